@@ -1,0 +1,263 @@
+//! The four CustomResourceDefinitions, from the types of this crate.
+//!
+//! The schemas say what a field is and nothing more: no defaults, enumerations or bounds, so that whatever
+//! machine-controller-manager's own definitions accept is accepted here.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_core::Resource;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::{Machine, MachineClass, MachineDeployment, MachineSet, names};
+
+/// Why the definitions could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A type's schema is not what an API server takes.
+    #[error("failed to make the definition of {kind}")]
+    Definition {
+        /// Its kind.
+        kind: String,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// It cannot be written as YAML.
+    #[error("failed to write the definition of {kind} as YAML")]
+    Yaml {
+        /// Its kind.
+        kind: String,
+        /// Why not.
+        #[source]
+        source: serde_yaml_ng::Error,
+    },
+}
+
+/// A file with a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name, without a folder.
+    pub name: String,
+    /// Its content, in YAML.
+    pub yaml: String,
+}
+
+/// One file for each kind.
+pub fn files() -> Result<Vec<File>, Error> {
+    definitions()?.iter().map(file).collect()
+}
+
+/// One definition for each kind.
+pub fn definitions() -> Result<Vec<CustomResourceDefinition>, Error> {
+    Ok(vec![
+        definition::<Machine>(&MACHINE)?,
+        definition::<MachineClass>(&MACHINE_CLASS)?,
+        definition::<MachineDeployment>(&MACHINE_DEPLOYMENT)?,
+        definition::<MachineSet>(&MACHINE_SET)?,
+    ])
+}
+
+/// What a schema does not say of a kind.
+struct Surface {
+    short_name: &'static str,
+    columns: &'static [Column],
+    is_scalable: bool,
+    /// Fields that may hold null, as paths from the root.
+    nullable: &'static [&'static str],
+}
+
+/// A column that `kubectl get` prints.
+struct Column {
+    name: &'static str,
+    kind: &'static str,
+    path: &'static str,
+    priority: i32,
+    description: &'static str,
+}
+
+const fn column(
+    name: &'static str,
+    kind: &'static str,
+    path: &'static str,
+    description: &'static str,
+) -> Column {
+    Column { name, kind, path, priority: 0, description }
+}
+
+const AGE: Column =
+    column("Age", "date", ".metadata.creationTimestamp", "Time since the object was created.");
+const DESIRED: Column = column("Desired", "integer", ".spec.replicas", "Machines that are wanted.");
+const READY: Column = column("Ready", "integer", ".status.readyReplicas", "Machines whose Node is healthy.");
+
+const MACHINE: Surface = Surface {
+    short_name: "mc",
+    columns: &[
+        column("Status", "string", ".status.currentStatus.phase", "Where the machine is in its life."),
+        AGE,
+        column("Node", "string", ".metadata.labels.node", "Name of the machine's Node."),
+        Column {
+            name: "ProviderID",
+            kind: "string",
+            path: ".spec.providerID",
+            priority: 1,
+            description: "The cloud's id of the VM.",
+        },
+    ],
+    is_scalable: false,
+    nullable: &["status.currentStatus.preserveExpiryTime"],
+};
+
+const MACHINE_CLASS: Surface =
+    Surface { short_name: "mcc", columns: &[], is_scalable: false, nullable: &["nodeTemplate.architecture"] };
+
+const MACHINE_SET: Surface = Surface {
+    short_name: "mcs",
+    columns: &[
+        DESIRED,
+        column("Current", "integer", ".status.replicas", "Machines that there are."),
+        READY,
+        AGE,
+    ],
+    is_scalable: true,
+    nullable: &[],
+};
+
+const MACHINE_DEPLOYMENT: Surface = Surface {
+    short_name: "mcd",
+    columns: &[
+        READY,
+        DESIRED,
+        column("Up-to-date", "integer", ".status.updatedReplicas", "Machines of the current template."),
+        column("Available", "integer", ".status.availableReplicas", "Machines that can be used."),
+        AGE,
+    ],
+    is_scalable: true,
+    nullable: &[],
+};
+
+fn definition<K>(surface: &Surface) -> Result<CustomResourceDefinition, Error>
+where
+    K: Resource<DynamicType = ()> + JsonSchema,
+{
+    let kind = K::kind(&()).into_owned();
+    let plural = K::plural(&()).into_owned();
+    let mut version = json!({
+        "name": names::VERSION,
+        "served": true,
+        "storage": true,
+        "schema": { "openAPIV3Schema": schema::<K>(surface.nullable) },
+        "subresources": { "status": {} },
+    });
+    if surface.is_scalable {
+        version["subresources"]["scale"] =
+            json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" });
+    }
+    if !surface.columns.is_empty() {
+        version["additionalPrinterColumns"] = surface.columns.iter().map(column_json).collect();
+    }
+    let definition = json!({
+        "metadata": { "name": format!("{plural}.{}", names::GROUP) },
+        "spec": {
+            "group": names::GROUP,
+            "names": {
+                "kind": kind,
+                "listKind": format!("{kind}List"),
+                "plural": plural,
+                "singular": kind.to_lowercase(),
+                "shortNames": [surface.short_name],
+            },
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    });
+    serde_json::from_value(definition).map_err(|source| Error::Definition { kind, source })
+}
+
+fn column_json(column: &Column) -> Value {
+    let mut json = json!({
+        "name": column.name,
+        "type": column.kind,
+        "jsonPath": column.path,
+        "description": column.description,
+    });
+    if column.priority != 0 {
+        json["priority"] = column.priority.into();
+    }
+    json
+}
+
+/// The schema of a kind, in the structural form that an API server wants.
+fn schema<K: JsonSchema>(nullable: &[&str]) -> Value {
+    let settings = SchemaSettings::openapi3().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut root = settings.into_generator().into_root_schema_for::<K>().to_value();
+    simplify(&mut root);
+    for path in nullable {
+        if let Some(field) = property_mut(&mut root, path) {
+            field["nullable"] = true.into();
+        }
+    }
+    if let Some(properties) = root.get_mut("properties").and_then(Value::as_object_mut) {
+        let text = |description: &str| json!({ "type": "string", "description": description });
+        properties.insert("apiVersion".to_owned(), text("Group and version of the kind."));
+        properties.insert("kind".to_owned(), text("Name of the kind."));
+        properties.insert("metadata".to_owned(), json!({ "type": "object" }));
+    }
+    root
+}
+
+/// Removes from a schema, at all depths, what Rust's types say and the API does not: titles, defaults, bounds, formats that
+/// Kubernetes has not, and that a field which may be absent may also be null.
+fn simplify(schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    unwrap_optional(schema);
+    for keyword in ["title", "default", "nullable", "minimum", "maximum"] {
+        schema.remove(keyword);
+    }
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(simplify);
+    }
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(keyword) {
+            simplify(inner);
+        }
+    }
+    // A struct that keeps unknown fields says so by this in Rust, and by an extension in Kubernetes.
+    if schema.contains_key("properties") {
+        schema.remove("additionalProperties");
+    }
+}
+
+/// An optional value is generated as "this or null", in one of three forms. Takes the "this".
+fn unwrap_optional(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = schema.get("type") {
+        let main = types.iter().find(|name| *name != "null").cloned();
+        schema.insert("type".to_owned(), main.unwrap_or(Value::Null));
+    }
+    for keyword in ["anyOf", "oneOf", "allOf"] {
+        let Some(Value::Array(choices)) = schema.remove(keyword) else { continue };
+        let main =
+            choices.into_iter().find(|choice| choice["type"] != "null" && choice["enum"] != json!([null]));
+        let Some(Value::Object(main)) = main else { continue };
+        for (key, value) in main {
+            schema.entry(key).or_insert(value);
+        }
+        unwrap_optional(schema);
+    }
+}
+
+fn property_mut<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
+    path.split('.').try_fold(schema, |schema, name| schema.get_mut("properties")?.get_mut(name))
+}
+
+const HEADER: &str = "# Generated from host/api by `cargo xtask generate`. Changes belong there.\n";
+
+fn file(definition: &CustomResourceDefinition) -> Result<File, Error> {
+    let names = &definition.spec.names;
+    let (kind, name) = (names.kind.clone(), format!("{}_{}.yaml", names::GROUP, names.plural));
+    let yaml = serde_yaml_ng::to_string(definition).map_err(|source| Error::Yaml { kind, source })?;
+    Ok(File { name, yaml: format!("{HEADER}{yaml}") })
+}

@@ -1,0 +1,63 @@
+//! What makes a struct a Kubernetes kind. Written by hand rather than derived, since a derive insists on a `spec` that is
+//! present, and a class has none at all.
+
+/// Implements [`kube_core::Resource`] and `Serialize` for a namespaced kind of our group. The struct's field names are those
+/// of the JSON; a field is left out when it says so.
+macro_rules! kind {
+    ($kind:ident, plural: $plural:literal, fields: [$($name:literal => $field:ident $(if $present:expr)?),+ $(,)?]) => {
+        impl kube_core::Resource for $kind {
+            type DynamicType = ();
+            type Scope = kube_core::NamespaceResourceScope;
+
+            fn kind((): &()) -> std::borrow::Cow<'_, str> {
+                stringify!($kind).into()
+            }
+
+            fn group((): &()) -> std::borrow::Cow<'_, str> {
+                $crate::names::GROUP.into()
+            }
+
+            fn version((): &()) -> std::borrow::Cow<'_, str> {
+                $crate::names::VERSION.into()
+            }
+
+            fn plural((): &()) -> std::borrow::Cow<'_, str> {
+                $plural.into()
+            }
+
+            fn meta(&self) -> &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &self.metadata
+            }
+
+            fn meta_mut(&mut self) -> &mut k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                &mut self.metadata
+            }
+        }
+
+        impl serde::Serialize for $kind {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap;
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("apiVersion", $crate::names::API_VERSION)?;
+                map.serialize_entry("kind", stringify!($kind))?;
+                $($crate::kind::entry!(map, self, $name, $field $(, $present)?);)+
+                map.end()
+            }
+        }
+    };
+}
+
+/// One field of [`kind!`].
+macro_rules! entry {
+    ($map:ident, $self:ident, $name:literal, $field:ident) => {
+        $map.serialize_entry($name, &$self.$field)?;
+    };
+    ($map:ident, $self:ident, $name:literal, $field:ident, $present:expr) => {
+        if $present(&$self.$field) {
+            $map.serialize_entry($name, &$self.$field)?;
+        }
+    };
+}
+
+pub(crate) use entry;
+pub(crate) use kind;

@@ -1,0 +1,194 @@
+//! The kind `Machine`: one VM and its Node.
+
+use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use machinist_core::phase::{OperationState, OperationType, Phase};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kind::kind;
+use crate::lenient;
+use crate::own_status::OwnMachineStatus;
+use crate::template::NodeTemplate;
+use crate::word::Word;
+
+/// A physical or virtual machine that is to be a Node of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Machine {
+    /// Name, labels and so on.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    #[schemars(skip)]
+    pub metadata: ObjectMeta,
+    /// What the machine is to be.
+    #[serde(deserialize_with = "lenient::or_empty")]
+    pub spec: MachineSpec,
+    /// What the machine is.
+    pub status: Option<MachineStatus>,
+}
+
+kind!(Machine, plural: "machines", fields: [
+    "metadata" => metadata, "spec" => spec, "status" => status if Option::is_some,
+]);
+
+/// What a machine is to be. Durations are text such as `20m` or `1h30m`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineSpec {
+    /// The class of the machine, in the same namespace.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "ClassReference::is_empty")]
+    pub class: ClassReference,
+    /// The cloud's id of the VM. Empty until the VM is created; written by the controller.
+    #[serde(
+        rename = "providerID",
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub provider_id: Option<String>,
+    /// Labels, annotations and taints to keep on the Node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_template: Option<NodeTemplate>,
+    /// How long a graceful drain may take, from the request to delete the machine on.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub drain_timeout: Option<String>,
+    /// How long the machine may be unhealthy before it is replaced.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub health_timeout: Option<String>,
+    /// How long the Node may take to join, from the creation of this object on.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub creation_timeout: Option<String>,
+    /// How long an update in place may take.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub in_place_update_timeout: Option<String>,
+    /// How long a preserved machine is kept.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub machine_preserve_timeout: Option<String>,
+    /// If true, an unhealthy machine is never failed because of the time that it is unhealthy.
+    #[serde(deserialize_with = "lenient::boolean", skip_serializing_if = "Option::is_none")]
+    pub disable_health_timeout: Option<bool>,
+    /// How often the eviction of a pod is tried before the pod is deleted.
+    #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
+    pub max_evict_retries: Option<i32>,
+    /// Comma-separated types of Node conditions that must be False for the machine to be healthy.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub node_conditions: Option<String>,
+}
+
+/// A reference to a class in the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClassReference {
+    /// API group of the class. Not used.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub api_group: Option<String>,
+    /// Kind of the class: MachineClass.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Name of the class.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl ClassReference {
+    /// True when nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a machine is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct MachineStatus {
+    /// Addresses of the VM. Filled only where there is no target cluster.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<NodeAddress>,
+    /// The conditions of the Node, as they are there.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<NodeCondition>,
+    /// What was done last.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "LastOperation::is_empty")]
+    pub last_operation: LastOperation,
+    /// Where the machine is in its life.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "CurrentStatus::is_empty")]
+    pub current_status: CurrentStatus,
+    /// Notes of the driver, handed back to it with each call. Opaque to all others.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub last_known_state: Option<String>,
+    /// What Machinist says beyond these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machinist: Option<OwnMachineStatus>,
+}
+
+/// What was done last with a machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LastOperation {
+    /// What happened, for people.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Name of the code of the driver's last error, such as ResourceExhausted.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// When this was written.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub last_update_time: Option<Time>,
+    /// How it goes: Processing, Failed or Successful.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<Word<OperationState>>,
+    /// What is done: Create, Update, InPlaceUpdate, DrainNode, HealthCheck or Delete.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<Word<OperationType>>,
+}
+
+impl LastOperation {
+    /// True when nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Where a machine is in its life.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CurrentStatus {
+    /// Empty while the machine is created, then Pending, Available, Running, Terminating, Unknown, Failed,
+    /// CrashLoopBackOff, InPlaceUpdating, InPlaceUpdateSuccessful or InPlaceUpdateFailed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Word<Phase>>,
+    /// Whether a timeout is running. For people only.
+    #[serde(deserialize_with = "lenient::boolean", skip_serializing_if = "Option::is_none")]
+    pub timeout_active: Option<bool>,
+    /// When the phase changed last. The timeouts of health and of updates in place run from here.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub last_update_time: Option<Time>,
+    /// Until when the machine is preserved. Present if and only if it is.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub preserve_expiry_time: Option<Time>,
+}
+
+impl CurrentStatus {
+    /// True when nothing is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Machine {
+    /// The phase; a Machine without one is new.
+    pub fn phase(&self) -> Word<Phase> {
+        let phase = self.status.as_ref().and_then(|status| status.current_status.phase.clone());
+        phase.unwrap_or(Word::Known(Phase::New))
+    }
+
+    /// The driver's notes; empty ones are none.
+    pub fn last_known_state(&self) -> Option<&str> {
+        let notes = self.status.as_ref().and_then(|status| status.last_known_state.as_deref());
+        notes.filter(|notes| !notes.is_empty())
+    }
+
+    /// The cloud's id of the VM; an empty one is none.
+    pub fn provider_id(&self) -> Option<&str> {
+        self.spec.provider_id.as_deref().filter(|id| !id.is_empty())
+    }
+}

@@ -1,0 +1,209 @@
+//! Names that other programs write or read. None of them may change.
+
+/// API group of the four kinds.
+pub const GROUP: &str = "machine.sapcloud.io";
+/// Version of the four kinds.
+pub const VERSION: &str = "v1alpha1";
+/// Group and version of the four kinds.
+pub const API_VERSION: &str = "machine.sapcloud.io/v1alpha1";
+/// The kind that a class reference names.
+pub const CLASS_KIND: &str = "MachineClass";
+
+/// Labels.
+pub mod labels {
+    /// On a Machine: name of its Node. Never set where there is no target cluster.
+    pub const NODE: &str = "node";
+    /// On a Machine, through its template: name of its MachineDeployment. Machines with the same value are replaced one
+    /// after the other.
+    pub const DEPLOYMENT: &str = "name";
+    /// On a MachineSet, its selector and template, and its Machines: hash of the template.
+    pub const TEMPLATE_HASH: &str = "machine-template-hash";
+    /// On a MachineSet or MachineDeployment, with value `True`: no Machine is created.
+    pub const FREEZE: &str = "freeze";
+    /// On a Machine, with a text that Go reads as true: drain and deletion are forced.
+    pub const FORCE_DELETION: &str = "force-deletion";
+    /// On a Machine, with value `True`: the drain for an update in place or for preservation is forced.
+    pub const FORCE_DRAIN: &str = "force-drain";
+    /// On a Node: name of its Machine.
+    pub const MACHINE_NAME: &str = "node.gardener.cloud/machine-name";
+    /// On a Node, with value `true`: it may be updated in place.
+    pub const CANDIDATE_FOR_UPDATE: &str = "node.machine.sapcloud.io/candidate-for-update";
+    /// On a Node, with value `true`: it is to be updated in place now.
+    pub const SELECTED_FOR_UPDATE: &str = "node.machine.sapcloud.io/selected-for-update";
+    /// On a Node, and for a moment on a Machine: `successful` or `failed`.
+    pub const UPDATE_RESULT: &str = "node.machine.sapcloud.io/update-result";
+    /// On a MachineSet: its presence blocks creation.
+    pub const SCALE_UP_DISABLED: &str = "node.machine.sapcloud.io/scale-up-disabled";
+    /// The value of [`FREEZE`] and [`FORCE_DRAIN`].
+    pub const TRUE: &str = "True";
+    /// On a Machine's `nodeTemplate`: the zone of the Node.
+    pub const ZONE: &str = "topology.kubernetes.io/zone";
+    /// On a ConfigMap: it holds a plugin, `driver` or `health-policy`.
+    pub const PLUGIN: &str = "machinist.dev/plugin";
+    /// On a ConfigMap: name of the plugin that it is a version of.
+    pub const PLUGIN_NAME: &str = "machinist.dev/plugin-name";
+}
+
+/// Annotations.
+pub mod annotations {
+    /// On a Machine: a smaller number is deleted first. `3` by default, `1` is deleted at once.
+    pub const PRIORITY: &str = "machinepriority.machine.sapcloud.io";
+    /// The value of [`PRIORITY`] that a Machine gets at its creation.
+    pub const DEFAULT_PRIORITY: &str = "3";
+    /// The value of [`PRIORITY`] of a Machine that is to go first.
+    pub const FIRST_PRIORITY: &str = "1";
+    /// On a Machine: when it was marked for deletion, RFC 3339.
+    pub const MARKED_FOR_DELETION_TIME: &str = "machine.sapcloud.io/marked-for-deletion-time";
+    /// On a MachineDeployment: `machine~time,machine~time`, written by the autoscaler.
+    pub const TRIGGER_DELETION: &str = "node.machine.sapcloud.io/trigger-deletion-by-mcm";
+    /// On a MachineDeployment and its sets: when the autoscaler lowered the replicas last, RFC 3339.
+    pub const REPLICA_CHANGE_BY_SCALER_TIME: &str =
+        "machine.sapcloud.io/last-deployment-replica-change-by-scaler-time";
+    /// On a Node: JSON of the node template that was applied last.
+    pub const LAST_APPLIED_TEMPLATE: &str = "node.machine.sapcloud.io/last-applied-anno-labels-taints";
+    /// On a Node: JSON of the virtual capacity that was applied last.
+    pub const LAST_APPLIED_VIRTUAL_CAPACITY: &str = "node.machine.sapcloud.io/last-applied-virtual-capacity";
+    /// On a Node, with value `1`: it has no Machine.
+    pub const NOT_MANAGED: &str = "node.machine.sapcloud.io/not-managed-by-mcm";
+    /// On a Node: why its update in place failed.
+    pub const UPDATE_FAILED_REASON: &str = "node.machine.sapcloud.io/update-failed-reason";
+    /// On a MachineDeployment, its sets and Machines: a duration that wins over `spec.creationTimeout`.
+    pub const EFFECTIVE_CREATION_TIMEOUT: &str = "node.machine.sapcloud.io/effective-creation-timeout";
+    /// On a Machine: how long its Node took to join.
+    pub const JOIN_DURATION: &str = "node.machine.sapcloud.io/machine-join-duration";
+    /// On a Machine or Node: `now`, `when-failed`, `auto-preserved` or `false`.
+    pub const PRESERVE: &str = "node.machine.sapcloud.io/preserve";
+    /// On a Machine: the Node's value of [`PRESERVE`] that was acted on last.
+    pub const LAST_APPLIED_NODE_PRESERVE: &str = "node.machine.sapcloud.io/last-applied-node-preserve-value";
+    /// On a MachineSet or MachineDeployment: its presence thaws once.
+    pub const UNFREEZE: &str = "safety.machine.sapcloud.io/unfreeze";
+    /// On a MachineSet or MachineDeployment: revision of the template.
+    pub const REVISION: &str = "deployment.kubernetes.io/revision";
+    /// On a MachineSet: earlier revisions of the same template.
+    pub const REVISION_HISTORY: &str = "deployment.kubernetes.io/revision-history";
+    /// On a MachineSet: replicas that its deployment wanted when it scaled the set.
+    pub const DESIRED_REPLICAS: &str = "deployment.kubernetes.io/desired-replicas";
+    /// On a MachineSet: replicas and surge at that time.
+    pub const MAX_REPLICAS: &str = "deployment.kubernetes.io/max-replicas";
+    /// On a MachineSet, with value `True`: its Nodes carry the taint of the same name.
+    pub const PREFER_NO_SCHEDULE: &str = "deployment.machine.sapcloud.io/prefer-no-schedule";
+    /// On a Node, with value `true`: the autoscaler leaves it alone.
+    pub const SCALE_DOWN_DISABLED: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+    /// On a Node, with value `true`: the controller has set [`SCALE_DOWN_DISABLED`] and may remove it.
+    pub const SCALE_DOWN_DISABLED_BY_US: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm";
+    /// What the autoscaler's options for one group of nodes begin with.
+    pub const AUTOSCALER_PREFIX: &str = "autoscaler.gardener.cloud/";
+}
+
+/// Finalizers.
+pub mod finalizers {
+    /// On the four kinds.
+    pub const MACHINE: &str = "machine.sapcloud.io/machine-controller-manager";
+    /// On Secrets that a class refers to.
+    pub const SECRET: &str = "machine.sapcloud.io/machine-controller";
+    /// On Nodes: makes the deletion of a Node the deletion of its Machine.
+    pub const NODE: &str = "node.machine.sapcloud.io/machine-controller";
+}
+
+/// Taints of Nodes.
+pub mod taints {
+    /// With value `True` and effect `PreferNoSchedule`: the Node is of an old set.
+    pub const PREFER_NO_SCHEDULE: &str = "deployment.machine.sapcloud.io/prefer-no-schedule";
+    /// With effect `NoSchedule`: a pending Machine stays so.
+    pub const CRITICAL_COMPONENTS_NOT_READY: &str = "node.gardener.cloud/critical-components-not-ready";
+    /// With effect `NoSchedule`: the Node's Machine failed and is preserved.
+    pub const PRESERVED: &str = "node.machine.sapcloud.io/preserved";
+}
+
+/// Types of Node conditions, and the reasons that go with them.
+pub mod node_conditions {
+    /// Written by the kubelet.
+    pub const READY: &str = "Ready";
+    /// Written by the node-problem detector; forces a drain when it lasts.
+    pub const READONLY_FILESYSTEM: &str = "ReadonlyFilesystem";
+    /// Conditions that must be False for a healthy Node when neither machine nor flag say others.
+    pub const UNHEALTHY_BY_DEFAULT: [&str; 4] =
+        ["KernelDeadlock", "ReadonlyFilesystem", "DiskPressure", "NetworkUnavailable"];
+    /// Progress of an update in place. Its status is always True.
+    pub const IN_PLACE_UPDATE: &str = "InPlaceUpdate";
+    /// Reason of [`IN_PLACE_UPDATE`].
+    pub const CANDIDATE_FOR_UPDATE: &str = "CandidateForUpdate";
+    /// Reason of [`IN_PLACE_UPDATE`].
+    pub const SELECTED_FOR_UPDATE: &str = "SelectedForUpdate";
+    /// Reason of [`IN_PLACE_UPDATE`].
+    pub const DRAIN_SUCCESSFUL: &str = "DrainSuccessful";
+    /// Reason of [`IN_PLACE_UPDATE`].
+    pub const READY_FOR_UPDATE: &str = "ReadyForUpdate";
+    /// Reason of [`IN_PLACE_UPDATE`].
+    pub const UPDATE_SUCCESSFUL: &str = "UpdateSuccessful";
+    /// Reason of [`IN_PLACE_UPDATE`].
+    pub const UPDATE_FAILED: &str = "UpdateFailed";
+    /// Whether the Node's Machine is preserved.
+    pub const PRESERVED: &str = "Preserved";
+    /// Reason of [`PRESERVED`].
+    pub const PRESERVED_BY_CONTROLLER: &str = "Preserved by MCM.";
+    /// Reason of [`PRESERVED`].
+    pub const PRESERVED_BY_USER: &str = "Preserved by user.";
+    /// Reason of [`PRESERVED`].
+    pub const PRESERVATION_STOPPED: &str = "Preservation stopped.";
+    /// The Node's Machine is being deleted.
+    pub const TERMINATING: &str = "Terminating";
+    /// Reason of [`TERMINATING`]: the Machine had failed.
+    pub const UNHEALTHY: &str = "Unhealthy";
+    /// Reason of [`TERMINATING`]: the Machine is not needed.
+    pub const SCALE_DOWN: &str = "ScaleDown";
+}
+
+/// Types of the conditions of sets and deployments. Others count them, so there are no more.
+pub mod conditions {
+    /// A Machine or set could not be created or deleted.
+    pub const REPLICA_FAILURE: &str = "ReplicaFailure";
+    /// There are too many Machines, so that none is created.
+    pub const FROZEN: &str = "Frozen";
+    /// Enough Machines of a deployment are available.
+    pub const AVAILABLE: &str = "Available";
+    /// A deployment's rollout goes on or is done.
+    pub const PROGRESSING: &str = "Progressing";
+}
+
+/// Reasons of Events that others count.
+pub mod events {
+    /// On a MachineSet: a Machine was created.
+    pub const SUCCESSFUL_CREATE: &str = "SuccessfulCreate";
+    /// On a MachineSet: a Machine was deleted.
+    pub const SUCCESSFUL_DELETE: &str = "SuccessfulDelete";
+    /// On a MachineSet: a Machine could not be created.
+    pub const FAILED_CREATE: &str = "FailedCreate";
+    /// On a MachineSet: a Machine could not be deleted.
+    pub const FAILED_DELETE: &str = "FailedDelete";
+    /// On a MachineSet: there are too many Machines.
+    pub const FROZE_SET: &str = "FrozeMachineSet";
+    /// On a MachineSet: there are no longer too many.
+    pub const UNFROZE_SET: &str = "UnfrozeMachineSet";
+    /// On a MachineDeployment: one of its sets was scaled.
+    pub const SCALING_SET: &str = "ScalingMachineSet";
+    /// On a MachineDeployment: it returned to an earlier template.
+    pub const ROLLBACK: &str = "DeploymentRollback";
+    /// On a MachineDeployment: the earlier template is gone.
+    pub const ROLLBACK_REVISION_NOT_FOUND: &str = "DeploymentRollbackRevisionNotFound";
+    /// On a MachineDeployment: the earlier template is the current one.
+    pub const ROLLBACK_TEMPLATE_UNCHANGED: &str = "DeploymentRollbackTemplateUnchanged";
+    /// On a MachineDeployment: a set could not be created.
+    pub const SET_CREATE_ERROR: &str = "MachineSetCreateError";
+    /// On a MachineDeployment: its selector is empty.
+    pub const SELECTING_ALL: &str = "SelectingAll";
+}
+
+/// Leases that machine-controller-manager holds while it runs. The host holds both, so that they never run together.
+pub mod leases {
+    /// Of the program for sets and deployments.
+    pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
+    /// Of the program for Machines.
+    pub const MACHINE_CONTROLLER: &str = "machine-controller";
+}
+
+/// Keys of a class's Secret.
+pub mod secret_keys {
+    /// What the VM starts with.
+    pub const USER_DATA: &str = "userData";
+}

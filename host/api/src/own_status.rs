@@ -1,0 +1,81 @@
+//! `status.machinist`: what Machinist says beyond the fields that machine-controller-manager has.
+//!
+//! It is additive and optional. Under that project's own CRDs the API server prunes it, so nothing that safety needs may
+//! live here alone, and its absence after a write is no reason to write again.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::lenient;
+
+/// What Machinist says about a class, a set or a deployment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnStatus {
+    /// What holds for this object, what is awaited and why.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+    /// The generation of the object that the conditions are about.
+    #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// What Machinist says about a Machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnMachineStatus {
+    /// What holds for this Machine, what is awaited and why.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+    /// The generation of the Machine that the conditions are about.
+    #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// How many times in a row the current step failed.
+    #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<i32>,
+    /// When the step is tried again, if nothing changes before.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub next_attempt: Option<Time>,
+    /// What the Machine waits for, in one sentence.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+    /// Written before the cloud is asked to create the VM, where the cloud cannot recognise a repeated request by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create_intent: Option<CreateIntent>,
+    /// The zone or the like in which the VM runs, as the driver reports it.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub failure_domain: Option<String>,
+    /// The driver that was called last for this Machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderInUse>,
+}
+
+/// The intent to create a VM.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CreateIntent {
+    /// The idempotency key of the request.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// When the intent was written. What the cloud lists later than its consistency window after this moment is complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<MicroTime>,
+}
+
+/// Which driver serves a Machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderInUse {
+    /// Name of the plugin.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// Version that the plugin gives itself.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Digest of the component.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}

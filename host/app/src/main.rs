@@ -1,0 +1,2 @@
+//! Kubernetes controllers for cloud machines, with sandboxed drivers.
+fn main() {}

@@ -1,0 +1,66 @@
+//! How a write to an API server can fail, as far as decisions differ.
+
+use jiff::SignedDuration;
+
+/// The outcome of a write that was not done, or not known to be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActError {
+    /// The object has changed since it was observed: look again.
+    #[error("the object changed in the meantime")]
+    Conflict,
+    /// The object is not there.
+    #[error("the object is gone")]
+    Gone,
+    /// The server asks to wait.
+    #[error("the API server is throttling")]
+    Throttled {
+        /// For how long.
+        after: Option<SignedDuration>,
+    },
+    /// This account may not do it.
+    #[error("forbidden: {message}")]
+    Denied {
+        /// What the server said.
+        message: String,
+    },
+    /// The server refuses the object as it is.
+    #[error("refused: {message}")]
+    Invalid {
+        /// What the server said.
+        message: String,
+    },
+    /// Nothing was sent.
+    #[error("the API server is unreachable: {message}")]
+    Unreachable {
+        /// Why.
+        message: String,
+    },
+    /// It may have happened.
+    #[error("the outcome is unknown: {message}")]
+    Ambiguous {
+        /// Why.
+        message: String,
+    },
+    /// Leadership or the gate forbade it.
+    #[error("not permitted at the moment: {reason}")]
+    Forbidden {
+        /// Which.
+        reason: &'static str,
+    },
+}
+
+impl ActError {
+    /// For metrics: a closed set.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::Gone => "gone",
+            Self::Throttled { .. } => "throttled",
+            Self::Denied { .. } => "denied",
+            Self::Invalid { .. } => "invalid",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::Forbidden { .. } => "forbidden",
+        }
+    }
+}

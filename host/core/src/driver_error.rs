@@ -1,0 +1,310 @@
+//! The one vocabulary of failure between a driver, the plugin host and the controllers.
+
+use std::fmt;
+
+use jiff::SignedDuration;
+
+use crate::id::{NodeName, ProviderId};
+
+/// The closed set of codes, numbered and named as machine-controller-manager does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Code {
+    /// The caller gave up.
+    Canceled,
+    /// Not classifiable.
+    Unknown,
+    /// The class or machine can never work as it is.
+    InvalidArgument,
+    /// Too slow.
+    DeadlineExceeded,
+    /// Does not exist.
+    NotFound,
+    /// The name is taken.
+    AlreadyExists,
+    /// The identity lacks a right.
+    PermissionDenied,
+    /// Quota or capacity is used up.
+    ResourceExhausted,
+    /// A person must mend something first.
+    FailedPrecondition,
+    /// A change at the same time was in the way.
+    Aborted,
+    /// Several machines match.
+    OutOfRange,
+    /// Not offered.
+    Unimplemented,
+    /// Held impossible.
+    Internal,
+    /// A passing outage.
+    Unavailable,
+    /// Lost beyond repair.
+    DataLoss,
+    /// The credentials are not accepted.
+    Unauthenticated,
+    /// The machine exists, a step after its creation is missing.
+    Uninitialized,
+}
+
+impl Code {
+    /// All codes, in the order of their numbers.
+    pub const ALL: [Self; 17] = [
+        Self::Canceled,
+        Self::Unknown,
+        Self::InvalidArgument,
+        Self::DeadlineExceeded,
+        Self::NotFound,
+        Self::AlreadyExists,
+        Self::PermissionDenied,
+        Self::ResourceExhausted,
+        Self::FailedPrecondition,
+        Self::Aborted,
+        Self::OutOfRange,
+        Self::Unimplemented,
+        Self::Internal,
+        Self::Unavailable,
+        Self::DataLoss,
+        Self::Unauthenticated,
+        Self::Uninitialized,
+    ];
+
+    /// 1 to 17.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The name as users, metrics and the autoscaler read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Canceled => "Canceled",
+            Self::Unknown => "Unknown",
+            Self::InvalidArgument => "InvalidArgument",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::NotFound => "NotFound",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::PermissionDenied => "PermissionDenied",
+            Self::ResourceExhausted => "ResourceExhausted",
+            Self::FailedPrecondition => "FailedPrecondition",
+            Self::Aborted => "Aborted",
+            Self::OutOfRange => "OutOfRange",
+            Self::Unimplemented => "Unimplemented",
+            Self::Internal => "Internal",
+            Self::Unavailable => "Unavailable",
+            Self::DataLoss => "DataLoss",
+            Self::Unauthenticated => "Unauthenticated",
+            Self::Uninitialized => "Uninitialized",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a driver answered when it could not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("machine codes error: code = [{code}] message = [{message}]")]
+pub struct DriverError {
+    /// What went wrong, for machines.
+    pub code: Code,
+    /// What went wrong, for people.
+    pub message: String,
+    /// The cloud's own code.
+    pub cloud_code: Option<String>,
+    /// Do not ask again before.
+    pub retry_after: Option<SignedDuration>,
+    /// No retry helps until something changes.
+    pub terminal: bool,
+    /// The cloud may have done what was asked.
+    pub may_have_happened: bool,
+    /// What to hand to the next call; `None` leaves what is stored.
+    pub last_known_state: Option<String>,
+    /// The machine, where it is known.
+    pub provider_id: Option<ProviderId>,
+    /// Its Node's name, where it is known.
+    pub node_name: Option<NodeName>,
+}
+
+impl DriverError {
+    /// An error with nothing but code and message.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            cloud_code: None,
+            retry_after: None,
+            terminal: false,
+            may_have_happened: false,
+            last_known_state: None,
+            provider_id: None,
+            node_name: None,
+        }
+    }
+}
+
+/// A limit of the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// Linear memory.
+    Memory,
+    /// Tables.
+    Tables,
+    /// Processor time.
+    CpuTime,
+    /// Time on the wall.
+    Deadline,
+    /// The stack of the component.
+    Stack,
+    /// Bytes that cross the boundary of the sandbox.
+    CopiedBytes,
+    /// Handles of host resources.
+    Handles,
+    /// Calls of this plugin at the same time.
+    CallsInFlight,
+}
+
+impl Limit {
+    /// For metrics and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Tables => "tables",
+            Self::CpuTime => "cpu-time",
+            Self::Deadline => "deadline",
+            Self::Stack => "stack",
+            Self::CopiedBytes => "copied-bytes",
+            Self::Handles => "handles",
+            Self::CallsInFlight => "calls-in-flight",
+        }
+    }
+}
+
+/// How a component broke during a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Breakage {
+    /// It hit a limit of the sandbox.
+    #[error("the plugin hit its {} limit ({detail})", limit.name())]
+    Limit {
+        /// Which.
+        limit: Limit,
+        /// The limit's value, and what else helps.
+        detail: String,
+    },
+    /// It trapped: a panic, an abort, a wrong access.
+    #[error("the plugin trapped: {detail}")]
+    Trap {
+        /// What the engine and the component's own stderr say.
+        detail: String,
+    },
+    /// Its answer breaks the contract.
+    #[error("the plugin's answer breaks the contract: {detail}")]
+    Contract {
+        /// Which rule.
+        detail: String,
+    },
+}
+
+/// Why the host did not make the call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No plugin serves this provider.
+    #[error("no plugin serves provider {provider:?}{hint}")]
+    UnknownProvider {
+        /// As the class names it.
+        provider: String,
+        /// What is there instead, as `; …`, or empty.
+        hint: String,
+    },
+    /// The plugin is known and not ready.
+    #[error("plugin {plugin} is not ready: {state}")]
+    NotReady {
+        /// Its name.
+        plugin: String,
+        /// What it is instead.
+        state: String,
+    },
+    /// So many calls are waiting that another would only wait.
+    #[error("too many calls of plugin {plugin} are in flight")]
+    Busy {
+        /// Its name.
+        plugin: String,
+    },
+    /// The host is ending.
+    #[error("the host is shutting down")]
+    ShuttingDown,
+}
+
+/// The three kinds of failure of a call, which are never mixed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The driver answered with an error: the provider's problem, retried by code.
+    #[error(transparent)]
+    Guest(#[from] DriverError),
+    /// The component broke: the plugin's problem. The cloud may have done what was asked.
+    #[error(transparent)]
+    Broken(#[from] Breakage),
+    /// The host refused: the operator's problem. Nothing was sent.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl CallError {
+    /// For metrics and Events: a closed set.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Guest(_) => "guest",
+            Self::Broken(_) => "broken",
+            Self::Refused(_) => "refused",
+        }
+    }
+
+    /// The code under which controllers treat it.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Guest(error) => error.code,
+            Self::Broken(Breakage::Limit { limit: Limit::Deadline | Limit::CpuTime, .. }) => {
+                Code::DeadlineExceeded
+            }
+            Self::Broken(_) => Code::Internal,
+            Self::Refused(Refusal::UnknownProvider { .. }) => Code::FailedPrecondition,
+            Self::Refused(_) => Code::Unavailable,
+        }
+    }
+
+    /// True when the cloud may have done what was asked although the call failed.
+    pub fn may_have_happened(&self) -> bool {
+        match self {
+            Self::Guest(error) => error.may_have_happened,
+            Self::Broken(_) => true,
+            Self::Refused(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_numbered_from_one_to_seventeen_in_order() {
+        let numbers: Vec<u8> = Code::ALL.iter().map(|code| code.number()).collect();
+        assert_eq!(numbers, (1..=17).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn an_error_reads_as_other_programs_parse_it() {
+        let error = DriverError::new(Code::ResourceExhausted, "no t3.large in a");
+        assert_eq!(
+            error.to_string(),
+            "machine codes error: code = [ResourceExhausted] message = [no t3.large in a]"
+        );
+    }
+
+    #[test]
+    fn a_broken_call_may_have_happened_and_a_refused_one_has_not() {
+        let broken = CallError::from(Breakage::Trap { detail: "unreachable".into() });
+        let refused = CallError::from(Refusal::ShuttingDown);
+        assert!(broken.may_have_happened() && !refused.may_have_happened());
+    }
+}

@@ -1,0 +1,197 @@
+//! The one gate before every effect.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+/// Why everything that could do harm is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FreezeReason {
+    /// The control cluster's API server does not answer: what we know of Machines is out of date.
+    ControlClusterUnreachable,
+    /// The target cluster's API server does not answer: nodes cannot report, so nothing can be said of their health.
+    TargetClusterUnreachable,
+    /// An operator asked for it, for example while a control plane moves.
+    Requested,
+}
+
+impl FreezeReason {
+    /// As it stands in conditions and metrics. Stable.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ControlClusterUnreachable => "ControlClusterUnreachable",
+            Self::TargetClusterUnreachable => "TargetClusterUnreachable",
+            Self::Requested => "Requested",
+        }
+    }
+}
+
+impl fmt::Display for FreezeReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether effects pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gate {
+    /// All of them.
+    #[default]
+    Open,
+    /// Only those that cannot make an outage worse, see [`permits`].
+    Frozen {
+        /// Since when.
+        since: Timestamp,
+        /// Why.
+        reason: FreezeReason,
+    },
+}
+
+/// What an effect does, as far as the gate cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EffectKind {
+    /// Reads the cloud: the status of a machine, a listing.
+    CloudRead,
+    /// Makes a machine in the cloud.
+    Create,
+    /// The step after creation.
+    Initialize,
+    /// Writes phase Failed, whereupon the machine is replaced.
+    FailMachine,
+    /// Removes a machine of the cloud that no Machine answers for.
+    OrphanDelete,
+    /// Deletes a Machine object because its set has too many, or because it has failed.
+    SetDelete,
+    /// Removes the cloud's machine of a Machine that carries a deletion timestamp.
+    RequestedDelete,
+    /// Cordons and evicts for a Machine that carries a deletion timestamp.
+    Drain,
+    /// Removes the Node of a Machine that carries a deletion timestamp.
+    NodeDelete,
+    /// Writes labels, annotations, taints, finalizers or a condition of a Node.
+    NodeWrite,
+    /// Makes or prolongs a bootstrap token, which a create needs.
+    TokenWrite,
+    /// Removes a bootstrap token that has served.
+    TokenDelete,
+    /// Writes metadata of our own objects, or the id of what was created.
+    ObjectWrite,
+    /// Takes our finalizer off an object that is being deleted.
+    FinalizerRelease,
+    /// Writes status, except for phase Failed.
+    StatusWrite,
+    /// Tells people.
+    Event,
+}
+
+impl EffectKind {
+    /// All kinds.
+    pub const ALL: [Self; 16] = [
+        Self::CloudRead,
+        Self::Create,
+        Self::Initialize,
+        Self::FailMachine,
+        Self::OrphanDelete,
+        Self::SetDelete,
+        Self::RequestedDelete,
+        Self::Drain,
+        Self::NodeDelete,
+        Self::NodeWrite,
+        Self::TokenWrite,
+        Self::TokenDelete,
+        Self::ObjectWrite,
+        Self::FinalizerRelease,
+        Self::StatusWrite,
+        Self::Event,
+    ];
+}
+
+/// Whether an effect of this kind may happen.
+///
+/// While frozen nothing is created, no machine is failed, and nothing is deleted that nobody asked to delete: what we believe
+/// about nodes may be wrong for all of them at once. A Machine that carries a deletion timestamp goes on to its end, since
+/// somebody asked for that one. Reading, and writing down what is, harms nobody.
+pub fn permits(gate: Gate, effect: EffectKind) -> bool {
+    match gate {
+        Gate::Open => true,
+        Gate::Frozen { .. } => match effect {
+            EffectKind::Create
+            | EffectKind::Initialize
+            | EffectKind::FailMachine
+            | EffectKind::OrphanDelete
+            | EffectKind::SetDelete
+            | EffectKind::TokenWrite => false,
+            EffectKind::CloudRead
+            | EffectKind::RequestedDelete
+            | EffectKind::Drain
+            | EffectKind::NodeDelete
+            | EffectKind::NodeWrite
+            | EffectKind::TokenDelete
+            | EffectKind::ObjectWrite
+            | EffectKind::FinalizerRelease
+            | EffectKind::StatusWrite
+            | EffectKind::Event => true,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    const REASONS: [FreezeReason; 3] = [
+        FreezeReason::ControlClusterUnreachable,
+        FreezeReason::TargetClusterUnreachable,
+        FreezeReason::Requested,
+    ];
+
+    #[test]
+    fn an_open_gate_lets_everything_pass() {
+        assert!(EffectKind::ALL.into_iter().all(|effect| permits(Gate::default(), effect)));
+    }
+
+    #[test]
+    fn a_frozen_gate_creates_nothing_but_finishes_requested_deletions() {
+        for reason in REASONS {
+            let gate = Gate::Frozen { since: Timestamp::UNIX_EPOCH, reason };
+            let row = |effect| {
+                format!("{effect:?}: {}\n", if permits(gate, effect) { "passes" } else { "is held" })
+            };
+            expect![[r#"
+                CloudRead: passes
+                Create: is held
+                Initialize: is held
+                FailMachine: is held
+                OrphanDelete: is held
+                SetDelete: is held
+                RequestedDelete: passes
+                Drain: passes
+                NodeDelete: passes
+                NodeWrite: passes
+                TokenWrite: is held
+                TokenDelete: passes
+                ObjectWrite: passes
+                FinalizerRelease: passes
+                StatusWrite: passes
+                Event: passes
+            "#]]
+            .assert_eq(&EffectKind::ALL.into_iter().map(row).collect::<String>());
+        }
+    }
+
+    #[test]
+    fn all_kinds_are_listed_once_and_in_order() {
+        assert!(EffectKind::ALL.is_sorted_by(|a, b| a < b));
+        assert_eq!(EffectKind::ALL.last().map(|last| *last as usize + 1), Some(EffectKind::ALL.len()));
+    }
+
+    #[test]
+    fn reasons_print_as_conditions_have_them() {
+        assert_eq!(
+            REASONS.map(|reason| reason.to_string()),
+            ["ControlClusterUnreachable", "TargetClusterUnreachable", "Requested"]
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether an object is kept from deletion while others use it.
+
+/// What is known of the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldFact {
+    /// Our finalizer is on it.
+    pub is_held: bool,
+    /// Its deletion was asked for.
+    pub is_deleting: bool,
+    /// How many objects use it.
+    pub users: usize,
+}
+
+/// What to do with our finalizer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldStep {
+    /// Put it on.
+    Put,
+    /// Take it off.
+    Take,
+    /// Leave it as it is.
+    Rest,
+}
+
+/// An object is held while it is used. The API server takes no new finalizer on what is being deleted.
+pub fn hold(fact: HoldFact) -> HoldStep {
+    match (fact.users, fact.is_held) {
+        (0, true) => HoldStep::Take,
+        (1.., false) if !fact.is_deleting => HoldStep::Put,
+        (0, false) | (1.., true | false) => HoldStep::Rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(is_held: bool, is_deleting: bool, users: usize, expected: HoldStep) {
+        assert_eq!(
+            hold(HoldFact { is_held, is_deleting, users }),
+            expected,
+            "{is_held} {is_deleting} {users}"
+        );
+    }
+
+    #[test]
+    fn an_object_is_held_exactly_while_it_is_used() {
+        check(false, false, 0, HoldStep::Rest);
+        check(false, false, 2, HoldStep::Put);
+        check(true, false, 2, HoldStep::Rest);
+        check(true, false, 0, HoldStep::Take);
+    }
+
+    #[test]
+    fn an_object_that_is_being_deleted_is_let_go_with_its_last_user_and_never_held_anew() {
+        check(true, true, 1, HoldStep::Rest);
+        check(true, true, 0, HoldStep::Take);
+        check(false, true, 1, HoldStep::Rest);
+    }
+}

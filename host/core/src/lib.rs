@@ -1,0 +1,23 @@
+//! Decisions of Machinist: facts in, effects out.
+//!
+//! This crate has no clock, no randomness, no IO and no async: all of these are arguments. It knows nothing of
+//! Kubernetes' client, of WebAssembly or of a cloud. Whatever is decided here can be replayed by calling it again.
+
+pub mod act_error;
+pub mod addresses;
+pub mod barrier;
+pub mod bootstrap_token;
+pub mod driver;
+pub mod driver_error;
+pub mod duration;
+pub mod gate;
+pub mod health;
+pub mod hold;
+pub mod id;
+pub mod lease;
+pub mod machine;
+pub mod node_sync;
+pub mod phase;
+pub mod queue;
+pub mod retry;
+pub mod user_data;

@@ -1,0 +1,336 @@
+//! How a pass ends: what the Machine's status is to say, and when to look again.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::driver::Address;
+use crate::driver_error::Code;
+use crate::id::FailureDomain;
+use crate::phase::{OperationState, OperationType, Phase};
+use crate::retry::RetryPolicy;
+
+use super::effect::Effect;
+
+/// What to do next in a pass.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Do these, at the same time, and ask again.
+    Act(Vec<Effect>),
+    /// The pass is over.
+    Finish(Conclusion),
+}
+
+impl Step {
+    /// A batch of one.
+    pub fn act(effect: Effect) -> Self {
+        Self::Act(vec![effect])
+    }
+}
+
+/// The end of a pass.
+#[derive(Clone, Debug)]
+pub struct Conclusion {
+    /// What the status is to say.
+    pub status: StatusChange,
+    /// Why the Machine is as it is; shown as condition and, when it changes, as an Event.
+    pub reason: Reason,
+    /// The same for people.
+    pub message: String,
+    /// When to look again.
+    pub wake: Wake,
+}
+
+/// When to look again. A change of anything that was observed comes on top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// At the next resync.
+    Resync,
+    /// Once what was written is seen.
+    Now,
+    /// After this time.
+    After(SignedDuration),
+    /// The pass failed: after a time that grows with the failures in a row.
+    Retry {
+        /// How it grows.
+        policy: RetryPolicy,
+        /// Not before.
+        hint: Option<SignedDuration>,
+    },
+    /// Never: the Machine is gone.
+    Gone,
+}
+
+/// What differs from the status as it is. `None` leaves a field alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatusChange {
+    /// The phase. Setting another one than there was starts its clock.
+    pub phase: Option<Phase>,
+    /// `currentStatus.timeoutActive`.
+    pub timeout_active: Option<bool>,
+    /// `lastOperation`.
+    pub operation: Option<Operation>,
+    /// Conditions of the Node are to be copied: a type came or went, or a status changed.
+    pub copies_conditions: bool,
+    /// What to hand to the driver next time.
+    pub last_known_state: Option<String>,
+    /// Addresses.
+    pub addresses: Option<Vec<Address>>,
+    /// Where the VM is.
+    pub failure_domain: Option<FailureDomain>,
+}
+
+/// `status.lastOperation`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// What was done.
+    pub kind: OperationType,
+    /// How it went.
+    pub state: OperationState,
+    /// What there is to say. The sentence is made elsewhere.
+    pub note: Note,
+    /// The driver's code, after an error of creation or initialisation. The autoscaler reads it.
+    pub code: Option<Code>,
+}
+
+/// What `lastOperation.description` says. Other programs read some of these sentences, so they are rendered in one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Creation goes on, the Node is awaited.
+    Creating,
+    /// Created, and no Node is awaited.
+    Created,
+    /// The cloud works on it.
+    CloudWorking {
+        /// What it says.
+        message: String,
+    },
+    /// The driver could not create it.
+    CreationFailed {
+        /// The error.
+        error: String,
+    },
+    /// The step after creation failed.
+    InitializationFailed {
+        /// The error.
+        error: String,
+    },
+    /// Something that creation needs is not there.
+    CreationWaits {
+        /// What.
+        message: String,
+    },
+    /// The Node joined for the first time.
+    Joined {
+        /// Since the Machine's creation.
+        took: SignedDuration,
+    },
+    /// The Node is healthy again.
+    Rejoined,
+    /// The Node is not healthy.
+    Unhealthy {
+        /// Which conditions say so.
+        because: String,
+    },
+    /// The Node is not there any more.
+    NodeMissing,
+    /// The Node did not join in time.
+    JoinTimedOut {
+        /// The limit.
+        limit: SignedDuration,
+    },
+    /// The Node was unhealthy for too long.
+    HealthTimedOut {
+        /// The limit.
+        limit: SignedDuration,
+        /// Which conditions say so.
+        because: String,
+    },
+    /// Deletion, and where it is.
+    Deleting {
+        /// The stage that comes next.
+        stage: DeletionStage,
+        /// What stands in its way, if something does.
+        trouble: Option<String>,
+    },
+}
+
+/// The stages of a deletion, as others read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeletionStage {
+    /// Looking at the VM.
+    VmStatus,
+    /// Draining the Node.
+    Drain,
+    /// Removing volume attachments.
+    VolumeAttachments,
+    /// Removing the VM.
+    Vm,
+    /// Removing the Node.
+    Node,
+    /// Taking the finalizer off.
+    Finalizer,
+}
+
+/// Why a Machine is as it is. Printed as condition and Event reasons; stable once released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The spec cannot be understood.
+    InvalidMachine,
+    /// The class is not there.
+    ClassMissing,
+    /// The class cannot be used.
+    ClassInvalid,
+    /// The class is being deleted.
+    ClassDeleting,
+    /// The class's Secret is not there.
+    SecretMissing,
+    /// The Secret has no `userData`.
+    UserDataMissing,
+    /// No ready plugin serves the class's provider.
+    DriverNotReady,
+    /// The plugin broke during the call.
+    DriverBroken,
+    /// Dangerous work is held.
+    Frozen,
+    /// The finalizer could not be put on.
+    ClaimFailed,
+    /// The bootstrap token could not be made.
+    BootstrapTokenFailed,
+    /// What is stored on the Machine or Node could not be written.
+    WriteFailed,
+    /// The cloud could not be asked.
+    CloudUnreachable,
+    /// The driver could not create the VM.
+    CreationFailed,
+    /// The cloud works on it.
+    CloudWorking,
+    /// A create may have happened; the cloud is watched until its reads must show it.
+    CreationUnresolved,
+    /// The step after creation failed.
+    InitializationFailed,
+    /// The VM is there, its Node is awaited.
+    WaitingForNode,
+    /// A Node of that name belongs to another VM.
+    NodeNameTaken,
+    /// The VM is there, and no Node is awaited.
+    VmCreated,
+    /// The Node is there and not ready yet.
+    NodeNotReady,
+    /// All is well.
+    NodeHealthy,
+    /// The Node is not healthy.
+    NodeUnhealthy,
+    /// The Node is gone.
+    NodeMissing,
+    /// The Node did not join in time.
+    JoinTimedOut,
+    /// The Node was unhealthy for too long.
+    HealthTimedOut,
+    /// Has failed and stays so until it is replaced or recovers.
+    Failed,
+    /// Deletion has begun.
+    Deleting,
+    /// The VM is on its way out.
+    VmTerminating,
+    /// The driver could not remove the VM.
+    VmDeletionFailed,
+    /// The Node could not be deleted.
+    NodeDeletionFailed,
+    /// The finalizer could not be taken off.
+    FinalizerHeld,
+    /// Gone.
+    Deleted,
+}
+
+impl Reason {
+    /// The word in conditions and Events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidMachine => "InvalidMachine",
+            Self::ClassMissing => "ClassMissing",
+            Self::ClassInvalid => "ClassInvalid",
+            Self::ClassDeleting => "ClassDeleting",
+            Self::SecretMissing => "SecretMissing",
+            Self::UserDataMissing => "UserDataMissing",
+            Self::DriverNotReady => "DriverNotReady",
+            Self::DriverBroken => "DriverBroken",
+            Self::Frozen => "Frozen",
+            Self::ClaimFailed => "ClaimFailed",
+            Self::BootstrapTokenFailed => "BootstrapTokenFailed",
+            Self::WriteFailed => "WriteFailed",
+            Self::CloudUnreachable => "CloudUnreachable",
+            Self::CreationFailed => "CreationFailed",
+            Self::CloudWorking => "CloudWorking",
+            Self::CreationUnresolved => "CreationUnresolved",
+            Self::InitializationFailed => "InitializationFailed",
+            Self::WaitingForNode => "WaitingForNode",
+            Self::NodeNameTaken => "NodeNameTaken",
+            Self::VmCreated => "VmCreated",
+            Self::NodeNotReady => "NodeNotReady",
+            Self::NodeHealthy => "NodeHealthy",
+            Self::NodeUnhealthy => "NodeUnhealthy",
+            Self::NodeMissing => "NodeMissing",
+            Self::JoinTimedOut => "JoinTimedOut",
+            Self::HealthTimedOut => "HealthTimedOut",
+            Self::Failed => "Failed",
+            Self::Deleting => "Deleting",
+            Self::VmTerminating => "VmTerminating",
+            Self::VmDeletionFailed => "VmDeletionFailed",
+            Self::NodeDeletionFailed => "NodeDeletionFailed",
+            Self::FinalizerHeld => "FinalizerHeld",
+            Self::Deleted => "Deleted",
+        }
+    }
+
+    /// How the reason concerns the user.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::WaitingForNode
+            | Self::VmCreated
+            | Self::NodeNotReady
+            | Self::NodeHealthy
+            | Self::CloudWorking
+            | Self::Deleting
+            | Self::VmTerminating
+            | Self::Deleted => Severity::Normal,
+            Self::InvalidMachine
+            | Self::ClassMissing
+            | Self::ClassInvalid
+            | Self::ClassDeleting
+            | Self::SecretMissing
+            | Self::UserDataMissing
+            | Self::DriverNotReady
+            | Self::DriverBroken
+            | Self::Frozen
+            | Self::ClaimFailed
+            | Self::BootstrapTokenFailed
+            | Self::WriteFailed
+            | Self::CloudUnreachable
+            | Self::CreationFailed
+            | Self::CreationUnresolved
+            | Self::InitializationFailed
+            | Self::NodeNameTaken
+            | Self::NodeUnhealthy
+            | Self::NodeMissing
+            | Self::JoinTimedOut
+            | Self::HealthTimedOut
+            | Self::Failed
+            | Self::VmDeletionFailed
+            | Self::NodeDeletionFailed
+            | Self::FinalizerHeld => Severity::Warning,
+        }
+    }
+}
+
+/// As Kubernetes Events have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// For information.
+    Normal,
+    /// Someone should look.
+    Warning,
+}
+
+/// Time since `from`, never negative: clocks jump.
+pub(super) fn elapsed(from: Timestamp, now: Timestamp) -> SignedDuration {
+    now.duration_since(from).max(SignedDuration::ZERO)
+}

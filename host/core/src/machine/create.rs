@@ -1,0 +1,456 @@
+//! From a Machine object to exactly one VM.
+//!
+//! The order of effects is what makes it exactly one: the finalizer is on the Machine before the cloud is asked, the
+//! create carries a key made from the Machine's uid, whatever may have been begun before is looked for first, and what
+//! the cloud answered is stored before anything else is done with it.
+
+use jiff::Timestamp;
+
+use crate::addresses;
+use crate::driver::{Address, Creation, DriverFacts, InProgress, Vm, is_not_found};
+use crate::driver_error::{CallError, Code, DriverError};
+use crate::gate::{EffectKind, Gate, permits};
+use crate::id::{NodeName, ProviderId};
+use crate::phase::{OperationState, OperationType, Phase};
+use crate::retry::{self, Situation};
+
+use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
+use super::effect::{Effect, Progress};
+use super::step::{PREREQUISITE, operation, reason_of, rest, retry_call, write_failed};
+use super::view::{ClassFact, DriverFact, MachineView, SecretFact};
+
+pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    let driver = match prerequisites(view) {
+        Ok(driver) => driver,
+        Err(step) => return *step,
+    };
+    if !view.machine.has_finalizer {
+        match &progress.claim {
+            None => return Step::act(Effect::Claim),
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                return write_failed(Reason::ClaimFailed, "put the finalizer on the Machine", error);
+            }
+        }
+    }
+    let known = match known_vm(view, progress, driver) {
+        Known::Look => return Step::act(Effect::ProbeVm),
+        Known::Unreachable(error) => return creation_failed(view, error, now),
+        Known::Vm(vm) => Some(vm),
+        Known::Nothing => None,
+    };
+    let vm = match known {
+        Some(vm) => vm,
+        None => match make_vm(view, progress, driver, now) {
+            Ok(vm) => vm,
+            Err(step) => return *step,
+        },
+    };
+    if let Some(step) = store(view, progress, &vm) {
+        return step;
+    }
+    if driver.capabilities.initialize {
+        match &progress.initialize {
+            None => return initialize(view, progress),
+            Some(Ok(_)) => {}
+            Some(Err(error)) if error.code() == Code::Unimplemented => {}
+            Some(Err(error)) => return initialization_failed(view, error, now),
+        }
+    }
+    created(view, progress, &vm)
+}
+
+/// What creation cannot begin without. The driver's facts, or how the pass ends.
+fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Step>> {
+    let waits = |reason: Reason, message: String| Err(Box::new(waiting(view, reason, message)));
+    if let Some(problem) = &view.machine.invalid {
+        return waits(Reason::InvalidMachine, problem.clone());
+    }
+    match &view.class {
+        ClassFact::Ready(_) => {}
+        ClassFact::Missing(name) if name.is_empty() => {
+            return waits(Reason::InvalidMachine, "spec.class.name is required: name a MachineClass".into());
+        }
+        ClassFact::Missing(name) => {
+            return waits(Reason::ClassMissing, format!("MachineClass {name} does not exist: create it"));
+        }
+        ClassFact::Invalid { name, message } => {
+            return waits(Reason::ClassInvalid, format!("MachineClass {name} is invalid: {message}"));
+        }
+        ClassFact::Deleting(name) => {
+            return waits(
+                Reason::ClassDeleting,
+                format!("MachineClass {name} is being deleted: use another one"),
+            );
+        }
+    }
+    match &view.secret {
+        SecretFact::Ready => {}
+        SecretFact::NotNamed => {
+            let message = "the MachineClass names no Secret: set secretRef or credentialsSecretRef";
+            return waits(Reason::SecretMissing, message.into());
+        }
+        SecretFact::Missing(key) => {
+            return waits(
+                Reason::SecretMissing,
+                format!("Secret {key} of the MachineClass does not exist: create it"),
+            );
+        }
+        SecretFact::WithoutUserData => {
+            let message = "the MachineClass's Secret has no key userData: add what a machine gets at boot";
+            return waits(Reason::UserDataMissing, message.into());
+        }
+    }
+    let driver = match &view.driver {
+        DriverFact::Ready(driver) => driver,
+        DriverFact::Refused(refusal) => return waits(Reason::DriverNotReady, refusal.to_string()),
+        DriverFact::NotChosen => return waits(Reason::DriverNotReady, "no driver is chosen yet".into()),
+    };
+    if let Gate::Frozen { reason, .. } = view.gate
+        && !permits(view.gate, EffectKind::Create)
+    {
+        return waits(Reason::Frozen, format!("creation is held: {reason}"));
+    }
+    Ok(driver)
+}
+
+enum Known<'a> {
+    /// The cloud must be asked first.
+    Look,
+    /// It could not be asked.
+    Unreachable(&'a CallError),
+    /// A VM is there.
+    Vm(Found),
+    /// None is there, as far as a look can tell.
+    Nothing,
+}
+
+/// What must be stored of a VM.
+struct Found {
+    provider_id: ProviderId,
+    node_name: Option<NodeName>,
+    vm: Option<Vm>,
+}
+
+impl Found {
+    fn of(vm: &Vm) -> Self {
+        Self { provider_id: vm.provider_id.clone(), node_name: name_of(&vm.node_name), vm: Some(vm.clone()) }
+    }
+}
+
+/// A look comes before the first create of every pass that is not provably the first. Provably the first is the pass
+/// that put the finalizer on, since nothing is created without it. A create that the cloud works on is not looked for
+/// but asked again: its key finds it.
+fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts) -> Known<'a> {
+    let machine = &view.machine;
+    let stored = machine.provider_id.as_ref().map(|id| Found {
+        provider_id: id.clone(),
+        node_name: machine.node_name.clone(),
+        vm: None,
+    });
+    if progress.create.is_some() {
+        return Known::Nothing;
+    }
+    let is_first = !machine.has_finalizer && stored.is_none();
+    if is_first || !driver.capabilities.status || (stored.is_none() && creation_goes_on(view)) {
+        return stored.map_or(Known::Nothing, Known::Vm);
+    }
+    match &progress.probe {
+        None => Known::Look,
+        Some(Ok(vm)) => Known::Vm(Found::of(vm)),
+        // Reads of a cloud may lag, so a stored id outweighs a look that finds nothing.
+        Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
+            stored.map_or(Known::Nothing, Known::Vm)
+        }
+        Some(Err(error)) => {
+            match found_in(error).or(stored.filter(|_| error.code() == Code::Uninitialized)) {
+                Some(found) => Known::Vm(found),
+                None => Known::Unreachable(error),
+            }
+        }
+    }
+}
+
+/// A driver that answers `uninitialized` says which machine it means.
+fn found_in(error: &CallError) -> Option<Found> {
+    let CallError::Guest(DriverError { code: Code::Uninitialized, provider_id: Some(id), node_name, .. }) =
+        error
+    else {
+        return None;
+    };
+    Some(Found { provider_id: id.clone(), node_name: node_name.as_ref().and_then(name_of), vm: None })
+}
+
+fn name_of(name: &NodeName) -> Option<NodeName> {
+    (!name.is_empty()).then(|| name.clone())
+}
+
+/// The status says that the cloud works on a create of ours.
+fn creation_goes_on(view: &MachineView) -> bool {
+    view.machine.operation.is_some_and(|operation| {
+        operation.kind == OperationType::Create && operation.state == OperationState::Processing
+    })
+}
+
+fn make_vm(
+    view: &MachineView,
+    progress: &Progress,
+    driver: &DriverFacts,
+    now: Timestamp,
+) -> Result<Found, Box<Step>> {
+    if view.has_target() {
+        match &progress.token {
+            None => return Err(Box::new(Step::act(Effect::EnsureToken))),
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                let step = write_failed(Reason::BootstrapTokenFailed, "make the bootstrap token", error);
+                return Err(Box::new(step));
+            }
+        }
+    }
+    if !driver.capabilities.idempotency_key {
+        note_intent(view, progress, driver, now)?;
+    }
+    match &progress.create {
+        None => Err(Box::new(Step::act(Effect::CreateVm))),
+        Some(Ok(Creation::Created(vm))) => Ok(Found::of(vm)),
+        Some(Ok(Creation::InProgress(work))) => Err(Box::new(in_progress(work))),
+        Some(Err(error)) => match found_in(error) {
+            Some(found) => Ok(found),
+            None => Err(Box::new(creation_failed(view, error, now))),
+        },
+    }
+}
+
+/// Where the cloud keeps no keys, the intent is written down before the call, and after it nothing is created until
+/// reads of the cloud must show what the last call made.
+fn note_intent(
+    view: &MachineView,
+    progress: &Progress,
+    driver: &DriverFacts,
+    now: Timestamp,
+) -> Result<(), Box<Step>> {
+    match &progress.intent {
+        Some(Ok(())) => return Ok(()),
+        Some(Err(error)) => {
+            let step = write_failed(Reason::WriteFailed, "note on the Machine that a create begins", error);
+            return Err(Box::new(step));
+        }
+        None => {}
+    }
+    if let Some(begun) = view.machine.create_intent {
+        let left = driver.consistency_window - elapsed(begun, now);
+        if left > jiff::SignedDuration::ZERO {
+            let message =
+                "an earlier create may have made a VM: waiting until the cloud's reads must show it";
+            return Err(Box::new(rest(Reason::CreationUnresolved, message, Wake::After(left))));
+        }
+    }
+    Err(Box::new(Step::act(Effect::NoteIntent)))
+}
+
+/// Stores id and Node name, unless they are there. `None` when that is done.
+fn store(view: &MachineView, progress: &Progress, found: &Found) -> Option<Step> {
+    let machine = &view.machine;
+    if found.provider_id.is_empty() || (view.has_target() && found.node_name.is_none()) {
+        let error = DriverError::new(Code::Internal, "the driver named no provider id or no Node for the VM");
+        let message = error.to_string();
+        return Some(failure(
+            view,
+            Reason::CreationFailed,
+            Note::CreationFailed { error: message.clone() },
+            message,
+            Some(Code::Internal),
+            Wake::Retry {
+                policy: retry::policy(
+                    Situation::Create,
+                    Code::Internal,
+                    view.settings.resource_exhausted_retry,
+                ),
+                hint: None,
+            },
+        ));
+    }
+    let node_name = found.node_name.clone().filter(|_| view.has_target());
+    let is_stored = machine.provider_id.as_ref() == Some(&found.provider_id)
+        && machine.has_priority
+        && (!view.has_target() || machine.node_name == node_name);
+    if is_stored {
+        return None;
+    }
+    match &progress.record {
+        None => Some(Step::act(Effect::RecordVm { provider_id: found.provider_id.clone(), node_name })),
+        Some(Ok(())) => None,
+        Some(Err(error)) => {
+            Some(write_failed(Reason::WriteFailed, "store the VM's id on the Machine", error))
+        }
+    }
+}
+
+/// Initialisation hands out user data too, so the token must be the one that creation used.
+fn initialize(view: &MachineView, progress: &Progress) -> Step {
+    match (&progress.token, view.has_target()) {
+        (None, true) => Step::act(Effect::EnsureToken),
+        (Some(Err(error)), true) => {
+            write_failed(Reason::BootstrapTokenFailed, "make the bootstrap token", error)
+        }
+        (Some(Ok(())), true) | (_, false) => Step::act(Effect::InitializeVm),
+    }
+}
+
+fn in_progress(work: &InProgress) -> Step {
+    Step::Finish(Conclusion {
+        status: StatusChange {
+            operation: operation(
+                OperationType::Create,
+                OperationState::Processing,
+                Note::CloudWorking { message: work.message.clone() },
+            ),
+            last_known_state: Some(work.resume_token.clone()),
+            ..StatusChange::default()
+        },
+        reason: Reason::CloudWorking,
+        message: work.message.clone(),
+        wake: Wake::After(work.ask_again),
+    })
+}
+
+fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
+    let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
+    let vm = initialized.or(found.vm.as_ref());
+    let mut status = StatusChange {
+        last_known_state: vm.and_then(|vm| vm.last_known_state.clone()),
+        failure_domain: vm.and_then(|vm| vm.failure_domain.clone()),
+        ..StatusChange::default()
+    };
+    if view.has_target() {
+        status.phase = Some(Phase::Pending);
+        status.timeout_active = Some(true);
+        status.operation = operation(OperationType::Create, OperationState::Processing, Note::Creating);
+        let message = "the VM is created, its Node has not joined yet";
+        return Step::Finish(Conclusion {
+            status,
+            reason: Reason::WaitingForNode,
+            message: message.into(),
+            wake: Wake::Now,
+        });
+    }
+    status.addresses = Some(all_addresses(view, found, initialized));
+    status.phase = Some(Phase::Available);
+    status.timeout_active = Some(false);
+    status.operation = operation(OperationType::Create, OperationState::Successful, Note::Created);
+    let message = "the VM is created, and there is no target cluster to join";
+    Step::Finish(Conclusion {
+        status,
+        reason: Reason::VmCreated,
+        message: message.into(),
+        wake: Wake::Resync,
+    })
+}
+
+/// Addresses come together from all answers and are never taken away. The Node's name is one of them.
+fn all_addresses(view: &MachineView, found: &Found, initialized: Option<&Vm>) -> Vec<Address> {
+    let of = |vm: Option<&Vm>| vm.map(|vm| vm.addresses.clone()).unwrap_or_default();
+    let host =
+        found.vm.as_ref().map(|vm| Address { kind: "Hostname".into(), address: vm.node_name.to_string() });
+    let hosts: Vec<Address> = host.into_iter().collect();
+    let lists = [view.machine.addresses.clone(), of(found.vm.as_ref()), of(initialized), hosts];
+    addresses::union(lists.iter().map(Vec::as_slice))
+}
+
+/// Something outside must change first. Its change wakes the Machine at once; the timer is for what cannot be watched.
+fn waiting(view: &MachineView, reason: Reason, message: String) -> Step {
+    let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+    if reason == Reason::Frozen {
+        return rest(reason, message, wake);
+    }
+    failure(view, reason, Note::CreationWaits { message: message.clone() }, message, None, wake)
+}
+
+fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
+    let message = error.to_string();
+    let reason = reason_of(error, Reason::CreationFailed);
+    let wake = retry_call(view, Situation::Create, error);
+    let step = failure(
+        view,
+        reason,
+        Note::CreationFailed { error: message.clone() },
+        message,
+        Some(error.code()),
+        wake,
+    );
+    time_out(view, keep_state(step, error), now)
+}
+
+fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
+    let message = error.to_string();
+    let reason = reason_of(error, Reason::InitializationFailed);
+    let note = Note::InitializationFailed { error: message.clone() };
+    let wake = retry_call(view, Situation::Initialize, error);
+    let step = failure(view, reason, note, message, Some(error.code()), wake);
+    time_out(view, keep_state(step, error), now)
+}
+
+fn failure(
+    view: &MachineView,
+    reason: Reason,
+    note: Note,
+    message: String,
+    code: Option<Code>,
+    wake: Wake,
+) -> Step {
+    let phase = match view.machine.phase {
+        Phase::New => Some(Phase::CrashLoopBackOff),
+        Phase::CrashLoopBackOff
+        | Phase::Pending
+        | Phase::Available
+        | Phase::Running
+        | Phase::Terminating
+        | Phase::Unknown
+        | Phase::Failed
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => None,
+    };
+    Step::Finish(Conclusion {
+        status: StatusChange {
+            phase,
+            operation: Some(Operation {
+                kind: OperationType::Create,
+                state: OperationState::Failed,
+                note,
+                code,
+            }),
+            ..StatusChange::default()
+        },
+        reason,
+        message,
+        wake,
+    })
+}
+
+/// What the driver wants to know next time; what is stored stays when it says nothing.
+fn keep_state(step: Step, error: &CallError) -> Step {
+    match (step, error) {
+        (Step::Finish(mut conclusion), CallError::Guest(error)) => {
+            conclusion.status.last_known_state.clone_from(&error.last_known_state);
+            Step::Finish(conclusion)
+        }
+        (step, _) => step,
+    }
+}
+
+/// Past its creation time-out a Machine that the cloud does not make is failed, so that a set can replace it.
+fn time_out(view: &MachineView, step: Step, now: Timestamp) -> Step {
+    let age = elapsed(view.machine.created, now);
+    match step {
+        Step::Finish(mut conclusion)
+            if age > view.settings.creation_timeout && permits(view.gate, EffectKind::FailMachine) =>
+        {
+            conclusion.status.phase = Some(Phase::Failed);
+            conclusion.wake = Wake::Resync;
+            Step::Finish(conclusion)
+        }
+        step => step,
+    }
+}

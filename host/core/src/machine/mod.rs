@@ -1,0 +1,27 @@
+//! What to do about one Machine.
+//!
+//! `step` looks at all facts of a pass and at what the pass has done, and answers with the next batch of effects or
+//! with a conclusion. It never remembers: where a Machine is in its life follows from the facts.
+
+mod conclusion;
+mod create;
+mod delete;
+mod effect;
+pub mod invariants;
+mod join;
+mod step;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use conclusion::{
+    Conclusion, DeletionStage, Note, Operation, Reason, Severity, StatusChange, Step, Wake,
+};
+pub use effect::{Effect, Outcome, Progress};
+pub use join::conditions_differ;
+pub use step::step;
+pub use view::{
+    ClassFact, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
+    SecretFact, TargetFact,
+};

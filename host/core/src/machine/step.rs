@@ -1,0 +1,98 @@
+//! Which question a Machine raises: deletion, creation, or its life with a Node.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act_error::ActError;
+use crate::driver_error::CallError;
+use crate::phase::Phase;
+use crate::retry::{self, RetryPolicy};
+
+use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
+use super::effect::Progress;
+use super::view::{MachineFact, MachineView};
+use super::{create, delete, join};
+
+/// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
+/// return is not announced.
+const WRITE: RetryPolicy =
+    RetryPolicy { base: SignedDuration::from_secs(1), cap: SignedDuration::from_mins(1) };
+
+/// While something outside must change first. Its change wakes the Machine at once; the timer is for what cannot be watched.
+pub(super) const PREREQUISITE: RetryPolicy = RetryPolicy::LONG;
+
+/// Decides what comes next for a Machine. Pure: the same arguments give the same answer.
+pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    let machine = &view.machine;
+    if machine.deletion.is_some() {
+        return delete::step(view, progress, now);
+    }
+    if is_being_created(machine) {
+        return create::step(view, progress, now);
+    }
+    join::step(view, progress, now)
+}
+
+/// A Machine is being created until a pass has published what came of it. A failed one is not made again: it is there to
+/// be replaced.
+fn is_being_created(machine: &MachineFact) -> bool {
+    match machine.phase {
+        Phase::New | Phase::CrashLoopBackOff => true,
+        Phase::Failed => false,
+        Phase::Pending
+        | Phase::Available
+        | Phase::Running
+        | Phase::Terminating
+        | Phase::Unknown
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => machine.provider_id.is_none(),
+    }
+}
+
+/// The end of a pass that changes nothing in the status.
+pub(super) fn rest(reason: Reason, message: impl Into<String>, wake: Wake) -> Step {
+    Step::Finish(Conclusion { status: StatusChange::default(), reason, message: message.into(), wake })
+}
+
+/// The end of a pass that a write to an API server has failed.
+pub(super) fn write_failed(reason: Reason, what: &str, error: &ActError) -> Step {
+    let wake = match error {
+        // The caches are behind: the watch brings what is new within moments.
+        ActError::Conflict | ActError::Gone => Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None },
+        ActError::Throttled { after } => Wake::Retry { policy: WRITE, hint: *after },
+        ActError::Denied { .. }
+        | ActError::Invalid { .. }
+        | ActError::Unreachable { .. }
+        | ActError::Ambiguous { .. }
+        | ActError::Forbidden { .. } => Wake::Retry { policy: WRITE, hint: None },
+    };
+    rest(reason, format!("failed to {what}: {error}"), wake)
+}
+
+/// How to come back after a failed call of the driver.
+pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Wake {
+    let policy: RetryPolicy = retry::policy(situation, error.code(), view.settings.resource_exhausted_retry);
+    let hint = match error {
+        CallError::Guest(error) => error.retry_after,
+        CallError::Broken(_) | CallError::Refused(_) => None,
+    };
+    Wake::Retry { policy, hint }
+}
+
+/// Which reason a failed call of the driver has: three kinds of failure, never mixed.
+pub(super) fn reason_of(error: &CallError, guest: Reason) -> Reason {
+    match error {
+        CallError::Guest(_) => guest,
+        CallError::Broken(_) => Reason::DriverBroken,
+        CallError::Refused(_) => Reason::DriverNotReady,
+    }
+}
+
+/// An operation without a code.
+pub(super) fn operation(
+    kind: crate::phase::OperationType,
+    state: crate::phase::OperationState,
+    note: Note,
+) -> Option<Operation> {
+    Some(Operation { kind, state, note, code: None })
+}

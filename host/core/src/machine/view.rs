@@ -1,0 +1,197 @@
+//! Everything that one pass over a Machine knows.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::driver::{Address, DriverFacts};
+use crate::driver_error::Refusal;
+use crate::gate::Gate;
+use crate::health::NodeConditionFact;
+use crate::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
+use crate::node_sync::NodeMeta;
+use crate::phase::{OperationState, OperationType, Phase};
+
+/// All facts of one pass.
+#[derive(Clone, Debug)]
+pub struct MachineView {
+    /// The Machine.
+    pub machine: MachineFact,
+    /// Its class.
+    pub class: ClassFact,
+    /// What its class's Secrets hold.
+    pub secret: SecretFact,
+    /// The driver that its class chooses.
+    pub driver: DriverFact,
+    /// The cluster that its Node joins.
+    pub target: TargetFact,
+    /// Whether dangerous work is held.
+    pub gate: Gate,
+    /// Effective settings.
+    pub settings: MachineSettings,
+    /// Failed passes in a row until now.
+    pub failures: u32,
+}
+
+/// A Machine, parsed.
+#[derive(Clone, Debug)]
+pub struct MachineFact {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Uid,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When its deletion was asked for.
+    pub deletion: Option<Timestamp>,
+    /// Our finalizer is on it. It is put there before the first create: without it no VM was ever asked for.
+    pub has_finalizer: bool,
+    /// Other finalizers are on it too.
+    pub has_foreign_finalizers: bool,
+    /// The priority annotation is there.
+    pub has_priority: bool,
+    /// When a create was last begun whose cloud keeps no keys.
+    pub create_intent: Option<Timestamp>,
+    /// The cloud's id.
+    pub provider_id: Option<ProviderId>,
+    /// The label `node`.
+    pub node_name: Option<NodeName>,
+    /// Where it is in its life. A word that is not ours counts as `Unknown`'s neighbour: see `observe`.
+    pub phase: Phase,
+    /// Since when, as its status says.
+    pub phase_since: Option<Timestamp>,
+    /// What was done last.
+    pub operation: Option<OperationFact>,
+    /// What the driver said last.
+    pub last_known_state: Option<String>,
+    /// Conditions of the Node as the Machine's status has them.
+    pub conditions: Vec<NodeConditionFact>,
+    /// Addresses as the Machine's status has them.
+    pub addresses: Vec<Address>,
+    /// What the Node is to carry, by the Machine's template.
+    pub template: NodeMeta,
+    /// Labels that the Node is to carry because it is this Machine's.
+    pub own_node_labels: BTreeMap<String, String>,
+    /// Something in its spec cannot be understood.
+    pub invalid: Option<String>,
+}
+
+/// `status.lastOperation`, without its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationFact {
+    /// What.
+    pub kind: OperationType,
+    /// How it went.
+    pub state: OperationState,
+}
+
+/// The class of a Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClassFact {
+    /// The Machine names none that is there.
+    Missing(ClassName),
+    /// It is there and cannot be used.
+    Invalid {
+        /// Its name.
+        name: ClassName,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// It is being deleted, so nothing new is made of it.
+    Deleting(ClassName),
+    /// It can be used.
+    Ready(ClassName),
+}
+
+/// The Secrets of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretFact {
+    /// The class names no Secret.
+    NotNamed,
+    /// One that it names is not there.
+    Missing(ObjectKey),
+    /// They are there and hold no `userData`.
+    WithoutUserData,
+    /// Complete.
+    Ready,
+}
+
+/// The driver of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DriverFact {
+    /// There is no class to choose one.
+    NotChosen,
+    /// None serves.
+    Refused(Refusal),
+    /// One serves.
+    Ready(DriverFacts),
+}
+
+/// The cluster that Nodes join.
+#[derive(Clone, Debug)]
+pub enum TargetFact {
+    /// The host runs without one.
+    None,
+    /// It is there, and this is the Machine's Node.
+    Cluster(NodePresence),
+}
+
+/// The Node of a Machine.
+#[derive(Clone, Debug)]
+pub enum NodePresence {
+    /// There is none of that name (or no name yet).
+    Absent,
+    /// A Node of that name belongs to another VM.
+    Foreign(ProviderId),
+    /// It is there.
+    Present(NodeFact),
+}
+
+/// A Node, as far as its Machine cares.
+#[derive(Clone, Debug)]
+pub struct NodeFact {
+    /// Its name.
+    pub name: NodeName,
+    /// Its uid.
+    pub uid: Uid,
+    /// Being deleted.
+    pub is_deleting: bool,
+    /// Its labels, annotations and taints.
+    pub meta: NodeMeta,
+    /// Its conditions.
+    pub conditions: Vec<NodeConditionFact>,
+    /// Since when it is Ready, if it is.
+    pub ready_since: Option<Timestamp>,
+    /// What was applied to it last from its Machine's template; `None` when it was never, or cannot be read.
+    pub last_applied: Option<NodeMeta>,
+    /// It carries a taint that holds its Machine in Pending.
+    pub has_critical_taint: bool,
+}
+
+/// Effective settings of one Machine: annotation over spec over flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineSettings {
+    /// From creation until the Node must have joined.
+    pub creation_timeout: SignedDuration,
+    /// How long Unknown is tolerated. `None`: for ever.
+    pub health_timeout: Option<SignedDuration>,
+    /// Node conditions that must be False.
+    pub must_be_false: Vec<String>,
+    /// How long to wait after the cloud's "no capacity".
+    pub resource_exhausted_retry: SignedDuration,
+}
+
+impl MachineView {
+    /// The Node, when it is there and is the Machine's.
+    pub fn node(&self) -> Option<&NodeFact> {
+        match &self.target {
+            TargetFact::Cluster(NodePresence::Present(node)) => Some(node),
+            TargetFact::Cluster(NodePresence::Absent | NodePresence::Foreign(_)) | TargetFact::None => None,
+        }
+    }
+
+    /// True when Nodes join a cluster.
+    pub fn has_target(&self) -> bool {
+        matches!(self.target, TargetFact::Cluster(_))
+    }
+}

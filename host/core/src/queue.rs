@@ -1,0 +1,386 @@
+//! Which key is worked on next.
+//!
+//! The queue is the only clock of the controllers: a pass that waits for something pushes its key with the time at which to
+//! look again, and ends.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+/// How urgent a pass is. Among the keys that are due, a higher priority always goes first.
+///
+/// The order is strict, without ageing: what a higher priority can hold up is bounded by the number of keys, since a key is
+/// queued once and its retries grow apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// A look at everything for safety, and the timed looks of objects that only wait.
+    Resync,
+    /// Something that belongs to the object changed: its Node, its class, its Secret.
+    Event,
+    /// A user or another controller changed what the object should be.
+    Edit,
+    /// The object is being deleted: it costs money and blocks others until it is gone.
+    Deletion,
+}
+
+/// A wish to run a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wish {
+    due: Timestamp,
+    priority: Priority,
+}
+
+impl Wish {
+    /// Both wishes in one: as early as either, as urgent as either.
+    fn merge(self, other: Self) -> Self {
+        Self { due: self.due.min(other.due), priority: self.priority.max(other.priority) }
+    }
+}
+
+/// A wish that waits for its turn.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    wish: Wish,
+    /// Number of the first push that led to this wish: the first come of those that are otherwise equal.
+    seq: u64,
+    /// In `ready` instead of `later`.
+    is_ready: bool,
+}
+
+/// Keys ordered by due time and priority, one pass a key at a time.
+///
+/// Promises: a key is queued at most once; a key that runs is not given out again before [`Queue::done`]; a push is never
+/// lost; [`Queue::pop`] gives the most urgent key of those that are due, then the earliest due, then the first pushed; each
+/// operation takes time logarithmic in the number of keys.
+///
+/// Assumes that the caller's clock mostly goes forward. When it goes back, a key that was seen to be due stays due.
+///
+/// The size is bounded by the number of distinct keys, hence by the number of objects.
+#[derive(Clone, Debug)]
+pub struct Queue<K> {
+    waiting: BTreeMap<K, Waiting>,
+    later: BTreeSet<(Timestamp, u64, K)>,
+    ready: BTreeSet<(Reverse<Priority>, Timestamp, u64, K)>,
+    /// The keys whose pass runs, each with what was wished for meanwhile.
+    running: BTreeMap<K, Option<Wish>>,
+    next_seq: u64,
+}
+
+impl<K> Default for Queue<K> {
+    fn default() -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            later: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            running: BTreeMap::new(),
+            next_seq: 0,
+        }
+    }
+}
+
+impl<K: Ord + Clone> Queue<K> {
+    /// An empty queue.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for a pass of `key` at `due`.
+    ///
+    /// What is already queued for the key is kept where it is earlier or more urgent. While the key runs, the wish is
+    /// remembered and takes effect with [`Queue::done`].
+    pub fn push(&mut self, key: K, due: Timestamp, priority: Priority) {
+        let wish = Wish { due, priority };
+        if let Some(remembered) = self.running.get_mut(&key) {
+            *remembered = Some(remembered.map_or(wish, |earlier| earlier.merge(wish)));
+            return;
+        }
+        self.enqueue(key, wish);
+    }
+
+    /// The key to work on, and marks it as running; `None` when nothing is due.
+    pub fn pop(&mut self, now: Timestamp) -> Option<K> {
+        self.promote(now);
+        let (_, _, _, key) = self.ready.pop_first()?;
+        self.waiting.remove(&key);
+        self.running.insert(key.clone(), None);
+        Some(key)
+    }
+
+    /// The pass of `key` has ended. What was pushed meanwhile is queued, not before `now`, so that a key with many events
+    /// lines up behind those that have waited. Does nothing for a key that does not run.
+    pub fn done(&mut self, key: &K, now: Timestamp) {
+        let Some((key, remembered)) = self.running.remove_entry(key) else { return };
+        if let Some(wish) = remembered {
+            self.enqueue(key, Wish { due: wish.due.max(now), ..wish });
+        }
+    }
+
+    /// When [`Queue::pop`] will next give a key, which may be in the past; `None` while nothing waits.
+    ///
+    /// A push can make it earlier, and so can [`Queue::done`].
+    pub fn next_due(&self) -> Option<Timestamp> {
+        match self.ready.first() {
+            Some((_, due, _, _)) => Some(*due),
+            None => self.later.first().map(|(due, _, _)| *due),
+        }
+    }
+
+    /// Forgets all wishes for `key`. A pass that runs goes on and still ends with [`Queue::done`].
+    pub fn remove(&mut self, key: &K) {
+        if let Some(waiting) = self.waiting.remove(key) {
+            self.unlink(key.clone(), waiting);
+        }
+        if let Some(remembered) = self.running.get_mut(key) {
+            *remembered = None;
+        }
+    }
+
+    /// How many keys wait. Those that run are not counted, whatever is remembered for them.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// True when no key waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// How many keys run.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    /// How many keys are due, as far as the last [`Queue::pop`] has seen: the backlog.
+    pub fn backlog(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// True while a pass of `key` runs.
+    pub fn is_running(&self, key: &K) -> bool {
+        self.running.contains_key(key)
+    }
+
+    fn enqueue(&mut self, key: K, wish: Wish) {
+        let waiting = match self.waiting.remove(&key) {
+            Some(earlier) => {
+                self.unlink(key.clone(), earlier);
+                Waiting { wish: earlier.wish.merge(wish), ..earlier }
+            }
+            None => {
+                let seq = self.next_seq;
+                self.next_seq += 1;
+                Waiting { wish, seq, is_ready: false }
+            }
+        };
+        self.link(key.clone(), waiting);
+        self.waiting.insert(key, waiting);
+    }
+
+    fn promote(&mut self, now: Timestamp) {
+        while self.later.first().is_some_and(|(due, _, _)| *due <= now) {
+            let Some((due, seq, key)) = self.later.pop_first() else { return };
+            let Some(waiting) = self.waiting.get_mut(&key) else { continue };
+            waiting.is_ready = true;
+            self.ready.insert((Reverse(waiting.wish.priority), due, seq, key));
+        }
+    }
+
+    fn link(&mut self, key: K, Waiting { wish, seq, is_ready }: Waiting) {
+        if is_ready {
+            self.ready.insert((Reverse(wish.priority), wish.due, seq, key));
+        } else {
+            self.later.insert((wish.due, seq, key));
+        }
+    }
+
+    fn unlink(&mut self, key: K, Waiting { wish, seq, is_ready }: Waiting) {
+        if is_ready {
+            self.ready.remove(&(Reverse(wish.priority), wish.due, seq, key));
+        } else {
+            self.later.remove(&(wish.due, seq, key));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_deletion_goes_before_an_edit_before_an_event_before_a_resync() {
+        let mut queue = Queue::new();
+        for (key, priority) in [
+            ("resync", Priority::Resync),
+            ("event", Priority::Event),
+            ("edit", Priority::Edit),
+            ("deletion", Priority::Deletion),
+        ] {
+            queue.push(key, at(1), priority);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop(at(1))).collect();
+        assert_eq!(order, ["deletion", "edit", "event", "resync"]);
+    }
+
+    #[test]
+    fn an_urgent_key_that_is_not_due_does_not_hold_up_one_that_is() {
+        let mut queue = Queue::new();
+        queue.push("deletion", at(10), Priority::Deletion);
+        queue.push("resync", at(1), Priority::Resync);
+        assert_eq!(
+            (queue.pop(at(5)), queue.pop(at(5)), queue.pop(at(10))),
+            (Some("resync"), None, Some("deletion"))
+        );
+    }
+
+    #[test]
+    fn a_key_runs_once_at_a_time_and_again_for_what_came_meanwhile() {
+        let mut queue = Queue::new();
+        queue.push("a", at(0), Priority::Event);
+        assert_eq!(queue.pop(at(0)), Some("a"));
+        queue.push("a", at(0), Priority::Edit);
+        assert_eq!((queue.pop(at(9)), queue.len(), queue.running(), queue.next_due()), (None, 0, 1, None));
+        queue.done(&"a", at(9));
+        assert_eq!((queue.next_due(), queue.running()), (Some(at(9)), 0));
+        assert_eq!(queue.pop(at(9)), Some("a"));
+    }
+
+    #[test]
+    fn a_busy_key_lines_up_behind_those_that_have_waited() {
+        let mut queue = Queue::new();
+        queue.push("busy", at(0), Priority::Event);
+        queue.pop(at(0));
+        queue.push("busy", at(1), Priority::Event);
+        queue.push("patient", at(2), Priority::Event);
+        queue.done(&"busy", at(3));
+        assert_eq!((queue.pop(at(3)), queue.pop(at(3))), (Some("patient"), Some("busy")));
+    }
+
+    #[test]
+    fn a_second_push_makes_a_key_earlier_and_more_urgent_never_less() {
+        let mut queue = Queue::new();
+        queue.push("a", at(10), Priority::Deletion);
+        queue.push("a", at(20), Priority::Resync);
+        queue.push("b", at(5), Priority::Edit);
+        queue.push("a", at(5), Priority::Resync);
+        assert_eq!((queue.len(), queue.next_due()), (2, Some(at(5))));
+        assert_eq!((queue.pop(at(5)), queue.pop(at(5))), (Some("a"), Some("b")));
+    }
+
+    #[test]
+    fn a_removed_key_is_forgotten_even_while_it_runs() {
+        let mut queue = Queue::new();
+        queue.push("waits", at(0), Priority::Event);
+        queue.remove(&"waits");
+        queue.push("runs", at(0), Priority::Event);
+        assert_eq!(queue.pop(at(0)), Some("runs"));
+        queue.push("runs", at(0), Priority::Event);
+        queue.remove(&"runs");
+        queue.done(&"runs", at(0));
+        assert!(queue.is_empty() && queue.running() == 0);
+    }
+
+    /// The same promises over one plain list.
+    #[derive(Default)]
+    struct Model {
+        waiting: Vec<(u8, i64, Priority)>,
+        running: Vec<(u8, Option<(i64, Priority)>)>,
+    }
+
+    impl Model {
+        fn push(&mut self, key: u8, due: i64, priority: Priority) {
+            if let Some((_, remembered)) = self.running.iter_mut().find(|(running, _)| *running == key) {
+                let (d, p) = remembered.unwrap_or((due, priority));
+                *remembered = Some((d.min(due), p.max(priority)));
+            } else if let Some((_, d, p)) = self.waiting.iter_mut().find(|(waiting, ..)| *waiting == key) {
+                (*d, *p) = ((*d).min(due), (*p).max(priority));
+            } else {
+                self.waiting.push((key, due, priority));
+            }
+        }
+
+        fn pop(&mut self, now: i64) -> Option<u8> {
+            let due = self.waiting.iter().enumerate().filter(|(_, (_, due, _))| *due <= now);
+            let (index, _) =
+                due.min_by_key(|(index, (_, due, priority))| (Reverse(*priority), *due, *index))?;
+            let (key, ..) = self.waiting.remove(index);
+            self.running.push((key, None));
+            Some(key)
+        }
+
+        fn done(&mut self, key: u8, now: i64) {
+            let Some(index) = self.running.iter().position(|(running, _)| *running == key) else { return };
+            if let (_, Some((due, priority))) = self.running.remove(index) {
+                self.waiting.push((key, due.max(now), priority));
+            }
+        }
+
+        fn remove(&mut self, key: u8) {
+            self.waiting.retain(|(waiting, ..)| *waiting != key);
+            self.running.iter_mut().filter(|(running, _)| *running == key).for_each(|(_, wish)| *wish = None);
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Push(u8, i64, Priority),
+        Pop,
+        Done(u8),
+        Remove(u8),
+        Pass(i64),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        let priority = prop_oneof![
+            Just(Priority::Resync),
+            Just(Priority::Event),
+            Just(Priority::Edit),
+            Just(Priority::Deletion)
+        ];
+        prop_oneof![
+            4 => (0..8_u8, -5..20_i64, priority).prop_map(|(key, due, priority)| Op::Push(key, due, priority)),
+            4 => Just(Op::Pop),
+            3 => (0..8_u8).prop_map(Op::Done),
+            1 => (0..8_u8).prop_map(Op::Remove),
+            2 => (0..6_i64).prop_map(Op::Pass),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_a_plain_list(ops in proptest::collection::vec(op(), 0..200)) {
+            let (mut queue, mut model, mut now) = (Queue::new(), Model::default(), 0);
+            for op in ops {
+                match op {
+                    Op::Push(key, after, priority) => {
+                        queue.push(key, at(now + after), priority);
+                        model.push(key, now + after, priority);
+                    }
+                    Op::Pop => prop_assert_eq!(queue.pop(at(now)), model.pop(now)),
+                    Op::Done(key) => {
+                        queue.done(&key, at(now));
+                        model.done(key, now);
+                    }
+                    Op::Remove(key) => {
+                        queue.remove(&key);
+                        model.remove(key);
+                    }
+                    Op::Pass(seconds) => now += seconds,
+                }
+                prop_assert_eq!((queue.len(), queue.running()), (model.waiting.len(), model.running.len()));
+                let next = model.waiting.iter().map(|(_, due, _)| *due).min();
+                match queue.next_due() {
+                    // Once something is known to be due, "in the past" is all that is promised.
+                    Some(due) if due <= at(now) => prop_assert!(next.is_some_and(|next| next <= now)),
+                    due => prop_assert_eq!(due, next.map(at)),
+                }
+            }
+        }
+    }
+}

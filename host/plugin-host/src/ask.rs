@@ -1,0 +1,188 @@
+//! The calls of the contract, one type each: what is sent, and how the answer becomes core's.
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, ListRequest, MachineRequest, Operation, Page, SecretValues, Vm,
+};
+use machinist_core::driver_error::Breakage;
+use wasmtime::{Result, Store};
+
+use crate::bindings::exports::machinist::provider::driver::Guest;
+use crate::convert::{self, About};
+use crate::guest::GuestState;
+use crate::vault::Vault;
+
+/// What a call runs in.
+pub(crate) struct Running<'a> {
+    pub(crate) driver: &'a Guest,
+    pub(crate) store: &'a mut Store<GuestState>,
+    pub(crate) vault: &'a Vault,
+    pub(crate) deadline_ms: u64,
+}
+
+/// One question to a driver.
+pub(crate) trait Ask: Send + Sync + 'static {
+    type Answer: Send + 'static;
+
+    const OPERATION: Operation;
+
+    /// The values that stay in the host. Calls without secrets have no network either.
+    fn take_secrets(&mut self) -> Option<SecretValues> {
+        None
+    }
+
+    /// Which object it is about, for the log.
+    fn subject(&self) -> String;
+
+    /// Asks. The outer error is the engine's.
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>>;
+}
+
+macro_rules! ask_about_machine {
+    ($(#[$doc:meta])* $name:ident, $operation:ident, $answer:ty, $call:ident, $convert:expr) => {
+        $(#[$doc])*
+        pub(crate) struct $name(pub(crate) MachineRequest);
+
+        impl Ask for $name {
+            type Answer = $answer;
+
+            const OPERATION: Operation = Operation::$operation;
+
+            fn take_secrets(&mut self) -> Option<SecretValues> {
+                Some(std::mem::take(&mut self.0.secrets))
+            }
+
+            fn subject(&self) -> String {
+                format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
+            }
+
+            fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<$answer>>> {
+                let Running { driver, store, vault, deadline_ms } = running;
+                async move {
+                    let request = convert::request(&self.0, deadline_ms);
+                    let convert: fn(_, &Vault) -> std::result::Result<$answer, Breakage> = $convert;
+                    Ok(match driver.$call(store, &request).await? {
+                        Ok(answer) => convert(answer, vault).map_err(Into::into),
+                        Err(error) => Err(convert::error(error, vault).into()),
+                    })
+                }
+                .boxed()
+            }
+        }
+    };
+}
+
+ask_about_machine!(
+    /// `create`
+    Create, Create, Creation, call_create, convert::creation
+);
+ask_about_machine!(
+    /// `initialize`
+    Initialize, Initialize, Vm, call_initialize, convert::vm
+);
+ask_about_machine!(
+    /// `delete`
+    Delete, Delete, Deletion, call_delete, |answer, vault| Ok(convert::deletion(answer, vault))
+);
+ask_about_machine!(
+    /// `get-status`
+    GetStatus, GetStatus, Vm, call_get_status, convert::vm
+);
+
+/// `list`
+pub(crate) struct List(pub(crate) ListRequest);
+
+impl Ask for List {
+    type Answer = Page;
+
+    const OPERATION: Operation = Operation::List;
+
+    fn take_secrets(&mut self) -> Option<SecretValues> {
+        Some(std::mem::take(&mut self.0.secrets))
+    }
+
+    fn subject(&self) -> String {
+        self.0.class.name.to_string()
+    }
+
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Page>>> {
+        let Running { driver, store, vault, .. } = running;
+        async move {
+            let class = convert::class(&self.0.class);
+            let answer = driver.call_list(store, &class, &self.0.cluster, self.0.token.as_deref()).await?;
+            Ok(match answer {
+                Ok(page) => convert::page(page).map_err(Into::into),
+                Err(error) => Err(convert::error(error, vault).into()),
+            })
+        }
+        .boxed()
+    }
+}
+
+/// `get-volume-ids`
+pub(crate) struct GetVolumeIds(pub(crate) Vec<String>);
+
+impl Ask for GetVolumeIds {
+    type Answer = Vec<Option<String>>;
+
+    const OPERATION: Operation = Operation::GetVolumeIds;
+
+    fn subject(&self) -> String {
+        format!("{} volumes", self.0.len())
+    }
+
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>> {
+        let Running { driver, store, vault, .. } = running;
+        async move {
+            Ok(match driver.call_get_volume_ids(store, &self.0).await? {
+                Ok(ids) => convert::volume_ids(self.0.len(), ids).map_err(Into::into),
+                Err(error) => Err(convert::error(error, vault).into()),
+            })
+        }
+        .boxed()
+    }
+}
+
+/// `validate-class`
+pub(crate) struct ValidateClass(pub(crate) ClassSpec);
+
+impl Ask for ValidateClass {
+    type Answer = Vec<String>;
+
+    const OPERATION: Operation = Operation::ValidateClass;
+
+    fn subject(&self) -> String {
+        self.0.name.to_string()
+    }
+
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>> {
+        let Running { driver, store, vault, .. } = running;
+        async move {
+            let class = convert::class(&self.0);
+            Ok(match driver.call_validate_class(store, &class).await? {
+                Ok(warnings) => Ok(warnings),
+                Err(error) => Err(convert::error(error, vault).into()),
+            })
+        }
+        .boxed()
+    }
+}
+
+/// `describe`
+pub(crate) struct Describe;
+
+impl Ask for Describe {
+    type Answer = About;
+
+    const OPERATION: Operation = Operation::Describe;
+
+    fn subject(&self) -> String {
+        String::new()
+    }
+
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<About>>> {
+        let Running { driver, store, .. } = running;
+        async move { Ok(convert::about(driver.call_describe(store).await?).map_err(Into::into)) }.boxed()
+    }
+}

@@ -1,0 +1,121 @@
+//! One call: a fresh store and a fresh instance, bounded in every direction, and gone afterwards.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use machinist_core::driver::Answer;
+use machinist_core::driver_error::{Breakage, CallError, Refusal};
+use machinist_core::id::PluginName;
+use tokio::time::timeout_at;
+use tracing::debug;
+use wasmtime::component::Linker;
+use wasmtime::{Engine, Store, UpdateDeadline};
+
+use crate::ask::{Ask, Running};
+use crate::bindings::ProviderPre;
+use crate::breakage::{self, OutOfCpu, Verdict};
+use crate::digest::Digest;
+use crate::egress::Egress;
+use crate::engine::TICK;
+use crate::grants::Grants;
+use crate::guest::{GuestSeed, GuestState};
+use crate::limits::Limits;
+use crate::ticker::Ticker;
+use crate::vault::Vault;
+
+/// What all calls share.
+pub(crate) struct Sandbox {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<GuestState>,
+    pub(crate) ticker: Ticker,
+    pub(crate) egress: Egress,
+    /// For calls that the contract makes without network.
+    pub(crate) no_grants: Arc<Grants>,
+}
+
+/// A version of a plugin, ready to be instantiated.
+pub(crate) struct Prepared {
+    pub(crate) plugin: PluginName,
+    pub(crate) digest: Digest,
+    pub(crate) pre: ProviderPre<GuestState>,
+    pub(crate) settings: Arc<str>,
+    pub(crate) grants: Arc<Grants>,
+    pub(crate) limits: Limits,
+}
+
+impl Sandbox {
+    /// Makes the call. It ends at `deadline` at the latest; dropping the future ends it at once.
+    pub(crate) async fn call<A: Ask>(
+        &self,
+        prepared: &Prepared,
+        mut ask: A,
+        deadline: Instant,
+    ) -> Answer<A::Answer> {
+        let secrets = ask.take_secrets();
+        let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
+        let vault = Vault::new(secrets.unwrap_or_default(), Arc::clone(grants));
+        let session = self.egress.session(&prepared.plugin, Arc::clone(grants), vault.clone(), deadline);
+        let seed =
+            GuestSeed { settings: Arc::clone(&prepared.settings), vault: vault.clone(), session, deadline };
+        let mut store = self.store(seed, &prepared.limits);
+        let allowed = deadline.saturating_duration_since(Instant::now());
+        let answer = {
+            let _running = self.ticker.running();
+            let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
+            timeout_at(deadline.into(), async {
+                let instance = prepared.pre.instantiate_async(&mut store).await?;
+                let driver = instance.machinist_provider_driver();
+                ask.ask(Running { driver, store: &mut store, vault: &vault, deadline_ms }).await
+            })
+            .await
+        };
+        let state = store.data();
+        let output = state.output.text();
+        report(state, &vault.scrub_text(&output));
+        match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => Err(explain(&error, &output, prepared, &vault)),
+            Err(_elapsed) => Err(breakage::past_deadline(allowed).into()),
+        }
+    }
+
+    fn store(&self, seed: GuestSeed, limits: &Limits) -> Store<GuestState> {
+        let mut store = Store::new(&self.engine, GuestState::new(seed, limits));
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
+        // Each handle of the host's takes one of the component's own, and lending takes another for a moment.
+        store.set_max_component_handles(limits.handles.saturating_mul(2));
+        let most_ticks = ticks(limits.cpu);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(move |mut store| {
+            let state = store.data_mut();
+            state.ticks += 1;
+            if state.ticks > most_ticks {
+                return Err(OutOfCpu.into());
+            }
+            // Others get their turn, and the deadline on the wall is looked at.
+            Ok(UpdateDeadline::Yield(1))
+        });
+        store
+    }
+}
+
+fn ticks(cpu: Duration) -> u64 {
+    u64::try_from(cpu.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX)
+}
+
+fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &Vault) -> CallError {
+    match breakage::classify(error, output, &prepared.limits) {
+        Verdict::NoRoom => Refusal::Busy { plugin: prepared.plugin.to_string() }.into(),
+        Verdict::Broken(Breakage::Trap { detail }) => {
+            Breakage::Trap { detail: vault.scrub_text(&detail).into_owned() }.into()
+        }
+        Verdict::Broken(other @ (Breakage::Limit { .. } | Breakage::Contract { .. })) => other.into(),
+    }
+}
+
+fn report(state: &GuestState, output: &str) {
+    let (memory_bytes, ticks) = (state.limiter.memory_bytes(), state.ticks);
+    debug!(memory_bytes, ticks, dropped_lines = state.dropped_lines(), output, "instance ended");
+}
+

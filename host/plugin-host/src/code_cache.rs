@@ -1,0 +1,150 @@
+//! Compiled code on disk, authenticated.
+//!
+//! The engine runs what stands in such a file, whatever it is; one changed byte is somebody else's native code. So each
+//! file ends with a tag (HMAC-SHA256 under a key of this installation) over the component's digest, the engine's
+//! compatibility and the code. A file without a right tag is not there: it is counted and compiled anew.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+use tempfile::NamedTempFile;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::digest::{Digest, hex};
+
+pub(crate) mod key;
+
+use key::Key;
+
+const TAG_BYTES: u64 = 32;
+const SUFFIX: &str = "code";
+/// Each plugin version takes one; those not used for longest go first.
+const MOST_FILES: usize = 64;
+/// Names the format in the tag: a file of another format never verifies.
+const FORMAT: &[u8] = b"machinist compiled code 1";
+
+/// What looking for code found.
+pub(crate) enum Lookup {
+    /// Verified and mapped.
+    Hit(Component),
+    Absent,
+    /// Truncated, changed, or written under another key.
+    Tampered,
+    /// The tag is right and the engine does not take it.
+    Unusable(wasmtime::Error),
+}
+
+/// The folder of compiled code.
+pub(crate) struct CodeCache {
+    folder: PathBuf,
+    key: Key,
+    compatibility: [u8; 32],
+}
+
+impl CodeCache {
+    /// Opens the folder, making it where it is absent; nobody else may enter it.
+    pub(crate) fn open(folder: &Path, key: Key, compatibility: [u8; 32]) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if fs::metadata(folder)?.mode() & 0o077 != 0 {
+            fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        }
+        Ok(Self { folder: folder.to_owned(), key, compatibility })
+    }
+
+    /// A file to compile into, in the folder, so that it can be renamed.
+    pub(crate) fn draft(&self) -> io::Result<NamedTempFile> {
+        tempfile::Builder::new().prefix("draft-").tempfile_in(&self.folder)
+    }
+
+    /// The code of this component. Reads the whole file: not for a thread that others wait for.
+    pub(crate) fn load(&self, engine: &Engine, digest: &Digest) -> io::Result<Lookup> {
+        let mut file = match File::open(self.path(digest)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
+            Err(error) => return Err(error),
+        };
+        let bytes = file.metadata()?.len();
+        let Some(code_bytes) = bytes.checked_sub(TAG_BYTES) else { return Ok(Lookup::Tampered) };
+        let mut mac = self.mac(digest);
+        update(&mut mac, &mut (&file).take(code_bytes))?;
+        let mut tag = [0; TAG_BYTES as usize];
+        let is_whole = file.read_exact(&mut tag).is_ok();
+        if !is_whole || mac.verify_slice(&tag).is_err() {
+            return Ok(Lookup::Tampered);
+        }
+        // Only for which file goes first when the folder is full.
+        let _touched = file.set_modified(SystemTime::now());
+        Ok(map(engine, &file).map_or_else(Lookup::Unusable, Lookup::Hit))
+    }
+
+    /// Signs a draft and puts it in its place.
+    pub(crate) fn keep(&self, digest: &Digest, mut draft: NamedTempFile) -> io::Result<()> {
+        let file = draft.as_file_mut();
+        file.seek(SeekFrom::Start(0))?;
+        let mut mac = self.mac(digest);
+        update(&mut mac, file)?;
+        file.write_all(&mac.finalize().into_bytes())?;
+        file.sync_all()?;
+        draft.persist(self.path(digest)).map_err(|error| error.error)?;
+        File::open(&self.folder)?.sync_all()?;
+        self.prune()
+    }
+
+    fn prune(&self) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.path().extension().is_some_and(|extension| extension == SUFFIX) {
+                files.push((entry.metadata()?.modified()?, entry.path()));
+            }
+        }
+        files.sort();
+        let excess = files.len().saturating_sub(MOST_FILES);
+        // Code that is mapped stays mapped.
+        files.iter().take(excess).try_for_each(|(_, path)| fs::remove_file(path))
+    }
+
+    fn path(&self, digest: &Digest) -> PathBuf {
+        let engine = hex(self.compatibility.get(..8).unwrap_or_default());
+        self.folder.join(format!("{}.{engine}.{SUFFIX}", digest.hex()))
+    }
+
+    fn mac(&self, digest: &Digest) -> Hmac<Sha256> {
+        let mut mac = self.key.mac();
+        mac.update(FORMAT);
+        mac.update(digest.as_bytes());
+        mac.update(&self.compatibility);
+        mac
+    }
+}
+
+fn update(mac: &mut Hmac<Sha256>, input: &mut impl io::Read) -> io::Result<()> {
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match input.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => mac.update(piece.get(..length).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Maps the very file that was verified: its path may lead to another one by now.
+fn map(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
+    let same_file = format!("/proc/self/fd/{}", file.as_raw_fd());
+    #[expect(unsafe_code, reason = "running code from a file; its tag says that this installation compiled it")]
+    // SAFETY: the bytes are what `precompile_component` wrote, since the tag over them is right and its key never leaves
+    // the installation. They do not change while mapped: files are only ever written before they get their name, and
+    // the folder belongs to this user alone.
+    unsafe {
+        Component::deserialize_file(engine, same_file)
+    }
+}

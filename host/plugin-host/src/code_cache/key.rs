@@ -1,0 +1,105 @@
+//! The key that says which compiled code is ours.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use hmac::{Hmac, KeyInit as _};
+use rand::TryRng as _;
+use sha2::Sha256;
+
+const KEY_BYTES: usize = 32;
+
+/// Where the key of the code cache comes from.
+#[derive(Clone)]
+pub enum CacheKey {
+    /// A file of 32 bytes that only this user can read; made when it is absent.
+    File(PathBuf),
+    /// The key itself, for example from a Secret that all replicas share.
+    Bytes([u8; KEY_BYTES]),
+}
+
+impl std::fmt::Debug for CacheKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Bytes(_) => f.write_str("Bytes(..)"),
+        }
+    }
+}
+
+/// The key, ready for use.
+#[derive(Clone)]
+pub(crate) struct Key(Hmac<Sha256>);
+
+impl Key {
+    pub(crate) fn open(source: &CacheKey) -> io::Result<Self> {
+        let bytes = match source {
+            CacheKey::Bytes(bytes) => *bytes,
+            CacheKey::File(path) => match read(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => make(path)?,
+                other => other?,
+            },
+        };
+        Hmac::new_from_slice(&bytes).map(Self).map_err(io::Error::other)
+    }
+
+    pub(crate) fn mac(&self) -> Hmac<Sha256> {
+        self.0.clone()
+    }
+}
+
+fn read(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    let wrong = |why: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()));
+    if fs::metadata(path)?.mode() & 0o077 != 0 {
+        return Err(wrong("others can read the key"));
+    }
+    fs::read(path)?.try_into().map_err(|_| wrong("the key does not have 32 bytes"))
+}
+
+/// Several processes may start at once: the first link wins, and all read what it made.
+fn make(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut bytes = [0; KEY_BYTES];
+    rand::rngs::SysRng.try_fill_bytes(&mut bytes).map_err(io::Error::other)?;
+    // Temporary files are made with mode 0600.
+    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
+    draft.write_all(&bytes)?;
+    draft.as_file().sync_all()?;
+    match draft.persist_noclobber(path) {
+        Ok(_) => File::open(folder)?.sync_all()?,
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error.error),
+    }
+    read(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use hmac::Mac as _;
+
+    use super::*;
+
+    fn tag(key: &Key) -> Vec<u8> {
+        let mut mac = key.mac();
+        mac.update(b"code");
+        mac.finalize().into_bytes().to_vec()
+    }
+
+    #[test]
+    fn a_key_file_is_made_once_and_read_by_its_owner_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cache/key");
+        let first = Key::open(&CacheKey::File(path.clone())).expect("made");
+        let second = Key::open(&CacheKey::File(path.clone())).expect("read");
+        assert_eq!(tag(&first), tag(&second));
+        assert_eq!(fs::metadata(&path).expect("is there").mode() & 0o777, 0o600);
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("is ours");
+        assert!(Key::open(&CacheKey::File(path)).is_err());
+    }
+}

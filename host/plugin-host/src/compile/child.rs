@@ -1,0 +1,115 @@
+//! The child's side of a compilation.
+
+use std::io::{self, Read, Write as _};
+use std::process::ExitCode;
+use std::thread;
+
+use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
+
+use crate::engine;
+
+/// Exit status for a component that does not compile; its reason is on stderr.
+pub(crate) const REJECTED: u8 = 2;
+/// Exit status for everything else that goes wrong.
+const FAILED: u8 = 3;
+
+/// No component is larger (the source's limits are checked by the parent).
+const MOST_BYTES: u64 = 64 << 20;
+/// Ten times what the largest known component takes.
+const MOST_MEMORY_BYTES: u64 = 4 << 30;
+const MOST_CPU_SECONDS: u64 = 300;
+const MOST_FILE_BYTES: u64 = 1 << 30;
+
+/// The whole life of a compiler process: component in through stdin, code out through stdout.
+///
+/// The binary calls this for its hidden subcommand `compile-component` and exits with what it returns. It must be called
+/// before the process does anything else.
+pub fn compile_main() -> ExitCode {
+    if let Err(error) = humble() {
+        eprintln!("failed to limit the compiler: {error}");
+        return ExitCode::from(FAILED);
+    }
+    let component = match component(&mut io::stdin().lock()) {
+        Ok(component) => component,
+        Err(error) => {
+            eprintln!("failed to read the component: {error}");
+            return ExitCode::from(FAILED);
+        }
+    };
+    end_with_parent();
+    let engine = match engine::compiling_engine() {
+        Ok(engine) => engine,
+        Err(error) => {
+            eprintln!("failed to set up the compiler: {error:#}");
+            return ExitCode::from(FAILED);
+        }
+    };
+    let code = match engine.precompile_component(&component) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::from(REJECTED);
+        }
+    };
+    let mut output = io::stdout().lock();
+    match output.write_all(&code).and_then(|()| output.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("failed to write the code: {error}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Last in line for the processor, and bounded: a component that makes the compiler explode ends the compiler only.
+fn humble() -> io::Result<()> {
+    nice(10)?;
+    let limits = [
+        (Resource::Core, 0),
+        (Resource::As, MOST_MEMORY_BYTES),
+        (Resource::Cpu, MOST_CPU_SECONDS),
+        (Resource::Fsize, MOST_FILE_BYTES),
+    ];
+    for (resource, most) in limits {
+        // What is lower already stays: nobody may raise it.
+        let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
+}
+
+fn component(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    input.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > MOST_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{length} bytes are too many")));
+    }
+    let mut component = Vec::new();
+    input.take(length).read_to_end(&mut component)?;
+    if component.len() as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(component)
+}
+
+/// Nothing more comes through stdin; its end is the parent's end.
+fn end_with_parent() {
+    thread::spawn(|| {
+        let _ended = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        std::process::exit(i32::from(FAILED));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_comes_whole_or_not_at_all() {
+        let message = [&5_u64.to_le_bytes()[..], b"bytes and more"].concat();
+        assert_eq!(component(&mut &message[..]).expect("is whole"), b"bytes");
+        assert!(component(&mut &message[..10]).is_err());
+        assert!(component(&mut &u64::MAX.to_le_bytes()[..]).is_err());
+    }
+}

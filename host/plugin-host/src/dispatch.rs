@@ -1,0 +1,173 @@
+//! The way of a call to its sandbox: find the generation, wait for a turn, run, keep the record.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use machinist_core::driver::Answer;
+use machinist_core::driver_error::{Breakage, Refusal};
+use machinist_core::id::ProviderName;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout_at;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{Instrument as _, debug_span};
+
+use crate::ask::Ask;
+use crate::digest::Digest;
+use crate::generation::Generation;
+use crate::host::Inner;
+use crate::metrics::Metrics;
+use crate::routes::Route;
+
+/// Turns for calls, as many as the pool has places.
+pub(crate) struct Queue {
+    turns: Semaphore,
+    waiting: AtomicUsize,
+    most_waiting: usize,
+    metrics: Metrics,
+}
+
+/// The right to run.
+struct Turn<'a> {
+    _own: SemaphorePermit<'a>,
+    _shared: SemaphorePermit<'a>,
+}
+
+impl Queue {
+    pub(crate) fn new(turns: usize, most_waiting: usize, metrics: Metrics) -> Self {
+        let turns = Semaphore::new(turns.clamp(1, Semaphore::MAX_PERMITS));
+        Self { turns, waiting: AtomicUsize::new(0), most_waiting, metrics }
+    }
+
+    /// A turn for a call of this generation. First its own limit, then everybody's: a busy plugin does not fill the
+    /// common queue.
+    async fn turn<'a>(&'a self, generation: &'a Generation, deadline: Instant) -> Result<Turn<'a>, Refusal> {
+        if let (Ok(own), Ok(shared)) = (generation.permits.try_acquire(), self.turns.try_acquire()) {
+            return Ok(Turn { _own: own, _shared: shared });
+        }
+        let busy = || Refusal::Busy { plugin: generation.prepared.plugin.to_string() };
+        let _place = Place::take(&self.waiting, self.most_waiting).ok_or_else(busy)?;
+        let _counted = self.metrics.waiting();
+        let turn = async {
+            let own = generation.permits.acquire().await.ok()?;
+            let shared = self.turns.acquire().await.ok()?;
+            Some(Turn { _own: own, _shared: shared })
+        };
+        timeout_at(deadline.into(), turn).await.ok().flatten().ok_or_else(busy)
+    }
+}
+
+/// A place among those who wait.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let before = waiting.fetch_add(1, Ordering::Relaxed);
+        let place = Self(waiting);
+        (before < most).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// Makes a call on the threads of the guests. Dropping the future ends the call.
+    pub(crate) async fn dispatch<A: Ask>(
+        self: &Arc<Self>,
+        provider: ProviderName,
+        pin: Option<String>,
+        ask: A,
+    ) -> Answer<A::Answer> {
+        let started = Instant::now();
+        let longest = A::OPERATION.deadline().unsigned_abs();
+        let generation = self.route(&provider, pin.as_deref(), started + longest.min(self.settings.patience)).await?;
+        let deadline = started + longest.min(generation.prepared.limits.deadline);
+        let inner = Arc::clone(self);
+        let call = async move { inner.run(&generation, ask, deadline).await };
+        let call = self.calls.track_future(call.in_current_span());
+        match AbortOnDropHandle::new(self.guests.spawn(call)).await {
+            Ok(answer) => answer,
+            Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),
+            Err(_panicked) => {
+                Err(Breakage::Trap { detail: "the host failed during the call; its log says how".to_owned() }.into())
+            }
+        }
+    }
+
+    async fn run<A: Ask>(self: Arc<Self>, generation: &Arc<Generation>, ask: A, deadline: Instant) -> Answer<A::Answer> {
+        let plugin = &generation.prepared.plugin;
+        let span = debug_span!(
+            "driver_call",
+            %plugin,
+            version = %generation.about.version,
+            operation = A::OPERATION.name(),
+            subject = ask.subject(),
+        );
+        let (answer, took) = match self.queue.turn(generation, deadline).await {
+            Ok(_turn) => {
+                let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
+                let started = Instant::now();
+                let answer = self.sandbox.call(&generation.prepared, ask, deadline).instrument(span).await;
+                (answer, started.elapsed())
+            }
+            Err(refusal) => (Err(refusal.into()), Duration::ZERO),
+        };
+        let error = answer.as_ref().err();
+        self.metrics.ended(plugin, A::OPERATION, took, error);
+        if let Some(until) = generation.ended(error, &self.settings.quarantine, Timestamp::now()) {
+            self.quarantined(until);
+        }
+        answer
+    }
+
+    /// The generation that answers. While nothing serves the provider and something is being loaded, waits for that.
+    async fn route(
+        &self,
+        provider: &ProviderName,
+        pin: Option<&str>,
+        patience: Instant,
+    ) -> Result<Arc<Generation>, Refusal> {
+        let pin = match pin.map(str::parse::<Digest>).transpose() {
+            Ok(pin) => pin,
+            Err(error) => {
+                let hint = format!("; the class's pin {error}");
+                return Err(Refusal::UnknownProvider { provider: provider.to_string(), hint });
+            }
+        };
+        let mut revision = None;
+        loop {
+            if self.is_closing.load(Ordering::Acquire) {
+                return Err(Refusal::ShuttingDown);
+            }
+            let route = self.shelf.routes().find(provider, pin.as_ref());
+            let refusal = match route {
+                Route::Found(generation) => return available(generation),
+                Route::Nowhere(refusal) => return Err(refusal),
+                Route::Perhaps(refusal) => refusal,
+            };
+            // Subscribed before the second look, so that no change is missed in between.
+            let Some(revision) = &mut revision else {
+                revision = Some(self.shelf.revision());
+                continue;
+            };
+            if timeout_at(patience.into(), revision.changed()).await.is_err() {
+                return Err(refusal);
+            }
+        }
+    }
+}
+
+fn available(generation: Arc<Generation>) -> Result<Arc<Generation>, Refusal> {
+    match generation.quarantined_until(Timestamp::now()) {
+        None => Ok(generation),
+        Some(until) => Err(Refusal::NotReady {
+            plugin: generation.prepared.plugin.to_string(),
+            state: format!("quarantined until {until}, since its calls broke one after the other"),
+        }),
+    }
+}

@@ -1,0 +1,204 @@
+//! How a request fails, in the words of the host, of metrics and of `wasi:http`.
+
+use std::io;
+
+use wasmtime_wasi_http::Error as WasiError;
+
+use crate::grants::{AddressClass, Denial};
+
+/// Why the host did not send a request: a closed set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The URL or the method is not usable.
+    Target,
+    /// The grants do not allow the target.
+    Grant(Denial),
+    /// A name or literal leads to an address of a class that is not granted.
+    Address(AddressClass),
+    /// A placeholder stands where its secret may not travel.
+    PlaceholderPlace,
+    /// A placeholder is on its way to a host for which its secret is not granted.
+    PlaceholderHost,
+    /// A placeholder of another call, or an invented one.
+    PlaceholderUnknown,
+    /// The encoded value would break out of its place.
+    PlaceholderValue,
+    /// The body is over the limit.
+    RequestSize,
+    /// The call sent as many requests as it may.
+    RequestCount,
+}
+
+impl Reason {
+    /// For metrics and Events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Grant(denial) => match denial {
+                Denial::Host => "grant-host",
+                Denial::Scheme => "grant-scheme",
+                Denial::Port => "grant-port",
+                Denial::Method => "grant-method",
+                Denial::Path => "grant-path",
+            },
+            Self::Address(class) => match class {
+                AddressClass::Public => "address-public",
+                AddressClass::Private => "address-private",
+                AddressClass::Shared => "address-shared",
+                AddressClass::Loopback => "address-loopback",
+                AddressClass::LinkLocal => "address-link-local",
+                AddressClass::Metadata => "address-metadata",
+                AddressClass::Unusable => "address-unusable",
+            },
+            Self::PlaceholderPlace => "placeholder-place",
+            Self::PlaceholderHost => "placeholder-host",
+            Self::PlaceholderUnknown => "placeholder-unknown",
+            Self::PlaceholderValue => "placeholder-value",
+            Self::RequestSize => "request-size",
+            Self::RequestCount => "request-count",
+        }
+    }
+
+    /// For people.
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Self::Target => "the URL or the method is not usable",
+            Self::Grant(Denial::Host) => "the host is not granted",
+            Self::Grant(Denial::Scheme) => "the scheme is not granted for this host",
+            Self::Grant(Denial::Port) => "the port is not granted for this host",
+            Self::Grant(Denial::Method) => "the method is not granted for this host",
+            Self::Grant(Denial::Path) => "the path is not granted for this host",
+            Self::Address(_) => "the host leads to an address of a class that is not granted",
+            Self::PlaceholderPlace => "a placeholder stands where its secret may not travel",
+            Self::PlaceholderHost => "a placeholder's secret is not granted for this host",
+            Self::PlaceholderUnknown => "a placeholder is not of this call",
+            Self::PlaceholderValue => "an encoded secret does not fit its place; another encoding is needed",
+            Self::RequestSize => "the request body is over the limit",
+            Self::RequestCount => "the call sent as many requests as it may",
+        }
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The host did not send it.
+    #[error("refused: {}", .0.explanation())]
+    Refused(Reason),
+    /// The component did not finish the body.
+    #[error("failed to read the request body")]
+    RequestBody,
+    /// The body of the request is over this limit.
+    #[error("the request body is over the limit of {limit_bytes} bytes")]
+    RequestSize {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The name has no address.
+    #[error("failed to resolve the host")]
+    Resolve(#[source] io::Error),
+    /// No connection in time.
+    #[error("failed to connect in time")]
+    ConnectTimeout,
+    /// No connection.
+    #[error("failed to connect")]
+    Connect(#[source] io::Error),
+    /// No TLS session.
+    #[error("failed to agree on TLS")]
+    Tls(#[source] io::Error),
+    /// No answer in time.
+    #[error("failed to get an answer in time")]
+    ResponseTimeout,
+    /// The body of the answer paused for too long.
+    #[error("failed to get the next piece of the body in time")]
+    BodyTimeout,
+    /// The connection ended before the answer did.
+    #[error("failed to get the whole answer")]
+    Incomplete,
+    /// The answer's headers are over the limit.
+    #[error("the headers of the answer are over the limit")]
+    ResponseHeaders,
+    /// The body of the answer is over this limit.
+    #[error("the body of the answer is over the limit of {limit_bytes} bytes")]
+    ResponseSize {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// Not HTTP.
+    #[error("failed to speak HTTP")]
+    Protocol,
+}
+
+impl Failure {
+    /// For metrics: a closed set.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Refused(_) | Self::RequestSize { .. } => "refused",
+            Self::RequestBody => "request-body",
+            Self::Resolve(_) => "resolve",
+            Self::ConnectTimeout => "connect-timeout",
+            Self::Connect(_) => "connect",
+            Self::Tls(_) => "tls",
+            Self::ResponseTimeout => "response-timeout",
+            Self::BodyTimeout => "body-timeout",
+            Self::Incomplete => "incomplete",
+            Self::ResponseHeaders => "response-headers",
+            Self::ResponseSize { .. } => "response-size",
+            Self::Protocol => "protocol",
+        }
+    }
+
+    /// The reason, when the host did not send it.
+    pub fn refusal(&self) -> Option<Reason> {
+        match self {
+            Self::Refused(reason) => Some(*reason),
+            Self::RequestSize { .. } => Some(Reason::RequestSize),
+            Self::RequestBody
+            | Self::Resolve(_)
+            | Self::ConnectTimeout
+            | Self::Connect(_)
+            | Self::Tls(_)
+            | Self::ResponseTimeout
+            | Self::BodyTimeout
+            | Self::Incomplete
+            | Self::ResponseHeaders
+            | Self::ResponseSize { .. }
+            | Self::Protocol => None,
+        }
+    }
+
+    /// As the component sees it.
+    pub fn into_wasi(self) -> WasiError {
+        match self {
+            Self::Refused(Reason::Target) => WasiError::HttpRequestUriInvalid,
+            Self::Refused(Reason::Address(_)) => WasiError::DestinationIpProhibited,
+            Self::Refused(_) => WasiError::HttpRequestDenied,
+            Self::RequestSize { limit_bytes } => WasiError::HttpRequestBodySize(Some(limit_bytes)),
+            Self::RequestBody => WasiError::ConnectionWriteTimeout,
+            Self::Resolve(_) => WasiError::DnsError { rcode: Some("NXDOMAIN".to_owned()), info_code: None },
+            Self::ConnectTimeout => WasiError::ConnectionTimeout,
+            Self::Connect(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                WasiError::ConnectionRefused
+            }
+            Self::Connect(_) => WasiError::DestinationUnavailable,
+            Self::Tls(error) => tls_error(&error),
+            Self::ResponseTimeout => WasiError::HttpResponseTimeout,
+            Self::BodyTimeout => WasiError::ConnectionReadTimeout,
+            Self::Incomplete => WasiError::HttpResponseIncomplete,
+            Self::ResponseHeaders => WasiError::HttpResponseHeaderSectionSize(None),
+            Self::ResponseSize { limit_bytes } => WasiError::HttpResponseBodySize(Some(limit_bytes)),
+            Self::Protocol => WasiError::HttpProtocolError,
+        }
+    }
+}
+
+fn tls_error(error: &io::Error) -> WasiError {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(_)) => WasiError::TlsCertificateError,
+        Some(rustls::Error::AlertReceived(alert)) => WasiError::TlsAlertReceived {
+            alert_id: Some(u8::from(*alert)),
+            alert_message: alert.as_str().map(str::to_owned),
+        },
+        _ => WasiError::TlsProtocolError,
+    }
+}

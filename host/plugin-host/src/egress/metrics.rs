@@ -1,0 +1,156 @@
+//! What is counted. Labels are plugin names and closed sets.
+
+use std::time::Duration;
+
+use machinist_core::id::PluginName;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::failure::{Failure, Reason};
+
+/// From a pooled request inside one zone to a cloud that thinks for half a minute.
+const DURATION_SECONDS: [f64; 10] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PluginLabel {
+    plugin: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OutcomeLabels {
+    plugin: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ReasonLabels {
+    plugin: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct DirectionLabels {
+    plugin: String,
+    direction: &'static str,
+}
+
+/// The metrics of all sessions. A clone is the same metrics.
+#[derive(Clone)]
+pub(super) struct Metrics {
+    requests: Family<OutcomeLabels, Counter>,
+    refused: Family<ReasonLabels, Counter>,
+    body_failures: Family<ReasonLabels, Counter>,
+    bytes: Family<DirectionLabels, Counter>,
+    duration: Family<PluginLabel, Histogram, fn() -> Histogram>,
+    connections: Family<PluginLabel, Gauge>,
+    reveals: Family<PluginLabel, Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            refused: Family::default(),
+            body_failures: Family::default(),
+            bytes: Family::default(),
+            duration: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
+            connections: Family::default(),
+            reveals: Family::default(),
+        }
+    }
+}
+
+impl Metrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let registry = registry.sub_registry_with_prefix("machinist_plugin");
+        registry.register(
+            "http_requests",
+            "HTTP requests of plugins, by how they ended",
+            self.requests.clone(),
+        );
+        registry.register(
+            "http_refused",
+            "HTTP requests of plugins that the host did not send",
+            self.refused.clone(),
+        );
+        registry.register(
+            "http_body_failures",
+            "Bodies of answers that ended early",
+            self.body_failures.clone(),
+        );
+        registry.register("http_bytes", "Bytes of bodies sent and received for plugins", self.bytes.clone());
+        registry.register(
+            "http_duration_seconds",
+            "Time from a request to its answer's headers",
+            self.duration.clone(),
+        );
+        registry.register("http_connections", "Open connections of plugins", self.connections.clone());
+        registry.register("secret_reveals", "Secret values that plugins were shown", self.reveals.clone());
+    }
+
+    pub(super) fn of(&self, plugin: &PluginName) -> PluginMetrics {
+        PluginMetrics { all: self.clone(), plugin: plugin.to_string() }
+    }
+
+    pub(super) fn connections(&self, plugin: &PluginName) -> Gauge {
+        self.connections.get_or_create(&PluginLabel { plugin: plugin.to_string() }).clone()
+    }
+
+    pub(super) fn open_connections(&self, plugin: &PluginName) -> i64 {
+        self.connections(plugin).get()
+    }
+
+    pub(super) fn refused(&self, plugin: &PluginName, reason: Reason) -> u64 {
+        self.refused.get_or_create(&ReasonLabels { plugin: plugin.to_string(), reason: reason.name() }).get()
+    }
+}
+
+/// The metrics of one plugin.
+#[derive(Clone)]
+pub(super) struct PluginMetrics {
+    all: Metrics,
+    plugin: String,
+}
+
+impl PluginMetrics {
+    pub(super) fn ended(&self, outcome: &'static str, took: Duration) {
+        self.all.requests.get_or_create(&OutcomeLabels { plugin: self.plugin.clone(), outcome }).inc();
+        self.all
+            .duration
+            .get_or_create(&PluginLabel { plugin: self.plugin.clone() })
+            .observe(took.as_secs_f64());
+    }
+
+    pub(super) fn refused(&self, reason: Reason) {
+        let labels = ReasonLabels { plugin: self.plugin.clone(), reason: reason.name() };
+        self.all.refused.get_or_create(&labels).inc();
+    }
+
+    pub(super) fn body_failed(&self, failure: &Failure) {
+        let labels = ReasonLabels { plugin: self.plugin.clone(), reason: failure.name() };
+        self.all.body_failures.get_or_create(&labels).inc();
+    }
+
+    pub(super) fn sent(&self, bytes: usize) {
+        self.count_bytes("sent", bytes);
+    }
+
+    pub(super) fn received(&self, bytes: usize) {
+        self.count_bytes("received", bytes);
+    }
+
+    pub(super) fn revealed(&self, times: u64) {
+        if times > 0 {
+            self.all.reveals.get_or_create(&PluginLabel { plugin: self.plugin.clone() }).inc_by(times);
+        }
+    }
+
+    fn count_bytes(&self, direction: &'static str, bytes: usize) {
+        let labels = DirectionLabels { plugin: self.plugin.clone(), direction };
+        self.all.bytes.get_or_create(&labels).inc_by(bytes as u64);
+    }
+}

@@ -1,0 +1,134 @@
+//! The only way out of the sandbox. A request is judged, collected, filled with secrets, sent to a checked address, and
+//! its answer is limited and scrubbed before the component sees it.
+//!
+//! | step | where |
+//! | --- | --- |
+//! | normalise the target, match the grants | [`crate::grants`] |
+//! | drop headers that belong to the connection, collect the body | `outgoing` |
+//! | replace placeholders in granted places | `substitute` |
+//! | resolve, check every address, connect, TLS | `connect` |
+//! | time-outs, retry of a stale connection | `deliver` |
+//! | limit and scrub what comes back | `response` |
+//!
+//! Deliberately absent: a proxy from the environment, followed redirects, decompression, cookies.
+
+mod connect;
+mod deliver;
+mod failure;
+mod json;
+mod metrics;
+mod outgoing;
+mod pool;
+mod resolve;
+mod response;
+mod session;
+mod stream;
+mod substitute;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinist_core::id::PluginName;
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+
+use crate::grants::Grants;
+use crate::vault::Vault;
+
+pub use failure::{Failure, Reason};
+pub use resolve::{Resolve, SystemResolver};
+pub use session::Session;
+
+pub(crate) use outgoing::is_connection_header;
+
+use metrics::Metrics;
+use pool::Pool;
+
+/// A request that was not sent, for Events. Carries no query, no body and no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusalNotice {
+    /// Whose request.
+    pub plugin: PluginName,
+    /// Why.
+    pub reason: Reason,
+    /// Method and URL without query.
+    pub target: String,
+}
+
+/// Is told of each refused request. Must not block.
+pub type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
+
+/// How the host speaks to clouds, the same for all plugins.
+#[derive(Clone)]
+pub struct EgressSettings {
+    /// Finds the addresses of names.
+    pub resolver: Arc<dyn Resolve>,
+    /// Name, connection and TLS handshake together. A component may ask for less.
+    pub connect_timeout: Duration,
+    /// Between two pieces of a body. A component may ask for less.
+    pub between_bytes_timeout: Duration,
+    /// How long an unused connection stays. Below the 60 s after which many load balancers close theirs.
+    pub idle_timeout: Duration,
+    /// Unused connections to one host of one plugin.
+    pub idle_connections_per_host: usize,
+    /// Is told of each refused request.
+    pub on_refusal: Option<RefusalListener>,
+}
+
+impl Default for EgressSettings {
+    fn default() -> Self {
+        Self {
+            resolver: Arc::new(SystemResolver),
+            connect_timeout: Duration::from_secs(10),
+            between_bytes_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(50),
+            idle_connections_per_host: 64,
+            on_refusal: None,
+        }
+    }
+}
+
+/// One for each host process. A clone is the same egress.
+#[derive(Clone)]
+pub struct Egress(Arc<Inner>);
+
+struct Inner {
+    settings: EgressSettings,
+    pool: Pool,
+    metrics: Metrics,
+}
+
+impl Egress {
+    /// Reads the system's certificate authorities; takes a few milliseconds.
+    pub fn new(settings: EgressSettings) -> Self {
+        let metrics = Metrics::default();
+        let pool = Pool::new(&settings, &metrics);
+        Self(Arc::new(Inner { settings, pool, metrics }))
+    }
+
+    /// The hooks of one call: no answer comes later than `deadline`.
+    pub fn session(
+        &self,
+        plugin: &PluginName,
+        grants: Arc<Grants>,
+        vault: Vault,
+        deadline: impl Into<Instant>,
+    ) -> Session {
+        Session::new(self.0.clone(), plugin.clone(), grants, vault, deadline.into())
+    }
+
+    /// Adds the metrics of all sessions to a registry.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.0.metrics.register(registry);
+    }
+
+    /// Connections of a plugin that are open.
+    pub fn open_connections(&self, plugin: &PluginName) -> i64 {
+        self.0.metrics.open_connections(plugin)
+    }
+
+    /// Requests of a plugin that were refused for this reason.
+    pub fn refused(&self, plugin: &PluginName, reason: Reason) -> u64 {
+        self.0.metrics.refused(plugin, reason)
+    }
+}

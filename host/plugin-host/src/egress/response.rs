@@ -1,0 +1,141 @@
+//! What comes back: limited, scrubbed, and never waited for beyond its time.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HeaderMap};
+use http::{HeaderValue, Method, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming};
+use tokio::time::{Instant, Sleep};
+use wasmtime_wasi_http::{Error as WasiError, WasiBody};
+
+use super::deliver::body_failure;
+use super::failure::Failure;
+use super::metrics::PluginMetrics;
+use super::outgoing::without_connection_headers;
+use crate::vault::Scrubber;
+
+/// What holds for one answer.
+pub(super) struct Terms {
+    pub(super) scrubber: Scrubber,
+    pub(super) limit_bytes: u64,
+    pub(super) between_bytes: Duration,
+    pub(super) deadline: Instant,
+    pub(super) metrics: PluginMetrics,
+}
+
+/// The answer as the component may see it. Trailers stay behind: no cloud API uses them.
+pub(super) fn hand_back(
+    response: Response<Incoming>,
+    method: &Method,
+    terms: Terms,
+) -> Result<Response<WasiBody>, Failure> {
+    let (parts, body) = response.into_parts();
+    let has_body = *method != Method::HEAD
+        && ![StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&parts.status);
+    if has_body && body.size_hint().lower() > terms.limit_bytes {
+        return Err(Failure::ResponseSize { limit_bytes: terms.limit_bytes });
+    }
+    let length = parts.headers.get(CONTENT_LENGTH).cloned();
+    let mut headers = scrubbed(without_connection_headers(parts.headers), &terms.scrubber);
+    // A body that may be scrubbed has another length than the one that was sent.
+    if let Some(length) = length.filter(|_| !has_body || terms.scrubber.is_idle()) {
+        headers.insert(CONTENT_LENGTH, length);
+    }
+    let body = GuestBody { incoming: Some(body), received_bytes: 0, pause: None, terms };
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = headers;
+    Ok(response)
+}
+
+fn scrubbed(headers: HeaderMap, scrubber: &Scrubber) -> HeaderMap {
+    if scrubber.is_idle() {
+        return headers;
+    }
+    let mut clean = HeaderMap::with_capacity(headers.len());
+    for (name, value) in &headers {
+        let value = match scrubber.whole(value.as_bytes()) {
+            None => value.clone(),
+            Some(bytes) => {
+                HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(crate::vault::MASK))
+            }
+        };
+        clean.append(name, value);
+    }
+    clean
+}
+
+struct GuestBody {
+    /// `None` when it is over, one way or the other.
+    incoming: Option<Incoming>,
+    received_bytes: u64,
+    /// Armed while waiting for the next piece.
+    pause: Option<Pin<Box<Sleep>>>,
+    terms: Terms,
+}
+
+impl GuestBody {
+    fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
+        self.incoming = None;
+        self.terms.metrics.body_failed(&failure);
+        tracing::debug!(error = %failure, "the body of an answer ended early");
+        Poll::Ready(Some(Err(failure.into_wasi())))
+    }
+
+    fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
+        let (between, deadline) = (self.terms.between_bytes, self.terms.deadline);
+        let pause = self.pause.get_or_insert_with(|| {
+            let until = Instant::now().checked_add(between).map_or(deadline, |until| until.min(deadline));
+            Box::pin(tokio::time::sleep_until(until))
+        });
+        pause.as_mut().poll(cx).map(|()| {
+            if Instant::now() >= deadline { Failure::ResponseTimeout } else { Failure::BodyTimeout }
+        })
+    }
+}
+
+impl Body for GuestBody {
+    type Data = Bytes;
+    type Error = WasiError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
+        loop {
+            let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+            match Pin::new(incoming).poll_frame(cx) {
+                Poll::Pending => match self.poll_pause(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(failure) => return self.fail(failure),
+                },
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.pause = None;
+                    let Ok(piece) = frame.into_data() else { continue };
+                    self.received_bytes += piece.len() as u64;
+                    self.terms.metrics.received(piece.len());
+                    if self.received_bytes > self.terms.limit_bytes {
+                        let limit_bytes = self.terms.limit_bytes;
+                        return self.fail(Failure::ResponseSize { limit_bytes });
+                    }
+                    let certain = self.terms.scrubber.push(piece);
+                    if !certain.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(certain))));
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    return self.fail(body_failure(&error));
+                }
+                Poll::Ready(None) => {
+                    self.incoming = None;
+                    let rest = self.terms.scrubber.finish();
+                    return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
+                }
+            }
+        }
+    }
+}

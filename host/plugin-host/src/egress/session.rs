@@ -1,0 +1,242 @@
+//! The HTTP of one call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, IF_RANGE, RANGE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use machinist_core::id::PluginName;
+use tokio::time::{Instant, timeout_at};
+use tracing::{debug, warn};
+use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
+
+use super::deliver::{Times, deliver};
+use super::failure::{Failure, Reason};
+use super::metrics::PluginMetrics;
+use super::outgoing::{Outgoing, without_connection_headers};
+use super::response::{Terms, hand_back};
+use super::substitute::substitute;
+use super::{Inner, RefusalNotice};
+use crate::grants::{EgressRule, Grants, RequestTarget, Verdict};
+use crate::vault::Vault;
+
+/// Enough for the largest user data of any cloud in any encoding.
+const REQUEST_KIB: u64 = 1024;
+/// A page of a large listing.
+const RESPONSE_KIB: u64 = 4 * 1024;
+/// A page, its details, and some polling.
+const REQUESTS_PER_CALL: u64 = 100;
+/// What a notice says of an URL at most.
+const TARGET_CHARACTERS: usize = 256;
+
+/// Everything beyond the answer itself that a future of the hooks gives.
+type Io = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
+
+/// The hooks of one call. Requests that are on their way outlive it only as long as their futures do.
+pub struct Session(Arc<Call>);
+
+struct Call {
+    egress: Arc<Inner>,
+    plugin: PluginName,
+    grants: Arc<Grants>,
+    vault: Vault,
+    deadline: Instant,
+    metrics: PluginMetrics,
+    requests: AtomicU64,
+    refusals: AtomicU64,
+}
+
+impl Session {
+    pub(super) fn new(
+        egress: Arc<Inner>,
+        plugin: PluginName,
+        grants: Arc<Grants>,
+        vault: Vault,
+        deadline: Instant,
+    ) -> Self {
+        let metrics = egress.metrics.of(&plugin);
+        let (requests, refusals) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self(Arc::new(Call { egress, plugin, grants, vault, deadline, metrics, requests, refusals }))
+    }
+
+    /// Requests that the component made so far, also those that were refused.
+    pub fn requests(&self) -> u64 {
+        self.0.requests.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that were refused.
+    pub fn refusals(&self) -> u64 {
+        self.0.refusals.load(Ordering::Relaxed)
+    }
+
+    /// Sends one request of the component; `send_request` of the hooks does nothing else.
+    pub fn send(
+        &self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+    ) -> impl Future<Output = Result<Response<WasiBody>, WasiError>> + Send + use<> {
+        let call = self.0.clone();
+        async move { call.send(request, options).await.map_err(Failure::into_wasi) }
+    }
+}
+
+impl WasiHttpHooks for Session {
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Io,
+    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Io), WasiError>> + Send> {
+        let answer = self.send(request, options);
+        Box::new(async move { Ok((answer.await?, Box::new(std::future::ready(Ok(()))) as Io)) })
+    }
+}
+
+impl Call {
+    async fn send(
+        &self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+    ) -> Result<Response<WasiBody>, Failure> {
+        let tally = Tally { metrics: &self.metrics, started: Instant::now(), outcome: "dropped" };
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let answer = self.exchange(request, options).await;
+        match &answer {
+            Ok(response) => tally.ended(class_of(response.status())),
+            Err(failure) => {
+                tally.ended(failure.name());
+                self.note(failure, &method, &uri);
+            }
+        }
+        answer
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+    ) -> Result<Response<WasiBody>, Failure> {
+        let times = Times::new(options, &self.egress.settings, self.deadline);
+        self.count_request()?;
+        let (parts, body) = request.into_parts();
+        let target =
+            RequestTarget::new(&parts.method, &parts.uri).map_err(|_| Failure::Refused(Reason::Target))?;
+        let rule = self.judge(&target)?;
+        let body = self.collect(body).await?;
+        let headers = self.allowed_headers(parts.headers);
+        let outgoing = Outgoing { target, headers, body };
+        let outgoing = substitute(outgoing, &self.grants, &self.vault).map_err(Failure::Refused)?;
+        self.metrics.sent(outgoing.body.len());
+        let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
+        let response = deliver(&client, &outgoing, times).await?;
+        hand_back(response, outgoing.target.method(), self.terms(times))
+    }
+
+    /// Refused ones count too, or a component could probe for ever.
+    fn count_request(&self) -> Result<(), Failure> {
+        let limit = self.grants.limits().requests_per_call.unwrap_or(REQUESTS_PER_CALL);
+        if self.requests.fetch_add(1, Ordering::Relaxed) < limit {
+            Ok(())
+        } else {
+            Err(Failure::Refused(Reason::RequestCount))
+        }
+    }
+
+    fn judge(&self, target: &RequestTarget) -> Result<&EgressRule, Failure> {
+        match self.grants.allows(target) {
+            Verdict::Allowed(rule) => Ok(rule),
+            Verdict::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
+        }
+    }
+
+    /// All of it, because its places and its length must be known, and because one segment is faster than two.
+    async fn collect(&self, body: WasiBody) -> Result<Bytes, Failure> {
+        let limit_bytes = self.grants.limits().request_kib.unwrap_or(REQUEST_KIB).saturating_mul(1024);
+        let limited = Limited::new(body, usize::try_from(limit_bytes).unwrap_or(usize::MAX));
+        match timeout_at(self.deadline, limited.collect()).await {
+            Ok(Ok(collected)) => Ok(collected.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Failure::RequestSize { limit_bytes }),
+            Ok(Err(_)) | Err(_) => Err(Failure::RequestBody),
+        }
+    }
+
+    /// A component that holds secrets gets whole, uncompressed answers: what is cut or packed cannot be scrubbed.
+    fn allowed_headers(&self, headers: HeaderMap) -> HeaderMap {
+        let mut headers = without_connection_headers(headers);
+        if !self.vault.scrubber().is_idle() {
+            headers.remove(RANGE);
+            headers.remove(IF_RANGE);
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
+        headers
+    }
+
+    fn terms(&self, times: Times) -> Terms {
+        Terms {
+            scrubber: self.vault.scrubber(),
+            limit_bytes: self.grants.limits().response_kib.unwrap_or(RESPONSE_KIB).saturating_mul(1024),
+            between_bytes: times.between_bytes,
+            deadline: self.deadline,
+            metrics: self.metrics.clone(),
+        }
+    }
+
+    fn note(&self, failure: &Failure, method: &Method, uri: &Uri) {
+        let target = self.describe(method, uri);
+        let Some(reason) = failure.refusal() else {
+            debug!(plugin = %self.plugin, target, error = failure as &dyn std::error::Error, "a request of a plugin failed");
+            return;
+        };
+        warn!(plugin = %self.plugin, target, reason = reason.name(), "a request of a plugin was refused");
+        self.refusals.fetch_add(1, Ordering::Relaxed);
+        self.metrics.refused(reason);
+        if let Some(listener) = &self.egress.settings.on_refusal {
+            listener(&RefusalNotice { plugin: self.plugin.clone(), reason, target });
+        }
+    }
+
+    /// Method and URL without user information, query and secrets.
+    fn describe(&self, method: &Method, uri: &Uri) -> String {
+        let (scheme, host) = (uri.scheme_str().unwrap_or("?"), uri.host().unwrap_or("?"));
+        let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+        let text = format!("{method} {scheme}://{host}{port}{}", uri.path());
+        self.vault.scrub_text(&text).chars().take(TARGET_CHARACTERS).collect()
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.metrics.revealed(self.vault.reveals());
+    }
+}
+
+/// Counts a request also when its future is dropped half-way.
+struct Tally<'a> {
+    metrics: &'a PluginMetrics,
+    started: Instant,
+    outcome: &'static str,
+}
+
+impl Tally<'_> {
+    fn ended(mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Tally<'_> {
+    fn drop(&mut self) {
+        self.metrics.ended(self.outcome, self.started.elapsed());
+    }
+}
+
+fn class_of(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        100..=199 => "1xx",
+        200..=299 => "2xx",
+        300..=399 => "3xx",
+        400..=499 => "4xx",
+        _ => "5xx",
+    }
+}

@@ -1,0 +1,213 @@
+//! Puts secrets where placeholders stand, only in granted places and towards granted hosts. A placeholder anywhere else
+//! refuses the whole request: it was lost by mistake or smuggled on purpose. All other bytes stay as they are.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::{CONTENT_TYPE, HeaderMap};
+use memchr::memmem;
+
+use super::failure::Reason;
+use super::json::visit_strings;
+use super::outgoing::Outgoing;
+use crate::grants::{Grants, Host, Place, SecretKey};
+use crate::vault::{PLACEHOLDER_BYTES, PLACEHOLDER_PREFIX, Vault};
+
+/// The request with its secrets. Signing and sending come after this.
+pub(super) fn substitute(outgoing: Outgoing, grants: &Grants, vault: &Vault) -> Result<Outgoing, Reason> {
+    let filler = Filler { grants, vault, host: outgoing.target.host() };
+    let in_url = [Some(outgoing.target.path()), outgoing.target.query()];
+    if in_url.into_iter().flatten().any(|part| count(part.as_bytes()) > 0) {
+        return Err(Reason::PlaceholderPlace);
+    }
+    let body = filler.body(&outgoing.headers, &outgoing.body)?;
+    let headers = filler.headers(&outgoing.headers)?;
+    Ok(Outgoing { headers, body: body.map_or_else(|| outgoing.body.clone(), Bytes::from), ..outgoing })
+}
+
+/// Where something stands in this request.
+enum Here<'a> {
+    Header(&'a http::HeaderName),
+    Json(&'a [String]),
+    Form(&'a str),
+}
+
+impl Here<'_> {
+    fn is(&self, place: &Place) -> bool {
+        match (self, place) {
+            (Self::Header(here), Place::Header(granted)) => *here == granted,
+            (Self::Json(here), Place::Json(granted)) => granted.is(here),
+            (Self::Form(here), Place::Form(granted)) => here == granted,
+            (
+                Self::Header(_) | Self::Json(_) | Self::Form(_),
+                Place::Header(_) | Place::Json(_) | Place::Form(_),
+            ) => false,
+        }
+    }
+
+    /// Whether these bytes stay inside: no second header, no end of the string, no second field.
+    fn holds(&self, bytes: &[u8]) -> bool {
+        match self {
+            Self::Header(_) => HeaderValue::from_bytes(bytes).is_ok(),
+            Self::Json(_) => {
+                let quoted = [b"\"", bytes, b"\""].concat();
+                serde_json::from_slice::<String>(&quoted).is_ok()
+            }
+            Self::Form(_) => {
+                bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"*-._+%".contains(byte))
+            }
+        }
+    }
+}
+
+struct Filler<'a> {
+    grants: &'a Grants,
+    vault: &'a Vault,
+    host: &'a Host,
+}
+
+impl Filler<'_> {
+    fn headers(&self, headers: &HeaderMap) -> Result<HeaderMap, Reason> {
+        let mut filled = HeaderMap::with_capacity(headers.len());
+        for (name, value) in headers {
+            if count(name.as_str().as_bytes()) > 0 {
+                return Err(Reason::PlaceholderPlace);
+            }
+            let value = match self.fill(value.as_bytes(), &Here::Header(name))? {
+                None => value.clone(),
+                Some(bytes) => {
+                    let mut value = HeaderValue::from_bytes(&bytes).map_err(|_| Reason::PlaceholderValue)?;
+                    value.set_sensitive(true);
+                    value
+                }
+            };
+            filled.append(name, value);
+        }
+        Ok(filled)
+    }
+
+    /// `None` when the body has no placeholder.
+    fn body(&self, headers: &HeaderMap, body: &[u8]) -> Result<Option<Vec<u8>>, Reason> {
+        let placeholders = count(body);
+        if placeholders == 0 {
+            return Ok(None);
+        }
+        let content_type =
+            headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let filled = if content_type == "application/x-www-form-urlencoded" {
+            self.form(body)?
+        } else if content_type.is_empty() || content_type.contains("json") {
+            self.json(body)?
+        } else {
+            return Err(Reason::PlaceholderPlace);
+        };
+        // One that is left stands in a key, behind no field, or in something that is not what it says.
+        if filled.placeholders == placeholders {
+            Ok(Some(filled.bytes))
+        } else {
+            Err(Reason::PlaceholderPlace)
+        }
+    }
+
+    fn json(&self, body: &[u8]) -> Result<Filled, Reason> {
+        let mut filled = Filled::default();
+        let mut from = 0;
+        let visited = visit_strings(body, |path, span| {
+            filled.replace(body, &mut from, span, |inside| self.fill(inside, &Here::Json(path)))
+        });
+        visited.ok_or(Reason::PlaceholderPlace)??;
+        filled.bytes.extend_from_slice(body.get(from..).unwrap_or_default());
+        Ok(filled)
+    }
+
+    fn form(&self, body: &[u8]) -> Result<Filled, Reason> {
+        let mut filled = Filled::default();
+        let (mut from, mut start) = (0, 0);
+        for field in body.split(|byte| *byte == b'&') {
+            let end = start + field.len();
+            if let Some(equals) = field.iter().position(|byte| *byte == b'=') {
+                let name = field.get(..equals).unwrap_or_default();
+                let name = url::form_urlencoded::parse(name)
+                    .next()
+                    .map(|(name, _)| name.into_owned())
+                    .unwrap_or_default();
+                let span = start + equals + 1..end;
+                filled.replace(body, &mut from, span, |inside| self.fill(inside, &Here::Form(&name)))?;
+            }
+            start = end + 1;
+        }
+        filled.bytes.extend_from_slice(body.get(from..).unwrap_or_default());
+        Ok(filled)
+    }
+
+    /// `None` when there is no placeholder in `text`.
+    fn fill(&self, text: &[u8], here: &Here<'_>) -> Result<Option<Vec<u8>>, Reason> {
+        let finder = memmem::Finder::new(PLACEHOLDER_PREFIX);
+        let mut filled = Vec::new();
+        let mut rest = text;
+        while let Some(at) = finder.find(rest) {
+            let end = at + PLACEHOLDER_BYTES;
+            let token = rest.get(at..end).and_then(|token| std::str::from_utf8(token).ok());
+            let (key, steps) =
+                token.and_then(|token| self.vault.expand(token)).ok_or(Reason::PlaceholderUnknown)?;
+            self.check(&key, here)?;
+            let value = steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
+            filled.extend_from_slice(rest.get(..at).unwrap_or_default());
+            filled.extend_from_slice(value);
+            rest = rest.get(end..).unwrap_or_default();
+        }
+        if rest.len() == text.len() {
+            return Ok(None);
+        }
+        filled.extend_from_slice(rest);
+        Ok(Some(filled))
+    }
+
+    fn check(&self, key: &SecretKey, here: &Here<'_>) -> Result<(), Reason> {
+        let mut refusal = Reason::PlaceholderPlace;
+        for grant in self.grants.secret(key).filter(|grant| grant.places().iter().any(|place| here.is(place)))
+        {
+            if grant.reaches(self.host) {
+                return Ok(());
+            }
+            refusal = Reason::PlaceholderHost;
+        }
+        Err(refusal)
+    }
+}
+
+#[derive(Default)]
+struct Filled {
+    bytes: Vec<u8>,
+    placeholders: usize,
+}
+
+impl Filled {
+    /// Copies up to the span and what the span becomes.
+    fn replace(
+        &mut self,
+        body: &[u8],
+        from: &mut usize,
+        span: Range<usize>,
+        fill: impl FnOnce(&[u8]) -> Result<Option<Vec<u8>>, Reason>,
+    ) -> Result<(), Reason> {
+        let inside = body.get(span.clone()).unwrap_or_default();
+        if let Some(filled) = fill(inside)? {
+            self.placeholders += count(inside);
+            self.bytes.extend_from_slice(body.get(*from..span.start).unwrap_or_default());
+            self.bytes.extend_from_slice(&filled);
+            *from = span.end;
+        }
+        Ok(())
+    }
+}
+
+fn count(text: &[u8]) -> usize {
+    memmem::find_iter(text, PLACEHOLDER_PREFIX).count()
+}
+
+#[cfg(test)]
+#[path = "substitute_tests.rs"]
+mod tests;

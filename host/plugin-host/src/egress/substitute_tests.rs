@@ -1,0 +1,202 @@
+use std::collections::BTreeMap;
+
+use http::Method;
+use machinist_core::driver::SecretValues;
+use proptest::prelude::*;
+
+use super::*;
+use crate::grants::RequestTarget;
+use crate::vault::Encoding;
+
+const GRANTS: &str = "
+egress: [{ host: a.com }, { host: b.com }]
+secrets:
+  - { key: token, places: [{ header: authorization }, { json: /auth/token }], hosts: [a.com] }
+  - { key: userData, places: [{ json: /userData }, { json: /list/1/data }, { form: User Data }] }
+  - { key: odd, places: [{ header: x-odd }, { json: /odd }, { form: odd }] }
+";
+
+struct Case {
+    grants: Grants,
+    vault: Vault,
+}
+
+fn case() -> Case {
+    let grants = Grants::parse(GRANTS).unwrap();
+    let values = SecretValues {
+        values: BTreeMap::from([
+            ("token".to_owned(), b"tok-123456".to_vec()),
+            ("odd".to_owned(), b"a\"b&c=d\r\ne".to_vec()),
+        ]),
+        user_data: Some(b"#!/bin/sh\necho \"hi\" & exit+1\n".to_vec()),
+    };
+    let vault = Vault::new(values, grants.clone().shared());
+    Case { grants, vault }
+}
+
+impl Case {
+    fn placeholder(&self, key: &str, encodings: &[Encoding]) -> String {
+        let id = if key == "userData" { self.vault.user_data() } else { self.vault.open(key) };
+        self.vault.placeholder(id.unwrap(), encodings).unwrap()
+    }
+
+    fn send(&self, url: &str, headers: &[(&str, &str)], body: &str) -> Result<Outgoing, Reason> {
+        let target = RequestTarget::parse(&Method::POST, url).unwrap();
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()));
+        let outgoing =
+            Outgoing { target, headers: headers.collect(), body: Bytes::copy_from_slice(body.as_bytes()) };
+        substitute(outgoing, &self.grants, &self.vault)
+    }
+
+    fn body(&self, content_type: &str, body: &str) -> Result<String, Reason> {
+        let sent = self.send("https://a.com/", &[("content-type", content_type)], body)?;
+        Ok(String::from_utf8(sent.body.to_vec()).unwrap())
+    }
+}
+
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+#[test]
+fn a_header_gets_its_value_and_is_hidden_from_logs() {
+    let case = case();
+    let value = format!("Bearer {}", case.placeholder("token", &[]));
+    let sent = case.send("https://a.com/", &[("authorization", &value), ("x-other", "1")], "").unwrap();
+    assert_eq!(sent.headers["authorization"], "Bearer tok-123456");
+    assert!(sent.headers["authorization"].is_sensitive());
+    assert_eq!(sent.headers["x-other"], "1");
+}
+
+#[test]
+fn a_json_string_gets_its_value_and_the_rest_stays() {
+    let case = case();
+    let (token, data) =
+        (case.placeholder("token", &[]), case.placeholder("userData", &[Encoding::JsonEscape]));
+    let text = |token: &str, data: &str| {
+        format!(
+            " {{\"a\" : [1,2 , {{}}],\"auth\":{{\"token\":\"x{token}y\"}},\"list\":[0,{{\"data\":\"{data}\"}}],\"userData\":\"{data}\"}}\n"
+        )
+    };
+    let escaped = "#!/bin/sh\\necho \\\"hi\\\" & exit+1\\n";
+    assert_eq!(case.body(JSON, &text(&token, &data)), Ok(text("tok-123456", escaped)));
+    assert_eq!(
+        case.body("application/x-amz-json-1.1; charset=utf-8", &text(&token, &data)),
+        Ok(text("tok-123456", escaped))
+    );
+}
+
+#[test]
+fn a_form_field_gets_its_value_through_all_encodings() {
+    let case = case();
+    let data = case.placeholder("userData", &[Encoding::Base64, Encoding::Form]);
+    let body = |data: &str| format!("Action=Run&User+Data={data}&x=%20&User%20Data={data}&empty&=");
+    let sent = case.body(FORM, &body(&data)).unwrap();
+    assert_eq!(sent, body("IyEvYmluL3NoCmVjaG8gImhpIiAmIGV4aXQrMQo%3D"));
+}
+
+#[test]
+fn a_placeholder_anywhere_else_refuses_the_request() {
+    let case = case();
+    let (token, data) =
+        (case.placeholder("token", &[]), case.placeholder("userData", &[Encoding::JsonEscape]));
+    let refused = |outcome: Result<Outgoing, Reason>| outcome.map(|_| ()).unwrap_err();
+    let place = Reason::PlaceholderPlace;
+    assert_eq!(refused(case.send(&format!("https://a.com/{token}"), &[], "")), place);
+    assert_eq!(refused(case.send(&format!("https://a.com/?q={token}"), &[], "")), place);
+    assert_eq!(refused(case.send("https://a.com/", &[("x-other", &token)], "")), place);
+    assert_eq!(refused(case.send("https://a.com/", &[(&token, "1")], "")), place);
+    assert_eq!(refused(case.send("https://a.com/", &[("authorization", &data)], "")), place);
+    let bearer = format!("Bearer {token}");
+    assert_eq!(
+        refused(case.send("https://b.com/", &[("authorization", &bearer)], "")),
+        Reason::PlaceholderHost
+    );
+    for (content_type, body) in [
+        (JSON, format!("{{\"other\":\"{data}\"}}")),
+        (JSON, format!("{{\"{data}\":1}}")),
+        (JSON, format!("{{\"auth\":{{\"token\":\"{data}\"}}}}")),
+        (JSON, format!("{{\"userData\":\"{data}\",\"x\":\"{data}\"}}")),
+        (JSON, format!("{{\"userData\":[\"{data}\"]}}")),
+        (JSON, format!("{{\"userData\":\"{data}\"")),
+        (JSON, format!("userData={data}")),
+        (FORM, format!("{{\"userData\":\"{data}\"}}")),
+        (FORM, format!("other={data}")),
+        (FORM, format!("{data}=1")),
+        (FORM, data.clone()),
+        ("text/plain", format!("{{\"userData\":\"{data}\"}}")),
+        ("multipart/form-data; boundary=x", format!("--x\r\n\r\n{data}\r\n--x--")),
+    ] {
+        assert_eq!(case.body(content_type, &body), Err(place), "{content_type} {body}");
+    }
+}
+
+#[test]
+fn a_foreign_or_broken_placeholder_refuses_the_request() {
+    let (case, other) = (case(), case());
+    let foreign = other.placeholder("userData", &[]);
+    let own = case.placeholder("userData", &[Encoding::JsonEscape]);
+    for token in
+        [foreign.as_str(), PLACEHOLDER_PREFIX, &own[..own.len() - 1], &format!("{PLACEHOLDER_PREFIX}{own}")]
+    {
+        let outcome = case.body(JSON, &format!("{{\"userData\":\"{token}\"}}"));
+        assert_eq!(outcome, Err(Reason::PlaceholderUnknown), "{token}");
+    }
+}
+
+#[test]
+fn a_value_cannot_break_out_of_its_place() {
+    let case = case();
+    let plain = case.placeholder("odd", &[]);
+    let header = case.send("https://a.com/", &[("x-odd", &plain)], "");
+    assert_eq!(header.map(|_| ()), Err(Reason::PlaceholderValue));
+    assert_eq!(case.body(JSON, &format!("{{\"odd\":\"{plain}\"}}")), Err(Reason::PlaceholderValue));
+    assert_eq!(case.body(FORM, &format!("odd={plain}")), Err(Reason::PlaceholderValue));
+    let escaped = case.placeholder("odd", &[Encoding::JsonEscape]);
+    assert_eq!(
+        case.body(JSON, &format!("{{\"odd\":\"{escaped}\"}}")),
+        Ok(r#"{"odd":"a\"b&c=d\r\ne"}"#.to_owned())
+    );
+    let form = case.placeholder("odd", &[Encoding::Form]);
+    assert_eq!(case.body(FORM, &format!("odd={form}")), Ok("odd=a%22b%26c%3Dd%0D%0Ae".to_owned()));
+}
+
+fn json_value() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        "\\PC{0,12}".prop_map(Into::into),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Into::into),
+            prop::collection::btree_map("\\PC{0,6}", inner, 0..4)
+                .prop_map(|map| map.into_iter().collect::<serde_json::Map<_, _>>().into()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn substitution_leaves_everything_else_byte_identical(
+        before in json_value(), after in json_value(), pretty in any::<bool>(), prefix in "[ a-z]{0,9}", suffix in "[ a-z]{0,9}",
+    ) {
+        let case = case();
+        let token = case.placeholder("userData", &[Encoding::JsonEscape]);
+        let marker = format!("{prefix}{token}{suffix}");
+        let value = serde_json::json!({ "a": before, "userData": marker, "z": after });
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        let expected = text.replace(&token, "#!/bin/sh\\necho \\\"hi\\\" & exit+1\\n");
+        prop_assert_eq!(case.body(JSON, &text), Ok(expected));
+    }
+
+    #[test]
+    fn a_body_without_placeholders_is_never_touched(body in "\\PC{0,200}", form in any::<bool>()) {
+        let case = case();
+        prop_assert_eq!(case.body(if form { FORM } else { JSON }, &body), Ok(body));
+    }
+}

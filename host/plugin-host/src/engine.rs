@@ -1,0 +1,108 @@
+//! The engine of all drivers, and the settings that compiled code depends on.
+
+use std::hash::{Hash as _, Hasher};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tracing::warn;
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Strategy};
+
+/// One tick of the epoch, and so the unit in which processor time is counted.
+pub(crate) const TICK: Duration = Duration::from_millis(5);
+
+/// Sizes of the pool, for as many calls as run at the same time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pool {
+    /// Calls at the same time, over all plugins.
+    pub calls: u32,
+    /// The largest linear memory that a grant may allow.
+    pub memory_bytes: u64,
+    /// The largest table that a grant may allow.
+    pub table_elements: u64,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { calls: 128, memory_bytes: 256 * 1024 * 1024, table_elements: 20_000 }
+    }
+}
+
+/// The settings that compiled code depends on: the same in the host and in the process that compiles.
+pub(crate) fn code_settings() -> Config {
+    let mut config = Config::new();
+    config
+        .strategy(Strategy::Cranelift)
+        .epoch_interruption(true)
+        .max_wasm_stack(512 * 1024)
+        .async_stack_size(2 * 1024 * 1024)
+        // Exports are plain functions; concurrency inside of a component would only cost.
+        .concurrency_support(false)
+        // Every proposal that is off is code that cannot be wrong. No tool chain needs these yet.
+        .wasm_relaxed_simd(false)
+        .wasm_memory64(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false);
+    config
+}
+
+/// An engine on the pool where the address space allows one, else on plain allocation.
+pub(crate) fn engine(pool: &Pool) -> Result<Engine> {
+    let mut pooled = code_settings();
+    pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));
+    match Engine::new(&pooled) {
+        Ok(engine) => Ok(engine),
+        Err(error) => {
+            warn!(error = format!("{error:#}"), "no room for the instance pool, plain allocation instead");
+            Engine::new(&code_settings())
+        }
+    }
+}
+
+/// The engine of the process that compiles: it runs nothing and reserves nothing.
+pub(crate) fn compiling_engine() -> Result<Engine> {
+    Engine::new(&code_settings())
+}
+
+fn pooling(pool: &Pool) -> PoolingAllocationConfig {
+    let calls = pool.calls;
+    let mut config = PoolingAllocationConfig::new();
+    config
+        .total_component_instances(calls)
+        .total_stacks(calls)
+        // A component of Rust has 3 core instances and 2 tables, one of Python about 40.
+        .total_core_instances(calls.saturating_mul(40))
+        .total_tables(calls.saturating_mul(40))
+        .total_memories(calls.saturating_mul(2))
+        .max_memory_size(usize::try_from(pool.memory_bytes).unwrap_or(usize::MAX))
+        .table_elements(usize::try_from(pool.table_elements).unwrap_or(usize::MAX))
+        .max_core_instances_per_component(64)
+        .max_tables_per_component(64)
+        .max_memories_per_component(8)
+        .max_component_instance_size(4 * 1024 * 1024)
+        .max_core_instance_size(4 * 1024 * 1024)
+        .max_unused_warm_slots(64);
+    config
+}
+
+/// Names what compiled code must fit: engine version, target, processor features, settings.
+pub(crate) fn compatibility(engine: &Engine) -> [u8; 32] {
+    let mut hasher = Sha256Hasher(Sha256::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.0.finalize().into()
+}
+
+/// `Hash` into SHA-256: std's own hasher may differ between two builds of the host.
+struct Sha256Hasher(Sha256);
+
+impl Hasher for Sha256Hasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let digest: [u8; 32] = self.0.clone().finalize().into();
+        let mut head = [0; 8];
+        head.copy_from_slice(&digest[..8]);
+        u64::from_le_bytes(head)
+    }
+}

@@ -1,0 +1,106 @@
+//! Hosts as URLs name them, and patterns over them.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// A normalised host: lower case, IDNA, no trailing dot; every notation of an address is the address.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Host {
+    /// A name.
+    Name(String),
+    /// An address. A mapped IPv4 address is the IPv4 address.
+    Address(IpAddr),
+}
+
+impl Host {
+    /// The host of a parsed URL. `None` when it could mean different things to different readers.
+    pub(crate) fn of(host: &url::Host<&str>) -> Option<Self> {
+        match host {
+            url::Host::Ipv4(address) => Some(Self::Address(IpAddr::V4(*address))),
+            url::Host::Ipv6(address) => Some(Self::Address(unmapped(*address))),
+            url::Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(name);
+                is_plain_name(name).then(|| Self::Name(name.to_ascii_lowercase()))
+            }
+        }
+    }
+
+    /// Reads a host as it would stand in a URL; IPv6 with or without brackets.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if let Ok(address) = text.parse::<Ipv6Addr>() {
+            return Some(Self::Address(unmapped(address)));
+        }
+        if text.contains(['/', '\\', '?', '#', '@']) || (text.contains(':') && !text.starts_with('[')) {
+            return None;
+        }
+        let url = url::Url::parse(&format!("https://{text}/")).ok()?;
+        if url.port().is_some() { None } else { Self::of(&url.host()?) }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+/// Which hosts a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostPattern {
+    /// This one.
+    Exact(Host),
+    /// All names with at least one more label in front; stored with its leading dot.
+    Below(String),
+}
+
+impl HostPattern {
+    /// Reads `api.example.com`, `*.example.com` or an address; `Err` says what is wrong.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let Some(domain) = text.strip_prefix("*.") else {
+            return Host::parse(text)
+                .map(Self::Exact)
+                .ok_or_else(|| format!("{text:?} is no host: write a name, *.name or an address"));
+        };
+        match Host::parse(domain) {
+            Some(Host::Name(name)) if name.contains('.') => Ok(Self::Below(format!(".{name}"))),
+            _ => Err(format!("{text:?} is too wide: a wildcard needs a domain of at least two labels")),
+        }
+    }
+
+    /// Whether the pattern means this host.
+    pub fn matches(&self, host: &Host) -> bool {
+        match (self, host) {
+            (Self::Exact(exact), host) => exact == host,
+            (Self::Below(suffix), Host::Name(name)) => {
+                name.len() > suffix.len() && name.ends_with(suffix.as_str())
+            }
+            (Self::Below(_), Host::Address(_)) => false,
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(host) => write!(f, "{host}"),
+            Self::Below(suffix) => write!(f, "*{suffix}"),
+        }
+    }
+}
+
+fn unmapped(address: Ipv6Addr) -> IpAddr {
+    address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4)
+}
+
+/// Labels of letters, digits, `-` and `_`, none of them empty: what resolvers agree on.
+fn is_plain_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}

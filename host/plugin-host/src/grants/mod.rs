@@ -1,0 +1,238 @@
+//! What the operator allows a plugin: which hosts it may reach, where its secrets may travel, and its limits.
+//!
+//! Text is parsed once into honest types; matching is a pure function of the grants and a normalised target.
+
+mod address;
+mod host;
+mod limits;
+mod path;
+mod raw;
+mod secret;
+mod target;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use http::Method;
+use rustls::pki_types::CertificateDer;
+
+pub use address::{AddressClass, AddressClasses};
+pub use host::{Host, HostPattern};
+pub use limits::RawLimits;
+pub use path::PathPrefix;
+pub use secret::{JsonPointer, Place, SecretGrant, SecretKey};
+pub use target::{RequestTarget, Scheme, TargetError};
+
+/// Grants beyond this size are no grants that a person reviewed.
+const TEXT_LIMIT_BYTES: usize = 256 * 1024;
+
+/// Why a text is no grants.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Too long to be reviewed.
+    #[error("failed to read grants: {bytes} bytes are more than {TEXT_LIMIT_BYTES}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Neither YAML nor JSON, an unknown field, or a value of another type.
+    #[error("failed to read grants: {detail}")]
+    Syntax {
+        /// What and where.
+        detail: String,
+    },
+    /// A value that means nothing.
+    #[error("failed to read grants: {place}: {problem}")]
+    Invalid {
+        /// Path of the value, such as `egress[0].host`.
+        place: String,
+        /// What is wrong with it, and what would be right.
+        problem: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn invalid(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Invalid { place: place.into(), problem: problem.into() }
+    }
+}
+
+/// One line of what may be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EgressRule {
+    pub(crate) host: HostPattern,
+    pub(crate) scheme: Scheme,
+    pub(crate) ports: BTreeSet<u16>,
+    /// Empty: all.
+    pub(crate) methods: Vec<Method>,
+    /// Empty: all.
+    pub(crate) paths: Vec<PathPrefix>,
+    pub(crate) addresses: AddressClasses,
+}
+
+impl EgressRule {
+    /// Which hosts.
+    pub fn host(&self) -> &HostPattern {
+        &self.host
+    }
+
+    /// Which scheme.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Which ports; never empty.
+    pub fn ports(&self) -> &BTreeSet<u16> {
+        &self.ports
+    }
+
+    /// Which methods; empty means all.
+    pub fn methods(&self) -> &[Method] {
+        &self.methods
+    }
+
+    /// Which paths; empty means all.
+    pub fn paths(&self) -> &[PathPrefix] {
+        &self.paths
+    }
+
+    /// Which classes of addresses may be dialled.
+    pub fn addresses(&self) -> AddressClasses {
+        self.addresses
+    }
+
+    /// How far the target gets through this rule; `None` is all the way.
+    fn stops_at(&self, target: &RequestTarget) -> Option<Denial> {
+        if !self.host.matches(target.host()) {
+            Some(Denial::Host)
+        } else if self.scheme != target.scheme() {
+            Some(Denial::Scheme)
+        } else if !self.ports.contains(&target.port()) {
+            Some(Denial::Port)
+        } else if !self.methods.is_empty() && !self.methods.contains(target.method()) {
+            Some(Denial::Method)
+        } else if !self.paths.is_empty() && !self.paths.iter().any(|prefix| target.path_is_below(prefix)) {
+            Some(Denial::Path)
+        } else {
+            None
+        }
+    }
+}
+
+/// What is missing, at the rule that came nearest. Ordered from the farthest to the nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Denial {
+    /// No rule names the host.
+    Host,
+    /// The host is granted, the scheme is not.
+    Scheme,
+    /// Host and scheme are granted, the port is not.
+    Port,
+    /// The method is not granted there.
+    Method,
+    /// The path is not granted there.
+    Path,
+}
+
+impl Denial {
+    /// For metrics and messages: a closed set.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Scheme => "scheme",
+            Self::Port => "port",
+            Self::Method => "method",
+            Self::Path => "path",
+        }
+    }
+}
+
+/// What the grants say to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict<'a> {
+    /// The first rule that allows it.
+    Allowed(&'a EgressRule),
+    /// No rule does.
+    Denied(Denial),
+}
+
+/// All that the operator allows one plugin. The default allows nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants {
+    pub(crate) egress: Vec<EgressRule>,
+    pub(crate) secrets: Vec<SecretGrant>,
+    pub(crate) reveal: BTreeSet<SecretKey>,
+    pub(crate) limits: RawLimits,
+    pub(crate) roots: Vec<CertificateDer<'static>>,
+    pub(crate) digest: [u8; 32],
+}
+
+impl Grants {
+    /// Reads YAML or JSON. Strict: an unknown field is an error that names it. Empty text grants nothing.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        if text.len() > TEXT_LIMIT_BYTES {
+            return Err(Error::TooLong { bytes: text.len() });
+        }
+        raw::parse(text)
+    }
+
+    /// Whether the target may be asked, by name. The addresses that its name resolves to are checked when dialled.
+    pub fn allows(&self, target: &RequestTarget) -> Verdict<'_> {
+        let mut nearest = Denial::Host;
+        for rule in &self.egress {
+            match rule.stops_at(target) {
+                None => return Verdict::Allowed(rule),
+                Some(denial) => nearest = nearest.max(denial),
+            }
+        }
+        Verdict::Denied(nearest)
+    }
+
+    /// The egress rules in the order in which they are tried.
+    pub fn egress(&self) -> &[EgressRule] {
+        &self.egress
+    }
+
+    /// Where secrets may travel.
+    pub fn secrets(&self) -> &[SecretGrant] {
+        &self.secrets
+    }
+
+    /// What is granted for one secret.
+    pub fn secret<'a>(&'a self, key: &'a SecretKey) -> impl Iterator<Item = &'a SecretGrant> {
+        self.secrets.iter().filter(move |grant| grant.key() == key)
+    }
+
+    /// True when the plugin may see the value itself.
+    pub fn reveals(&self, key: &SecretKey) -> bool {
+        self.reveal.contains(key)
+    }
+
+    /// The keys whose values the plugin may see.
+    pub fn revealed(&self) -> &BTreeSet<SecretKey> {
+        &self.reveal
+    }
+
+    /// Limits that differ from the host's.
+    pub fn limits(&self) -> &RawLimits {
+        &self.limits
+    }
+
+    /// Certificate authorities that this plugin trusts beside the system's.
+    pub fn roots(&self) -> &[CertificateDer<'static>] {
+        &self.roots
+    }
+
+    /// SHA-256 of the text; equal digests are equal grants.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// `self` to be shared.
+    pub fn shared(self) -> Arc<Self> {
+        Arc::new(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

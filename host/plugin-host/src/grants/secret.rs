@@ -1,0 +1,109 @@
+//! Where a secret may travel.
+
+use std::fmt;
+
+use http::HeaderName;
+
+use super::host::{Host, HostPattern};
+
+/// Names a secret of a call.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SecretKey {
+    /// A key of the Secret.
+    Key(String),
+    /// What the machine gets at boot.
+    UserData,
+}
+
+impl SecretKey {
+    /// How grants write user data.
+    pub const USER_DATA: &str = "userData";
+
+    /// As grants write it.
+    pub fn named(text: &str) -> Self {
+        if text == Self::USER_DATA { Self::UserData } else { Self::Key(text.to_owned()) }
+    }
+}
+
+impl fmt::Display for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) => f.write_str(key),
+            Self::UserData => f.write_str(Self::USER_DATA),
+        }
+    }
+}
+
+/// A JSON pointer (RFC 6901) to a string in a body, decoded into its segments.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JsonPointer(Vec<String>);
+
+impl JsonPointer {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix('/')?;
+        rest.split('/').map(segment).collect::<Option<Vec<_>>>().map(Self)
+    }
+
+    /// Whether these segments are the pointer's.
+    pub(crate) fn is(&self, path: &[String]) -> bool {
+        self.0 == path
+    }
+}
+
+/// A place in a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Anywhere in the value of this header.
+    Header(HeaderName),
+    /// Anywhere in this string of a JSON body.
+    Json(JsonPointer),
+    /// Anywhere in the value of this field of a form body.
+    Form(String),
+}
+
+/// Lets one secret travel in some places to some hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretGrant {
+    pub(crate) key: SecretKey,
+    pub(crate) places: Vec<Place>,
+    /// Empty: all hosts that the egress rules grant.
+    pub(crate) hosts: Vec<HostPattern>,
+}
+
+impl SecretGrant {
+    /// Which secret.
+    pub fn key(&self) -> &SecretKey {
+        &self.key
+    }
+
+    /// In which places.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// To which hosts; empty means all granted ones.
+    pub fn hosts(&self) -> &[HostPattern] {
+        &self.hosts
+    }
+
+    /// Whether the secret may go to this host, which the egress rules grant already.
+    pub fn reaches(&self, host: &Host) -> bool {
+        self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.matches(host))
+    }
+}
+
+fn segment(text: &str) -> Option<String> {
+    let mut decoded = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '~' => decoded.push(match characters.next()? {
+                '0' => '~',
+                '1' => '/',
+                _ => return None,
+            }),
+            other => decoded.push(other),
+        }
+    }
+    Some(decoded)
+}

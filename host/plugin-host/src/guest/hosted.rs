@@ -1,0 +1,40 @@
+//! The small interfaces of `machinist:host`: log, settings, deadline.
+
+use std::time::Instant;
+
+use wasmtime::Result;
+
+use super::{GuestState, log};
+use crate::bindings::machinist::host::{deadline, log as wit, settings};
+use crate::bindings::machinist::provider::types;
+
+impl wit::Host for GuestState {
+    fn enabled(&mut self, level: wit::Level) -> Result<bool> {
+        Ok(log::is_enabled(level))
+    }
+
+    fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
+        let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
+        if log::is_enabled(level) && self.log.take(message.len() + field_bytes) {
+            let fields = log::fields_text(&fields);
+            log::emit(level, &self.vault.scrub_text(&message), &self.vault.scrub_text(&fields));
+        }
+        Ok(())
+    }
+}
+
+impl settings::Host for GuestState {
+    fn get(&mut self) -> Result<String> {
+        Ok(self.settings.to_string())
+    }
+}
+
+impl deadline::Host for GuestState {
+    fn remaining_ms(&mut self) -> Result<u64> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        Ok(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+// Nouns without functions.
+impl types::Host for GuestState {}

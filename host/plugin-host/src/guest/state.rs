@@ -1,0 +1,91 @@
+//! The data of one store: everything that one call can touch.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::limiter::Limiter;
+use super::log::LogBudget;
+use super::stdio::Tail;
+use crate::egress::Session;
+use crate::limits::Limits;
+use crate::vault::Vault;
+
+/// What a call brings with it.
+pub(crate) struct GuestSeed {
+    pub(crate) settings: Arc<str>,
+    pub(crate) vault: Vault,
+    pub(crate) session: Session,
+    pub(crate) deadline: Instant,
+}
+
+/// One call's state. It lives exactly as long as the call.
+pub(crate) struct GuestState {
+    pub(super) table: ResourceTable,
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    session: Session,
+    pub(super) settings: Arc<str>,
+    pub(super) vault: Vault,
+    pub(super) deadline: Instant,
+    pub(super) log: LogBudget,
+    pub(crate) limiter: Limiter,
+    pub(crate) output: Tail,
+    /// Epochs that began while the component was running.
+    pub(crate) ticks: u64,
+}
+
+impl GuestState {
+    pub(crate) fn new(seed: GuestSeed, limits: &Limits) -> Self {
+        let output = Tail::default();
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles);
+        Self {
+            table,
+            wasi: inert_wasi(&output),
+            http: WasiHttpCtx::new(),
+            session: seed.session,
+            settings: seed.settings,
+            vault: seed.vault,
+            deadline: seed.deadline,
+            log: LogBudget::default(),
+            limiter: Limiter::new(limits),
+            output,
+            ticks: 0,
+        }
+    }
+
+    /// Lines of the log that were dropped.
+    pub(crate) fn dropped_lines(&self) -> u64 {
+        self.log.dropped()
+    }
+}
+
+/// Clocks and randomness work. The rest is there because language runtimes import it, and opens nothing: no
+/// environment, no arguments, no directory, no socket, no name lookup, an empty stdin.
+fn inert_wasi(output: &Tail) -> WasiCtx {
+    let mut builder = WasiCtx::builder();
+    builder
+        .stdout(output.clone())
+        .stderr(output.clone())
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .socket_addr_check(|_, _| Box::pin(async { false }));
+    builder.build()
+}
+
+impl WasiView for GuestState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for GuestState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.session, table: &mut self.table, ctx: &mut self.http }
+    }
+}

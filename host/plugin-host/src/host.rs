@@ -1,0 +1,366 @@
+//! The plugin host: declares, loads, calls and swaps drivers.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::Stream;
+use jiff::Timestamp;
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+};
+use machinist_core::driver_error::Refusal;
+use machinist_core::id::ProviderName;
+use prometheus_client::registry::Registry;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+use crate::ask;
+use crate::call::Sandbox;
+use crate::code_cache::CodeCache;
+use crate::code_cache::key::Key;
+use crate::compile::Compiler;
+use crate::digest::Digest;
+use crate::dispatch::Queue;
+use crate::egress::Egress;
+use crate::engine;
+use crate::generation::Generation;
+use crate::grants::Grants;
+use crate::guest::link;
+use crate::limits::Ceilings;
+use crate::load::Loader;
+use crate::metrics::Metrics;
+use crate::registry::Declaration;
+use crate::report::PluginReport;
+use crate::routes::Route;
+use crate::settings::HostSettings;
+use crate::shelf::{Declaring, Shelf, chain};
+use crate::source::configmap::{KIND_LABEL, RawConfigMap};
+use crate::source::{Declared, SourceId};
+use crate::ticker::Ticker;
+
+/// Why the host did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The engine refuses its settings, or the linker a definition.
+    #[error("failed to set up the engine: {detail}")]
+    Engine {
+        /// What it says.
+        detail: String,
+    },
+    /// Threads could not be started.
+    #[error("failed to start threads")]
+    Threads(#[source] std::io::Error),
+    /// The key file cannot be read or made.
+    #[error("failed to open the key of the code cache")]
+    Key(#[source] std::io::Error),
+    /// The folder cannot be made or closed to others.
+    #[error("failed to open the code cache {}", folder.display())]
+    Cache {
+        /// The folder.
+        folder: std::path::PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// Runs drivers. A clone is the same host; it ends with the last of them.
+#[derive(Clone)]
+pub struct PluginHost(Arc<Owner>);
+
+/// Owns the runtime. What runs on it holds [`Inner`] only, so that the last handle outside ends it.
+struct Owner {
+    inner: Arc<Inner>,
+    runtime: Option<Runtime>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) settings: HostSettings,
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) shelf: Shelf,
+    pub(crate) metrics: Metrics,
+    pub(crate) queue: Queue,
+    pub(crate) guests: Handle,
+    pub(crate) calls: TaskTracker,
+    pub(crate) is_closing: AtomicBool,
+    loader: Loader,
+    loads: Mutex<BTreeMap<SourceId, AbortHandle>>,
+}
+
+impl PluginHost {
+    /// Starts the host: its threads, its engine and its code cache. Nothing is loaded.
+    pub fn start(settings: HostSettings) -> Result<Self, StartError> {
+        let of_engine = |error: wasmtime::Error| StartError::Engine { detail: format!("{error:#}") };
+        let engine = engine::engine(&settings.pool()).map_err(of_engine)?;
+        let linker = link::linker(&engine).map_err(of_engine)?;
+        let ticker = Ticker::start(engine.clone()).map_err(StartError::Threads)?;
+        let key = Key::open(&settings.cache_key).map_err(StartError::Key)?;
+        let cache = CodeCache::open(&settings.cache_dir, key, engine::compatibility(&engine))
+            .map_err(|source| StartError::Cache { folder: settings.cache_dir.clone(), source })?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(settings.threads.max(1))
+            .thread_name("plugin-guest")
+            .enable_all()
+            .build()
+            .map_err(StartError::Threads)?;
+        let metrics = Metrics::new();
+        let egress = {
+            let _entered = runtime.enter();
+            Egress::new(settings.egress.clone())
+        };
+        let sandbox =
+            Arc::new(Sandbox { engine, linker, ticker, egress, no_grants: Arc::new(Grants::default()) });
+        let loader = Loader {
+            sandbox: Arc::clone(&sandbox),
+            cache: Arc::new(cache),
+            compiler: Compiler::new(settings.compiler.clone(), settings.compiler_args.clone()),
+            compiling: tokio::sync::Mutex::new(()),
+            defaults: settings.default_limits.clone(),
+            ceilings: Ceilings {
+                memory_bytes: settings.max_memory_bytes,
+                table_elements: settings.max_table_elements,
+                calls_in_flight: settings.max_calls_in_flight,
+            },
+            metrics: metrics.clone(),
+        };
+        let inner = Inner {
+            sandbox,
+            shelf: Shelf::new(metrics.clone()),
+            queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
+            metrics,
+            guests: runtime.handle().clone(),
+            calls: TaskTracker::new(),
+            is_closing: AtomicBool::new(false),
+            loader,
+            loads: Mutex::default(),
+            settings,
+        };
+        Ok(Self(Arc::new(Owner { inner: Arc::new(inner), runtime: Some(runtime) })))
+    }
+
+    /// Takes note of a ConfigMap and loads its plugin in the background. Content that is known changes nothing; other
+    /// content of the same source takes the place of what is still loading. Without the label it is withdrawn.
+    pub async fn declare(&self, raw: RawConfigMap) {
+        let id = raw.source();
+        if !raw.labels.contains_key(KIND_LABEL) {
+            return self.withdraw(id).await;
+        }
+        let inner = Arc::clone(self.inner());
+        // A megabyte is hashed: not on the caller's thread.
+        let declare = self.inner().guests.spawn(async move { inner.declare(&raw) });
+        // It fails only when the host is ending.
+        let _declared = declare.await;
+    }
+
+    /// The source is gone: what it held serves no more. Calls in flight end as they would.
+    pub async fn withdraw(&self, source: SourceId) {
+        let inner = self.inner();
+        inner.supersede(&source, None);
+        inner.shelf.withdraw(&source);
+    }
+
+    /// All sources, by plugin and name.
+    pub fn plugins(&self) -> Vec<PluginReport> {
+        self.inner().shelf.reports()
+    }
+
+    /// Each change of a source's state, from here on. Whoever is too slow gets the latest state of all sources.
+    pub fn changes(&self) -> impl Stream<Item = PluginReport> + Send + use<> {
+        let inner = Arc::downgrade(self.inner());
+        let receiver = self.inner().shelf.changes();
+        futures::stream::unfold((receiver, Vec::new()), move |(mut receiver, mut backlog)| {
+            let inner = inner.clone();
+            async move {
+                loop {
+                    if let Some(report) = backlog.pop() {
+                        return Some((report, (receiver, backlog)));
+                    }
+                    match receiver.recv().await {
+                        Ok(report) => return Some((report, (receiver, backlog))),
+                        Err(broadcast::error::RecvError::Lagged(_)) => {
+                            backlog = inner.upgrade()?.shelf.reports();
+                            backlog.reverse();
+                        }
+                        Err(broadcast::error::RecvError::Closed) => return None,
+                    }
+                }
+            }
+        })
+    }
+
+    /// What the driver of a provider can do. Refused when none serves it; a refusal while it is being loaded says so.
+    pub fn facts(&self, provider: &ProviderName, pin: Option<&Digest>) -> Result<DriverFacts, Refusal> {
+        match self.inner().shelf.routes().find(provider, pin) {
+            Route::Found(generation) => Ok(DriverFacts {
+                capabilities: generation.about.capabilities,
+                consistency_window: generation.about.consistency_window,
+            }),
+            Route::Perhaps(refusal) | Route::Nowhere(refusal) => Err(refusal),
+        }
+    }
+
+    /// `create`
+    pub async fn create(&self, request: MachineRequest) -> Answer<Creation> {
+        let class = Class::of(&request.class);
+        self.inner().dispatch(class.provider, class.pin, ask::Create(request)).await
+    }
+
+    /// `initialize`
+    pub async fn initialize(&self, request: MachineRequest) -> Answer<Vm> {
+        let class = Class::of(&request.class);
+        self.inner().dispatch(class.provider, class.pin, ask::Initialize(request)).await
+    }
+
+    /// `delete`
+    pub async fn delete(&self, request: MachineRequest) -> Answer<Deletion> {
+        let class = Class::of(&request.class);
+        self.inner().dispatch(class.provider, class.pin, ask::Delete(request)).await
+    }
+
+    /// `get-status`
+    pub async fn get_status(&self, request: MachineRequest) -> Answer<Vm> {
+        let class = Class::of(&request.class);
+        self.inner().dispatch(class.provider, class.pin, ask::GetStatus(request)).await
+    }
+
+    /// `list`
+    pub async fn list(&self, request: ListRequest) -> Answer<Page> {
+        let class = Class::of(&request.class);
+        self.inner().dispatch(class.provider, class.pin, ask::List(request)).await
+    }
+
+    /// `get-volume-ids`
+    pub async fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        volume_specs: Vec<String>,
+    ) -> Answer<Vec<Option<String>>> {
+        self.inner().dispatch(provider, None, ask::GetVolumeIds(volume_specs)).await
+    }
+
+    /// `validate-class`
+    pub async fn validate_class(&self, class: ClassSpec) -> Answer<Vec<String>> {
+        let Class { provider, pin } = Class::of(&class);
+        self.inner().dispatch(provider, pin, ask::ValidateClass(class)).await
+    }
+
+    /// Adds the metrics of plugins and of egress.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.inner().metrics.register(registry);
+        self.inner().sandbox.egress.register_metrics(registry);
+    }
+
+    /// Refuses further calls, ends what is loading, and waits for the calls in flight, up to the settings' deadline.
+    pub async fn shutdown(&self) {
+        let inner = self.inner();
+        inner.is_closing.store(true, Ordering::Release);
+        for (_, load) in std::mem::take(&mut *inner.loads()) {
+            load.abort();
+        }
+        inner.calls.close();
+        if timeout(inner.settings.shutdown_deadline, inner.calls.wait()).await.is_err() {
+            warn!(calls = inner.calls.len(), "calls of drivers are cut off by the shutdown");
+        }
+    }
+
+    fn inner(&self) -> &Arc<Inner> {
+        &self.0.inner
+    }
+}
+
+/// How a class chooses its driver.
+struct Class {
+    provider: ProviderName,
+    pin: Option<String>,
+}
+
+impl Class {
+    fn of(class: &ClassSpec) -> Self {
+        Self { provider: class.provider.clone(), pin: class.driver_digest.clone() }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // May happen on a thread of another runtime, where waiting is forbidden.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Inner {
+    fn declare(self: &Arc<Self>, raw: &RawConfigMap) {
+        if self.is_closing.load(Ordering::Acquire) {
+            return;
+        }
+        match self.shelf.declare(raw) {
+            Declaring::Known => {}
+            Declaring::Wrong => self.supersede(&raw.source(), None),
+            Declaring::Load(declaration, declared) => {
+                let inner = Arc::clone(self);
+                let load = self.guests.spawn(async move { inner.load(declaration, *declared).await });
+                self.supersede(&raw.source(), Some(load.abort_handle()));
+            }
+        }
+    }
+
+    /// Ends the load of older content.
+    fn supersede(&self, id: &SourceId, load: Option<AbortHandle>) {
+        let mut loads = self.loads();
+        let older = match load {
+            Some(load) => loads.insert(id.clone(), load),
+            None => loads.remove(id),
+        };
+        if let Some(older) = older {
+            older.abort();
+        }
+    }
+
+    /// Loads until it is decided. What may end otherwise at another time is tried again, ever more slowly.
+    async fn load(self: Arc<Self>, declaration: Declaration, declared: Declared) {
+        const FIRST_PAUSE: Duration = Duration::from_secs(5);
+        const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+        let id = &declared.source;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let tell = |progress| self.shelf.progress(id, declaration, &progress);
+            match self.loader.load(&declared, &tell).await {
+                Ok((prepared, about)) => {
+                    self.shelf.loaded(id, declaration, Generation::new(prepared, about));
+                    return;
+                }
+                Err(error) if error.is_passing() => {
+                    let reason = format!("{}; next attempt in {} s", chain(&error), pause.as_secs());
+                    self.shelf.reject(id, declaration, reason);
+                    sleep(pause).await;
+                    pause = LONGEST_PAUSE.min(pause * 2);
+                }
+                Err(error) => return self.shelf.reject(id, declaration, chain(&error)),
+            }
+        }
+    }
+
+    /// A quarantine has begun: say so, and say so again when it is over.
+    pub(crate) fn quarantined(self: &Arc<Self>, until: Timestamp) {
+        self.shelf.refresh();
+        let inner = Arc::downgrade(self);
+        let length = until.duration_since(Timestamp::now()).unsigned_abs();
+        self.guests.spawn(async move {
+            sleep(length).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.shelf.refresh();
+            }
+        });
+    }
+
+    fn loads(&self) -> std::sync::MutexGuard<'_, BTreeMap<SourceId, AbortHandle>> {
+        self.loads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

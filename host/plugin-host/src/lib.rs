@@ -1,0 +1,54 @@
+//! Sandbox for drivers and policies: engine, registry, limits, egress.
+//!
+//! A driver is a WebAssembly component in a ConfigMap. [`PluginHost`] loads it, swaps it while calls are running, and
+//! makes each call in an instance of its own.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | what does a ConfigMap declare | [`source::configmap`] |
+//! | may this component be loaded | [`verify`] |
+//! | who compiles it, and is compiled code still ours | `compile`, `code_cache` |
+//! | which version serves which provider | `registry`, `routes` |
+//! | when is a plugin left alone | [`state`] |
+//! | how does a call get its turn | `dispatch` |
+//! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
+//! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
+
+mod ask;
+mod bindings;
+mod breakage;
+mod call;
+mod code_cache;
+mod compile;
+mod convert;
+mod digest;
+mod dispatch;
+pub mod egress;
+mod engine;
+mod generation;
+pub mod grants;
+mod guest;
+mod host;
+pub mod limits;
+mod load;
+mod metrics;
+mod registry;
+mod report;
+mod routes;
+mod settings;
+mod shelf;
+pub mod source;
+pub mod state;
+mod ticker;
+pub mod vault;
+pub mod verify;
+
+pub use code_cache::key::CacheKey;
+pub use compile::child::compile_main;
+pub use convert::About;
+pub use digest::{Digest, NotADigest};
+pub use host::{PluginHost, StartError};
+pub use report::{HeldReport, PluginReport};
+pub use settings::HostSettings;
+pub use source::SourceId;
+pub use state::PluginState;

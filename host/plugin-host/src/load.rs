@@ -1,0 +1,201 @@
+//! From a declaration to something that can be called: unpack, verify, compile, link, describe.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use machinist_core::driver::Operation;
+use machinist_core::driver_error::CallError;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+use tracing::{info, warn};
+use wasmtime::component::Component;
+
+use crate::ask::Describe;
+use crate::bindings::ProviderPre;
+use crate::call::{Prepared, Sandbox};
+use crate::code_cache::{CodeCache, Lookup};
+use crate::compile::{self, Compiler};
+use crate::convert::About;
+use crate::digest::Digest;
+use crate::limits::{self, Ceilings, Limits};
+use crate::metrics::{CacheOutcome, Metrics};
+use crate::source::{Declared, UnpackError};
+use crate::verify;
+
+/// Why a declared plugin cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("failed to unpack the component")]
+    Unpack(#[source] UnpackError),
+    #[error("the component's digest is {found}, and sha256 says {expected}")]
+    Digest { expected: Digest, found: Digest },
+    #[error("failed to verify the component")]
+    Verify(#[source] verify::Error),
+    #[error("the grants ask for wrong limits")]
+    Limits(#[source] limits::Error),
+    #[error("failed to compile the component")]
+    Compile(#[source] compile::Error),
+    #[error("failed to keep compiled code")]
+    Cache(#[source] std::io::Error),
+    #[error("the compiled code does not load: {detail}")]
+    Code { detail: String },
+    #[error("the component does not fit the contract: {detail}")]
+    Link { detail: String },
+    #[error("failed to ask the driver who it is")]
+    Describe(#[source] CallError),
+    #[error("a part of the host gave up")]
+    Interrupted,
+}
+
+impl Error {
+    /// True when another attempt with the same content may end otherwise.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Compile(error) => error.is_passing(),
+            Self::Cache(_) | Self::Interrupted => true,
+            Self::Describe(CallError::Refused(_)) => true,
+            Self::Unpack(_)
+            | Self::Digest { .. }
+            | Self::Verify(_)
+            | Self::Limits(_)
+            | Self::Code { .. }
+            | Self::Link { .. }
+            | Self::Describe(CallError::Guest(_) | CallError::Broken(_)) => false,
+        }
+    }
+}
+
+/// How far a load has come. Told as it happens.
+pub(crate) enum Progress {
+    Fetched { digest: Digest, size_bytes: usize },
+    Verified,
+    Compiled { took: Option<Duration> },
+}
+
+/// Loads components.
+pub(crate) struct Loader {
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) cache: Arc<CodeCache>,
+    pub(crate) compiler: Compiler,
+    /// Held while a digest that is not in the cache is compiled, so that each is compiled once.
+    pub(crate) compiling: Mutex<()>,
+    pub(crate) defaults: Limits,
+    pub(crate) ceilings: Ceilings,
+    pub(crate) metrics: Metrics,
+}
+
+impl Loader {
+    /// Everything up to an instance's first answer. Dropping the future ends it, a running compiler included.
+    pub(crate) async fn load(
+        &self,
+        declared: &Declared,
+        tell: &(dyn Fn(Progress) + Send + Sync),
+    ) -> Result<(Prepared, About), Error> {
+        let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
+            .map_err(Error::Limits)?;
+        let (bytes, digest) = unpack(declared).await?;
+        tell(Progress::Fetched { digest, size_bytes: bytes.len() });
+        if let Some(expected) = declared.digest.filter(|&expected| expected != digest) {
+            return Err(Error::Digest { expected, found: digest });
+        }
+        verify(&bytes).await?;
+        tell(Progress::Verified);
+        let (component, took) = self.code(&bytes, digest).await?;
+        tell(Progress::Compiled { took });
+        let pre = self
+            .sandbox
+            .linker
+            .instantiate_pre(&component)
+            .and_then(ProviderPre::new)
+            .map_err(|error| Error::Link { detail: format!("{error:#}") })?;
+        let prepared = Prepared {
+            plugin: declared.plugin.clone(),
+            digest,
+            pre,
+            settings: Arc::clone(&declared.settings),
+            grants: Arc::clone(&declared.grants),
+            limits,
+        };
+        let deadline = Instant::now() + Operation::Describe.deadline().unsigned_abs();
+        let about = self.sandbox.call(&prepared, Describe, deadline).await.map_err(Error::Describe)?;
+        Ok((prepared, about))
+    }
+
+    /// The component's code, from the cache or the compiler, and how long the compiler took.
+    async fn code(&self, bytes: &Bytes, digest: Digest) -> Result<(Component, Option<Duration>), Error> {
+        if let Some(component) = self.look_up(digest).await? {
+            return Ok((component, None));
+        }
+        let _turn = self.compiling.lock().await;
+        // Somebody else may have compiled the same digest meanwhile.
+        if let Some(component) = self.look_up(digest).await? {
+            return Ok((component, None));
+        }
+        let started = Instant::now();
+        let cache = Arc::clone(&self.cache);
+        let draft = blocking(move || cache.draft()).await?.map_err(Error::Cache)?;
+        let output = draft.as_file().try_clone().map_err(Error::Cache)?;
+        self.compiler.compile(bytes, output).await.map_err(Error::Compile)?;
+        let took = started.elapsed();
+        self.metrics.compiled(took);
+        info!(%digest, took_ms = took.as_millis(), "component compiled");
+        let cache = Arc::clone(&self.cache);
+        let engine = self.sandbox.engine.clone();
+        let kept = blocking(move || {
+            cache.keep(&digest, draft)?;
+            cache.load(&engine, &digest)
+        });
+        match kept.await?.map_err(Error::Cache)? {
+            Lookup::Hit(component) => Ok((component, Some(took))),
+            Lookup::Absent | Lookup::Tampered => {
+                Err(Error::Code { detail: "it vanished from the cache".to_owned() })
+            }
+            Lookup::Unusable(error) => Err(Error::Code { detail: format!("{error:#}") }),
+        }
+    }
+
+    async fn look_up(&self, digest: Digest) -> Result<Option<Component>, Error> {
+        let (cache, engine) = (Arc::clone(&self.cache), self.sandbox.engine.clone());
+        let (outcome, component) = match blocking(move || cache.load(&engine, &digest)).await? {
+            Ok(Lookup::Hit(component)) => (CacheOutcome::Hit, Some(component)),
+            Ok(Lookup::Absent) => (CacheOutcome::Miss, None),
+            Ok(Lookup::Tampered) => {
+                warn!(%digest, "compiled code is not what was compiled, compiling anew");
+                (CacheOutcome::Tampered, None)
+            }
+            Ok(Lookup::Unusable(error)) => {
+                warn!(%digest, error = format!("{error:#}"), "compiled code does not fit, compiling anew");
+                (CacheOutcome::Unusable, None)
+            }
+            Err(error) => {
+                warn!(%digest, error = %error, "cannot read compiled code, compiling anew");
+                (CacheOutcome::Unusable, None)
+            }
+        };
+        self.metrics.cache(outcome);
+        Ok(component)
+    }
+}
+
+async fn unpack(declared: &Declared) -> Result<(Bytes, Digest), Error> {
+    let packed = declared.component.clone();
+    blocking(move || {
+        let bytes = packed.unpack()?;
+        let digest = Digest::of(&bytes);
+        Ok((bytes, digest))
+    })
+    .await?
+    .map_err(Error::Unpack)
+}
+
+async fn verify(bytes: &Bytes) -> Result<(), Error> {
+    let bytes = bytes.clone();
+    let inspection = blocking(move || verify::inspect(&bytes)).await?.map_err(Error::Verify)?;
+    info!(granted = ?inspection.granted, inert = ?inspection.inert, contract = %inspection.contract, "component verified");
+    Ok(())
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    spawn_blocking(work).await.map_err(|_ended| Error::Interrupted)
+}

@@ -1,0 +1,226 @@
+//! What the plugin host counts.
+
+use std::time::Duration;
+
+use machinist_core::driver::Operation;
+use machinist_core::driver_error::{Breakage, CallError};
+use machinist_core::id::PluginName;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::report::PluginReport;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    plugin: String,
+    operation: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DurationLabels {
+    plugin: String,
+    operation: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PluginLabels {
+    plugin: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BreakageLabels {
+    plugin: String,
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    plugin: String,
+    source: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CacheLabels {
+    outcome: &'static str,
+}
+
+/// What asking the code cache came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CacheOutcome {
+    Hit,
+    Miss,
+    Tampered,
+    Unusable,
+}
+
+impl CacheOutcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::Tampered => "tampered",
+            Self::Unusable => "unusable",
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Seconds;
+
+impl MetricConstructor<Histogram> for Seconds {
+    /// 0.1 ms to 7 minutes: an empty call at one end, the longest deadline at the other.
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(exponential_buckets(0.0001, 2.5, 17))
+    }
+}
+
+/// Handles to all metrics; a clone counts into the same.
+#[derive(Clone)]
+pub(crate) struct Metrics {
+    calls: Family<CallLabels, Counter>,
+    seconds: Family<DurationLabels, Histogram, Seconds>,
+    in_flight: Family<PluginLabels, Gauge>,
+    waiting: Gauge,
+    breakages: Family<BreakageLabels, Counter>,
+    states: Family<StateLabels, Gauge>,
+    swaps: Family<PluginLabels, Counter>,
+    cache: Family<CacheLabels, Counter>,
+    compile_seconds: Histogram,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        Self {
+            calls: Family::default(),
+            seconds: Family::new_with_constructor(Seconds),
+            in_flight: Family::default(),
+            waiting: Gauge::default(),
+            breakages: Family::default(),
+            states: Family::default(),
+            swaps: Family::default(),
+            cache: Family::default(),
+            compile_seconds: Histogram::new(exponential_buckets(0.05, 2.0, 14)),
+        }
+    }
+
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "machinist_plugin_calls",
+            "Calls of drivers by outcome: ok, guest (the driver's error), broken (the plugin's fault), refused (the host's)",
+            self.calls.clone(),
+        );
+        registry.register(
+            "machinist_plugin_call_duration_seconds",
+            "Time of a call in its sandbox, without waiting for its turn",
+            self.seconds.clone(),
+        );
+        registry.register("machinist_plugin_calls_in_flight", "Calls that are running", self.in_flight.clone());
+        registry.register("machinist_plugin_calls_waiting", "Calls that wait for their turn", self.waiting.clone());
+        registry.register(
+            "machinist_plugin_breakages",
+            "Calls that a plugin broke, by the limit it hit, or trap, or contract",
+            self.breakages.clone(),
+        );
+        registry.register("machinist_plugin_state", "1 for the state that a source is in", self.states.clone());
+        registry.register(
+            "machinist_plugin_swaps",
+            "Times that another generation of a plugin began to serve",
+            self.swaps.clone(),
+        );
+        registry.register(
+            "machinist_plugin_code_cache_lookups",
+            "Lookups of compiled code: hit, miss, tampered, unusable",
+            self.cache.clone(),
+        );
+        registry.register(
+            "machinist_plugin_compile_duration_seconds",
+            "Time that compiling a component took",
+            self.compile_seconds.clone(),
+        );
+    }
+
+    pub(crate) fn in_flight(&self, plugin: &PluginName) -> Held {
+        held(self.in_flight.get_or_create(&PluginLabels { plugin: plugin.to_string() }).clone())
+    }
+
+    pub(crate) fn waiting(&self) -> Held {
+        held(self.waiting.clone())
+    }
+
+    pub(crate) fn ended(
+        &self,
+        plugin: &PluginName,
+        operation: Operation,
+        took: Duration,
+        error: Option<&CallError>,
+    ) {
+        let (plugin, operation) = (plugin.to_string(), operation.name());
+        let outcome = error.map_or("ok", CallError::category);
+        self.seconds
+            .get_or_create(&DurationLabels { plugin: plugin.clone(), operation })
+            .observe(took.as_secs_f64());
+        if let Some(CallError::Broken(breakage)) = error {
+            let labels = BreakageLabels { plugin: plugin.clone(), kind: kind(breakage) };
+            self.breakages.get_or_create(&labels).inc();
+        }
+        self.calls.get_or_create(&CallLabels { plugin, operation, outcome }).inc();
+    }
+
+    pub(crate) fn cache(&self, outcome: CacheOutcome) {
+        self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).inc();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn cached(&self, outcome: CacheOutcome) -> u64 {
+        self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).get()
+    }
+
+    pub(crate) fn compiled(&self, took: Duration) {
+        self.compile_seconds.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn swapped(&self, plugin: &PluginName) {
+        self.swaps.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc();
+    }
+
+    /// Shows these states and no others.
+    pub(crate) fn show_states(&self, reports: &[PluginReport]) {
+        self.states.clear();
+        for report in reports {
+            let labels = StateLabels {
+                plugin: report.plugin.to_string(),
+                source: report.source.to_string(),
+                state: report.state.name(),
+            };
+            self.states.get_or_create(&labels).set(1);
+        }
+    }
+}
+
+/// One more as long as it lives.
+pub(crate) struct Held(Gauge);
+
+fn held(gauge: Gauge) -> Held {
+    gauge.inc();
+    Held(gauge)
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+fn kind(breakage: &Breakage) -> &'static str {
+    match breakage {
+        Breakage::Limit { limit, .. } => limit.name(),
+        Breakage::Trap { .. } => "trap",
+        Breakage::Contract { .. } => "contract",
+    }
+}

@@ -1,0 +1,275 @@
+//! Which version of which plugin serves which provider: a pure structure, told what happens.
+//!
+//! - A plugin's versions are the sources with its name. The one that was **created last** is the newest (the greater name
+//!   decides between equals); changing a source does not change its place. The newest version that is Ready serves.
+//! - A source holds what became Ready last. When its content changes to something that cannot serve, what it held goes
+//!   on serving. Withdrawing the source withdraws it.
+//! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
+//!   another plugin that names it is rejected, and becomes Ready by itself when the provider is free.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use machinist_core::id::{PluginName, ProviderName};
+
+use crate::source::SourceId;
+use crate::source::configmap::Fingerprint;
+
+#[cfg(test)]
+mod tests;
+
+/// Identifies one declaration of a source: what arrives late for an older one is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Declaration(u64);
+
+/// Where the current declaration of a source is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Declared,
+    Fetched,
+    Verified,
+    Ready,
+    Rejected { reason: String },
+}
+
+/// Something that can serve.
+#[derive(Clone, Debug)]
+pub(crate) struct Version<G> {
+    pub(crate) number: u64,
+    pub(crate) providers: Vec<ProviderName>,
+    pub(crate) generation: G,
+}
+
+#[derive(Debug)]
+pub(crate) struct Source<G> {
+    pub(crate) plugin: PluginName,
+    created: Option<Timestamp>,
+    declaration: Declaration,
+    fingerprint: Fingerprint,
+    pub(crate) stage: Stage,
+    pub(crate) since: Timestamp,
+    /// Became Ready, and may serve.
+    pub(crate) held: Option<Version<G>>,
+    /// Is loaded, and waits for a provider that belongs to another plugin.
+    waiting: Option<Version<G>>,
+}
+
+/// All sources, and what follows from them.
+#[derive(Debug)]
+pub(crate) struct Registry<G> {
+    sources: BTreeMap<SourceId, Source<G>>,
+    serving: BTreeMap<PluginName, Version<G>>,
+    next: u64,
+}
+
+impl<G: Clone> Registry<G> {
+    pub(crate) fn new() -> Self {
+        Self { sources: BTreeMap::new(), serving: BTreeMap::new(), next: 1 }
+    }
+
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&SourceId, &Source<G>)> {
+        self.sources.iter()
+    }
+
+    /// What serves, by plugin.
+    pub(crate) fn serving(&self) -> impl Iterator<Item = (&PluginName, &Version<G>)> {
+        self.serving.iter()
+    }
+
+    /// Every version that could serve, newest of a plugin first.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = &Version<G>> {
+        let plugins: BTreeSet<&PluginName> = self.sources.values().map(|source| &source.plugin).collect();
+        plugins
+            .into_iter()
+            .flat_map(|plugin| self.newest_first(plugin))
+            .filter_map(|(_, source)| source.held.as_ref())
+    }
+
+    pub(crate) fn is_serving(&self, source: &Source<G>) -> bool {
+        let serving = self.serving.get(&source.plugin).map(|version| version.number);
+        serving.is_some() && serving == source.held.as_ref().map(|held| held.number)
+    }
+
+    /// True while a declaration has not come to an end: a provider may yet appear.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.sources
+            .values()
+            .any(|source| matches!(source.stage, Stage::Declared | Stage::Fetched | Stage::Verified))
+    }
+
+    /// A source has this content. `None` when that is known.
+    pub(crate) fn declare(
+        &mut self,
+        id: SourceId,
+        plugin: PluginName,
+        created: Option<Timestamp>,
+        fingerprint: Fingerprint,
+        now: Timestamp,
+    ) -> Option<Declaration> {
+        if self.sources.get(&id).is_some_and(|source| source.fingerprint == fingerprint) {
+            return None;
+        }
+        let declaration = Declaration(self.take_number());
+        let held = self.sources.remove(&id).and_then(|source| source.held);
+        let stage = Stage::Declared;
+        let source =
+            Source { plugin, created, declaration, fingerprint, stage, since: now, held, waiting: None };
+        self.sources.insert(id, source);
+        self.resolve(now);
+        Some(declaration)
+    }
+
+    /// The declaration got this far. False when it is not current any more.
+    pub(crate) fn reach(&mut self, id: &SourceId, declaration: Declaration, stage: Stage, now: Timestamp) -> bool {
+        let Some(source) = self.current(id, declaration) else { return false };
+        set_stage(source, stage, now);
+        true
+    }
+
+    /// The declaration is loaded. False when it is not current any more.
+    pub(crate) fn loaded(
+        &mut self,
+        id: &SourceId,
+        declaration: Declaration,
+        providers: Vec<ProviderName>,
+        generation: G,
+        now: Timestamp,
+    ) -> bool {
+        let number = self.take_number();
+        let Some(source) = self.current(id, declaration) else { return false };
+        source.waiting = Some(Version { number, providers, generation });
+        self.resolve(now);
+        true
+    }
+
+    /// The source is gone, and with it what it held.
+    pub(crate) fn withdraw(&mut self, id: &SourceId, now: Timestamp) {
+        if self.sources.remove(id).is_some() {
+            self.resolve(now);
+        }
+    }
+
+    pub(crate) fn is_current(&self, id: &SourceId, declaration: Declaration) -> bool {
+        self.sources.get(id).is_some_and(|source| source.declaration == declaration)
+    }
+
+    fn current(&mut self, id: &SourceId, declaration: Declaration) -> Option<&mut Source<G>> {
+        self.sources.get_mut(id).filter(|source| source.declaration == declaration)
+    }
+
+    fn take_number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    fn newest_first(&self, plugin: &PluginName) -> Vec<(&SourceId, &Source<G>)> {
+        let mut versions: Vec<_> =
+            self.sources.iter().filter(|(_, source)| source.plugin == *plugin).collect();
+        versions.sort_by(|(a_id, a), (b_id, b)| (b.created, b_id).cmp(&(a.created, a_id)));
+        versions
+    }
+
+    /// Plugins in the order of their oldest sources: who was there first is asked first.
+    fn plugins(&self) -> Vec<PluginName> {
+        let mut oldest: BTreeMap<&PluginName, (Option<Timestamp>, &SourceId)> = BTreeMap::new();
+        for (id, source) in &self.sources {
+            let place = (source.created, id);
+            oldest.entry(&source.plugin).and_modify(|known| *known = (*known).min(place)).or_insert(place);
+        }
+        let mut plugins: Vec<_> = oldest.into_iter().collect();
+        plugins.sort_by_key(|&(_, place)| place);
+        plugins.into_iter().map(|(plugin, _)| plugin.clone()).collect()
+    }
+
+    /// Chooses anew what serves.
+    fn resolve(&mut self, now: Timestamp) {
+        let plugins = self.plugins();
+        self.serving.retain(|plugin, _| plugins.contains(plugin));
+        let mut owners = self.kept_providers();
+        // A plugin that lets go of a provider may free the way for one that was asked before it. Every round but the last
+        // settles a plugin for good.
+        for _ in 0..=plugins.len() {
+            let mut has_changed = false;
+            for plugin in &plugins {
+                let choice = self.choose(plugin, &owners);
+                let before = self.serving.get(plugin).map(|version| version.number);
+                if before == choice.as_ref().map(|version| version.number) {
+                    continue;
+                }
+                has_changed = true;
+                owners.retain(|_, owner| owner != plugin);
+                match choice {
+                    Some(version) => {
+                        owners.extend(version.providers.iter().map(|name| (name.clone(), plugin.clone())));
+                        self.serving.insert(plugin.clone(), version);
+                    }
+                    None => drop(self.serving.remove(plugin)),
+                }
+            }
+            if !has_changed {
+                break;
+            }
+        }
+        self.settle(&owners, now);
+    }
+
+    /// Each provider stays with the plugin that serves it, if any version of that plugin still names it.
+    fn kept_providers(&self) -> BTreeMap<ProviderName, PluginName> {
+        let mut owners = BTreeMap::new();
+        for (plugin, version) in &self.serving {
+            for provider in &version.providers {
+                let names_it = |version: &Version<G>| version.providers.contains(provider);
+                let is_kept = self.newest_first(plugin).iter().any(|(_, source)| {
+                    source.held.as_ref().is_some_and(names_it) || source.waiting.as_ref().is_some_and(names_it)
+                });
+                if is_kept {
+                    owners.insert(provider.clone(), plugin.clone());
+                }
+            }
+        }
+        owners
+    }
+
+    fn choose(&self, plugin: &PluginName, owners: &BTreeMap<ProviderName, PluginName>) -> Option<Version<G>> {
+        self.newest_first(plugin)
+            .into_iter()
+            .flat_map(|(_, source)| [source.waiting.as_ref(), source.held.as_ref()])
+            .flatten()
+            .find(|version| rival(plugin, version, owners).is_none())
+            .cloned()
+    }
+
+    /// What is loaded becomes Ready, or is rejected for the sake of a rival.
+    fn settle(&mut self, owners: &BTreeMap<ProviderName, PluginName>, now: Timestamp) {
+        for source in self.sources.values_mut() {
+            let Some(version) = &source.waiting else { continue };
+            if let Some((provider, owner)) = rival(&source.plugin, version, owners) {
+                let reason = format!("provider {provider} is served by plugin {owner}, and the first stays");
+                set_stage(source, Stage::Rejected { reason }, now);
+            } else {
+                source.held = source.waiting.take();
+                set_stage(source, Stage::Ready, now);
+            }
+        }
+    }
+}
+
+fn set_stage<G>(source: &mut Source<G>, stage: Stage, now: Timestamp) {
+    if source.stage != stage {
+        source.stage = stage;
+        source.since = now;
+    }
+}
+
+fn rival<'a, G>(
+    plugin: &PluginName,
+    version: &'a Version<G>,
+    owners: &'a BTreeMap<ProviderName, PluginName>,
+) -> Option<(&'a ProviderName, &'a PluginName)> {
+    version
+        .providers
+        .iter()
+        .filter_map(|provider| Some((provider, owners.get(provider)?)))
+        .find(|(_, owner)| *owner != plugin)
+}

@@ -1,0 +1,165 @@
+use jiff::SignedDuration;
+
+use super::*;
+use crate::source::configmap::RawConfigMap;
+
+/// Drives a registry by short words; generations are their digests' stand-ins.
+struct World {
+    registry: Registry<&'static str>,
+    now: Timestamp,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { registry: Registry::new(), now: Timestamp::UNIX_EPOCH }
+    }
+
+    fn id(source: &str) -> SourceId {
+        SourceId::new("machinist", source)
+    }
+
+    fn declare(&mut self, plugin: &str, source: &str, created: i64, content: &str) -> Declaration {
+        self.now = self.now.saturating_add(SignedDuration::from_secs(1)).expect("in range");
+        let raw = RawConfigMap { uid: content.to_owned(), ..RawConfigMap::default() };
+        let created = Timestamp::from_second(created).ok();
+        self.registry
+            .declare(Self::id(source), plugin.into(), created, raw.fingerprint(), self.now)
+            .expect("other content")
+    }
+
+    fn load(&mut self, source: &str, declaration: Declaration, providers: &[&str], generation: &'static str) -> bool {
+        let providers = providers.iter().map(|&name| name.into()).collect();
+        self.registry.loaded(&Self::id(source), declaration, providers, generation, self.now)
+    }
+
+    fn ready(&mut self, plugin: &str, source: &str, created: i64, providers: &[&str], generation: &'static str) {
+        let declaration = self.declare(plugin, source, created, generation);
+        self.load(source, declaration, providers, generation);
+    }
+
+    fn reject(&mut self, source: &str, declaration: Declaration) {
+        let stage = Stage::Rejected { reason: "bad".to_owned() };
+        assert!(self.registry.reach(&Self::id(source), declaration, stage, self.now));
+    }
+
+    fn withdraw(&mut self, source: &str) {
+        self.registry.withdraw(&Self::id(source), self.now);
+    }
+
+    fn stage(&self, source: &str) -> &Stage {
+        &self.registry.sources[&Self::id(source)].stage
+    }
+
+    fn check(&self, expected: &[(&str, &str)]) {
+        let serving: Vec<_> = self.registry.serving().map(|(name, version)| (name.as_str(), version.generation)).collect();
+        assert_eq!(serving, expected);
+    }
+}
+
+#[test]
+fn the_version_created_last_serves_whatever_was_loaded_last() {
+    let mut world = World::new();
+    world.ready("sim", "two", 20, &["sim"], "v2");
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    world.check(&[("sim", "v2")]);
+    assert_eq!(world.stage("one"), &Stage::Ready);
+    world.withdraw("two");
+    world.check(&[("sim", "v1")]);
+}
+
+#[test]
+fn what_served_before_goes_on_when_its_source_turns_bad() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    let bad = world.declare("sim", "one", 10, "bad");
+    world.check(&[("sim", "v1")]);
+    world.reject("one", bad);
+    world.check(&[("sim", "v1")]);
+    let (_, source) = world.registry.sources().next().expect("one source");
+    assert!(world.registry.is_serving(source));
+    world.withdraw("one");
+    world.check(&[]);
+}
+
+#[test]
+fn a_bad_newer_version_leaves_the_older_one_alone() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    let bad = world.declare("sim", "two", 20, "bad");
+    world.reject("two", bad);
+    world.check(&[("sim", "v1")]);
+}
+
+#[test]
+fn a_changed_source_serves_its_new_content() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    world.ready("sim", "one", 10, &["sim"], "v2");
+    world.check(&[("sim", "v2")]);
+}
+
+#[test]
+fn what_arrives_for_an_older_declaration_is_ignored() {
+    let mut world = World::new();
+    let first = world.declare("sim", "one", 10, "first");
+    let second = world.declare("sim", "one", 10, "second");
+    assert!(!world.load("one", first, &["sim"], "first"));
+    assert!(world.load("one", second, &["sim"], "second"));
+    world.check(&[("sim", "second")]);
+}
+
+#[test]
+fn known_content_is_not_declared_again() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    let raw = RawConfigMap { uid: "v1".to_owned(), ..RawConfigMap::default() };
+    let again =
+        world.registry.declare(World::id("one"), "sim".into(), None, raw.fingerprint(), world.now);
+    assert_eq!(again, None);
+}
+
+#[test]
+fn the_first_plugin_of_a_provider_stays_and_the_second_waits_for_it() {
+    let mut world = World::new();
+    world.ready("b-first", "b", 20, &["sim"], "first");
+    world.ready("a-second", "a", 10, &["sim", "other"], "second");
+    world.check(&[("b-first", "first")]);
+    let reason = "provider sim is served by plugin b-first, and the first stays".to_owned();
+    assert_eq!(world.stage("a"), &Stage::Rejected { reason });
+    world.withdraw("b");
+    world.check(&[("a-second", "second")]);
+    assert_eq!(world.stage("a"), &Stage::Ready);
+}
+
+#[test]
+fn a_version_that_grabs_a_foreign_provider_does_not_replace_its_predecessor() {
+    let mut world = World::new();
+    world.ready("aws", "aws", 10, &["aws"], "aws-1");
+    world.ready("sim", "sim", 20, &["sim"], "sim-1");
+    world.ready("aws", "aws", 10, &["aws", "sim"], "aws-2");
+    world.check(&[("aws", "aws-1"), ("sim", "sim-1")]);
+    world.ready("sim", "sim", 20, &["simulated"], "sim-2");
+    world.check(&[("aws", "aws-2"), ("sim", "sim-2")]);
+}
+
+#[test]
+fn a_plugin_that_falls_back_keeps_its_provider() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    world.ready("sim", "two", 20, &["sim"], "v2");
+    world.ready("rival", "rival", 5, &["sim"], "rival");
+    world.withdraw("two");
+    world.check(&[("sim", "v1")]);
+}
+
+#[test]
+fn loading_is_over_when_every_declaration_has_an_end() {
+    let mut world = World::new();
+    let first = world.declare("sim", "one", 10, "first");
+    let second = world.declare("aws", "two", 10, "second");
+    assert!(world.registry.is_loading());
+    world.load("one", first, &["sim"], "first");
+    assert!(world.registry.is_loading());
+    world.reject("two", second);
+    assert!(!world.registry.is_loading());
+}

@@ -1,0 +1,82 @@
+//! What is said about a plugin: in Events, in the ConfigMap's status annotation, in `machinist plugin list`.
+
+use jiff::Timestamp;
+use machinist_core::id::{PluginName, ProviderName};
+
+use crate::digest::Digest;
+use crate::source::SourceId;
+use crate::state::PluginState;
+
+/// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginReport {
+    /// Which plugin it is a version of.
+    pub plugin: PluginName,
+    /// Where it comes from.
+    pub source: SourceId,
+    /// Where the source's content is on its way.
+    pub state: PluginState,
+    /// Why, when it is Rejected or Quarantined.
+    pub reason: Option<String>,
+    /// When it got into this state.
+    pub since: Timestamp,
+    /// Oddities of the declaration that do no harm.
+    pub warnings: Vec<String>,
+    /// Digest of the source's content, once it is unpacked.
+    pub digest: Option<Digest>,
+    /// Its size, unpacked.
+    pub size_bytes: Option<usize>,
+    /// How long the compiler took; `None` when its code came from the cache, or is not there.
+    pub compile_ms: Option<u64>,
+    /// Its code came from the cache.
+    pub from_cache: bool,
+    /// True when this source answers the plugin's calls.
+    pub serving: bool,
+    /// What became Ready last: the content that serves, or would.
+    pub held: Option<HeldReport>,
+}
+
+/// A version that became Ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldReport {
+    /// Digest of its component.
+    pub digest: Digest,
+    /// The driver's own name.
+    pub driver: String,
+    /// The driver's version.
+    pub version: String,
+    /// What it serves.
+    pub providers: Vec<ProviderName>,
+    /// Counts up over all plugins; a change is a swap.
+    pub generation: u64,
+    /// Calls that ended.
+    pub calls_total: u64,
+    /// Of these, calls that broke.
+    pub calls_broken: u64,
+    /// Calls that are running.
+    pub calls_in_flight: usize,
+}
+
+/// What makes two reports of a source different enough to tell: counters do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gist {
+    plugin: PluginName,
+    state: PluginState,
+    reason: Option<String>,
+    serving: bool,
+    digest: Option<Digest>,
+    generation: Option<u64>,
+}
+
+impl PluginReport {
+    pub(crate) fn gist(&self) -> Gist {
+        Gist {
+            plugin: self.plugin.clone(),
+            state: self.state,
+            reason: self.reason.clone(),
+            serving: self.serving,
+            digest: self.digest,
+            generation: self.held.as_ref().map(|held| held.generation),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Which generation answers for a provider. Made anew at each change and read without a lock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinist_core::driver_error::Refusal;
+use machinist_core::id::ProviderName;
+
+use crate::digest::Digest;
+use crate::generation::Generation;
+use crate::registry::{Registry, Stage};
+
+/// A snapshot of what serves.
+#[derive(Default)]
+pub(crate) struct Routes {
+    serving: BTreeMap<ProviderName, Arc<Generation>>,
+    pinned: BTreeMap<(ProviderName, Digest), Arc<Generation>>,
+    is_loading: bool,
+    /// What an operator wants to know when a provider is not served.
+    not_serving: Vec<String>,
+}
+
+/// What a provider's name leads to.
+pub(crate) enum Route {
+    Found(Arc<Generation>),
+    /// Something is being loaded, and may be it.
+    Perhaps(Refusal),
+    Nowhere(Refusal),
+}
+
+impl Routes {
+    pub(crate) fn of(registry: &Registry<Arc<Generation>>) -> Self {
+        let mut routes = Self { is_loading: registry.is_loading(), ..Self::default() };
+        for (_, version) in registry.serving() {
+            for provider in &version.providers {
+                routes.serving.insert(provider.clone(), Arc::clone(&version.generation));
+            }
+        }
+        for version in registry.versions() {
+            let digest = version.generation.prepared.digest;
+            for provider in &version.providers {
+                // Newest first: of two with one digest, the newer one's settings hold. Only the plugin that serves a
+                // provider answers for it.
+                let is_owner = routes
+                    .serving
+                    .get(provider)
+                    .is_some_and(|serving| serving.prepared.plugin == version.generation.prepared.plugin);
+                if is_owner {
+                    routes
+                        .pinned
+                        .entry((provider.clone(), digest))
+                        .or_insert_with(|| Arc::clone(&version.generation));
+                }
+            }
+        }
+        for (id, source) in registry.sources() {
+            let state = match &source.stage {
+                Stage::Declared | Stage::Fetched | Stage::Verified => "is being loaded",
+                Stage::Rejected { .. } => "is rejected",
+                Stage::Ready => continue,
+            };
+            routes.not_serving.push(format!("plugin {} ({id}) {state}", source.plugin));
+        }
+        routes
+    }
+
+    pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&Digest>) -> Route {
+        let provider = ProviderName::folded(provider.as_str());
+        let found = match pin {
+            None => self.serving.get(&provider),
+            Some(digest) => self.pinned.get(&(provider.clone(), *digest)),
+        };
+        match found {
+            Some(generation) => Route::Found(Arc::clone(generation)),
+            None if self.is_loading => Route::Perhaps(self.not_ready()),
+            None => Route::Nowhere(self.unknown(&provider, pin)),
+        }
+    }
+
+    fn not_ready(&self) -> Refusal {
+        Refusal::NotReady { plugin: "for this provider".to_owned(), state: self.not_serving.join(", ") }
+    }
+
+    fn unknown(&self, provider: &ProviderName, pin: Option<&Digest>) -> Refusal {
+        let mut hint = String::new();
+        if let (Some(pin), Some(serving)) = (pin, self.serving.get(provider)) {
+            hint = format!("; the class pins {pin}, and {} serves", serving.prepared.digest);
+        } else if !self.serving.is_empty() {
+            let names: Vec<&str> = self.serving.keys().map(ProviderName::as_str).collect();
+            hint = format!("; served are {}", names.join(", "));
+        }
+        for problem in &self.not_serving {
+            hint.push_str("; ");
+            hint.push_str(problem);
+        }
+        Refusal::UnknownProvider { provider: provider.to_string(), hint }
+    }
+}

@@ -1,0 +1,80 @@
+//! What the host is started with.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::code_cache::key::CacheKey;
+use crate::egress::EgressSettings;
+use crate::engine::Pool;
+use crate::limits::Limits;
+use crate::state::QuarantineRule;
+
+/// Settings of the plugin host. `new` fills in what is the same nearly everywhere.
+#[derive(Clone)]
+pub struct HostSettings {
+    /// Compiled code. Made when it is absent; belongs to this host alone.
+    pub cache_dir: PathBuf,
+    /// What compiled code is authenticated with.
+    pub cache_key: CacheKey,
+    /// The executable that compiles: it calls [`crate::compile_main`] when started with `compiler_args`.
+    pub compiler: PathBuf,
+    /// Its arguments, such as the hidden subcommand's name.
+    pub compiler_args: Vec<OsString>,
+    /// Calls at the same time, over all plugins. More wait for their turn until their deadline.
+    pub max_calls_in_flight: usize,
+    /// Calls that may wait. More are refused at once.
+    pub max_calls_waiting: usize,
+    /// The largest linear memory that grants may allow.
+    pub max_memory_bytes: u64,
+    /// The largest table that grants may allow.
+    pub max_table_elements: u64,
+    /// Threads that run components.
+    pub threads: usize,
+    /// Limits of a plugin whose grants do not say otherwise.
+    pub default_limits: Limits,
+    /// When a plugin that breaks is left alone.
+    pub quarantine: QuarantineRule,
+    /// How long a call waits for a plugin that is being loaded, when nothing serves its provider.
+    pub patience: Duration,
+    /// How long `shutdown` waits for calls.
+    pub shutdown_deadline: Duration,
+    /// How the host speaks to clouds.
+    pub egress: EgressSettings,
+}
+
+impl HostSettings {
+    /// The usual settings around these four.
+    pub fn new(
+        cache_dir: impl Into<PathBuf>,
+        cache_key: CacheKey,
+        compiler: impl Into<PathBuf>,
+        compiler_args: impl IntoIterator<Item = OsString>,
+    ) -> Self {
+        let pool = Pool::default();
+        Self {
+            cache_dir: cache_dir.into(),
+            cache_key,
+            compiler: compiler.into(),
+            compiler_args: compiler_args.into_iter().collect(),
+            max_calls_in_flight: usize::try_from(pool.calls).unwrap_or(usize::MAX),
+            max_calls_waiting: 10_000,
+            max_memory_bytes: pool.memory_bytes,
+            max_table_elements: pool.table_elements,
+            threads: 2,
+            default_limits: Limits::default(),
+            quarantine: QuarantineRule::default(),
+            patience: Duration::from_secs(30),
+            shutdown_deadline: Duration::from_secs(25),
+            egress: EgressSettings::default(),
+        }
+    }
+
+    pub(crate) fn pool(&self) -> Pool {
+        Pool {
+            calls: u32::try_from(self.max_calls_in_flight).unwrap_or(u32::MAX),
+            memory_bytes: self.max_memory_bytes,
+            table_elements: self.max_table_elements,
+        }
+    }
+}

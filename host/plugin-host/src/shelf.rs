@@ -1,0 +1,288 @@
+//! The registry with what surrounds it: routes for calls, reports for people, a stream of changes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use machinist_core::id::PluginName;
+use tokio::sync::{broadcast, watch};
+use tracing::{info, warn};
+
+use crate::digest::Digest;
+use crate::generation::Generation;
+use crate::load::Progress;
+use crate::metrics::Metrics;
+use crate::registry::{Declaration, Registry, Source, Stage, Version};
+use crate::report::{Gist, HeldReport, PluginReport};
+use crate::routes::Routes;
+use crate::source::configmap::RawConfigMap;
+use crate::source::{Declared, SourceId};
+use crate::state::PluginState;
+
+/// Changes that a slow listener may lag behind; beyond, it gets all reports again.
+const CHANGES: usize = 256;
+
+/// What a declaration came to.
+pub(crate) enum Declaring {
+    /// Nothing is different.
+    Known,
+    /// Rejected at first sight.
+    Wrong,
+    Load(Declaration, Box<Declared>),
+}
+
+pub(crate) struct Shelf {
+    contents: Mutex<Contents>,
+    routes: ArcSwap<Routes>,
+    changes: broadcast::Sender<PluginReport>,
+    revision: watch::Sender<u64>,
+    metrics: Metrics,
+}
+
+struct Contents {
+    registry: Registry<Arc<Generation>>,
+    details: BTreeMap<SourceId, Details>,
+    told: BTreeMap<SourceId, Gist>,
+    served: BTreeMap<PluginName, u64>,
+}
+
+/// What is known of a source's current content.
+#[derive(Clone, Debug, Default)]
+struct Details {
+    warnings: Vec<String>,
+    digest: Option<Digest>,
+    size_bytes: Option<usize>,
+    compile_ms: Option<u64>,
+    from_cache: bool,
+}
+
+impl Shelf {
+    pub(crate) fn new(metrics: Metrics) -> Self {
+        Self {
+            contents: Mutex::new(Contents {
+                registry: Registry::new(),
+                details: BTreeMap::new(),
+                told: BTreeMap::new(),
+                served: BTreeMap::new(),
+            }),
+            routes: ArcSwap::default(),
+            changes: broadcast::Sender::new(CHANGES),
+            revision: watch::Sender::new(0),
+            metrics,
+        }
+    }
+
+    pub(crate) fn routes(&self) -> arc_swap::Guard<Arc<Routes>> {
+        self.routes.load()
+    }
+
+    /// Changes after each change of the routes.
+    pub(crate) fn revision(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
+    }
+
+    pub(crate) fn changes(&self) -> broadcast::Receiver<PluginReport> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn reports(&self) -> Vec<PluginReport> {
+        self.contents().reports(Timestamp::now())
+    }
+
+    /// Takes note of a source's content.
+    pub(crate) fn declare(&self, raw: &RawConfigMap) -> Declaring {
+        let now = Timestamp::now();
+        let id = raw.source();
+        let fingerprint = raw.fingerprint();
+        let mut contents = self.contents();
+        let plugin = raw.plugin_name();
+        let declaration = contents.registry.declare(id.clone(), plugin, raw.created, fingerprint, now);
+        let Some(declaration) = declaration else { return Declaring::Known };
+        contents.details.insert(id.clone(), Details::default());
+        let declared = match raw.declared() {
+            Ok(declared) => {
+                contents.details.insert(id, Details { warnings: declared.warnings.clone(), ..Details::default() });
+                Declaring::Load(declaration, Box::new(declared))
+            }
+            Err(error) => {
+                let stage = Stage::Rejected { reason: chain(&error) };
+                contents.registry.reach(&id, declaration, stage, now);
+                Declaring::Wrong
+            }
+        };
+        self.publish(&mut contents, now);
+        declared
+    }
+
+    pub(crate) fn progress(&self, id: &SourceId, declaration: Declaration, progress: &Progress) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        if !contents.registry.is_current(id, declaration) {
+            return;
+        }
+        let details = contents.details.entry(id.clone()).or_default();
+        let stage = match progress {
+            Progress::Fetched { digest, size_bytes } => {
+                details.digest = Some(*digest);
+                details.size_bytes = Some(*size_bytes);
+                Stage::Fetched
+            }
+            Progress::Verified => Stage::Verified,
+            Progress::Compiled { took } => {
+                details.compile_ms = took.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+                details.from_cache = took.is_none();
+                Stage::Verified
+            }
+        };
+        contents.registry.reach(id, declaration, stage, now);
+        self.publish(&mut contents, now);
+    }
+
+    pub(crate) fn reject(&self, id: &SourceId, declaration: Declaration, reason: String) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        contents.registry.reach(id, declaration, Stage::Rejected { reason }, now);
+        self.publish(&mut contents, now);
+    }
+
+    pub(crate) fn loaded(&self, id: &SourceId, declaration: Declaration, generation: Generation) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        let providers = generation.about.providers.clone();
+        contents.registry.loaded(id, declaration, providers, Arc::new(generation), now);
+        self.publish(&mut contents, now);
+    }
+
+    pub(crate) fn withdraw(&self, id: &SourceId) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        contents.registry.withdraw(id, now);
+        contents.details.remove(id);
+        contents.told.remove(id);
+        self.publish(&mut contents, now);
+    }
+
+    /// Looks whether time alone has changed something: a quarantine that began or ended.
+    pub(crate) fn refresh(&self) {
+        self.publish(&mut self.contents(), Timestamp::now());
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        // Whoever panicked here was between two consistent states: the registry's methods do not stop half way.
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, contents: &mut Contents, now: Timestamp) {
+        self.routes.store(Arc::new(Routes::of(&contents.registry)));
+        self.count_swaps(contents);
+        let reports = contents.reports(now);
+        self.metrics.show_states(&reports);
+        for report in reports {
+            let gist = report.gist();
+            if contents.told.get(&report.source) == Some(&gist) {
+                continue;
+            }
+            contents.told.insert(report.source.clone(), gist);
+            tell(&report);
+            // Nobody may be listening.
+            let _heard = self.changes.send(report);
+        }
+        self.revision.send_modify(|revision| *revision += 1);
+    }
+
+    fn count_swaps(&self, contents: &mut Contents) {
+        let serving: BTreeMap<PluginName, u64> =
+            contents.registry.serving().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
+        for (plugin, number) in &serving {
+            if contents.served.get(plugin).is_some_and(|before| before != number) {
+                self.metrics.swapped(plugin);
+            }
+        }
+        contents.served = serving;
+    }
+}
+
+impl Contents {
+    /// By plugin, then source.
+    fn reports(&self, now: Timestamp) -> Vec<PluginReport> {
+        let mut reports: Vec<_> =
+            self.registry.sources().map(|(id, source)| self.report(id, source, now)).collect();
+        reports.sort_by(|a, b| (&a.plugin, &a.source).cmp(&(&b.plugin, &b.source)));
+        reports
+    }
+
+    fn report(&self, id: &SourceId, source: &Source<Arc<Generation>>, now: Timestamp) -> PluginReport {
+        let details = self.details.get(id).cloned().unwrap_or_default();
+        let (state, reason) = state(source, now);
+        PluginReport {
+            plugin: source.plugin.clone(),
+            source: id.clone(),
+            state,
+            reason,
+            since: source.since,
+            warnings: details.warnings,
+            digest: details.digest,
+            size_bytes: details.size_bytes,
+            compile_ms: details.compile_ms,
+            from_cache: details.from_cache,
+            serving: self.registry.is_serving(source),
+            held: source.held.as_ref().map(held),
+        }
+    }
+}
+
+fn state(source: &Source<Arc<Generation>>, now: Timestamp) -> (PluginState, Option<String>) {
+    match &source.stage {
+        Stage::Declared => (PluginState::Declared, None),
+        Stage::Fetched => (PluginState::Fetched, None),
+        Stage::Verified => (PluginState::Verified, None),
+        Stage::Rejected { reason } => (PluginState::Rejected, Some(reason.clone())),
+        Stage::Ready => {
+            let until = source.held.as_ref().and_then(|held| held.generation.quarantined_until(now));
+            match until {
+                None => (PluginState::Ready, None),
+                Some(until) => {
+                    (PluginState::Quarantined { until }, Some("its calls broke one after the other".to_owned()))
+                }
+            }
+        }
+    }
+}
+
+fn held(version: &Version<Arc<Generation>>) -> HeldReport {
+    let generation = &version.generation;
+    let counts = &generation.counts;
+    HeldReport {
+        digest: generation.prepared.digest,
+        driver: generation.about.name.clone(),
+        version: generation.about.version.to_string(),
+        providers: version.providers.clone(),
+        generation: version.number,
+        calls_total: counts.total.load(Ordering::Relaxed),
+        calls_broken: counts.broken.load(Ordering::Relaxed),
+        calls_in_flight: counts.in_flight.load(Ordering::Relaxed),
+    }
+}
+
+fn tell(report: &PluginReport) {
+    let PluginReport { plugin, source, state, serving, .. } = report;
+    let digest = report.digest.map(tracing::field::display);
+    match &report.reason {
+        None => info!(%plugin, %source, %state, serving, digest, "plugin state"),
+        Some(reason) => warn!(%plugin, %source, %state, serving, digest, reason, "plugin state"),
+    }
+}
+
+/// An error and its causes in one line, for people.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

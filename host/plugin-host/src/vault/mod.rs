@@ -1,0 +1,268 @@
+//! The secrets of one call. Values stay here; the component holds placeholders, worthless outside this call.
+
+mod encode;
+mod scrub;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use machinist_core::driver::SecretValues;
+use zeroize::Zeroizing;
+
+use crate::grants::{Grants, SecretKey};
+
+pub use encode::Encoding;
+pub use scrub::{MASK, SCRUBBED_FROM_BYTES, Scrubber};
+
+use scrub::Needles;
+
+/// How many placeholders one call may hold.
+pub const PLACEHOLDERS_PER_CALL: usize = 256;
+/// How many encodings one placeholder may have.
+pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;
+/// How many bytes of the user data's beginning a component may compare.
+pub const PREFIX_BYTES: usize = 64;
+
+/// What every placeholder starts with. Lower case and digits only, so that nothing on the way changes it.
+pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";
+/// Digits of base 36 behind the prefix: enough for 128 bits.
+const PLACEHOLDER_DIGITS: usize = 25;
+/// The length of every placeholder.
+pub(crate) const PLACEHOLDER_BYTES: usize = PLACEHOLDER_PREFIX.len() + PLACEHOLDER_DIGITS;
+
+/// Why the host did not do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The grants of this plugin do not allow it.
+    #[error("not granted")]
+    NotGranted,
+    /// An encoding does not fit behind the one before it, or there are more than four.
+    #[error("the encodings do not fit")]
+    Encodings,
+    /// This call holds as many placeholders as it may.
+    #[error("too many placeholders")]
+    TooMany,
+}
+
+/// A secret of this vault. Means nothing in another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecretId(usize);
+
+/// The secrets of one call. A clone is the same vault. `Debug` shows the keys only.
+#[derive(Clone)]
+pub struct Vault(Arc<Inner>);
+
+struct Inner {
+    /// Sorted by key, user data last.
+    secrets: Vec<Secret>,
+    grants: Arc<Grants>,
+    issued: Mutex<Issued>,
+    reveals: AtomicU64,
+}
+
+struct Secret {
+    key: SecretKey,
+    value: Zeroizing<Vec<u8>>,
+}
+
+#[derive(Default)]
+struct Issued {
+    tokens: HashMap<(SecretId, Vec<Encoding>), String>,
+    expansions: HashMap<String, Expansion>,
+    /// Built at first use, dropped when another placeholder is issued.
+    for_guest: Option<Arc<Needles>>,
+    for_logs: Option<Arc<Needles>>,
+}
+
+/// What a placeholder stands for.
+#[derive(Clone)]
+pub(crate) struct Expansion {
+    secret: SecretId,
+    /// What each encoding made; the last is what is sent.
+    steps: Arc<Vec<Zeroizing<Vec<u8>>>>,
+}
+
+impl Vault {
+    /// A vault for one call under these grants.
+    pub fn new(values: SecretValues, grants: Arc<Grants>) -> Self {
+        let SecretValues { values, user_data } = values;
+        let keyed = values.into_iter().map(|(key, value)| (SecretKey::Key(key), value));
+        let user_data = user_data.map(|value| (SecretKey::UserData, value));
+        let secrets =
+            keyed.chain(user_data).map(|(key, value)| Secret { key, value: Zeroizing::new(value) }).collect();
+        Self(Arc::new(Inner { secrets, grants, issued: Mutex::default(), reveals: AtomicU64::new(0) }))
+    }
+
+    /// The keys of the Secret, sorted, without user data.
+    pub fn keys(&self) -> Vec<String> {
+        let key = |secret: &Secret| match &secret.key {
+            SecretKey::Key(key) => Some(key.clone()),
+            SecretKey::UserData => None,
+        };
+        self.0.secrets.iter().filter_map(key).collect()
+    }
+
+    /// `None` when there is no such key.
+    pub fn open(&self, key: &str) -> Option<SecretId> {
+        self.position(|secret| matches!(&secret.key, SecretKey::Key(name) if name == key))
+    }
+
+    /// What the machine gets at boot, where the call has it.
+    pub fn user_data(&self) -> Option<SecretId> {
+        self.position(|secret| secret.key == SecretKey::UserData)
+    }
+
+    /// The length of the value in bytes; 0 for an id of another vault.
+    pub fn length(&self, id: SecretId) -> u64 {
+        self.secret(id).map_or(0, |secret| secret.value.len() as u64)
+    }
+
+    /// True when user data starts with these bytes; the first [`PREFIX_BYTES`] are compared. Always false for a
+    /// credential, whose bytes could be guessed one after the other.
+    pub fn starts_with(&self, id: SecretId, prefix: &[u8]) -> bool {
+        let prefix = prefix.get(..PREFIX_BYTES).unwrap_or(prefix);
+        self.secret(id)
+            .is_some_and(|secret| secret.key == SecretKey::UserData && secret.value.starts_with(prefix))
+    }
+
+    /// A token of letters and digits that stands for the encoded value. The same encodings give the same token.
+    pub fn placeholder(&self, id: SecretId, encodings: &[Encoding]) -> Result<String, Refusal> {
+        let secret = self.secret(id).ok_or(Refusal::NotGranted)?;
+        if self.0.grants.secret(&secret.key).next().is_none() {
+            return Err(Refusal::NotGranted);
+        }
+        if encodings.len() > ENCODINGS_PER_PLACEHOLDER {
+            return Err(Refusal::Encodings);
+        }
+        let mut issued = self.issued();
+        let wanted = (id, encodings.to_vec());
+        if let Some(token) = issued.tokens.get(&wanted) {
+            return Ok(token.clone());
+        }
+        if issued.tokens.len() >= PLACEHOLDERS_PER_CALL {
+            return Err(Refusal::TooMany);
+        }
+        let steps = Arc::new(encode::steps(&secret.value, encodings).ok_or(Refusal::Encodings)?);
+        let token = fresh_token();
+        issued.expansions.insert(token.clone(), Expansion { secret: id, steps });
+        issued.tokens.insert(wanted, token.clone());
+        issued.for_guest = None;
+        issued.for_logs = None;
+        Ok(token)
+    }
+
+    /// The value itself, for keys that the operator granted. Each call that succeeds is counted.
+    pub fn reveal(&self, id: SecretId) -> Result<Vec<u8>, Refusal> {
+        let secret = self.secret(id).ok_or(Refusal::NotGranted)?;
+        if !self.0.grants.reveals(&secret.key) {
+            return Err(Refusal::NotGranted);
+        }
+        self.0.reveals.fetch_add(1, Ordering::Relaxed);
+        Ok(secret.value.to_vec())
+    }
+
+    /// How often a value was revealed.
+    pub fn reveals(&self) -> u64 {
+        self.0.reveals.load(Ordering::Relaxed)
+    }
+
+    /// `text` for logs, Events and errors: every known value in every known spelling becomes [`MASK`].
+    pub fn scrub_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.needles_for_logs().scrub(text.as_bytes()) {
+            None => Cow::Borrowed(text),
+            Some(scrubbed) => Cow::Owned(String::from_utf8_lossy(&scrubbed).into_owned()),
+        }
+    }
+
+    /// `bytes` for logs, Events and errors.
+    pub fn scrub_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        self.needles_for_logs().scrub(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
+    }
+
+    /// Scrubs what goes to the component, piece by piece. Values that the component may see anyway stay.
+    pub fn scrubber(&self) -> Scrubber {
+        Scrubber::new(self.needles_for_guest())
+    }
+
+    /// What a placeholder of this call stands for.
+    pub(crate) fn expand(&self, token: &str) -> Option<(SecretKey, Arc<Vec<Zeroizing<Vec<u8>>>>)> {
+        let expansion = self.issued().expansions.get(token).cloned()?;
+        let key = self.secret(expansion.secret)?.key.clone();
+        Some((key, expansion.steps))
+    }
+
+    fn position(&self, is_it: impl Fn(&Secret) -> bool) -> Option<SecretId> {
+        self.0.secrets.iter().position(is_it).map(SecretId)
+    }
+
+    fn secret(&self, id: SecretId) -> Option<&Secret> {
+        self.0.secrets.get(id.0)
+    }
+
+    /// A panic elsewhere leaves nothing half-done here, so a poisoned lock is as good as any.
+    fn issued(&self) -> MutexGuard<'_, Issued> {
+        self.0.issued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn needles_for_guest(&self) -> Arc<Needles> {
+        let mut issued = self.issued();
+        if let Some(needles) = &issued.for_guest {
+            return needles.clone();
+        }
+        let needles = Arc::new(self.needles(&issued, |key| !self.0.grants.reveals(key)));
+        issued.for_guest = Some(needles.clone());
+        needles
+    }
+
+    fn needles_for_logs(&self) -> Arc<Needles> {
+        let mut issued = self.issued();
+        if let Some(needles) = &issued.for_logs {
+            return needles.clone();
+        }
+        let needles = Arc::new(self.needles(&issued, |_| true));
+        issued.for_logs = Some(needles.clone());
+        needles
+    }
+
+    fn needles(&self, issued: &Issued, is_hidden: impl Fn(&SecretKey) -> bool) -> Needles {
+        let hidden = |id: SecretId| self.secret(id).is_some_and(|secret| is_hidden(&secret.key));
+        let mut needles = Needles::default();
+        for secret in self.0.secrets.iter().filter(|secret| is_hidden(&secret.key)) {
+            needles.add_value(&secret.value);
+        }
+        for expansion in issued.expansions.values().filter(|expansion| hidden(expansion.secret)) {
+            for step in expansion.steps.iter() {
+                needles.add_encoded(step);
+            }
+        }
+        needles
+    }
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let keys: Vec<String> = self.0.secrets.iter().map(|secret| secret.key.to_string()).collect();
+        f.debug_struct("Vault").field("keys", &keys).finish_non_exhaustive()
+    }
+}
+
+/// 128 random bits, written in base 36 with leading zeros.
+fn fresh_token() -> String {
+    let mut bits: u128 = rand::random();
+    let mut digits = [b'0'; PLACEHOLDER_DIGITS];
+    for digit in digits.iter_mut().rev() {
+        let value = u8::try_from(bits % 36).unwrap_or_default();
+        *digit = if value < 10 { b'0' + value } else { b'a' + value - 10 };
+        bits /= 36;
+    }
+    digits.iter().fold(PLACEHOLDER_PREFIX.to_owned(), |mut token, digit| {
+        token.push(char::from(*digit));
+        token
+    })
+}
+
+#[cfg(test)]
+mod tests;

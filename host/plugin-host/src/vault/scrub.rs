@@ -1,0 +1,307 @@
+//! Takes known secret values out of what leaves the host's hands.
+//!
+//! A value is searched in the spellings in which clouds echo it: plain, escaped for JSON, XML and URLs, in hexadecimal,
+//! in base64 of both alphabets, also inside of something larger that was encoded as a whole, and in the form in which
+//! a placeholder sent it. Values below [`SCRUBBED_FROM_BYTES`] are left alone: `true` or a region would blank out half
+//! of every answer, and no credential is that short.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use bytes::{Bytes, BytesMut};
+use memchr::memmem;
+use zeroize::Zeroizing;
+
+use super::encode::json_inside;
+
+/// Shorter values are not scrubbed.
+pub const SCRUBBED_FROM_BYTES: usize = 8;
+/// What stands where a value was.
+pub const MASK: &str = "***";
+
+/// The values of a call. Spellings are made when something comes that is long enough to hold one, because user data
+/// has many thousand bytes and most answers have few hundred.
+#[derive(Default)]
+pub(super) struct Needles {
+    sources: Vec<Source>,
+    longest_bytes: usize,
+}
+
+struct Source {
+    bytes: Zeroizing<Vec<u8>>,
+    kind: Kind,
+    spellings: OnceLock<Vec<Zeroizing<Vec<u8>>>>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    /// As the Secret has it: found in all spellings.
+    Value,
+    /// As a placeholder was sent: found as it is and in base64.
+    Encoded,
+}
+
+impl Needles {
+    pub(super) fn add_value(&mut self, value: &[u8]) {
+        self.add(value, Kind::Value);
+    }
+
+    pub(super) fn add_encoded(&mut self, bytes: &[u8]) {
+        self.add(bytes, Kind::Encoded);
+    }
+
+    fn add(&mut self, bytes: &[u8], kind: Kind) {
+        let is_known = self.sources.iter().any(|source| source.bytes.as_slice() == bytes);
+        if bytes.len() >= SCRUBBED_FROM_BYTES && !is_known {
+            self.longest_bytes = self.longest_bytes.max(longest_spelling_bytes(bytes));
+            let bytes = Zeroizing::new(bytes.to_vec());
+            self.sources.push(Source { bytes, kind, spellings: OnceLock::new() });
+        }
+    }
+
+    /// `None` when nothing was found.
+    pub(super) fn scrub(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let found = self.find(bytes);
+        if found.is_empty() { None } else { Some(masked(bytes, &found)) }
+    }
+
+    /// Where values stand: sorted, and what overlaps or touches is one.
+    fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        // No spelling is shorter than what it spells.
+        for source in self.sources.iter().filter(|source| source.bytes.len() <= bytes.len()) {
+            for spelling in source.spellings().iter().filter(|spelling| spelling.len() <= bytes.len()) {
+                let finder = memmem::Finder::new(spelling.as_slice());
+                found.extend(finder.find_iter(bytes).map(|start| start..start + spelling.len()));
+            }
+        }
+        found.sort_by_key(|range| (range.start, range.end));
+        let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());
+        for range in found {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        merged
+    }
+}
+
+/// Six characters for one byte (`\u0001`, `&quot;`), or four for three and three for each of these; and some padding.
+fn longest_spelling_bytes(bytes: &[u8]) -> usize {
+    bytes.len() * 6 + 16
+}
+
+impl Source {
+    fn spellings(&self) -> &[Zeroizing<Vec<u8>>] {
+        self.spellings.get_or_init(|| {
+            let mut spellings = Spellings::default();
+            spellings.encoded(&self.bytes);
+            match self.kind {
+                Kind::Value => spellings.escaped(&self.bytes),
+                Kind::Encoded => {}
+            }
+            spellings.list
+        })
+    }
+}
+
+#[derive(Default)]
+struct Spellings {
+    list: Vec<Zeroizing<Vec<u8>>>,
+}
+
+impl Spellings {
+    fn escaped(&mut self, value: &[u8]) {
+        self.add(hex(value).as_bytes());
+        self.add(hex(value).to_uppercase().as_bytes());
+        // Most credentials look the same in every escape.
+        if value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(byte)) {
+            return;
+        }
+        let form: String = url::form_urlencoded::byte_serialize(value).collect();
+        for form in [form.replace('+', "%20"), percent_encoded(value), form] {
+            self.add(lower_escapes(&form).as_bytes());
+            self.add(form.as_bytes());
+        }
+        if let Ok(text) = std::str::from_utf8(value) {
+            self.text(text);
+        }
+    }
+
+    fn encoded(&mut self, bytes: &[u8]) {
+        self.add(bytes);
+        for engine in [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD] {
+            self.base64(&engine.encode(bytes));
+        }
+        for offset in 0..3 {
+            for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+                self.base64(&base64_core(engine, bytes, offset));
+            }
+        }
+    }
+
+    fn base64(&mut self, encoded: &str) {
+        self.add(encoded.as_bytes());
+        if encoded.contains(['+', '/', '=']) {
+            let form: String = url::form_urlencoded::byte_serialize(encoded.as_bytes()).collect();
+            self.add(lower_escapes(&form).as_bytes());
+            self.add(form.as_bytes());
+            self.add(encoded.replace('/', "\\/").as_bytes());
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(inside) = json_inside(text) {
+            self.add(inside.replace('/', "\\/").as_bytes());
+            for (line, tab) in [("\\n", "\\t"), ("\\u000a", "\\u0009")] {
+                let inside = inside.replace("\\n", line).replace("\\t", tab);
+                self.add(ascii_json(&inside, "").as_bytes());
+                self.add(ascii_json(&inside, "<>&").as_bytes());
+                self.add(ascii_json(&inside, "<>&'").as_bytes());
+                self.add(inside.as_bytes());
+            }
+        }
+        let xml = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        self.add(xml.as_bytes());
+        for (quote, apostrophe) in
+            [("&quot;", "&apos;"), ("&quot;", "&#39;"), ("&#34;", "&#39;"), ("&quot;", "&#x27;")]
+        {
+            let xml = xml.replace('"', quote).replace('\'', apostrophe);
+            self.add(xml.replace('\n', "&#10;").as_bytes());
+            self.add(xml.replace('\n', "&#xA;").as_bytes());
+            self.add(xml.as_bytes());
+        }
+    }
+
+    fn add(&mut self, spelling: &[u8]) {
+        let is_known = self.list.iter().any(|known| known.as_slice() == spelling);
+        if spelling.len() >= SCRUBBED_FROM_BYTES && !is_known {
+            self.list.push(Zeroizing::new(spelling.to_vec()));
+        }
+    }
+}
+
+/// Scrubs a stream. What could be the beginning of a value is held back until more is known.
+pub struct Scrubber {
+    needles: Arc<Needles>,
+    held: BytesMut,
+}
+
+impl Scrubber {
+    pub(super) fn new(needles: Arc<Needles>) -> Self {
+        Self { needles, held: BytesMut::new() }
+    }
+
+    /// True when there is nothing to look for: what goes in comes out as it is.
+    pub fn is_idle(&self) -> bool {
+        self.needles.longest_bytes == 0
+    }
+
+    /// Takes a piece, gives what is certain. Searches only when as much again has come as is held back, so that a
+    /// server that dribbles bytes costs no more than one that does not.
+    pub fn push(&mut self, piece: Bytes) -> Bytes {
+        if self.is_idle() {
+            return piece;
+        }
+        self.held.extend_from_slice(&piece);
+        let tail = self.needles.longest_bytes - 1;
+        if self.held.len() <= 2 * tail {
+            return Bytes::new();
+        }
+        let found = self.needles.find(&self.held);
+        let certain = self.held.len() - tail;
+        // A value that reaches into the tail stays whole.
+        let cut = found
+            .iter()
+            .find(|range| range.start < certain && certain < range.end)
+            .map_or(certain, |range| range.start);
+        let done = self.held.split_to(cut);
+        let inside: Vec<Range<usize>> = found.into_iter().filter(|range| range.end <= cut).collect();
+        if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
+    }
+
+    /// What was held back; the stream is over.
+    pub fn finish(&mut self) -> Bytes {
+        let rest = self.held.split().freeze();
+        self.needles.scrub(&rest).map_or(rest, Bytes::from)
+    }
+
+    /// A whole value, such as a header's; independent of the stream.
+    pub fn whole(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.needles.scrub(bytes)
+    }
+}
+
+fn masked(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut from = 0;
+    for range in found {
+        out.extend_from_slice(bytes.get(from..range.start).unwrap_or_default());
+        out.extend_from_slice(MASK.as_bytes());
+        from = range.end;
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+    out
+}
+
+/// The characters that stand for `bytes` alone when they are encoded behind `offset` other bytes of a larger whole.
+/// Characters that also depend on a neighbour are left out.
+fn base64_core(engine: &impl Engine, bytes: &[u8], offset: usize) -> Zeroizing<String> {
+    let mut padded = Zeroizing::new(vec![0; offset]);
+    padded.extend_from_slice(bytes);
+    let encoded = Zeroizing::new(engine.encode(&padded));
+    let first = (offset * 8).div_ceil(6);
+    let end = padded.len() * 8 / 6;
+    Zeroizing::new(encoded.get(first..end).unwrap_or_default().to_owned())
+}
+
+fn lower_escapes(text: &str) -> String {
+    let mut lowered = String::with_capacity(text.len());
+    let mut left = 0;
+    for character in text.chars() {
+        if character == '%' {
+            left = 3;
+        }
+        lowered.push(if left > 0 { character.to_ascii_lowercase() } else { character });
+        left = usize::saturating_sub(left, 1);
+    }
+    lowered
+}
+
+/// As RFC 3986 has it: only letters, digits and `-._~` stand for themselves.
+fn percent_encoded(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len()), |mut text, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
+            text.push(char::from(*byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// As programs write JSON that escape all but ASCII, and some of that too.
+fn ascii_json(inside: &str, also: &str) -> String {
+    inside.chars().fold(String::with_capacity(inside.len()), |mut text, character| {
+        if character.is_ascii() && !also.contains(character) {
+            text.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        }
+        text
+    })
+}

@@ -1,0 +1,228 @@
+//! What a component's outside says, before any of it is compiled: is it one, what does it want, what does it offer.
+
+use semver::Version;
+use wasmparser::{Encoding, Parser, Payload};
+
+/// What a component imports and exports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// Imports that do something.
+    pub granted: Vec<String>,
+    /// Imports that exist for language runtimes and lead nowhere.
+    pub inert: Vec<String>,
+    /// The version of `machinist:provider/driver` that it exports.
+    pub contract: Version,
+}
+
+/// Why bytes are no driver for this host.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not WebAssembly.
+    #[error("it is not WebAssembly: it starts with {start}")]
+    NotWasm {
+        /// The first bytes, in hex.
+        start: String,
+    },
+    /// A core module.
+    #[error("it is a core module, not a component: build it for wasm32-wasip2 or wrap it with an adapter")]
+    CoreModule,
+    /// Truncated or damaged.
+    #[error("it is damaged or truncated")]
+    Damaged(#[source] wasmparser::BinaryReaderError),
+    /// Imports that this host does not have.
+    #[error("it imports what this host does not offer: {}", names.join(", "))]
+    UnknownImports {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// A component of another world.
+    #[error("it exports no {CONTRACT}; it exports {}", shown(exports))]
+    OtherWorld {
+        /// What it exports.
+        exports: Vec<String>,
+    },
+    /// Made for another version of the contract.
+    #[error("it is made for {CONTRACT}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}")]
+    Version {
+        /// The version it exports.
+        version: Version,
+    },
+    /// More than one version of the contract, none of which can be chosen.
+    #[error("it exports {CONTRACT} more than once")]
+    Twice,
+}
+
+const CONTRACT: &str = "machinist:provider/driver";
+/// The contract that this host speaks: semantic versions that are compatible with it.
+const OLDEST: Version = Version::new(0, 1, 0);
+const BEYOND: Version = Version::new(0, 2, 0);
+
+/// Interfaces that do something, with the version below which they are known.
+const GRANTED: [(&str, Version); 9] = [
+    ("machinist:host/log", BEYOND),
+    ("machinist:host/settings", BEYOND),
+    ("machinist:host/deadline", BEYOND),
+    ("machinist:host/secrets", BEYOND),
+    ("wasi:clocks/wall-clock", WASI_BEYOND),
+    ("wasi:clocks/monotonic-clock", WASI_BEYOND),
+    ("wasi:random/random", WASI_BEYOND),
+    ("wasi:http/types", WASI_BEYOND),
+    ("wasi:http/outgoing-handler", WASI_BEYOND),
+];
+const WASI_BEYOND: Version = Version::new(0, 3, 0);
+const WASI_OLDEST: Version = Version::new(0, 2, 0);
+
+/// Packages and interfaces that are linked inert. `wasi:io` is what the others hand out streams with.
+const INERT: [&str; 6] =
+    ["wasi:cli/", "wasi:io/", "wasi:filesystem/", "wasi:sockets/", "wasi:random/insecure", "wasi:random/insecure-seed"];
+
+/// Looks at a component. Reads it once, compiles and runs nothing.
+pub fn inspect(component: &[u8]) -> Result<Inspection, Error> {
+    let outside = outside(component)?;
+    let mut granted = Vec::new();
+    let mut inert = Vec::new();
+    let mut unknown = Vec::new();
+    for name in outside.imports {
+        match kind_of_import(&name) {
+            Some(Import::Granted) => granted.push(name),
+            Some(Import::Inert) => inert.push(name),
+            None => unknown.push(name),
+        }
+    }
+    // A component of another world imports other things, too; its world is the better reason.
+    let contract = contract(outside.exports)?;
+    if !unknown.is_empty() {
+        return Err(Error::UnknownImports { names: unknown });
+    }
+    Ok(Inspection { granted, inert, contract })
+}
+
+enum Import {
+    Granted,
+    Inert,
+}
+
+fn kind_of_import(name: &str) -> Option<Import> {
+    let (interface, version) = name.split_once('@')?;
+    let version: Version = version.parse().ok()?;
+    if let Some((_, beyond)) = GRANTED.iter().find(|(granted, _)| *granted == interface) {
+        let oldest = if interface.starts_with("wasi:") { WASI_OLDEST } else { OLDEST };
+        return (oldest <= version && version < *beyond).then_some(Import::Granted);
+    }
+    let is_inert = INERT.iter().any(|inert| match inert.strip_suffix('/') {
+        Some(_) => interface.starts_with(inert),
+        None => interface == *inert,
+    });
+    (is_inert && WASI_OLDEST <= version && version < WASI_BEYOND).then_some(Import::Inert)
+}
+
+fn contract(exports: Vec<String>) -> Result<Version, Error> {
+    let mut versions = exports.iter().filter_map(|name| {
+        let version = name.strip_prefix(CONTRACT)?.strip_prefix('@')?;
+        version.parse::<Version>().ok()
+    });
+    let (first, second) = (versions.next(), versions.next());
+    match (first, second) {
+        (None, _) => Err(Error::OtherWorld { exports }),
+        (Some(version), None) if OLDEST <= version && version < BEYOND => Ok(version),
+        (Some(version), None) => Err(Error::Version { version }),
+        (Some(_), Some(_)) => Err(Error::Twice),
+    }
+}
+
+struct Outside {
+    imports: Vec<String>,
+    exports: Vec<String>,
+}
+
+fn outside(component: &[u8]) -> Result<Outside, Error> {
+    if !component.starts_with(b"\0asm") {
+        let start = component.get(..component.len().min(8)).unwrap_or_default();
+        return Err(Error::NotWasm { start: crate::digest::hex(start) });
+    }
+    let mut outside = Outside { imports: Vec::new(), exports: Vec::new() };
+    // Components and modules nest; only the outermost one's imports and exports are the host's business.
+    let mut depth = 0_u32;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.map_err(Error::Damaged)? {
+            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(Error::CoreModule),
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(imports) if depth == 1 => {
+                for import in imports {
+                    outside.imports.push(import.map_err(Error::Damaged)?.name.name.to_owned());
+                }
+            }
+            Payload::ComponentExportSection(exports) if depth == 1 => {
+                for export in exports {
+                    outside.exports.push(export.map_err(Error::Damaged)?.name.name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(outside)
+}
+
+fn shown(exports: &[String]) -> String {
+    if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], expected: &str) {
+        let outcome = match inspect(bytes) {
+            Ok(inspection) => inspection.contract.to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(outcome, expected);
+    }
+
+    #[test]
+    fn what_is_no_component_is_named() {
+        check(b"", "it is not WebAssembly: it starts with ");
+        check(b"\x7fELF code", "it is not WebAssembly: it starts with 7f454c4620636f64");
+        check(b"\0asm\x01\0\0\0", "it is a core module, not a component: build it for wasm32-wasip2 or wrap it with an adapter");
+        check(b"\0asm\x0d\0\x01\0\x07\xff", "it is damaged or truncated");
+        check(b"\0asm\x0d\0\x01\0", "it exports no machinist:provider/driver; it exports nothing");
+    }
+
+    #[test]
+    fn imports_are_granted_inert_or_unknown() {
+        let kind = |name| match kind_of_import(name) {
+            Some(Import::Granted) => "granted",
+            Some(Import::Inert) => "inert",
+            None => "unknown",
+        };
+        assert_eq!(kind("wasi:http/outgoing-handler@0.2.6"), "granted");
+        assert_eq!(kind("machinist:host/log@0.1.7"), "granted");
+        assert_eq!(kind("wasi:sockets/tcp@0.2.0"), "inert");
+        assert_eq!(kind("wasi:random/insecure-seed@0.2.12"), "inert");
+        for name in [
+            "machinist:host/log@0.2.0",
+            "machinist:host/lag@0.1.0",
+            "wasi:http/incoming-handler@0.2.0",
+            "wasi:http/types@0.3.0",
+            "wasi:random/insecurity@0.2.0",
+            "wasi:clipboard/x@0.2.0",
+            "wasi:cli/exit",
+            "print",
+        ] {
+            assert_eq!(kind(name), "unknown", "{name}");
+        }
+    }
+
+    #[test]
+    fn the_contract_is_chosen_by_version() {
+        let contract = |names: &[&str]| {
+            contract(names.iter().map(|&name| name.to_owned()).collect()).map_err(|error| error.to_string())
+        };
+        assert_eq!(contract(&["machinist:provider/driver@0.1.9"]), Ok(Version::new(0, 1, 9)));
+        let too_new = "it is made for machinist:provider/driver@0.2.0; this host serves 0.1.0 up to, not including, 0.2.0";
+        assert_eq!(contract(&["machinist:provider/driver@0.2.0"]), Err(too_new.to_owned()));
+        let other = "it exports no machinist:provider/driver; it exports wasi:cli/run@0.2.0";
+        assert_eq!(contract(&["wasi:cli/run@0.2.0"]), Err(other.to_owned()));
+    }
+}

@@ -1,0 +1,114 @@
+//! Compiled code is compiled once, in another process, and trusted only with its tag.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use machinist_plugin_host::{CacheKey, HostSettings, PluginReport};
+
+use crate::world::{Map, World, settings_in};
+
+const LOOKUPS: &str = "machinist_plugin_code_cache_lookups_total";
+
+/// Loads the plain driver with this folder and answers a call.
+async fn load(settings: HostSettings) -> (World, PluginReport) {
+    let world = World::with(settings);
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    (world, report)
+}
+
+fn code_file(folder: &Path) -> PathBuf {
+    let files: Vec<_> = fs::read_dir(folder).expect("is there").map(|entry| entry.expect("readable").path()).collect();
+    let [file] = &files[..] else { panic!("one file of code, nothing left over: {files:?}") };
+    file.clone()
+}
+
+/// What a host that cannot compile makes of the cache: it must be enough.
+fn without_compiler(folder: &Path) -> HostSettings {
+    let mut settings = settings_in(folder);
+    settings.compiler = "/bin/false".into();
+    settings
+}
+
+#[tokio::test]
+async fn code_is_compiled_once_and_then_loaded_without_a_compiler() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (world, cold) = load(settings_in(folder.path())).await;
+    assert!(!cold.from_cache && cold.compile_ms.is_some(), "{cold:?}");
+    assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 0);
+    code_file(folder.path());
+
+    let (world, warm) = load(without_compiler(folder.path())).await;
+    assert!(warm.from_cache && warm.compile_ms.is_none(), "{warm:?}");
+    assert_eq!(world.metric(&format!("{LOOKUPS}{{outcome=\"hit\"}}")), 1);
+}
+
+/// Damages the file, and expects that it is compiled anew.
+async fn check(damage: impl FnOnce(&mut Vec<u8>)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    load(settings_in(folder.path())).await;
+    let file = code_file(folder.path());
+    let mut bytes = fs::read(&file).expect("readable");
+    let good = bytes.clone();
+    damage(&mut bytes);
+    fs::write(&file, &bytes).expect("writable");
+
+    let (world, report) = load(settings_in(folder.path())).await;
+    assert!(!report.from_cache, "{report:?}");
+    assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+    assert_eq!(fs::read(code_file(folder.path())).expect("readable").len(), good.len());
+    let (_, report) = load(without_compiler(folder.path())).await;
+    assert!(report.from_cache);
+}
+
+#[tokio::test]
+async fn one_changed_byte_of_code() {
+    check(|bytes| {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_changed_byte_of_the_tag() {
+    check(|bytes| *bytes.last_mut().expect("not empty") ^= 1).await;
+}
+
+#[tokio::test]
+async fn a_truncated_file() {
+    check(|bytes| bytes.truncate(bytes.len() - 100)).await;
+}
+
+#[tokio::test]
+async fn an_empty_file() {
+    check(Vec::clear).await;
+}
+
+#[tokio::test]
+async fn code_of_another_installation_is_not_trusted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    load(settings_in(folder.path())).await;
+    let mut settings = settings_in(folder.path());
+    settings.cache_key = CacheKey::Bytes([8; 32]);
+    let (world, report) = load(settings).await;
+    assert!(!report.from_cache, "{report:?}");
+    assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+}
+
+#[tokio::test]
+async fn code_of_one_component_does_not_pass_for_another() {
+    use crate::world::{marked, plain};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    load(settings_in(folder.path())).await;
+    let stolen = fs::read(code_file(folder.path())).expect("readable");
+    fs::remove_file(code_file(folder.path())).expect("ours");
+
+    let map = || Map::plain("plain", "2.0.0", &["plain"]).binary("plugin.wasm", marked(&plain(), "other"));
+    World::with(settings_in(folder.path())).ready(map()).await;
+    fs::write(code_file(folder.path()), stolen).expect("writable");
+    let world = World::with(settings_in(folder.path()));
+    let report = world.ready(map()).await;
+    assert!(!report.from_cache, "{report:?}");
+}

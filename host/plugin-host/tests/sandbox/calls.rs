@@ -1,0 +1,157 @@
+//! Who gets a turn, who waits, who is refused.
+
+use std::time::{Duration, Instant};
+
+use jiff::SignedDuration;
+use machinist_core::driver::{Creation, ListRequest, SecretValues, VmState};
+use machinist_core::driver_error::{CallError, Code, Refusal};
+use machinist_core::id::ProviderName;
+use machinist_plugin_host::PluginState;
+
+use crate::world::{Map, World, class, plain, request, settings, version};
+
+fn provider() -> ProviderName {
+    ProviderName::from("plain")
+}
+
+#[tokio::test]
+async fn every_call_of_the_contract_arrives_and_comes_back() {
+    let world = World::new();
+    let map = Map::new("plain", plain()).data("settings.json", r#"{"consistencyWindowMs":8000}"#);
+    let report = world.ready(map).await;
+    let held = report.held.expect("is Ready");
+    assert_eq!((held.driver.as_str(), held.version.as_str()), ("plain", "0.1.0"));
+
+    let facts = world.host.facts(&provider(), None).expect("is served");
+    assert!(facts.capabilities.status && !facts.capabilities.initialize, "{facts:?}");
+    assert_eq!(facts.consistency_window, SignedDuration::from_secs(8));
+
+    let Ok(Creation::Created(vm)) = world.create("Plain", "{}").await else { panic!("no machine") };
+    assert_eq!((vm.provider_id.as_str(), vm.node_name.as_str()), ("plain:///0.1.0/uid-1", "machine-1"));
+    assert_eq!(vm.state, VmState::Running);
+
+    let mut known = request("plain", "{}");
+    known.machine.provider_id = Some(vm.provider_id.clone());
+    assert_eq!(world.host.get_status(known.clone()).await, Ok(vm));
+    let error = world.host.get_status(request("plain", "{}")).await.expect_err("no provider id");
+    assert_eq!(error.code(), Code::NotFound);
+    assert!(world.host.delete(known.clone()).await.is_ok());
+    let error = world.host.initialize(known).await.expect_err("not offered");
+    assert!(matches!(&error, CallError::Guest(error) if error.code == Code::Unimplemented), "{error:?}");
+
+    let list = ListRequest {
+        class: class("plain", "{}"),
+        cluster: "cluster-1".to_owned(),
+        token: None,
+        secrets: SecretValues::default(),
+    };
+    assert!(world.host.list(list).await.expect("lists").machines.is_empty());
+    let ids = world.host.get_volume_ids(provider(), vec!["{}".to_owned(); 3]).await;
+    assert_eq!(ids, Ok(vec![None; 3]));
+    assert_eq!(world.host.validate_class(class("plain", "{}")).await, Ok(Vec::new()));
+    let error = world.host.validate_class(class("plain", "[")).await.expect_err("not JSON");
+    assert!(matches!(&error, CallError::Guest(error) if error.terminal), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_unknown_provider_is_refused_at_once_with_what_there_is() {
+    let world = World::new();
+    world.ready(Map::plain("plain", "1.0.0", &["plain", "other"])).await;
+    let error = world.create("azure", "{}").await.expect_err("not served");
+    assert_eq!(error.to_string(), "no plugin serves provider \"azure\"; served are other, plain");
+}
+
+#[tokio::test]
+async fn a_call_waits_for_a_plugin_that_is_being_compiled() {
+    let world = World::cold(|_| {});
+    world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
+    assert!(matches!(world.host.facts(&provider(), None), Err(Refusal::NotReady { .. })));
+    assert_eq!(world.version("plain").await, "1.0.0");
+}
+
+#[tokio::test]
+async fn a_call_does_not_wait_longer_than_the_settings_say() {
+    let world = World::cold(|settings| {
+        settings.patience = Duration::from_millis(50);
+        // A compiler that reads on and never answers.
+        settings.compiler = "/bin/sh".into();
+        settings.compiler_args = ["-c", "while :; do read -r line; done"].map(Into::into).to_vec();
+    });
+    world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
+    let error = world.create("plain", "{}").await.expect_err("never ready");
+    assert!(matches!(&error, CallError::Refused(Refusal::NotReady { .. })), "{error:?}");
+    world.host.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_beyond_the_limit_wait_for_their_turn_and_too_many_are_refused() {
+    let mut settings = settings();
+    settings.max_calls_in_flight = 2;
+    settings.max_calls_waiting = 1;
+    let world = World::with(settings);
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let slow = || {
+        let host = world.host.clone();
+        tokio::spawn(async move { host.create(request("plain", r#"{"delayMs":700}"#)).await })
+    };
+    let running = [slow(), slow()];
+    while world.report(&report.source).held.expect("is Ready").calls_in_flight < 2 {
+        tokio::task::yield_now().await;
+    }
+    let waiting = slow();
+    while world.metric("machinist_plugin_calls_waiting") < 1 {
+        tokio::task::yield_now().await;
+    }
+    let refused = world.create("plain", "{}").await;
+    assert_eq!(refused, Err(CallError::Refused(Refusal::Busy { plugin: "plain".to_owned() })));
+    for call in running.into_iter().chain([waiting]) {
+        assert_eq!(version(&call.await.expect("ends")), "1.0.0");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_leaves_nothing_behind() {
+    let world = World::new();
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let hour = world.create("plain", r#"{"delayMs":3600000}"#);
+    assert!(tokio::time::timeout(Duration::from_millis(100), hour).await.is_err());
+    while world.report(&report.source).held.expect("is Ready").calls_in_flight > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.metric("machinist_plugin_calls_in_flight{plugin=\"plain\"}"), 0);
+    assert_eq!(world.version("plain").await, "1.0.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
+    let world = World::new();
+    let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let host = world.host.clone();
+    let running = tokio::spawn(async move { host.create(request("plain", r#"{"delayMs":500}"#)).await });
+    while world.report(&report.source).held.expect("is Ready").calls_in_flight < 1 {
+        tokio::task::yield_now().await;
+    }
+    let started = Instant::now();
+    world.host.shutdown().await;
+    assert!(running.is_finished() && started.elapsed() < Duration::from_secs(20));
+    assert_eq!(version(&running.await.expect("ends")), "1.0.0");
+    let refused = world.create("plain", "{}").await;
+    assert_eq!(refused, Err(CallError::Refused(Refusal::ShuttingDown)));
+}
+
+#[tokio::test]
+async fn each_step_of_a_load_is_told() {
+    use futures::StreamExt as _;
+
+    let world = World::cold(|_| {});
+    let mut changes = std::pin::pin!(world.host.changes());
+    world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
+    let mut states = Vec::new();
+    while states.last() != Some(&PluginState::Ready) {
+        let report = changes.next().await.expect("the host lives");
+        assert_eq!(report.serving, report.state == PluginState::Ready);
+        states.push(report.state);
+    }
+    let expected = [PluginState::Declared, PluginState::Fetched, PluginState::Verified, PluginState::Ready];
+    assert_eq!(states, expected);
+}

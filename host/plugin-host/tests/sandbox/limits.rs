@@ -1,0 +1,136 @@
+//! A driver that misbehaves breaks its own call, by the name of the limit, and nothing else.
+
+use machinist_core::driver_error::{Breakage, CallError, Limit, Refusal};
+use machinist_plugin_host::{PluginReport, PluginState};
+
+use crate::world::{Map, World, settings};
+
+/// Small limits, so that each is hit within a moment.
+const GRANTS: &str = "limits: { memory_mib: 32, cpu_ms: 200, deadline_ms: 3000, copied_kib: 1024, handles: 100 }";
+
+async fn world() -> (World, PluginReport) {
+    let mut settings = settings();
+    // The tests of limits break one call after the other.
+    settings.quarantine.broken_calls = 1_000;
+    let world = World::with(settings);
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    let report = world.ready(Map::new("hostile", hostile).data("grants.yaml", GRANTS)).await;
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    (world, report)
+}
+
+/// Several times in a row: a place in the pool that is not given back would fail a later one.
+async fn check(spec: &str, expected: Limit) {
+    let (world, _) = world().await;
+    for _ in 0..3 {
+        let error = world.create("hostile", spec).await.expect_err("breaks");
+        assert!(
+            matches!(&error, CallError::Broken(Breakage::Limit { limit, .. }) if *limit == expected),
+            "{spec}: {error:?}"
+        );
+        assert!(error.may_have_happened());
+        assert_eq!(world.version("plain").await, "1.0.0", "others do not notice");
+    }
+    let breakages =
+        format!("machinist_plugin_breakages_total{{plugin=\"hostile\",kind=\"{}\"}}", expected.name());
+    assert_eq!(world.metric(&breakages), 3);
+}
+
+#[tokio::test]
+async fn a_loop_uses_up_its_processor_time() {
+    check(r#"{"do":"loop"}"#, Limit::CpuTime).await;
+    check(r#"{"do":"loop-in-host"}"#, Limit::CpuTime).await;
+}
+
+#[tokio::test]
+async fn memory_without_end_is_refused_by_name() {
+    check(r#"{"do":"allocate"}"#, Limit::Memory).await;
+    check(r#"{"do":"allocate-at-once"}"#, Limit::Memory).await;
+}
+
+#[tokio::test]
+async fn recursion_ends_at_the_stack() {
+    check(r#"{"do":"recurse"}"#, Limit::Stack).await;
+}
+
+#[tokio::test]
+async fn a_huge_answer_is_not_copied() {
+    check(r#"{"do":"huge-answer","bytes":20000000}"#, Limit::CopiedBytes).await;
+}
+
+#[tokio::test]
+async fn handles_are_counted() {
+    check(r#"{"do":"leak","what":"fields"}"#, Limit::Handles).await;
+    check(r#"{"do":"leak","what":"pollable"}"#, Limit::Handles).await;
+}
+
+#[tokio::test]
+async fn waiting_ends_at_the_deadline() {
+    let (world, _) = world().await;
+    let error = world.create("hostile", r#"{"do":"sleep"}"#).await.expect_err("sleeps for an hour");
+    assert_eq!(error.to_string(), "the plugin hit its deadline limit (2999 ms)".replace("2999", deadline(&error)));
+}
+
+/// The deadline as the error says it: a millisecond may be gone when the call starts.
+fn deadline(error: &CallError) -> &'static str {
+    match error {
+        CallError::Broken(Breakage::Limit { limit: Limit::Deadline, detail }) if detail == "3000 ms" => "3000",
+        CallError::Broken(Breakage::Limit { limit: Limit::Deadline, .. }) => "2999",
+        other => panic!("no deadline: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn waiting_costs_no_processor_time() {
+    let (world, _) = world().await;
+    // Five times the processor time of a call, most of it asleep.
+    let answer = world.create("hostile", r#"{"do":"sleep","ms":1000}"#).await;
+    assert!(answer.is_ok(), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_panic_is_a_trap_with_its_message() {
+    let (world, _) = world().await;
+    let error = world.create("hostile", r#"{"do":"trap","message":"out of cheese"}"#).await.expect_err("traps");
+    let CallError::Broken(Breakage::Trap { detail }) = &error else { panic!("{error:?}") };
+    assert!(detail.contains("unreachable") && detail.contains("out of cheese"), "{detail}");
+    let error = world.create("hostile", r#"{"do":"exit","status":3}"#).await.expect_err("exits");
+    assert!(matches!(&error, CallError::Broken(Breakage::Trap { .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn floods_of_output_are_dropped_and_the_call_goes_on() {
+    let (world, _) = world().await;
+    for spec in [r#"{"do":"log"}"#, r#"{"do":"stderr","lines":10000,"bytes":100}"#] {
+        let answer = world.create("hostile", spec).await;
+        assert!(answer.is_ok(), "{spec}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_of_broken_calls_is_a_quarantine_and_others_go_on() {
+    let mut settings = settings();
+    settings.quarantine.broken_calls = 3;
+    let world = World::with(settings);
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    let report = world.ready(Map::new("hostile", hostile)).await;
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    for _ in 0..3 {
+        let error = world.create("hostile", r#"{"do":"trap"}"#).await.expect_err("traps");
+        assert_eq!(error.category(), "broken");
+    }
+    let error = world.create("hostile", "{}").await.expect_err("is quarantined");
+    let CallError::Refused(Refusal::NotReady { plugin, state }) = &error else { panic!("{error:?}") };
+    assert!(plugin == "hostile" && state.starts_with("quarantined until"), "{error:?}");
+    let report = world.report(&report.source);
+    assert!(matches!(report.state, PluginState::Quarantined { .. }), "{report:?}");
+    assert_eq!(world.version("plain").await, "1.0.0");
+}
+
+#[tokio::test]
+async fn an_instance_remembers_nothing() {
+    let (world, _) = world().await;
+    let first = world.create("hostile", r#"{"do":"remember"}"#).await;
+    assert!(first.is_ok(), "{first:?}");
+    assert_eq!(world.create("hostile", r#"{"do":"remember"}"#).await, first);
+}

@@ -1,0 +1,8 @@
+//! The plugin host with real components: loading, swapping, limits, refusals.
+
+mod cache;
+mod calls;
+mod limits;
+mod rejection;
+mod swap;
+mod world;

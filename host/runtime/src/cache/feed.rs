@@ -1,0 +1,104 @@
+//! From a watch to a store, and to whoever wants to know of changes.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+use kube::core::DeserializeGuard;
+use kube::runtime::watcher;
+use kube::{Resource, ResourceExt};
+use machinist_core::id::ObjectKey;
+use tracing::{debug, warn};
+
+use super::store::Store;
+
+/// A change of one object, after the store has it.
+#[derive(Debug)]
+pub(crate) struct Change<T> {
+    /// Which object.
+    pub key: ObjectKey,
+    /// What was there before.
+    pub old: Option<Arc<T>>,
+    /// What is there; `None` when the object is gone.
+    pub new: Option<Arc<T>>,
+    /// The version of this change.
+    pub resource_version: String,
+}
+
+/// Runs until the stream ends. `trim` takes away what nobody reads before an object is kept. `on_change` is told of each
+/// change, `on_synced` of each complete listing.
+///
+/// An object that cannot be decoded is left out and logged: it harms only itself.
+pub(crate) async fn feed<T>(
+    stream: impl Stream<Item = Result<watcher::Event<DeserializeGuard<T>>, watcher::Error>>,
+    store: Store<T>,
+    trim: impl Fn(&mut T),
+    on_change: impl Fn(Change<T>),
+    on_synced: impl Fn(),
+) where
+    T: Resource<DynamicType = ()> + Clone + Debug,
+{
+    let kind = T::kind(&()).into_owned();
+    // The keys that a listing has not shown yet: what is left at its end is gone.
+    let mut unseen: Option<BTreeSet<ObjectKey>> = None;
+    let mut stream = std::pin::pin!(stream);
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(watcher::Event::Init) => unseen = Some(store.keys().into_iter().collect()),
+            Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
+                let Some((key, object)) = decoded(&kind, object, &trim) else { continue };
+                if let Some(unseen) = &mut unseen {
+                    unseen.remove(&key);
+                }
+                let resource_version = object.resource_version().unwrap_or_default();
+                let old = store.insert(key.clone(), object.clone());
+                on_change(Change { key, old, new: Some(object), resource_version });
+            }
+            Ok(watcher::Event::InitDone) => {
+                for key in unseen.take().into_iter().flatten() {
+                    let old = store.remove(&key);
+                    on_change(Change { key, old, new: None, resource_version: String::new() });
+                }
+                store.mark_synced();
+                on_synced();
+            }
+            Ok(watcher::Event::Delete(object)) => {
+                let metadata = match object.0 {
+                    Ok(object) => object.meta().clone(),
+                    Err(invalid) => invalid.metadata,
+                };
+                let key = key_of(&metadata);
+                let old = store.remove(&key);
+                let resource_version = metadata.resource_version.unwrap_or_default();
+                on_change(Change { key, old, new: None, resource_version });
+            }
+            // The stream backs off by itself and lists anew where it must.
+            Err(error) => debug!(kind, error = %error, "watch interrupted"),
+        }
+    }
+}
+
+fn decoded<T>(kind: &str, object: DeserializeGuard<T>, trim: &impl Fn(&mut T)) -> Option<(ObjectKey, Arc<T>)>
+where
+    T: Resource<DynamicType = ()>,
+{
+    match object.0 {
+        Ok(mut object) => {
+            object.meta_mut().managed_fields = None;
+            trim(&mut object);
+            Some((key_of(object.meta()), Arc::new(object)))
+        }
+        Err(invalid) => {
+            warn!(kind, object = %key_of(&invalid.metadata), error = %invalid.error, "object left out: it cannot be decoded");
+            None
+        }
+    }
+}
+
+fn key_of(metadata: &kube::core::ObjectMeta) -> ObjectKey {
+    ObjectKey::new(
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default(),
+    )
+}

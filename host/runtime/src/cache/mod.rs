@@ -1,0 +1,9 @@
+//! Local copies of what the API servers hold.
+//!
+//! One feed a kind fills one store. Snapshots are shared and immutable: nothing that reads a store can change it.
+
+mod feed;
+mod store;
+
+pub(crate) use feed::{Change, feed};
+pub(crate) use store::{Store, StoreReader};

@@ -1,0 +1,97 @@
+//! The copies of one kind.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use machinist_core::id::ObjectKey;
+
+struct Contents<T> {
+    objects: BTreeMap<ObjectKey, Arc<T>>,
+    is_synced: bool,
+}
+
+/// The writing side; belongs to the feed.
+pub(crate) struct Store<T> {
+    contents: Arc<RwLock<Contents<T>>>,
+}
+
+/// The reading side.
+pub(crate) struct StoreReader<T> {
+    contents: Arc<RwLock<Contents<T>>>,
+}
+
+impl<T> Clone for StoreReader<T> {
+    fn clone(&self) -> Self {
+        Self { contents: self.contents.clone() }
+    }
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self { contents: Arc::new(RwLock::new(Contents { objects: BTreeMap::new(), is_synced: false })) }
+    }
+}
+
+impl<T> Store<T> {
+    /// A reader of this store.
+    pub(crate) fn reader(&self) -> StoreReader<T> {
+        StoreReader { contents: self.contents.clone() }
+    }
+
+    /// Puts an object in and gives back the one that was there.
+    pub(super) fn insert(&self, key: ObjectKey, object: Arc<T>) -> Option<Arc<T>> {
+        self.write(|contents| contents.objects.insert(key, object))
+    }
+
+    /// Takes an object out.
+    pub(super) fn remove(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        self.write(|contents| contents.objects.remove(key))
+    }
+
+    /// The first complete listing is in.
+    pub(super) fn mark_synced(&self) {
+        self.write(|contents| contents.is_synced = true);
+    }
+
+    /// Keys of all objects.
+    pub(super) fn keys(&self) -> Vec<ObjectKey> {
+        self.write(|contents| contents.objects.keys().cloned().collect())
+    }
+
+    fn write<R>(&self, change: impl FnOnce(&mut Contents<T>) -> R) -> R {
+        change(&mut self.contents.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T> StoreReader<T> {
+    /// The object of that key.
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        self.read(|contents| contents.objects.get(key).cloned())
+    }
+
+    /// All objects, by key.
+    pub(crate) fn all(&self) -> Vec<(ObjectKey, Arc<T>)> {
+        self.read(|contents| {
+            contents.objects.iter().map(|(key, object)| (key.clone(), object.clone())).collect()
+        })
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.read(|contents| contents.objects.len())
+    }
+
+    /// True when there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True once the first complete listing is in.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.read(|contents| contents.is_synced)
+    }
+
+    fn read<R>(&self, look: impl FnOnce(&Contents<T>) -> R) -> R {
+        look(&self.contents.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}

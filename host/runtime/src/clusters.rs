@@ -1,0 +1,77 @@
+//! Clients of the clusters, made the same way everywhere.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::counting::CountRequests;
+use crate::metrics::Metrics;
+use crate::names::USER_AGENT;
+
+/// Where a cluster's access comes from. Explicit: nothing falls back to anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The account of the pod.
+    InCluster,
+    /// A kubeconfig file.
+    Kubeconfig(std::path::PathBuf),
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read or is no kubeconfig.
+    #[error("failed to read kubeconfig {path}")]
+    Kubeconfig {
+        /// Which file.
+        path: String,
+        /// Why.
+        #[source]
+        source: Box<kube::config::KubeconfigError>,
+    },
+    /// This is no pod.
+    #[error("failed to use the pod's account: outside of a cluster, name a kubeconfig")]
+    InCluster {
+        /// Why.
+        #[source]
+        source: Box<kube::config::InClusterError>,
+    },
+    /// Certificates or the like.
+    #[error("failed to make a client")]
+    Client {
+        /// Why.
+        #[source]
+        source: Box<kube::Error>,
+    },
+}
+
+/// Reads the access.
+pub async fn config(access: &Access) -> Result<Config, Error> {
+    match access {
+        Access::InCluster => {
+            Config::incluster().map_err(|source| Error::InCluster { source: Box::new(source) })
+        }
+        Access::Kubeconfig(path) => from_file(path).await,
+    }
+}
+
+async fn from_file(path: &Path) -> Result<Config, Error> {
+    let failed = |source| Error::Kubeconfig { path: path.display().to_string(), source: Box::new(source) };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(failed)
+}
+
+/// A client whose requests are counted.
+pub fn client(mut config: Config, metrics: Arc<Metrics>) -> Result<Client, Error> {
+    // Watches are silent for minutes; single requests have deadlines of their own.
+    config.read_timeout = Some(Duration::from_secs(295));
+    config.connect_timeout = Some(Duration::from_secs(10));
+    config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(USER_AGENT)));
+    let builder =
+        ClientBuilder::try_from(config).map_err(|source| Error::Client { source: Box::new(source) })?;
+    Ok(builder.with_layer(&CountRequests::new(metrics)).build())
+}

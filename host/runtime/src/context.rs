@@ -1,0 +1,64 @@
+//! What every pass shares.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use kube::Client;
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+
+/// Clients, clock and randomness of one tenant.
+pub(crate) struct Context {
+    /// The cluster of the Machines.
+    pub control: Client,
+    /// The cluster that Nodes join; `None` without one.
+    pub target: Option<Client>,
+    /// The clock.
+    pub clock: Clock,
+    /// True while this process leads.
+    pub leads: watch::Receiver<bool>,
+    /// The API server keeps `status.machinist`. False once it has dropped it, as under machine-controller-manager's CRDs.
+    pub keeps_own_status: AtomicBool,
+    random: Mutex<StdRng>,
+}
+
+impl Context {
+    /// Randomness comes from `seed`, so that a run can be repeated.
+    pub(crate) fn new(
+        control: Client,
+        target: Option<Client>,
+        clock: Clock,
+        leads: watch::Receiver<bool>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            control,
+            target,
+            clock,
+            leads,
+            keeps_own_status: AtomicBool::new(true),
+            random: Mutex::new(StdRng::seed_from_u64(seed)),
+        }
+    }
+
+    /// A number from 0 to 1.
+    pub(crate) fn jitter(&self) -> f64 {
+        self.with_random(|random| random.random_range(0.0..1.0))
+    }
+
+    /// Unpredictable bytes, when the seed is.
+    pub(crate) fn random_bytes<const N: usize>(&self) -> [u8; N] {
+        self.with_random(|random| {
+            let mut bytes = [0; N];
+            random.fill_bytes(&mut bytes);
+            bytes
+        })
+    }
+
+    fn with_random<R>(&self, draw: impl FnOnce(&mut StdRng) -> R) -> R {
+        draw(&mut self.random.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,333 @@
+//! The loop: what changed wakes keys, keys are worked on in passes, passes say when to look again.
+//!
+//! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Passes run beside it, one a key.
+
+mod index;
+mod own_writes;
+mod wake;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Node, Secret};
+use machinist_api::{Machine, MachineClass};
+use machinist_core::barrier::Barrier;
+use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::machine::Wake;
+use machinist_core::queue::{Priority, Queue};
+use machinist_core::retry::Ledger;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, error, info, info_span};
+
+use crate::cache::Change;
+use crate::context::Context;
+use crate::events::Events;
+use crate::metrics::Metrics;
+use crate::world::World;
+use crate::{hold, machine};
+
+use index::Index;
+use own_writes::OwnWrites;
+
+/// What is worked on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A Secret, for its finalizer.
+    Secret(ObjectKey),
+    /// A MachineClass, for its finalizer.
+    Class(ObjectKey),
+    /// A Machine.
+    Machine(ObjectKey),
+}
+
+impl Key {
+    /// For metrics and logs: a closed set.
+    pub(crate) fn controller(&self) -> &'static str {
+        match self {
+            Self::Secret(_) => "secret",
+            Self::Class(_) => "machineclass",
+            Self::Machine(_) => "machine",
+        }
+    }
+
+    /// Namespace and name.
+    pub(crate) fn object(&self) -> &ObjectKey {
+        match self {
+            Self::Secret(key) | Self::Class(key) | Self::Machine(key) => key,
+        }
+    }
+}
+
+/// Kinds whose versions arrive in order, one watch each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Machines of the control namespace.
+    Machine,
+    /// Classes of the control namespace.
+    Class,
+    /// Secrets of the control namespace.
+    Secret,
+    /// Nodes of the target cluster.
+    Node,
+}
+
+/// What the loop is told.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A Machine changed.
+    Machine(Change<Machine>),
+    /// A class changed.
+    Class(Change<MachineClass>),
+    /// A Secret changed.
+    Secret(Change<Secret>),
+    /// A Node changed.
+    Node(Change<Node>),
+    /// A cache holds a complete listing.
+    Synced,
+    /// The plugins of these providers changed.
+    Providers(Vec<ProviderName>),
+}
+
+/// What a pass did.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// What it wrote: the next pass of this key waits until the caches have it.
+    pub wrote: Vec<(Kind, String)>,
+    /// When to look again.
+    pub wake: Wake,
+    /// What to tell on the object, when it is not what was told last.
+    pub news: Option<crate::events::News>,
+}
+
+/// The loop of one tenant.
+pub(crate) struct Engine {
+    world: World,
+    context: Arc<Context>,
+    events: Events,
+    metrics: Arc<Metrics>,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    queue: Queue<Key>,
+    barrier: Barrier<Key, Kind>,
+    ledger: Ledger<Key>,
+    index: Index,
+    own_writes: OwnWrites,
+    /// Keys that are due and whose own writes are not in the caches yet.
+    parked: BTreeMap<Key, Priority>,
+    passes: JoinSet<Report>,
+    running: BTreeMap<tokio::task::Id, (Key, f64)>,
+}
+
+impl Engine {
+    /// A loop that does nothing before `run`.
+    pub(crate) fn new(
+        world: World,
+        context: Arc<Context>,
+        events: Events,
+        metrics: Arc<Metrics>,
+        inbox: mpsc::UnboundedReceiver<Message>,
+    ) -> Self {
+        Self {
+            world,
+            context,
+            events,
+            metrics,
+            inbox,
+            queue: Queue::new(),
+            barrier: Barrier::new(),
+            ledger: Ledger::new(),
+            index: Index::default(),
+            own_writes: OwnWrites::default(),
+            parked: BTreeMap::new(),
+            passes: JoinSet::new(),
+            running: BTreeMap::new(),
+        }
+    }
+
+    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true and the
+    /// caches are complete.
+    pub(crate) async fn run(
+        mut self,
+        mut leads: watch::Receiver<bool>,
+        stop: CancellationToken,
+        grace: SignedDuration,
+    ) {
+        let mut told_synced = false;
+        loop {
+            let may_work = *leads.borrow_and_update() && self.world.is_synced();
+            if may_work && !told_synced {
+                told_synced = true;
+                info!(machines = self.world.machines.len(), "caches are complete, controllers start");
+            }
+            if may_work {
+                self.start_passes();
+            }
+            self.metrics.queue(self.queue.len(), self.passes.len());
+            let clock = self.context.clock.clone();
+            let next_due = may_work.then(|| self.next_due()).flatten().map(|due| clock.instant(due));
+            let is_full = self.passes.len() >= self.world.settings.passes_in_flight;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(done) = self.passes.join_next_with_id(), if !self.passes.is_empty() => self.ended(done),
+                message = self.inbox.recv() => match message {
+                    Some(message) => self.told(message),
+                    None => break,
+                },
+                changed = leads.changed() => if changed.is_err() { break },
+                () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
+            }
+        }
+        self.finish(grace).await;
+    }
+
+    fn next_due(&self) -> Option<Timestamp> {
+        match (self.queue.next_due(), self.barrier.next_expiry()) {
+            (Some(due), Some(expiry)) => Some(due.min(expiry)),
+            (due, expiry) => due.or(expiry),
+        }
+    }
+
+    fn start_passes(&mut self) {
+        let now = self.context.clock.now();
+        for key in self.barrier.expire(now) {
+            self.unpark(key, now);
+        }
+        while self.passes.len() < self.world.settings.passes_in_flight {
+            let Some(key) = self.queue.pop(now) else { break };
+            if self.barrier.blocked(&key).is_some() {
+                self.queue.done(&key, now);
+                self.parked.insert(key, Priority::Event);
+                continue;
+            }
+            self.start_pass(key);
+        }
+    }
+
+    fn start_pass(&mut self, key: Key) {
+        let world = self.world.clone();
+        let context = self.context.clone();
+        let failures = self.ledger.attempts(&key);
+        let jitter = context.jitter();
+        let users = self.index.users(&key);
+        let span = info_span!("pass", controller = key.controller(), object = %key.object());
+        let subject = key.clone();
+        let pass = async move {
+            match &subject {
+                Key::Machine(object) => machine::run(&world, &context, object, failures, jitter).await,
+                Key::Class(object) => hold::class(&world, &context, object, users).await,
+                Key::Secret(object) => hold::secret(&world, &context, object, users).await,
+            }
+        };
+        self.own_writes.begin(&key);
+        let handle = self.passes.spawn(pass.instrument(span));
+        self.running.insert(handle.id(), (key, jitter));
+    }
+
+    fn ended(&mut self, done: Result<(tokio::task::Id, Report), tokio::task::JoinError>) {
+        let now = self.context.clock.now();
+        let (id, report) = match done {
+            Ok((id, report)) => (id, report),
+            Err(failure) => {
+                // A bug of ours: counted, logged, tried again later, and nobody else notices.
+                self.metrics.pass_panicked();
+                error!(error = %failure, "pass ended in a panic");
+                let wake = Wake::Retry { policy: machinist_core::retry::RetryPolicy::LONG, hint: None };
+                (failure.id(), Report { wrote: Vec::new(), wake, news: None })
+            }
+        };
+        let Some((key, jitter)) = self.running.remove(&id) else { return };
+        self.metrics.pass_ended(key.controller());
+        for (kind, version) in &report.wrote {
+            self.barrier.wrote(key.clone(), *kind, version, now);
+        }
+        let wrote =
+            report.wrote.iter().filter(|(kind, _)| *kind == Kind::Machine).map(|(_, version)| version);
+        if let Some(priority) = self.own_writes.end(&key, wrote) {
+            self.queue.push(key.clone(), now, priority);
+        }
+        self.queue.done(&key, now);
+        if let Some(news) = report.news {
+            self.events.tell(&key, news, now);
+        }
+        self.come_back(key, report.wake, jitter, now);
+    }
+
+    fn come_back(&mut self, key: Key, wake: Wake, jitter: f64, now: Timestamp) {
+        let after = match wake {
+            Wake::Retry { policy, hint } => self.ledger.failed(key.clone(), policy, hint, jitter),
+            Wake::Resync => {
+                self.ledger.succeeded(&key);
+                let spread = self.world.settings.resync.as_secs_f64() * jitter;
+                self.world.settings.resync + SignedDuration::try_from_secs_f64(spread).unwrap_or_default()
+            }
+            Wake::Now => SignedDuration::ZERO,
+            Wake::After(after) => {
+                self.ledger.succeeded(&key);
+                after
+            }
+            Wake::Gone => return,
+        };
+        let due = now.checked_add(after).unwrap_or(Timestamp::MAX);
+        self.queue.push(key, due, Priority::Resync);
+    }
+
+    fn wake(&mut self, key: Key, priority: Priority) {
+        if let Some(parked) = self.parked.get_mut(&key) {
+            *parked = (*parked).max(priority);
+            return;
+        }
+        self.queue.push(key, self.context.clock.now(), priority);
+    }
+
+    fn unpark(&mut self, key: Key, now: Timestamp) {
+        if let Some(priority) = self.parked.remove(&key) {
+            self.queue.push(key, now, priority);
+        }
+    }
+
+    fn seen(&mut self, kind: Kind, resource_version: &str) {
+        let now = self.context.clock.now();
+        for key in self.barrier.seen(&kind, resource_version) {
+            self.unpark(key, now);
+        }
+    }
+
+    fn forget(&mut self, key: &Key) {
+        self.queue.remove(key);
+        self.parked.remove(key);
+        self.barrier.forget(key);
+        self.ledger.forget(key);
+        self.events.forget(key);
+        self.own_writes.forget(key);
+    }
+
+    /// No pass begins any more; those that run may end what they are at.
+    async fn finish(mut self, grace: SignedDuration) {
+        if self.passes.is_empty() {
+            return;
+        }
+        info!(passes = self.passes.len(), "waiting for running passes");
+        let end = tokio::time::sleep(grace.unsigned_abs());
+        let mut end = std::pin::pin!(end);
+        loop {
+            tokio::select! {
+                done = self.passes.join_next() => if done.is_none() { return },
+                () = &mut end => {
+                    // What is cut off here is what a crash would cut off: the next process looks and goes on.
+                    self.passes.abort_all();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn sleep_until(instant: Option<tokio::time::Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,103 @@
+//! Who must be looked at when something else changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machinist_api::{Machine, MachineClass};
+use machinist_core::id::{NodeName, ObjectKey};
+
+use crate::machine;
+use crate::world::secret_keys;
+
+use super::Key;
+
+/// Machines by Node and class, classes by Secret. Follows the caches.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    by_node: BTreeMap<NodeName, BTreeSet<ObjectKey>>,
+    by_class: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    by_secret: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+}
+
+impl Index {
+    /// A Machine changed from `old` to `new`.
+    pub(super) fn machine(&mut self, key: &ObjectKey, old: Option<&Machine>, new: Option<&Machine>) {
+        move_entry(
+            &mut self.by_node,
+            key,
+            old.and_then(machine::node_name_of),
+            new.and_then(machine::node_name_of),
+        );
+        move_entry(
+            &mut self.by_class,
+            key,
+            old.and_then(|m| class_key(key, m)),
+            new.and_then(|m| class_key(key, m)),
+        );
+    }
+
+    /// A class changed from `old` to `new`.
+    pub(super) fn class(&mut self, key: &ObjectKey, old: Option<&MachineClass>, new: Option<&MachineClass>) {
+        for secret in old.map(secret_keys).unwrap_or_default() {
+            leave(&mut self.by_secret, &secret, key);
+        }
+        for secret in new.map(secret_keys).unwrap_or_default() {
+            self.by_secret.entry(secret).or_default().insert(key.clone());
+        }
+    }
+
+    /// Machines whose label names this Node.
+    pub(super) fn machines_of_node(&self, node: &NodeName) -> Vec<ObjectKey> {
+        self.by_node.get(node).into_iter().flatten().cloned().collect()
+    }
+
+    /// Machines of this class.
+    pub(super) fn machines_of_class(&self, class: &ObjectKey) -> Vec<ObjectKey> {
+        self.by_class.get(class).into_iter().flatten().cloned().collect()
+    }
+
+    /// Classes that name this Secret.
+    pub(super) fn classes_of_secret(&self, secret: &ObjectKey) -> Vec<ObjectKey> {
+        self.by_secret.get(secret).into_iter().flatten().cloned().collect()
+    }
+
+    /// How many objects use this one.
+    pub(super) fn users(&self, key: &Key) -> usize {
+        match key {
+            Key::Secret(secret) => self.by_secret.get(secret).map_or(0, BTreeSet::len),
+            Key::Class(class) => self.by_class.get(class).map_or(0, BTreeSet::len),
+            Key::Machine(_) => 0,
+        }
+    }
+}
+
+/// The class that a Machine names, in the Machine's namespace.
+pub(super) fn class_key(machine_key: &ObjectKey, machine: &Machine) -> Option<ObjectKey> {
+    let name = machine.spec.class.name.as_deref().filter(|name| !name.is_empty())?;
+    Some(ObjectKey::new(machine_key.namespace.as_str(), name))
+}
+
+fn move_entry<K: Ord + Clone>(
+    map: &mut BTreeMap<K, BTreeSet<ObjectKey>>,
+    key: &ObjectKey,
+    from: Option<K>,
+    to: Option<K>,
+) {
+    if from == to {
+        return;
+    }
+    if let Some(from) = from {
+        leave(map, &from, key);
+    }
+    if let Some(to) = to {
+        map.entry(to).or_default().insert(key.clone());
+    }
+}
+
+fn leave<K: Ord>(map: &mut BTreeMap<K, BTreeSet<ObjectKey>>, from: &K, key: &ObjectKey) {
+    if let Some(entries) = map.get_mut(from) {
+        entries.remove(key);
+        if entries.is_empty() {
+            map.remove(from);
+        }
+    }
+}

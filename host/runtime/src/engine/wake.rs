@@ -1,0 +1,142 @@
+//! What a change wakes, and how urgently.
+
+use k8s_openapi::api::core::v1::{Node, Secret};
+use machinist_api::{Machine, MachineClass};
+use machinist_core::id::{NodeName, ObjectKey, ProviderName};
+use machinist_core::phase::Phase;
+use machinist_core::queue::Priority;
+
+use crate::cache::Change;
+use crate::machine;
+use crate::world::secret_keys;
+
+use super::index::class_key;
+use super::{Engine, Key, Kind, Message};
+
+impl Engine {
+    pub(super) fn told(&mut self, message: Message) {
+        match message {
+            Message::Machine(change) => self.machine_changed(&change),
+            Message::Class(change) => self.class_changed(&change),
+            Message::Secret(change) => self.secret_changed(&change),
+            Message::Node(change) => self.node_changed(&change),
+            Message::Synced => {}
+            Message::Providers(providers) => self.providers_changed(&providers),
+        }
+    }
+
+    fn machine_changed(&mut self, change: &Change<Machine>) {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        self.index.machine(&change.key, old, new);
+        let phase = |machine: Option<&Machine>| machine.map(|machine| machine::phase_of(machine).as_str());
+        self.metrics.phase_changed(phase(old), phase(new));
+        let key = Key::Machine(change.key.clone());
+        let class_of =
+            |machine: Option<&Machine>| machine.and_then(|machine| class_key(&change.key, machine));
+        if class_of(old) != class_of(new) || new.is_none() {
+            for class in [class_of(old), class_of(new)].into_iter().flatten() {
+                self.wake(Key::Class(class), Priority::Event);
+            }
+        }
+        match new {
+            None => self.forget(&key),
+            Some(machine) => {
+                let is_edit = old.is_none_or(|old| old.metadata.generation != machine.metadata.generation);
+                let is_deleting = machine.metadata.deletion_timestamp.is_some();
+                let was_deleting = old.is_some_and(|old| old.metadata.deletion_timestamp.is_some());
+                if is_edit || is_deleting != was_deleting {
+                    self.ledger.changed(&key);
+                }
+                let priority = match (is_deleting, is_edit) {
+                    (true, _) => Priority::Deletion,
+                    (false, true) => Priority::Edit,
+                    (false, false) => Priority::Event,
+                };
+                if self.own_writes.is_news(&key, &change.resource_version, priority) {
+                    self.wake(key, priority);
+                }
+            }
+        }
+        self.seen(Kind::Machine, &change.resource_version);
+    }
+
+    fn class_changed(&mut self, change: &Change<MachineClass>) {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        self.index.class(&change.key, old, new);
+        for secret in [old, new].into_iter().flatten().flat_map(secret_keys) {
+            self.wake(Key::Secret(secret), Priority::Event);
+        }
+        let is_deleting = |class: &MachineClass| class.metadata.deletion_timestamp.is_some();
+        let differs = match (old, new) {
+            (Some(old), Some(new)) => {
+                old.metadata.generation != new.metadata.generation || is_deleting(old) != is_deleting(new)
+            }
+            (None, None) => false,
+            (Some(_), None) | (None, Some(_)) => true,
+        };
+        if differs {
+            self.wake_machines_of_class(&change.key);
+        }
+        let key = Key::Class(change.key.clone());
+        if new.is_some() {
+            self.wake(key, Priority::Event);
+        } else {
+            self.forget(&key);
+        }
+        self.seen(Kind::Class, &change.resource_version);
+    }
+
+    fn secret_changed(&mut self, change: &Change<Secret>) {
+        let data =
+            |secret: &Option<std::sync::Arc<Secret>>| secret.as_ref().map(|secret| secret.data.clone());
+        if data(&change.old) != data(&change.new) {
+            for class in self.index.classes_of_secret(&change.key) {
+                self.wake_machines_of_class(&class);
+            }
+        }
+        let key = Key::Secret(change.key.clone());
+        if change.new.is_some() {
+            self.wake(key, Priority::Event);
+        } else {
+            self.forget(&key);
+        }
+        self.seen(Kind::Secret, &change.resource_version);
+    }
+
+    fn node_changed(&mut self, change: &Change<Node>) {
+        if machine::node_matters(change.old.as_deref(), change.new.as_deref()) {
+            for machine in self.index.machines_of_node(&NodeName::new(change.key.name.as_str())) {
+                self.wake(Key::Machine(machine), Priority::Event);
+            }
+        }
+        self.seen(Kind::Node, &change.resource_version);
+    }
+
+    /// Machines that wait for a driver are tried at once; the others do not care which version serves.
+    fn providers_changed(&mut self, providers: &[ProviderName]) {
+        for (class, object) in self.world.classes.all() {
+            let provider = ProviderName::folded(object.provider.as_deref().unwrap_or_default());
+            if !providers.contains(&provider) {
+                continue;
+            }
+            for machine in self.index.machines_of_class(&class) {
+                let phase = self.world.machines.get(&machine).map(|machine| machine::phase_of(&machine));
+                if matches!(phase, Some(Phase::New | Phase::CrashLoopBackOff | Phase::Terminating)) {
+                    self.retry_at_once(machine);
+                }
+            }
+        }
+    }
+
+    fn wake_machines_of_class(&mut self, class: &ObjectKey) {
+        for machine in self.index.machines_of_class(class) {
+            self.retry_at_once(machine);
+        }
+    }
+
+    fn retry_at_once(&mut self, machine: ObjectKey) {
+        let key = Key::Machine(machine);
+        self.ledger.changed(&key);
+        self.wake(key, Priority::Event);
+    }
+}

@@ -1,0 +1,82 @@
+//! Finalizers on what Machines depend on: a class stays while a Machine uses it, a Secret while a class does.
+
+use kube::api::{Patch, PatchParams};
+use kube::core::ObjectMeta;
+use kube::{Api, Resource};
+use machinist_api::{MachineClass, names};
+use machinist_core::hold::{HoldFact, HoldStep, hold};
+use machinist_core::id::ObjectKey;
+use machinist_core::machine::Wake;
+use machinist_core::retry::RetryPolicy;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use std::fmt::Debug;
+use tracing::debug;
+
+use crate::context::Context;
+use crate::engine::{Kind, Report};
+use crate::kube_error::act_error;
+use crate::names::FIELD_MANAGER;
+use crate::world::World;
+
+/// One pass over a class.
+pub(crate) async fn class(world: &World, context: &Context, key: &ObjectKey, machines: usize) -> Report {
+    let Some(class) = world.classes.get(key) else { return rest() };
+    let api: Api<MachineClass> = Api::namespaced(context.control.clone(), key.namespace.as_str());
+    bring_in_line(&api, &class.metadata, names::finalizers::MACHINE, machines, Kind::Class).await
+}
+
+/// One pass over a Secret.
+pub(crate) async fn secret(world: &World, context: &Context, key: &ObjectKey, classes: usize) -> Report {
+    let Some(secret) = world.secrets.get(key) else { return rest() };
+    let api: Api<k8s_openapi::api::core::v1::Secret> =
+        Api::namespaced(context.control.clone(), key.namespace.as_str());
+    bring_in_line(&api, &secret.metadata, names::finalizers::SECRET, classes, Kind::Secret).await
+}
+
+async fn bring_in_line<T>(
+    api: &Api<T>,
+    meta: &ObjectMeta,
+    finalizer: &str,
+    users: usize,
+    kind: Kind,
+) -> Report
+where
+    T: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let mut finalizers = meta.finalizers.clone().unwrap_or_default();
+    let fact = HoldFact {
+        is_held: finalizers.iter().any(|name| name == finalizer),
+        is_deleting: meta.deletion_timestamp.is_some(),
+        users,
+    };
+    match hold(fact) {
+        HoldStep::Rest => return rest(),
+        HoldStep::Put => finalizers.push(finalizer.to_owned()),
+        HoldStep::Take => finalizers.retain(|name| name != finalizer),
+    }
+    // The whole list is written, so it must be the list that was seen.
+    let patch = json!({ "metadata": {
+        "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": finalizers,
+    } });
+    let name = meta.name.as_deref().unwrap_or_default();
+    match api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch)).await {
+        Ok(object) => {
+            let version = object.meta().resource_version.clone().unwrap_or_default();
+            Report { wrote: vec![(kind, version)], wake: Wake::Resync, news: None }
+        }
+        Err(error) => {
+            debug!(error = %error, "finalizer not written");
+            let policy = match act_error(&error) {
+                machinist_core::act_error::ActError::Gone => return rest(),
+                machinist_core::act_error::ActError::Conflict => RetryPolicy::CONFLICT,
+                _ => RetryPolicy::SHORT,
+            };
+            Report { wrote: Vec::new(), wake: Wake::Retry { policy, hint: None }, news: None }
+        }
+    }
+}
+
+fn rest() -> Report {
+    Report { wrote: Vec::new(), wake: Wake::Resync, news: None }
+}

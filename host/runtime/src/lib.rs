@@ -1,0 +1,28 @@
+//! IO for Kubernetes: caches, the loop, effects, Events, leases, metrics.
+//!
+//! Facts come from caches, decisions from `machinist-core`, and what was decided is done here. The runtime knows neither
+//! WebAssembly nor a cloud: `ports` says what it needs, and the app provides it.
+
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
+
+mod cache;
+pub mod clock;
+pub mod clusters;
+mod context;
+mod counting;
+mod engine;
+mod events;
+mod hold;
+mod kube_error;
+pub mod lease;
+mod machine;
+pub mod metrics;
+pub mod names;
+mod plugins;
+pub mod ports;
+pub mod settings;
+pub mod tenant;
+mod world;

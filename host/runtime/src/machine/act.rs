@@ -1,0 +1,295 @@
+//! Effects on clusters and clouds. Each has a deadline, a precondition, and an outcome; none decides anything.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt};
+use machinist_api::{Machine, names};
+use machinist_core::act_error::ActError;
+use machinist_core::id::{NodeName, ProviderId, Uid};
+use machinist_core::machine::{Effect, Outcome};
+use machinist_core::node_sync::NodeChange;
+use serde_json::{Map, Value, json};
+use tracing::{Instrument, info, info_span};
+
+use crate::context::Context;
+use crate::engine::Kind;
+use crate::kube_error::act_error;
+use crate::names::{CREATE_INTENT, FIELD_MANAGER};
+use crate::world::World;
+
+use super::observe::Observed;
+use super::pass::Memory;
+use super::request::{UserData, request};
+use super::token;
+
+/// One request to an API server: longer than any server takes that is well, shorter than anyone's patience.
+pub(super) const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
+
+/// What came of an effect.
+pub(super) struct Done {
+    pub(super) outcome: Outcome,
+    /// The version that it wrote.
+    pub(super) wrote: Option<(Kind, String)>,
+    /// The bootstrap token, when it is known from now on.
+    pub(super) token: Option<String>,
+}
+
+impl Done {
+    fn call(outcome: Outcome) -> Self {
+        Self { outcome, wrote: None, token: None }
+    }
+
+    fn write(
+        result: Result<Option<(Kind, String)>, ActError>,
+        outcome: impl FnOnce(Result<(), ActError>) -> Outcome,
+    ) -> Self {
+        match result {
+            Ok(wrote) => Self { outcome: outcome(Ok(())), wrote, token: None },
+            Err(error) => Self::call(outcome(Err(error))),
+        }
+    }
+}
+
+/// Does it, unless leadership is lost.
+pub(super) async fn perform(
+    world: &World,
+    context: &Context,
+    observed: &Observed,
+    memory: &Memory,
+    effect: &Effect,
+) -> Done {
+    let span = info_span!("act", effect = effect.name());
+    async {
+        if *context.leads.borrow() {
+            led(world, context, observed, memory, effect).await
+        } else {
+            Done::call(forbidden(effect))
+        }
+    }
+    .instrument(span)
+    .await
+}
+
+async fn led(
+    world: &World,
+    context: &Context,
+    observed: &Observed,
+    memory: &Memory,
+    effect: &Effect,
+) -> Done {
+    let cluster = &world.settings.cluster;
+    let user_data = || Some(UserData { token: memory.token.as_deref() });
+    match effect {
+        Effect::Claim => Done::write(claim(context, observed).await, Outcome::Claim),
+        Effect::NoteIntent => Done::write(note_intent(context, observed).await, Outcome::NoteIntent),
+        Effect::EnsureToken => match token::ensure(context, &world.settings, observed).await {
+            Ok(token) => Done { outcome: Outcome::EnsureToken(Ok(())), wrote: None, token: Some(token) },
+            Err(error) => Done::call(Outcome::EnsureToken(Err(error))),
+        },
+        Effect::ForgetToken => {
+            Done::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
+        }
+        Effect::ProbeVm => {
+            Done::call(Outcome::ProbeVm(world.drivers.get_status(request(observed, cluster, None)).await))
+        }
+        Effect::CreateVm => {
+            let answer = world.drivers.create(request(observed, cluster, user_data())).await;
+            if let Ok(machinist_core::driver::Creation::Created(vm)) = &answer {
+                info!(provider_id = %vm.provider_id, "VM created");
+            }
+            Done::call(Outcome::CreateVm(answer))
+        }
+        Effect::InitializeVm => Done::call(Outcome::InitializeVm(
+            world.drivers.initialize(request(observed, cluster, user_data())).await,
+        )),
+        Effect::DeleteVm => {
+            let answer = world.drivers.delete(request(observed, cluster, None)).await;
+            if answer.is_ok() {
+                info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
+            }
+            Done::call(Outcome::DeleteVm(answer))
+        }
+        Effect::RecordVm { provider_id, node_name } => Done::write(
+            record_vm(context, observed, provider_id, node_name.as_ref()).await,
+            Outcome::RecordVm,
+        ),
+        Effect::SyncNode { node, change } => {
+            Done::write(sync_node(context, observed, node, change).await, Outcome::SyncNode)
+        }
+        Effect::DeleteNode { node, uid } => {
+            Done::write(delete_node(context, observed, node, uid).await.map(|()| None), Outcome::DeleteNode)
+        }
+        Effect::ReleaseFinalizer => Done::write(release(context, observed).await, Outcome::ReleaseFinalizer),
+    }
+}
+
+/// Effects of one who does not lead are not done, and fail as such.
+fn forbidden(effect: &Effect) -> Outcome {
+    let error = ActError::Forbidden { reason: "this process does not lead" };
+    let refusal = || {
+        machinist_core::driver_error::CallError::Refused(machinist_core::driver_error::Refusal::ShuttingDown)
+    };
+    match effect {
+        Effect::Claim => Outcome::Claim(Err(error)),
+        Effect::EnsureToken => Outcome::EnsureToken(Err(error)),
+        Effect::NoteIntent => Outcome::NoteIntent(Err(error)),
+        Effect::ProbeVm => Outcome::ProbeVm(Err(refusal())),
+        Effect::CreateVm => Outcome::CreateVm(Err(refusal())),
+        Effect::InitializeVm => Outcome::InitializeVm(Err(refusal())),
+        Effect::RecordVm { .. } => Outcome::RecordVm(Err(error)),
+        Effect::SyncNode { .. } => Outcome::SyncNode(Err(error)),
+        Effect::ForgetToken => Outcome::ForgetToken(Err(error)),
+        Effect::DeleteVm => Outcome::DeleteVm(Err(refusal())),
+        Effect::DeleteNode { .. } => Outcome::DeleteNode(Err(error)),
+        Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
+    }
+}
+
+/// A request to an API server with a deadline. After it, the request may still have happened.
+pub(super) async fn within_deadline<T>(
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, ActError> {
+    match tokio::time::timeout(REQUEST_DEADLINE, request).await {
+        Ok(result) => result.map_err(|error| act_error(&error)),
+        Err(_) => Err(ActError::Ambiguous { message: format!("no answer within {REQUEST_DEADLINE:?}") }),
+    }
+}
+
+type Wrote = Result<Option<(Kind, String)>, ActError>;
+
+async fn patch_machine(context: &Context, observed: &Observed, patch: Value) -> Wrote {
+    let meta = &observed.machine.metadata;
+    let api: Api<Machine> =
+        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
+    let name = meta.name.as_deref().unwrap_or_default();
+    let patched =
+        within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch))).await?;
+    Ok(Some((Kind::Machine, patched.resource_version().unwrap_or_default())))
+}
+
+/// The list of finalizers is written whole, so it must be the list that was seen. That the write succeeds also proves
+/// that nobody put our finalizer on before: this pass is the first.
+async fn claim(context: &Context, observed: &Observed) -> Wrote {
+    let meta = &observed.machine.metadata;
+    let mut finalizers = meta.finalizers.clone().unwrap_or_default();
+    finalizers.push(names::finalizers::MACHINE.to_owned());
+    let mut metadata = json!({
+        "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": finalizers,
+    });
+    if !observed.view.machine.has_priority {
+        metadata["annotations"] =
+            json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
+    }
+    patch_machine(context, observed, json!({ "metadata": metadata })).await
+}
+
+async fn note_intent(context: &Context, observed: &Observed) -> Wrote {
+    let now = context.clock.now().to_string();
+    let metadata = json!({ "uid": observed.machine.metadata.uid, "annotations": { CREATE_INTENT: now } });
+    patch_machine(context, observed, json!({ "metadata": metadata })).await
+}
+
+/// No version is asked for: what the cloud gave must be stored whatever else has changed meanwhile.
+async fn record_vm(
+    context: &Context,
+    observed: &Observed,
+    provider_id: &ProviderId,
+    node_name: Option<&NodeName>,
+) -> Wrote {
+    let mut metadata = json!({ "uid": observed.machine.metadata.uid });
+    if let Some(node_name) = node_name {
+        metadata["labels"] = json!({ names::labels::NODE: node_name.as_str() });
+    }
+    if !observed.view.machine.has_priority {
+        metadata["annotations"] =
+            json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
+    }
+    let patch = json!({ "metadata": metadata, "spec": { "providerID": provider_id.as_str() } });
+    patch_machine(context, observed, patch).await
+}
+
+async fn release(context: &Context, observed: &Observed) -> Wrote {
+    let meta = &observed.machine.metadata;
+    let finalizers: Vec<&String> =
+        meta.finalizers.iter().flatten().filter(|name| *name != names::finalizers::MACHINE).collect();
+    let metadata = json!({
+        "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": finalizers,
+    });
+    match patch_machine(context, observed, json!({ "metadata": metadata })).await {
+        Err(ActError::Gone) => Ok(None),
+        // The object goes with its last finalizer, so there is no version to wait for.
+        other => other.map(|_| None),
+    }
+}
+
+fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
+    let target = context.target.clone();
+    target.map(Api::all).ok_or(ActError::Forbidden { reason: "there is no target cluster" })
+}
+
+async fn sync_node(context: &Context, observed: &Observed, name: &NodeName, change: &NodeChange) -> Wrote {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let mut metadata = Map::new();
+    metadata.insert("uid".into(), json!(node.metadata.uid));
+    if !change.labels.is_empty() {
+        metadata.insert("labels".into(), json!(change.labels));
+    }
+    let mut annotations = json!(change.annotations);
+    if let Some(applied) = &change.last_applied {
+        annotations[names::annotations::LAST_APPLIED_TEMPLATE] =
+            json!(super::template::last_applied(applied));
+    }
+    if annotations.as_object().is_some_and(|all| !all.is_empty()) {
+        metadata.insert("annotations".into(), annotations);
+    }
+    let mut patch = json!({ "metadata": metadata });
+    if let Some(taints) = &change.taints {
+        // A list is written whole, so it must be the list that was seen.
+        patch["metadata"]["resourceVersion"] = json!(node.metadata.resource_version);
+        patch["spec"] = json!({ "taints": super::template::taints(taints) });
+    }
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let patched =
+        within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Merge(patch))).await?;
+    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+}
+
+/// Only the Node that was seen. A finalizer of the other controller on it is taken off first: its work is what is done here.
+async fn delete_node(
+    context: &Context,
+    observed: &Observed,
+    name: &NodeName,
+    uid: &Uid,
+) -> Result<(), ActError> {
+    let api = nodes(context)?;
+    if let Some(node) = &observed.node
+        && node.finalizers().iter().any(|finalizer| finalizer == names::finalizers::NODE)
+    {
+        let rest: Vec<&String> =
+            node.finalizers().iter().filter(|finalizer| *finalizer != names::finalizers::NODE).collect();
+        let patch = json!({ "metadata": {
+            "uid": uid.as_str(), "resourceVersion": node.metadata.resource_version, "finalizers": rest,
+        } });
+        let params = PatchParams::apply(FIELD_MANAGER);
+        gone_is_done(within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await)?;
+    }
+    let params = DeleteParams {
+        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    match gone_is_done(within_deadline(api.delete(name.as_str(), &params)).await) {
+        // Another Node of that name: ours is gone.
+        Err(ActError::Conflict) => Ok(()),
+        other => other,
+    }
+}
+
+/// Deleting what is gone is success.
+pub(super) fn gone_is_done<T>(result: Result<T, ActError>) -> Result<(), ActError> {
+    match result {
+        Ok(_) | Err(ActError::Gone) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

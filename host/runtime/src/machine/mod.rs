@@ -1,0 +1,13 @@
+//! Machines: facts from caches, effects on clusters and clouds, one status write a pass.
+
+mod act;
+mod observe;
+mod pass;
+mod publish;
+mod request;
+mod sentence;
+mod template;
+mod token;
+
+pub(crate) use observe::{node_matters, node_name_of, phase_of};
+pub(crate) use pass::run;

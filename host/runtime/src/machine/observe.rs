@@ -1,0 +1,286 @@
+//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Node, Secret, Taint};
+use machinist_api::template::NodeTemplate;
+use machinist_api::{Machine, MachineClass, names};
+use machinist_core::driver::Address;
+use machinist_core::gate::Gate;
+use machinist_core::health::{self, NodeConditionFact};
+use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, ProviderName, Uid};
+use machinist_core::machine::{
+    ClassFact, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
+    SecretFact, TargetFact,
+};
+use machinist_core::node_sync::{NodeMeta, TaintFact};
+use machinist_core::phase::Phase;
+use machinist_core::{duration, machine};
+
+use crate::settings::Settings;
+use crate::world::{World, secret_keys};
+
+/// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
+pub(super) struct Observed {
+    pub(super) view: MachineView,
+    pub(super) machine: Arc<Machine>,
+    pub(super) class: Option<Arc<MachineClass>>,
+    pub(super) provider: ProviderName,
+    /// Merged data of the class's Secrets.
+    pub(super) secret_data: BTreeMap<String, Vec<u8>>,
+    pub(super) node: Option<Arc<Node>>,
+}
+
+/// `None` when the Machine is not there any more.
+pub(super) fn observe(world: &World, key: &ObjectKey, failures: u32) -> Option<Observed> {
+    let machine = world.machines.get(key)?;
+    let class = world.class_of(&machine);
+    let provider =
+        ProviderName::folded(class.as_ref().and_then(|class| class.provider.as_deref()).unwrap_or_default());
+    let (secret, secret_data) = secrets(world, class.as_deref());
+    let driver = match &class {
+        None => DriverFact::NotChosen,
+        Some(_) => match world.drivers.facts(&provider) {
+            Ok(facts) => DriverFact::Ready(facts),
+            Err(refusal) => DriverFact::Refused(refusal),
+        },
+    };
+    let fact = machine_fact(key, &machine);
+    let (target, node) = target(world, &machine, &fact);
+    let view = MachineView {
+        class: class_fact(&machine, class.as_deref()),
+        secret,
+        driver,
+        target,
+        gate: Gate::Open,
+        settings: settings(&world.settings, &machine),
+        failures,
+        machine: fact,
+    };
+    Some(Observed { view, machine, class, provider, secret_data, node })
+}
+
+fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
+    let meta = &machine.metadata;
+    let status = machine.status.as_ref();
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    let annotations = meta.annotations.as_ref();
+    let created = meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    let operation = status.and_then(|status| {
+        let last = &status.last_operation;
+        let kind = last.type_.as_ref().and_then(machinist_api::Word::known)?;
+        let state = last.state.as_ref().and_then(machinist_api::Word::known)?;
+        Some(OperationFact { kind, state })
+    });
+    let addresses = status.map(|status| status.addresses.as_slice()).unwrap_or_default();
+    MachineFact {
+        key: key.clone(),
+        uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
+        created,
+        deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
+        has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
+        has_foreign_finalizers: finalizers.iter().any(|name| name != names::finalizers::MACHINE),
+        has_priority: annotations.is_some_and(|all| all.contains_key(names::annotations::PRIORITY)),
+        create_intent: annotations
+            .and_then(|all| all.get(crate::names::CREATE_INTENT))
+            .and_then(|text| text.parse().ok()),
+        provider_id: machine.provider_id().map(ProviderId::new),
+        node_name: node_name_of(machine),
+        phase: phase_of(machine),
+        phase_since: status
+            .and_then(|status| status.current_status.last_update_time.as_ref())
+            .map(|time| time.0),
+        operation,
+        last_known_state: machine.last_known_state().map(str::to_owned),
+        conditions: status.map(|status| condition_facts(&status.conditions)).unwrap_or_default(),
+        addresses: addresses
+            .iter()
+            .map(|address| Address { kind: address.type_.clone(), address: address.address.clone() })
+            .collect(),
+        template: template(machine),
+        own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
+        invalid: invalid(machine),
+    }
+}
+
+/// The phase. A word that nobody knows is treated as Unknown when there is a VM, so that health decides, and as new when
+/// there is none.
+pub(crate) fn phase_of(machine: &Machine) -> Phase {
+    let is_made = machine.provider_id().is_some();
+    machine.phase().known().unwrap_or(if is_made { Phase::Unknown } else { Phase::New })
+}
+
+/// The Node that a Machine's label names.
+pub(crate) fn node_name_of(machine: &Machine) -> Option<NodeName> {
+    let labels = machine.metadata.labels.as_ref()?;
+    labels.get(names::labels::NODE).filter(|name| !name.is_empty()).map(NodeName::new)
+}
+
+fn template(machine: &Machine) -> NodeMeta {
+    machine.spec.node_template.as_ref().map(node_meta).unwrap_or_default()
+}
+
+fn node_meta(template: &NodeTemplate) -> NodeMeta {
+    NodeMeta {
+        labels: template.labels(),
+        annotations: template.annotations(),
+        taints: template.taints().iter().map(taint_fact).collect(),
+    }
+}
+
+fn taint_fact(taint: &Taint) -> TaintFact {
+    TaintFact {
+        key: taint.key.clone(),
+        value: taint.value.clone().unwrap_or_default(),
+        effect: taint.effect.clone(),
+        time_added: taint.time_added.as_ref().map(|time| time.0),
+    }
+}
+
+fn invalid(machine: &Machine) -> Option<String> {
+    let spec = &machine.spec;
+    if spec.class.kind.as_deref().unwrap_or_default() != names::CLASS_KIND {
+        return Some("spec.class.kind must be MachineClass".into());
+    }
+    let durations =
+        [("spec.creationTimeout", &spec.creation_timeout), ("spec.healthTimeout", &spec.health_timeout)];
+    durations.iter().find_map(|(field, text)| {
+        let error = duration::parse(text.as_deref()?).err()?;
+        Some(format!("{field} is no duration: {error}"))
+    })
+}
+
+fn class_fact(machine: &Machine, class: Option<&MachineClass>) -> ClassFact {
+    let name = ClassName::new(machine.spec.class.name.as_deref().unwrap_or_default());
+    let Some(class) = class else { return ClassFact::Missing(name) };
+    if class.metadata.deletion_timestamp.is_some() {
+        return ClassFact::Deleting(name);
+    }
+    if class.provider.as_deref().unwrap_or_default().trim().is_empty() {
+        return ClassFact::Invalid { name, message: "provider is required: it chooses the driver".into() };
+    }
+    ClassFact::Ready(name)
+}
+
+/// Data of both Secrets in one; what credentials say wins.
+fn secrets(world: &World, class: Option<&MachineClass>) -> (SecretFact, BTreeMap<String, Vec<u8>>) {
+    let keys = class.map(secret_keys).unwrap_or_default();
+    let found: Vec<(ObjectKey, Option<Arc<Secret>>)> =
+        keys.into_iter().map(|key| (key.clone(), world.secrets.get(&key))).collect();
+    let mut data = BTreeMap::new();
+    for secret in found.iter().filter_map(|(_, secret)| secret.as_ref()) {
+        for (key, value) in secret.data.iter().flatten() {
+            data.insert(key.clone(), value.0.clone());
+        }
+    }
+    let fact = if found.is_empty() {
+        SecretFact::NotNamed
+    } else if let Some((key, _)) = found.iter().find(|(_, secret)| secret.is_none()) {
+        SecretFact::Missing(key.clone())
+    } else if data.get(names::secret_keys::USER_DATA).is_none_or(Vec::is_empty) {
+        SecretFact::WithoutUserData
+    } else {
+        SecretFact::Ready
+    };
+    (fact, data)
+}
+
+fn target(world: &World, machine: &Machine, fact: &MachineFact) -> (TargetFact, Option<Arc<Node>>) {
+    let Some(nodes) = &world.nodes else { return (TargetFact::None, None) };
+    let node = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
+    let Some(node) = node else { return (TargetFact::Cluster(NodePresence::Absent), None) };
+    let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
+    match (of_node, machine.provider_id()) {
+        (Some(of_node), Some(of_machine)) if of_node != of_machine => {
+            (TargetFact::Cluster(NodePresence::Foreign(ProviderId::new(of_node))), None)
+        }
+        _ => (TargetFact::Cluster(NodePresence::Present(node_fact(&node))), Some(node)),
+    }
+}
+
+fn node_fact(node: &Node) -> NodeFact {
+    let meta = &node.metadata;
+    let labels = meta.labels.clone().unwrap_or_default();
+    let annotations = meta.annotations.clone().unwrap_or_default();
+    let taints: Vec<TaintFact> =
+        node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).map(taint_fact).collect();
+    NodeFact {
+        name: NodeName::new(meta.name.as_deref().unwrap_or_default()),
+        uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
+        is_deleting: meta.deletion_timestamp.is_some(),
+        last_applied: annotations
+            .get(names::annotations::LAST_APPLIED_TEMPLATE)
+            .and_then(|text| last_applied(text)),
+        has_critical_taint: taints
+            .iter()
+            .any(|taint| taint.key == names::taints::CRITICAL_COMPONENTS_NOT_READY),
+        conditions: node_conditions(node),
+        ready_since: ready_since(node),
+        meta: NodeMeta { labels, annotations, taints },
+    }
+}
+
+fn node_conditions(node: &Node) -> Vec<NodeConditionFact> {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
+    condition_facts(conditions.unwrap_or_default())
+}
+
+fn ready_since(node: &Node) -> Option<Timestamp> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    let ready =
+        conditions.iter().find(|condition| condition.type_ == health::READY && condition.status == "True")?;
+    ready.last_transition_time.as_ref().map(|time| time.0)
+}
+
+fn condition_facts(conditions: &[k8s_openapi::api::core::v1::NodeCondition]) -> Vec<NodeConditionFact> {
+    conditions
+        .iter()
+        .map(|condition| NodeConditionFact {
+            kind: condition.type_.clone(),
+            status: health::Status::parse(&condition.status),
+        })
+        .collect()
+}
+
+/// The annotation is JSON of a nodeTemplate, as others write it too. What cannot be read counts as never applied.
+fn last_applied(text: &str) -> Option<NodeMeta> {
+    serde_json::from_str::<NodeTemplate>(text).ok().as_ref().map(node_meta)
+}
+
+/// Annotation over spec over flag. What cannot be parsed is reported by `invalid` and counts as unset here.
+fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
+    let parsed = |text: Option<&str>| text.and_then(|text| duration::parse(text).ok());
+    let spec = &machine.spec;
+    let annotations = machine.metadata.annotations.as_ref();
+    let annotation = annotations
+        .and_then(|all| all.get(names::annotations::EFFECTIVE_CREATION_TIMEOUT))
+        .map(String::as_str);
+    let at_least_zero = |value: SignedDuration| value.max(SignedDuration::ZERO);
+    let creation =
+        parsed(annotation).or(parsed(spec.creation_timeout.as_deref())).unwrap_or(flags.creation_timeout);
+    let health = parsed(spec.health_timeout.as_deref()).unwrap_or(flags.health_timeout);
+    MachineSettings {
+        creation_timeout: at_least_zero(creation),
+        health_timeout: (spec.disable_health_timeout != Some(true)).then(|| at_least_zero(health)),
+        must_be_false: health::parse_condition_list(
+            spec.node_conditions.as_deref().unwrap_or(&flags.node_conditions),
+        ),
+        resource_exhausted_retry: flags.resource_exhausted_retry,
+    }
+}
+
+/// True when a change of a Node concerns its Machine. Heartbeats do not.
+pub(crate) fn node_matters(old: Option<&Node>, new: Option<&Node>) -> bool {
+    let (Some(old), Some(new)) = (old, new) else { return true };
+    let provider_id = |node: &Node| node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
+    let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone());
+    old.metadata.uid != new.metadata.uid
+        || old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        || old.metadata.labels != new.metadata.labels
+        || old.metadata.annotations != new.metadata.annotations
+        || provider_id(old) != provider_id(new)
+        || taints(old) != taints(new)
+        || machine::conditions_differ(&node_conditions(old), &node_conditions(new))
+}

@@ -1,0 +1,253 @@
+//! The one status write of a pass, and only when the status says something else than before.
+
+use std::sync::atomic::Ordering;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use machinist_api::own_status::OwnMachineStatus;
+use machinist_api::{Machine, MachineStatus};
+use machinist_core::act_error::ActError;
+use machinist_core::machine::{Conclusion, Reason, Severity, StatusChange, Wake};
+use machinist_core::phase::Phase;
+use machinist_core::retry::{self, RetryPolicy};
+use serde_json::{Map, Value, json};
+use tracing::debug;
+
+use crate::context::Context;
+use crate::names::FIELD_MANAGER;
+
+use super::act::within_deadline;
+use super::observe::Observed;
+use super::sentence::sentence;
+
+/// Our condition on every Machine.
+const READY: &str = "Ready";
+
+pub(super) enum Published {
+    /// There was nothing to say, or nobody is left to say it to.
+    Nothing,
+    /// Written as this version.
+    Version(String),
+    /// Not written.
+    Failed(RetryPolicy),
+}
+
+pub(super) async fn publish(
+    context: &Context,
+    observed: &Observed,
+    conclusion: &Conclusion,
+    jitter: f64,
+) -> Published {
+    if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
+        return Published::Nothing;
+    }
+    let keeps_own = context.keeps_own_status.load(Ordering::Relaxed);
+    let Some(status) = status_patch(observed, conclusion, context.clock.now(), jitter, keeps_own) else {
+        return Published::Nothing;
+    };
+    let meta = &observed.machine.metadata;
+    let api: Api<Machine> =
+        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
+    let patch = Patch::Merge(json!({ "metadata": { "uid": meta.uid }, "status": status }));
+    let name = meta.name.as_deref().unwrap_or_default();
+    match within_deadline(api.patch_status(name, &PatchParams::apply(FIELD_MANAGER), &patch)).await {
+        Ok(machine) => {
+            let was_sent = status.contains_key("machinist");
+            let was_kept = machine.status.as_ref().is_some_and(|status| status.machinist.is_some());
+            if was_sent && !was_kept && keeps_own {
+                debug!("the API server drops status.machinist: its CRDs do not have it");
+                context.keeps_own_status.store(false, Ordering::Relaxed);
+            }
+            Published::Version(machine.resource_version().unwrap_or_default())
+        }
+        Err(ActError::Gone) => Published::Nothing,
+        Err(error) => {
+            debug!(error = %error, "status not written");
+            Published::Failed(RetryPolicy::CONFLICT)
+        }
+    }
+}
+
+/// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
+fn status_patch(
+    observed: &Observed,
+    conclusion: &Conclusion,
+    now: Timestamp,
+    jitter: f64,
+    keeps_own: bool,
+) -> Option<Map<String, Value>> {
+    let empty = MachineStatus::default();
+    let current = observed.machine.status.as_ref().unwrap_or(&empty);
+    let change = &conclusion.status;
+    let mut patch = Map::new();
+    let mut put = |field: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            patch.insert(field.to_owned(), value);
+        }
+    };
+    put("currentStatus", current_status(current, observed.view.machine.phase, change, now));
+    put("lastOperation", last_operation(observed, current, change, now));
+    put("conditions", conditions(observed, change));
+    put(
+        "lastKnownState",
+        changed_text(current.last_known_state.as_deref(), change.last_known_state.as_deref()),
+    );
+    put("addresses", addresses(observed, change));
+    if keeps_own {
+        put("machinist", own(observed, current, conclusion, now, jitter));
+    }
+    (!patch.is_empty()).then_some(patch)
+}
+
+fn current_status(
+    current: &MachineStatus,
+    phase: Phase,
+    change: &StatusChange,
+    now: Timestamp,
+) -> Option<Value> {
+    let differs = change.phase.is_some_and(|new| new != phase);
+    let timeout =
+        change.timeout_active.filter(|active| current.current_status.timeout_active != Some(*active));
+    if !differs && timeout.is_none() {
+        return None;
+    }
+    let mut value = Map::new();
+    if let Some(phase) = change.phase.filter(|_| differs) {
+        value.insert("phase".into(), json!(phase.as_str()));
+        value.insert("lastUpdateTime".into(), time(now));
+        if phase == Phase::Terminating {
+            value.insert("preserveExpiryTime".into(), Value::Null);
+        }
+    }
+    if let Some(active) = timeout {
+        value.insert("timeoutActive".into(), json!(active));
+    }
+    Some(Value::Object(value))
+}
+
+fn last_operation(
+    observed: &Observed,
+    current: &MachineStatus,
+    change: &StatusChange,
+    now: Timestamp,
+) -> Option<Value> {
+    let operation = change.operation.as_ref()?;
+    let description = sentence(&operation.note, observed.view.machine.key.name.as_str());
+    let code = operation.code.map(|code| code.name());
+    let last = &current.last_operation;
+    let is_same = last.description.as_deref() == Some(&description)
+        && last.error_code.as_deref() == code
+        && observed
+            .view
+            .machine
+            .operation
+            .is_some_and(|last| (last.kind, last.state) == (operation.kind, operation.state));
+    if is_same {
+        return None;
+    }
+    Some(json!({
+        "type": operation.kind.as_str(),
+        "state": operation.state.as_str(),
+        "description": description,
+        "errorCode": code,
+        "lastUpdateTime": time(now),
+    }))
+}
+
+/// Verbatim copies of the Node's conditions.
+fn conditions(observed: &Observed, change: &StatusChange) -> Option<Value> {
+    if !change.copies_conditions {
+        return None;
+    }
+    let conditions = observed.node.as_ref()?.status.as_ref()?.conditions.as_ref()?;
+    serde_json::to_value(conditions).ok()
+}
+
+fn changed_text(current: Option<&str>, wanted: Option<&str>) -> Option<Value> {
+    wanted.filter(|wanted| current.unwrap_or_default() != *wanted).map(|wanted| json!(wanted))
+}
+
+fn addresses(observed: &Observed, change: &StatusChange) -> Option<Value> {
+    let wanted = change.addresses.as_ref().filter(|wanted| **wanted != observed.view.machine.addresses)?;
+    let one = |address: &machinist_core::driver::Address| json!({ "type": address.kind, "address": address.address });
+    Some(Value::Array(wanted.iter().map(one).collect()))
+}
+
+/// `status.machinist`: why, for which generation, and until when.
+fn own(
+    observed: &Observed,
+    current: &MachineStatus,
+    conclusion: &Conclusion,
+    now: Timestamp,
+    jitter: f64,
+) -> Option<Value> {
+    let empty = OwnMachineStatus::default();
+    let old = current.machinist.as_ref().unwrap_or(&empty);
+    let generation = observed.machine.metadata.generation;
+    let condition = ready(old, conclusion, generation, now);
+    let (attempts, next) = match conclusion.wake {
+        Wake::Retry { policy, hint } => {
+            let failures = observed.view.failures;
+            let delay =
+                policy.delay(failures, jitter).max(hint.unwrap_or_default().min(retry::MAX_RETRY_AFTER));
+            (Some(i32::try_from(failures).unwrap_or(i32::MAX).saturating_add(1)), now.checked_add(delay).ok())
+        }
+        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => (None, None),
+    };
+    let domain =
+        conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
+    let is_same = old.conditions.iter().any(|old| is_same_condition(old, &condition))
+        && old.attempts == attempts
+        && old.failure_domain == domain;
+    if is_same {
+        return None;
+    }
+    let mut conditions: Vec<&Condition> = old.conditions.iter().filter(|old| old.type_ != READY).collect();
+    conditions.push(&condition);
+    Some(json!({
+        "conditions": conditions,
+        "observedGeneration": generation,
+        "attempts": attempts,
+        "nextAttempt": next.map(time),
+        "failureDomain": domain,
+    }))
+}
+
+fn ready(
+    old: &OwnMachineStatus,
+    conclusion: &Conclusion,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    let status = match conclusion.reason {
+        Reason::NodeHealthy | Reason::VmCreated => "True",
+        reason if reason.severity() == Severity::Normal => "False",
+        Reason::CloudUnreachable => "Unknown",
+        _ => "False",
+    };
+    let since = old.conditions.iter().find(|old| old.type_ == READY && old.status == status);
+    Condition {
+        type_: READY.to_owned(),
+        status: status.to_owned(),
+        reason: conclusion.reason.as_str().to_owned(),
+        message: crate::events::clip(&conclusion.message, 2_048),
+        observed_generation: generation,
+        last_transition_time: since.map_or(Time(whole(now)), |old| old.last_transition_time.clone()),
+    }
+}
+
+fn is_same_condition(old: &Condition, new: &Condition) -> bool {
+    (&old.type_, &old.status, &old.reason, &old.message)
+        == (&new.type_, &new.status, &new.reason, &new.message)
+}
+
+/// Kubernetes times are whole seconds.
+fn time(at: Timestamp) -> Value {
+    json!(whole(at).to_string())
+}
+
+fn whole(at: Timestamp) -> Timestamp {
+    at.checked_sub(SignedDuration::new(0, at.subsec_nanosecond())).unwrap_or(at)
+}

@@ -1,0 +1,67 @@
+//! What a driver is told about a Machine.
+
+use machinist_api::names;
+use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
+use machinist_core::id::{ClassName, Name, Namespace, Uid};
+use machinist_core::user_data;
+
+use super::observe::Observed;
+
+/// A request about the Machine. User data is part of it only when `with_user_data` is given, rendered with that token.
+pub(super) fn request(
+    observed: &Observed,
+    cluster: &str,
+    with_user_data: Option<UserData<'_>>,
+) -> MachineRequest {
+    let machine = &observed.machine;
+    let meta = &machine.metadata;
+    let name = meta.name.as_deref().unwrap_or_default();
+    let uid = meta.uid.as_deref().unwrap_or_default();
+    let mut values = observed.secret_data.clone();
+    let template = values.remove(names::secret_keys::USER_DATA);
+    let user_data =
+        with_user_data.and_then(|with| Some(user_data::render(&template?, with.token, name).user_data));
+    MachineRequest {
+        machine: MachineIdentity {
+            namespace: Namespace::new(meta.namespace.as_deref().unwrap_or_default()),
+            name: Name::new(name),
+            uid: Uid::new(uid),
+            labels: meta.labels.clone().unwrap_or_default(),
+            annotations: meta.annotations.clone().unwrap_or_default(),
+            provider_id: observed.view.machine.provider_id.clone(),
+            node_template: machine
+                .spec
+                .node_template
+                .as_ref()
+                .and_then(|template| serde_json::to_string(template).ok()),
+            last_known_state: observed.view.machine.last_known_state.clone(),
+        },
+        class: class_spec(observed),
+        // One key for the whole life of the Machine: the cloud answers each repetition with the same VM.
+        idempotency_key: uid.to_owned(),
+        cluster: cluster.to_owned(),
+        secrets: SecretValues { values, user_data },
+    }
+}
+
+/// What user data is rendered with.
+pub(super) struct UserData<'a> {
+    /// The bootstrap token; `None` without a target cluster.
+    pub(super) token: Option<&'a str>,
+}
+
+fn class_spec(observed: &Observed) -> ClassSpec {
+    let class = observed.class.as_deref();
+    ClassSpec {
+        name: ClassName::new(class.and_then(|class| class.metadata.name.as_deref()).unwrap_or_default()),
+        provider: observed.provider.clone(),
+        spec: class
+            .and_then(|class| class.provider_spec.as_ref())
+            .map_or_else(|| "null".to_owned(), ToString::to_string),
+        node_template: class
+            .and_then(|class| class.node_template.as_ref())
+            .and_then(|template| serde_json::to_string(template).ok()),
+        zones: Vec::new(),
+        driver_digest: None,
+    }
+}

@@ -1,0 +1,144 @@
+//! The bootstrap token of a Machine, as a Secret of the target cluster.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use machinist_core::act_error::ActError;
+use machinist_core::bootstrap_token::{
+    ATTEMPTS, Existing, ExistingSecret, Token, TokenRequest, describe, expiration, field, id, on_existing,
+    secret_name,
+};
+use machinist_core::id::Uid;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::names::{FIELD_MANAGER, TOKEN_OWNER};
+use crate::settings::Settings;
+
+use super::act::{gone_is_done, within_deadline};
+use super::observe::Observed;
+
+/// Where Kubernetes looks for bootstrap tokens.
+const NAMESPACE: &str = "kube-system";
+
+/// `type` of their Secrets.
+const SECRET_TYPE: &str = "bootstrap.kubernetes.io/token";
+
+fn secrets(context: &Context) -> Result<Api<Secret>, ActError> {
+    let target =
+        context.target.clone().ok_or(ActError::Forbidden { reason: "there is no target cluster" })?;
+    Ok(Api::namespaced(target, NAMESPACE))
+}
+
+/// Makes the token, or extends the one that is there, and gives all of it. Usually one request.
+pub(super) async fn ensure(
+    context: &Context,
+    settings: &Settings,
+    observed: &Observed,
+) -> Result<String, ActError> {
+    let api = secrets(context)?;
+    let machine = &observed.view.machine;
+    let now = context.clock.now();
+    let expires = now.checked_add(observed.view.settings.creation_timeout).unwrap_or(jiff::Timestamp::MAX);
+    for attempt in 0..ATTEMPTS {
+        let request = TokenRequest {
+            uid: &machine.uid,
+            machine_name: &machine.key.name,
+            attempt,
+            expires,
+            extra_groups: &settings.bootstrap_token_extra_groups,
+        };
+        let wanted = describe(&request, &context.random_bytes::<64>())
+            .map_err(|error| ActError::Invalid { message: error.to_string() })?;
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(wanted.name.to_string()),
+                namespace: Some(NAMESPACE.to_owned()),
+                annotations: Some([(TOKEN_OWNER.to_owned(), machine.uid.to_string())].into()),
+                ..ObjectMeta::default()
+            },
+            type_: Some(SECRET_TYPE.to_owned()),
+            data: Some(
+                wanted
+                    .fields
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), ByteString(value.clone().into_bytes())))
+                    .collect(),
+            ),
+            ..Secret::default()
+        };
+        match within_deadline(api.create(&PostParams::default(), &secret)).await {
+            Ok(_) => return Ok(wanted.token.reveal()),
+            Err(ActError::Conflict) => {}
+            Err(error) => return Err(error),
+        }
+        let name = wanted.name.as_str();
+        match existing(&api, name, &machine.uid, attempt, now, expires).await? {
+            Some(token) => return Ok(token.reveal()),
+            None => continue,
+        }
+    }
+    Err(ActError::Invalid { message: format!("{ATTEMPTS} ids of bootstrap tokens are taken by others") })
+}
+
+/// The token of the Secret that is there; `None` when it is somebody else's.
+async fn existing(
+    api: &Api<Secret>,
+    name: &str,
+    uid: &Uid,
+    attempt: u32,
+    now: jiff::Timestamp,
+    wanted: jiff::Timestamp,
+) -> Result<Option<Token>, ActError> {
+    let secret = within_deadline(api.get(name)).await?;
+    let fields = secret.data.unwrap_or_default().into_iter().map(|(name, value)| (name, value.0)).collect();
+    let owner = secret.metadata.annotations.as_ref().and_then(|all| all.get(TOKEN_OWNER)).map(String::as_str);
+    match on_existing(ExistingSecret { owner, fields: &fields }, uid, attempt, now, wanted) {
+        Existing::Keep { token } => Ok(Some(token)),
+        Existing::Extend { token, expires } => {
+            // Only the expiry: the value is in the user data of a create that may have happened.
+            let patch = json!({
+                "metadata": { "uid": secret.metadata.uid },
+                "stringData": { field::EXPIRATION: expiration(expires) },
+            });
+            within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch)))
+                .await?;
+            Ok(Some(token))
+        }
+        Existing::ForeignTryNext => Ok(None),
+        Existing::Damaged => Err(ActError::Invalid {
+            message: format!(
+                "the bootstrap token in Secret {NAMESPACE}/{name} is damaged: delete the Secret"
+            ),
+        }),
+    }
+}
+
+/// Deletes the Machine's token, and no other's. Two requests: what has the first id may belong to another Machine, so it is
+/// looked at before it is deleted.
+pub(super) async fn forget(context: &Context, observed: &Observed) -> Result<(), ActError> {
+    let api = secrets(context)?;
+    let uid = &observed.view.machine.uid;
+    for attempt in 0..ATTEMPTS {
+        let name = secret_name(&id(uid, attempt));
+        match within_deadline(api.get_opt(name.as_str())).await? {
+            Some(secret) if owner_of(&secret) == Some(uid.as_str()) => return delete(&api, &secret).await,
+            Some(_) => {}
+            None => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+async fn delete(api: &Api<Secret>, secret: &Secret) -> Result<(), ActError> {
+    let preconditions = Preconditions { uid: secret.metadata.uid.clone(), resource_version: None };
+    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+    let name = secret.metadata.name.as_deref().unwrap_or_default();
+    gone_is_done(within_deadline(api.delete(name, &params)).await)
+}
+
+fn owner_of(secret: &Secret) -> Option<&str> {
+    secret.metadata.annotations.as_ref()?.get(TOKEN_OWNER).map(String::as_str)
+}

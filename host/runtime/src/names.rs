@@ -1,0 +1,16 @@
+//! Names by which the API server knows this program.
+
+/// Field manager of all writes.
+pub const FIELD_MANAGER: &str = "machinist";
+
+/// User agent of all requests.
+pub const USER_AGENT: &str = concat!("machinist/", env!("CARGO_PKG_VERSION"));
+
+/// Annotation on a Machine: when a create was last begun in a cloud that keeps no idempotency keys.
+pub const CREATE_INTENT: &str = "machinist.dev/create-intent";
+
+/// Annotation on a plugin's ConfigMap: what has become of it.
+pub const PLUGIN_STATUS: &str = "machinist.dev/status";
+
+/// Annotation on a bootstrap token: the uid of the Machine that it is for.
+pub const TOKEN_OWNER: &str = "machinist.dev/machine-uid";

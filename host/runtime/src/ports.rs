@@ -1,0 +1,103 @@
+//! What the runtime needs from others. It knows neither plugins nor clouds; the app adapts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use machinist_core::driver::{Answer, Creation, Deletion, DriverFacts, MachineRequest, Vm};
+use machinist_core::driver_error::Refusal;
+use machinist_core::id::ProviderName;
+
+/// The drivers, by provider.
+pub trait Drivers: Send + Sync {
+    /// What the driver that serves this provider can do. Fast: asked in each pass.
+    fn facts(&self, provider: &ProviderName) -> Result<DriverFacts, Refusal>;
+    /// See `wit/provider`.
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>>;
+    /// See `wit/provider`.
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+    /// See `wit/provider`.
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>>;
+    /// See `wit/provider`.
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+}
+
+/// A ConfigMap that claims to hold a plugin.
+#[derive(Clone, Debug)]
+pub struct PluginConfigMap {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// `data`.
+    pub data: BTreeMap<String, String>,
+    /// `binaryData`.
+    pub binary_data: BTreeMap<String, Vec<u8>>,
+}
+
+/// What is to be told about a plugin on its ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginNews {
+    /// Name of the ConfigMap.
+    pub config_map: String,
+    /// Uid of the ConfigMap.
+    pub uid: String,
+    /// The state, one word.
+    pub state: String,
+    /// Something is wrong that the operator should look at.
+    pub is_warning: bool,
+    /// For people.
+    pub message: String,
+    /// JSON for the status annotation.
+    pub status: String,
+    /// The providers that it serves or wanted to serve: their Machines are looked at anew.
+    pub providers: Vec<ProviderName>,
+}
+
+/// Something that one plugin tried and was not let do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginIncident {
+    /// Name of the ConfigMap.
+    pub config_map: String,
+    /// Uid of the ConfigMap.
+    pub uid: String,
+    /// CamelCase reason of the Event.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+/// News of plugins, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PluginMessage {
+    /// A state has changed.
+    State(PluginNews),
+    /// Something was refused.
+    Incident(PluginIncident),
+}
+
+/// Where plugins go that were found.
+pub trait Plugins: Send + Sync {
+    /// A ConfigMap is there, or has changed. The same content again changes nothing.
+    fn declare(&self, config_map: PluginConfigMap) -> BoxFuture<'_, ()>;
+    /// A ConfigMap is gone.
+    fn withdraw(&self, namespace: String, name: String) -> BoxFuture<'_, ()>;
+    /// News from now on.
+    fn messages(&self) -> BoxStream<'static, PluginMessage>;
+}
+
+/// Both ports, shared.
+#[derive(Clone)]
+pub struct Ports {
+    /// The drivers.
+    pub drivers: Arc<dyn Drivers>,
+    /// The plugins.
+    pub plugins: Arc<dyn Plugins>,
+}

@@ -1,0 +1,154 @@
+//! One control plane: caches, loop and plugins, wired together.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::core::DeserializeGuard;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource};
+use machinist_api::{Machine, MachineClass};
+use machinist_core::id::Namespace;
+use serde::de::DeserializeOwned;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cache::{Change, Store, feed};
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::engine::{Engine, Message};
+use crate::events::{EventWriter, Events};
+use crate::metrics::Metrics;
+use crate::plugins::{PluginSource, watch_config_maps};
+use crate::ports::Ports;
+use crate::settings::Settings;
+use crate::world::World;
+
+/// What a tenant is made of.
+pub struct Tenant {
+    /// Cluster and namespace of the Machines.
+    pub control: Client,
+    /// Namespace of the Machines.
+    pub namespace: String,
+    /// Namespace of the plugins.
+    pub plugin_namespace: String,
+    /// The cluster that Nodes join; `None` without one.
+    pub target: Option<Client>,
+    /// Settings.
+    pub settings: Settings,
+    /// Drivers and plugins.
+    pub ports: Ports,
+    /// The clock.
+    pub clock: Clock,
+    /// Where randomness starts.
+    pub seed: u64,
+    /// Who writes Events.
+    pub identity: String,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Time for running passes to end at shutdown: below the 30 s that Kubernetes gives a pod.
+const GRACE: SignedDuration = SignedDuration::from_secs(20);
+
+impl Tenant {
+    /// Runs until `stop`. `synced` becomes true when the caches are complete.
+    pub async fn run(
+        self,
+        leads: watch::Receiver<bool>,
+        synced: watch::Sender<bool>,
+        stop: CancellationToken,
+    ) {
+        let (outbox, inbox) = mpsc::unbounded_channel();
+        let mut tasks = JoinSet::new();
+        let (machines, classes, secrets, nodes) =
+            (Store::default(), Store::default(), Store::default(), Store::default());
+        let world = World {
+            namespace: Namespace::new(&self.namespace),
+            machines: machines.reader(),
+            classes: classes.reader(),
+            secrets: secrets.reader(),
+            nodes: self.target.as_ref().map(|_| nodes.reader()),
+            drivers: self.ports.drivers.clone(),
+            settings: Arc::new(self.settings),
+        };
+        let control = || (self.control.clone(), self.namespace.clone());
+        let watches = Watches { outbox: outbox.clone(), world: world.clone(), synced: Arc::new(synced) };
+        let in_namespace = |(client, namespace): (Client, String)| Api::namespaced(client, &namespace);
+        let api: Api<DeserializeGuard<Machine>> = in_namespace(control());
+        watches.start(&mut tasks, api, machines, |_| {}, Message::Machine);
+        let (client, namespace) = control();
+        let api: Api<DeserializeGuard<MachineClass>> = Api::namespaced(client, &namespace);
+        watches.start(&mut tasks, api, classes, |_| {}, Message::Class);
+        let (client, namespace) = control();
+        let api: Api<DeserializeGuard<Secret>> = Api::namespaced(client, &namespace);
+        watches.start(&mut tasks, api, secrets, |_| {}, Message::Secret);
+        if let Some(target) = &self.target {
+            watches.start(&mut tasks, Api::all(target.clone()), nodes, trim_node, Message::Node);
+        }
+        let (writer, write_events) = EventWriter::new(self.control.clone(), self.identity);
+        tasks.spawn(write_events);
+        tasks.spawn(watch_config_maps(
+            PluginSource {
+                client: self.control.clone(),
+                namespace: self.plugin_namespace,
+                plugins: self.ports.plugins,
+                events: writer.clone(),
+                engine: outbox,
+                leads: leads.clone(),
+                clock: self.clock.clone(),
+            },
+            stop.clone(),
+        ));
+        let context = Context::new(self.control, self.target, self.clock, leads.clone(), self.seed);
+        let engine = Engine::new(world, Arc::new(context), Events::new(writer), self.metrics, inbox);
+        engine.run(leads, stop, GRACE).await;
+        // Watches and writers end here: aborted, since none of them holds anything half done.
+        tasks.shutdown().await;
+    }
+}
+
+/// Starts feeds that all tell one loop.
+struct Watches {
+    outbox: mpsc::UnboundedSender<Message>,
+    world: World,
+    synced: Arc<watch::Sender<bool>>,
+}
+
+impl Watches {
+    fn start<T>(
+        &self,
+        tasks: &mut JoinSet<()>,
+        api: Api<DeserializeGuard<T>>,
+        store: Store<T>,
+        trim: impl Fn(&mut T) + Send + Sync + 'static,
+        message: impl Fn(Change<T>) -> Message + Send + Sync + 'static,
+    ) where
+        T: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static,
+    {
+        let stream = watcher(api, watcher::Config::default()).default_backoff();
+        let (changes, syncs) = (self.outbox.clone(), self.outbox.clone());
+        let (world, synced) = (self.world.clone(), self.synced.clone());
+        tasks.spawn(async move {
+            // A closed inbox means that the loop has ended; the feed is about to be stopped too.
+            let on_change = |change| drop(changes.send(message(change)));
+            let on_synced = || {
+                synced.send_if_modified(|is_synced| {
+                    !std::mem::replace(is_synced, world.is_synced()) && *is_synced
+                });
+                drop(syncs.send(Message::Synced));
+            };
+            feed(stream.boxed(), store, trim, on_change, on_synced).await;
+        });
+    }
+}
+
+/// Images and the like are large, and nobody here reads them.
+fn trim_node(node: &mut Node) {
+    if let Some(status) = &mut node.status {
+        status.images = None;
+        status.volumes_in_use = None;
+    }
+}

@@ -1,0 +1,60 @@
+//! All that the runtime knows of one tenant without asking anyone.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, Secret};
+use machinist_api::{Machine, MachineClass};
+use machinist_core::id::{Namespace, ObjectKey};
+
+use crate::cache::StoreReader;
+use crate::ports::Drivers;
+use crate::settings::Settings;
+
+/// Readers of the caches, and who else is asked.
+#[derive(Clone)]
+pub(crate) struct World {
+    /// The control namespace.
+    pub namespace: Namespace,
+    /// Machines of the control namespace.
+    pub machines: StoreReader<Machine>,
+    /// Classes of the control namespace.
+    pub classes: StoreReader<MachineClass>,
+    /// Secrets of the control namespace.
+    pub secrets: StoreReader<Secret>,
+    /// Nodes of the target cluster; `None` without one.
+    pub nodes: Option<StoreReader<Node>>,
+    /// The drivers.
+    pub drivers: Arc<dyn Drivers>,
+    /// Settings of this tenant.
+    pub settings: Arc<Settings>,
+}
+
+impl World {
+    /// True once every cache holds a complete listing.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.machines.is_synced()
+            && self.classes.is_synced()
+            && self.secrets.is_synced()
+            && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
+    }
+
+    /// The class that a Machine names, by name in the Machine's namespace.
+    pub(crate) fn class_of(&self, machine: &Machine) -> Option<Arc<MachineClass>> {
+        let name = machine.spec.class.name.as_deref()?;
+        self.classes.get(&ObjectKey::new(machine.metadata.namespace.as_deref().unwrap_or_default(), name))
+    }
+}
+
+/// Keys of the Secrets that a class names, credentials last.
+pub(crate) fn secret_keys(class: &MachineClass) -> Vec<ObjectKey> {
+    let own = class.metadata.namespace.as_deref().unwrap_or_default();
+    class
+        .secret_references()
+        .filter_map(|reference| {
+            let name = reference.name.as_deref().filter(|name| !name.is_empty())?;
+            let namespace =
+                reference.namespace.as_deref().filter(|namespace| !namespace.is_empty()).unwrap_or(own);
+            Some(ObjectKey::new(namespace, name))
+        })
+        .collect()
+}

@@ -1,0 +1,1 @@
+//! Driver for the simulated cloud.

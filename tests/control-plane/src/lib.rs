@@ -1,0 +1,37 @@
+//! A real etcd, kube-apiserver and kube-controller-manager for demo and tests.
+//!
+//! The three programs are one binary that `go build` makes from their own Go modules (`go.mod` beside this crate); see
+//! [`build`]. [`ControlPlane::start`] runs it in a temporary folder on free ports of 127.0.0.1, with certificates and
+//! keys of its own, and stops it whatever happens:
+//!
+//! * dropping the [`ControlPlane`] kills the processes and removes the folder;
+//! * if the process that started it dies in any way, `kill -9` included, each program sees the end of its standard
+//!   input and exits, and etcd removes the folder.
+//!
+//! ```no_run
+//! # async fn demo() -> anyhow::Result<()> {
+//! use control_plane::{ControlPlane, Options};
+//! let plane = ControlPlane::start(Options::default()).await?;
+//! plane.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n").await?;
+//! println!("kubectl --kubeconfig {} get namespaces", plane.admin_kubeconfig().display());
+//! # Ok(())
+//! # }
+//! ```
+
+mod access;
+mod apply;
+mod arguments;
+pub mod build;
+mod certs;
+mod files;
+mod kubeconfig;
+mod options;
+mod plane;
+mod process;
+mod usage;
+
+pub use apply::apply;
+pub use build::binary;
+pub use options::Options;
+pub use plane::{ControlPlane, Pids, client_from};
+pub use usage::{ProcessUsage, process_usage};

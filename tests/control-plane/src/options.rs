@@ -1,0 +1,53 @@
+//! What a caller may choose about its control plane.
+
+use std::collections::BTreeMap;
+
+/// What to start, and how. `Options::default()` is what demo and e2e tests want; benchmarks turn the
+/// kube-controller-manager off.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Runs kube-controller-manager with the controllers for service accounts, root CA ConfigMaps, garbage collection,
+    /// disruption budgets and namespaces.
+    pub controller_manager: bool,
+    /// Adds the controllers that taint Nodes by their conditions and evict pods from them. Off, a Node that stops
+    /// posting its status keeps its last conditions, and Nodes start without the `not-ready` taint that nobody would
+    /// take away.
+    pub node_lifecycle: bool,
+    /// Adds the controller that deletes expired bootstrap tokens.
+    pub token_cleaner: bool,
+    /// Further controllers of kube-controller-manager by name, such as `replicaset-controller`.
+    pub controllers: Vec<String>,
+    /// Feature gates of kube-apiserver and kube-controller-manager.
+    pub feature_gates: BTreeMap<String, bool>,
+    /// Entries of kube-apiserver's `--runtime-config`, such as `api/alpha=true`.
+    pub runtime_config: Vec<String>,
+    /// Further arguments of kube-apiserver; they come last and so win over ours.
+    pub api_server_args: Vec<String>,
+    /// Further arguments of kube-controller-manager.
+    pub controller_manager_args: Vec<String>,
+    /// Leaves the folder (data, logs, kubeconfigs) behind. The processes stop all the same.
+    pub keep: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            controller_manager: true,
+            node_lifecycle: false,
+            token_cleaner: false,
+            controllers: Vec::new(),
+            feature_gates: BTreeMap::new(),
+            runtime_config: Vec::new(),
+            api_server_args: Vec::new(),
+            controller_manager_args: Vec::new(),
+            keep: false,
+        }
+    }
+}
+
+impl Options {
+    /// The least: etcd and kube-apiserver alone, as the benchmarks run them.
+    pub fn without_controller_manager() -> Self {
+        Self { controller_manager: false, ..Self::default() }
+    }
+}

@@ -1,0 +1,387 @@
+//! One running control plane: start, stop, accounts.
+
+use std::future::Future;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::Client;
+use kube::api::{Api, DynamicObject, PostParams};
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use tempfile::TempDir;
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
+
+use crate::certs::{self, Authority};
+use crate::kubeconfig::{self, Credential};
+use crate::options::Options;
+use crate::process::{Launcher, Process};
+use crate::{access, apply, arguments, build, files};
+
+const ADMIN: &str = "admin";
+const NODE_SIMULATOR: &str = "nodesim";
+const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+/// The rules of `rbac.yaml` beside this file.
+const RBAC: &str = include_str!("rbac.yaml");
+/// The namespaces that kube-apiserver makes by itself, a moment after it is ready.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+/// Ports below those that the kernel gives to outgoing connections, so that none of these takes the port while the API
+/// server is stopped.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+/// Ready after 3 s on an idle machine; this is for a busy one.
+const READY_WITHIN: Duration = Duration::from_secs(90);
+const POLL: Duration = Duration::from_millis(50);
+/// How often another port is tried when somebody took ours between choosing and listening.
+const ATTEMPTS: usize = 3;
+const ACCOUNT_TOKEN_SECONDS: i64 = 24 * 60 * 60;
+
+/// A running control plane. Dropping it kills its processes and removes its folder.
+pub struct ControlPlane {
+    // Dropped in this order: the processes before the folder they run in.
+    processes: Mutex<Processes>,
+    launcher: Launcher,
+    options: Options,
+    port: u16,
+    authority: Authority,
+    config: Config,
+    folder: TempDir,
+}
+
+struct Processes {
+    controller_manager: Option<Process>,
+    api_server: Option<Process>,
+    etcd: Process,
+}
+
+/// The process ids of a control plane; `None` for what does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pids {
+    /// Of etcd.
+    pub etcd: u32,
+    /// Of kube-apiserver; `None` between [`ControlPlane::stop_api_server`] and [`ControlPlane::start_api_server`].
+    pub api_server: Option<u32>,
+    /// Of kube-controller-manager; `None` if the options left it out.
+    pub controller_manager: Option<u32>,
+}
+
+impl Pids {
+    /// The ids of those that run.
+    pub fn running(&self) -> Vec<u32> {
+        [Some(self.etcd), self.api_server, self.controller_manager].into_iter().flatten().collect()
+    }
+}
+
+impl ControlPlane {
+    /// Builds the binary if it must and starts a control plane. Returns when the API server is ready, its own
+    /// namespaces exist, the rules for bootstrap tokens and the node simulator hold, and the controllers work.
+    pub async fn start(options: Options) -> anyhow::Result<Self> {
+        // Fails if somebody installed one before, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let binary = tokio::task::spawn_blocking(build::binary).await.context("the builder panicked")??;
+        let mut attempt = 1;
+        loop {
+            match Self::start_once(&binary, options.clone()).await {
+                Err(error)
+                    if attempt < ATTEMPTS && format!("{error:#}").contains("address already in use") =>
+                {
+                    tracing::debug!(attempt, "the chosen port was taken");
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn start_once(binary: &Path, options: Options) -> anyhow::Result<Self> {
+        let started = Instant::now();
+        let mut folder =
+            tempfile::Builder::new().prefix("control-plane-").tempdir().context("no temporary folder")?;
+        folder.disable_cleanup(options.keep);
+        let authority = Authority::generate()?;
+        let port = free_port()?;
+        write_keys(folder.path(), &authority)?;
+        for (user, groups) in [
+            (ADMIN, ["system:masters"].as_slice()),
+            (CONTROLLER_MANAGER, ["system:masters"].as_slice()),
+            (NODE_SIMULATOR, [].as_slice()),
+        ] {
+            write_kubeconfig(
+                folder.path(),
+                port,
+                &authority,
+                user,
+                &Credential::Certificate(authority.client(user, groups)?),
+            )?;
+        }
+        let config = config_from(&kubeconfig_path(folder.path(), ADMIN)).await?;
+        let launcher =
+            Launcher { binary: binary.to_owned(), folder: folder.path().to_owned(), keep: options.keep };
+        let etcd = launcher.spawn("etcd", &arguments::etcd())?;
+        let processes = Mutex::new(Processes { controller_manager: None, api_server: None, etcd });
+        let plane = Self { processes, launcher, options, port, authority, config, folder };
+        let socket = plane.folder().join(arguments::ETCD_SOCKET);
+        plane.wait_until("etcd listens", async || socket.exists()).await?;
+        plane.start_api_server().await?;
+        plane.prepare().await?;
+        tracing::debug!(folder = %plane.folder().display(), seconds = started.elapsed().as_secs_f64(), "started");
+        Ok(plane)
+    }
+
+    /// What a server that has just become ready still lacks.
+    async fn prepare(&self) -> anyhow::Result<()> {
+        let client = self.client()?;
+        if self.options.controller_manager {
+            let process =
+                self.launcher.spawn(CONTROLLER_MANAGER, &arguments::controller_manager(&self.options))?;
+            self.processes().controller_manager = Some(process);
+        }
+        apply::apply(&client, RBAC).await.context("failed to apply the rules of the test control plane")?;
+        let bootstrapper = ["system:bootstrappers"];
+        for right in [("create", "nodes"), ("create", "coordination.k8s.io/leases")] {
+            access::wait_until_allowed(&client, "system:bootstrap:any", &bootstrapper, right).await?;
+            access::wait_until_allowed(&client, NODE_SIMULATOR, &[], right).await?;
+        }
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        for name in NAMESPACES {
+            self.wait_until(name, async || namespaces.get(name).await.is_ok()).await?;
+        }
+        if self.options.controller_manager {
+            let accounts: Api<ServiceAccount> = Api::namespaced(client, "default");
+            self.wait_until("the controllers work", async || accounts.get("default").await.is_ok()).await?;
+        }
+        Ok(())
+    }
+
+    /// The folder with data, logs (`<program>.log`), keys and kubeconfigs.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The address of the API server.
+    pub fn server(&self) -> String {
+        server(self.port)
+    }
+
+    /// The kubeconfig of a member of `system:masters`.
+    pub fn admin_kubeconfig(&self) -> PathBuf {
+        kubeconfig_path(self.folder(), ADMIN)
+    }
+
+    /// The kubeconfig of the node simulator's account: nodes, leases, pods and volume attachments.
+    pub fn nodesim_kubeconfig(&self) -> PathBuf {
+        kubeconfig_path(self.folder(), NODE_SIMULATOR)
+    }
+
+    /// Writes a kubeconfig with a client certificate for this user, who is a member of at most two groups.
+    pub fn kubeconfig_for(&self, user: &str, groups: &[&str]) -> anyhow::Result<PathBuf> {
+        self.write_kubeconfig(user, &Credential::Certificate(self.authority.client(user, groups)?))
+    }
+
+    /// Writes a kubeconfig with a bearer token, such as a bootstrap token; `name` becomes the file's name.
+    pub fn kubeconfig_for_token(&self, name: &str, token: &str) -> anyhow::Result<PathBuf> {
+        self.write_kubeconfig(name, &Credential::Token(token.to_owned()))
+    }
+
+    /// Writes a kubeconfig with a token, valid for a day, of a service account that exists.
+    pub async fn kubeconfig_for_service_account(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> anyhow::Result<PathBuf> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                expiration_seconds: Some(ACCOUNT_TOKEN_SECONDS),
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await
+            .with_context(|| format!("failed to get a token of service account {namespace}/{name}"))?;
+        let token = answer.status.context("the answer holds no token")?.token;
+        self.kubeconfig_for_token(&format!("{namespace}.{name}"), &token)
+    }
+
+    /// A new client for the administrator, without a rate limit. Belongs to the tokio runtime of the caller.
+    pub fn client(&self) -> anyhow::Result<Client> {
+        Client::try_from(self.config.clone()).context("failed to make a client")
+    }
+
+    /// Applies the documents of a YAML text as the administrator; see [`crate::apply()`].
+    pub async fn apply(&self, manifests: &str) -> anyhow::Result<Vec<DynamicObject>> {
+        apply::apply(&self.client()?, manifests).await
+    }
+
+    /// Applies a YAML file, or those of a folder in the order of their names.
+    pub async fn apply_path(&self, path: impl AsRef<Path>) -> anyhow::Result<Vec<DynamicObject>> {
+        let mut applied = Vec::new();
+        for file in files::manifests_at(path.as_ref())? {
+            let text = std::fs::read_to_string(&file)
+                .with_context(|| format!("failed to read {}", file.display()))?;
+            applied.extend(self.apply(&text).await.with_context(|| format!("in {}", file.display()))?);
+        }
+        Ok(applied)
+    }
+
+    /// Returns once RBAC lets the user, as a member of these groups, do `verb` on `resource` (`group/resource`, or the
+    /// bare name in the core group) in all namespaces. RBAC follows new roles with a short delay.
+    pub async fn wait_until_allowed(
+        &self,
+        user: &str,
+        groups: &[&str],
+        verb: &str,
+        resource: &str,
+    ) -> anyhow::Result<()> {
+        access::wait_until_allowed(&self.client()?, user, groups, (verb, resource)).await
+    }
+
+    /// The ids of the processes that run now.
+    pub fn pids(&self) -> Pids {
+        let processes = self.processes();
+        Pids {
+            etcd: processes.etcd.pid(),
+            api_server: processes.api_server.as_ref().map(Process::pid),
+            controller_manager: processes.controller_manager.as_ref().map(Process::pid),
+        }
+    }
+
+    /// Kills the API server at once, as a power cut would. The rest runs on.
+    pub fn stop_api_server(&self) {
+        self.processes().api_server = None;
+    }
+
+    /// Starts the API server on its address, over the data that etcd still has, and waits until it is ready.
+    pub async fn start_api_server(&self) -> anyhow::Result<()> {
+        {
+            let mut processes = self.processes();
+            anyhow::ensure!(processes.api_server.is_none(), "the API server is running");
+            let args = arguments::api_server(self.port, &self.options);
+            processes.api_server = Some(self.launcher.spawn("kube-apiserver", &args)?);
+        }
+        let client = self.client()?;
+        self.wait_until("the API server is ready", async || {
+            let request = http::Request::get("/readyz").body(Vec::new());
+            match request {
+                Ok(request) => client.request_text(request).await.is_ok(),
+                Err(_) => false,
+            }
+        })
+        .await
+    }
+
+    /// Asks again and again until it holds. Fails when it takes too long or when a process has died.
+    async fn wait_until<F: Future<Output = bool>>(
+        &self,
+        what: &str,
+        mut holds: impl FnMut() -> F,
+    ) -> anyhow::Result<()> {
+        let deadline = Instant::now() + READY_WITHIN;
+        loop {
+            self.processes().ensure_running()?;
+            // Refused connections are expected here; kube would log each as an error.
+            if holds().with_subscriber(NoSubscriber::default()).await {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                anyhow::bail!("not so after {READY_WITHIN:?}: {what}\n{}", self.processes().logs());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn processes(&self) -> MutexGuard<'_, Processes> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_kubeconfig(&self, user: &str, credential: &Credential) -> anyhow::Result<PathBuf> {
+        write_kubeconfig(self.folder(), self.port, &self.authority, user, credential)
+    }
+}
+
+impl Processes {
+    fn all(&mut self) -> impl Iterator<Item = &mut Process> {
+        [Some(&mut self.etcd), self.api_server.as_mut(), self.controller_manager.as_mut()]
+            .into_iter()
+            .flatten()
+    }
+
+    fn ensure_running(&mut self) -> anyhow::Result<()> {
+        self.all().try_for_each(Process::ensure_running)
+    }
+
+    /// The end of each log.
+    fn logs(&mut self) -> String {
+        let ends = self
+            .all()
+            .map(|process| format!("{}:\n{}", process.log().display(), files::tail(process.log(), 10)));
+        ends.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A client for the user of a kubeconfig. Belongs to the tokio runtime of the caller.
+pub async fn client_from(kubeconfig: impl AsRef<Path>) -> anyhow::Result<Client> {
+    Client::try_from(config_from(kubeconfig.as_ref()).await?).context("failed to make a client")
+}
+
+async fn config_from(path: &Path) -> anyhow::Result<Config> {
+    let kubeconfig =
+        Kubeconfig::read_from(path).with_context(|| format!("failed to read {}", path.display()))?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.with_context(|| format!("failed to use {}", path.display()))?;
+    // Taken from the environment, for servers elsewhere; ours is on this machine.
+    config.proxy_url = None;
+    Ok(config)
+}
+
+fn write_keys(folder: &Path, authority: &Authority) -> anyhow::Result<()> {
+    let server = authority.server()?;
+    let (account_key, account_public) = certs::service_account_keys()?;
+    for (name, content) in [
+        ("ca.crt", &authority.certificate()),
+        ("server.crt", &server.certificate),
+        ("server.key", &server.key),
+        ("service-account.key", &account_key),
+        ("service-account.pub", &account_public),
+    ] {
+        files::write_private(&folder.join(name), content)?;
+    }
+    Ok(())
+}
+
+fn write_kubeconfig(
+    folder: &Path,
+    port: u16,
+    authority: &Authority,
+    user: &str,
+    credential: &Credential,
+) -> anyhow::Result<PathBuf> {
+    let path = kubeconfig_path(folder, user);
+    let text = kubeconfig::render(&server(port), &authority.certificate(), user, credential)?;
+    files::write_private(&path, &text)?;
+    Ok(path)
+}
+
+fn kubeconfig_path(folder: &Path, user: &str) -> PathBuf {
+    folder.join(format!("{}.kubeconfig", files::file_name_of(user)))
+}
+
+fn server(port: u16) -> String {
+    format!("https://127.0.0.1:{port}")
+}
+
+/// A port on which nobody listens now. The API server cannot choose one itself.
+fn free_port() -> anyhow::Result<u16> {
+    for _ in 0..200 {
+        let port = rand::random_range(PORTS);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    anyhow::bail!("no free port on 127.0.0.1 between {} and {}", PORTS.start, PORTS.end)
+}

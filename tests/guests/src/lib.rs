@@ -1,0 +1,73 @@
+//! Builds components of this workspace for tests, once a process.
+//!
+//! They are built in a folder of their own outside the clone. A `cargo test` that is running, or about to run, holds
+//! the lock of its own build folder; a second cargo in the same folder would wait for it.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+
+const TARGET: &str = "wasm32-wasip2";
+const PROFILE: &str = "guest";
+
+static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+
+/// The component of the package `package`, built when this process asks for it first.
+///
+/// Fails when cargo fails, with what cargo printed.
+pub fn component(package: &str) -> Result<PathBuf> {
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = built.get(package) {
+        return Ok(path.clone());
+    }
+    let path = build(package)?;
+    built.insert(package.to_owned(), path.clone());
+    Ok(path)
+}
+
+/// The bytes of [`component`].
+pub fn bytes(package: &str) -> Result<Vec<u8>> {
+    let path = component(package)?;
+    std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// Where the components are built: `$MACHINIST_CACHE/guests`, by default `~/.cache/machinist/guests`.
+pub fn folder() -> Result<PathBuf> {
+    let cache = match env::var_os("MACHINIST_CACHE") {
+        Some(cache) => PathBuf::from(cache),
+        None => {
+            let home = env::var_os("HOME").context("neither MACHINIST_CACHE nor HOME is set")?;
+            Path::new(&home).join(".cache/machinist")
+        }
+    };
+    Ok(cache.join("guests"))
+}
+
+fn build(package: &str) -> Result<PathBuf> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = folder()?;
+    let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--target", TARGET, "--profile", PROFILE, "--package", package])
+        .current_dir(&workspace)
+        .env("CARGO_TARGET_DIR", &folder)
+        .env("CARGO_BUILD_BUILD_DIR", &folder)
+        // What the outer cargo was told (flags, wrappers of clippy) is not meant for a component.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("RUSTC_WRAPPER")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .stdin(Stdio::null())
+        .output()
+        .context("failed to start cargo")?;
+    if !output.status.success() {
+        bail!("cargo failed to build {package}:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let file = format!("{}.wasm", package.replace('-', "_"));
+    let path = folder.join(TARGET).join(PROFILE).join(file);
+    ensure!(path.is_file(), "cargo built {package}, but {} is not there", path.display());
+    Ok(path)
+}

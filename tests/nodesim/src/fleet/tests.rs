@@ -1,0 +1,265 @@
+use super::*;
+use crate::vm::Address;
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millisecond(millis).unwrap()
+}
+
+fn vm(name: &str, boot: u32) -> Vm {
+    Vm {
+        id: format!("id-{name}"),
+        node_name: name.to_owned(),
+        provider_id: format!("sim:///zone/id-{name}"),
+        region: "region".to_owned(),
+        zone: "zone".to_owned(),
+        instance_type: "small".to_owned(),
+        cpus: 2,
+        memory_gib: 4,
+        gpus: 0,
+        addresses: vec![Address { kind: "Hostname".to_owned(), address: name.to_owned() }],
+        boot_id: boot.to_string(),
+    }
+}
+
+/// A fleet with an API server that answers as told, and a log of what happened when.
+struct World {
+    fleet: Fleet,
+    answers: Vec<Done>,
+    now: i64,
+    log: Vec<String>,
+}
+
+impl World {
+    fn new(timing: Timing) -> Self {
+        Self { fleet: Fleet::new(timing, 1), answers: Vec::new(), now: 0, log: Vec::new() }
+    }
+
+    fn hear(&mut self, event: VmEvent) {
+        self.fleet.hear(event, at(self.now));
+    }
+
+    /// Performs what is due until the time; each action ends at once, by default well.
+    fn run_until(&mut self, end: i64) {
+        loop {
+            for (id, action) in self.fleet.take_due(at(self.now), 100) {
+                let (what, good) = match &action {
+                    Action::Join { .. } => ("join", Done::Joined { uid: "uid".to_owned() }),
+                    Action::Lease { is_first: true, .. } => ("first-lease", Done::Written),
+                    Action::Lease { is_first: false, .. } => ("lease", Done::Written),
+                    Action::Status { write: StatusWrite::Report { is_ready: true, .. }, .. } => {
+                        ("ready", Done::Written)
+                    }
+                    Action::Status { write: StatusWrite::Report { is_ready: false, .. }, .. } => {
+                        ("not-ready", Done::Written)
+                    }
+                    Action::Status { write: StatusWrite::Unknown { .. }, .. } => ("unknown", Done::Written),
+                };
+                let done = if self.answers.is_empty() { good } else { self.answers.remove(0) };
+                self.log.push(format!("{} {what}", self.now / 1000));
+                self.fleet.finish(&id, &action, &done, at(self.now));
+            }
+            let next = self.fleet.next_wake().map(Timestamp::as_millisecond).filter(|next| *next <= end);
+            match next {
+                // Times have more digits than milliseconds: at least one passes.
+                Some(next) => self.now = next.max(self.now + 1),
+                None => break,
+            }
+        }
+        self.now = end;
+    }
+
+    /// What happened since the last look, without the second that it happened in.
+    fn happened(&mut self) -> Vec<String> {
+        self.log.drain(..).map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
+    }
+}
+
+fn timing() -> Timing {
+    Timing { heartbeat: Duration::from_secs(10), ..Timing::default() }
+}
+
+fn running(timing: Timing) -> World {
+    let mut world = World::new(timing);
+    world.hear(VmEvent::Runs(vm("a", 1)));
+    world.run_until(10_000);
+    assert_eq!(world.happened(), ["join", "first-lease"]);
+    world
+}
+
+#[test]
+fn a_kubelet_joins_after_its_delays() {
+    let mut world = World::new(Timing {
+        boot_delay: Duration::from_secs(2),
+        join_delay: Duration::from_secs(1),
+        ..timing()
+    });
+    world.hear(VmEvent::Runs(vm("a", 1)));
+    world.run_until(2999);
+    assert_eq!(world.log, [""; 0]);
+    world.run_until(3000);
+    assert_eq!(world.log, ["3 join"]);
+    assert_eq!(world.fleet.registered(), ["a"]);
+}
+
+#[test]
+fn leases_come_at_each_heartbeat_and_the_status_at_each_fifth() {
+    let mut world = running(timing());
+    world.run_until(310_000);
+    let happened = world.happened();
+    let count = |what: &str| happened.iter().filter(|line| *line == what).count();
+    assert_eq!((count("lease"), count("ready")), (30, 6), "{happened:?}");
+    assert_eq!(world.fleet.stats().lease_writes, 31);
+}
+
+#[test]
+fn heartbeats_of_many_kubelets_are_spread() {
+    let mut world = World::new(timing());
+    for number in 0..1000 {
+        world.hear(VmEvent::Runs(vm(&format!("vm-{number}"), 1)));
+    }
+    world.run_until(10_000);
+    for second in 0..10 {
+        let leases = world.log.iter().filter(|line| **line == format!("{second} first-lease")).count();
+        assert!((50..150).contains(&leases), "{leases} leases in second {second}");
+    }
+}
+
+#[test]
+fn a_refused_token_is_tried_again_ever_more_slowly() {
+    let mut world = World::new(timing());
+    world.answers = vec![Done::Refused; 8];
+    world.hear(VmEvent::Runs(vm("a", 1)));
+    world.run_until(100_000);
+    let joins: Vec<i64> = world
+        .log
+        .iter()
+        .filter_map(|line| line.strip_suffix(" join"))
+        .map(|second| second.parse().unwrap())
+        .collect();
+    assert_eq!(joins.len(), 9, "{joins:?}");
+    let pauses: Vec<i64> = joins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses[0] <= 1 && (10..=20).contains(pauses.last().unwrap()), "{pauses:?}");
+    assert_eq!(world.fleet.stats().joins_refused, 8);
+    assert_eq!(world.fleet.stats().joined, 1);
+}
+
+#[test]
+fn a_conflict_counts_once_and_is_tried_again() {
+    let mut world = World::new(timing());
+    world.answers = vec![Done::NameTaken, Done::NameTaken, Done::Adopted { uid: "uid".to_owned() }];
+    world.hear(VmEvent::Runs(vm("a", 1)));
+    world.run_until(9000);
+    let stats = world.fleet.stats();
+    assert_eq!((stats.conflicts, stats.adopted, stats.joined, stats.registered), (1, 1, 0, 1));
+    assert!(world.happened().contains(&"ready".to_owned()), "who adopts a Node reports at once");
+}
+
+#[test]
+fn without_a_token_there_is_nothing_to_try() {
+    let mut world = World::new(timing());
+    world.answers = vec![Done::NoToken];
+    world.hear(VmEvent::Runs(vm("a", 1)));
+    world.run_until(1_000_000);
+    assert_eq!(world.happened(), ["join"]);
+    assert_eq!(world.fleet.stats().without_token, 1);
+}
+
+#[test]
+fn a_change_of_ready_is_written_at_once_and_once() {
+    let mut world = running(timing());
+    assert!(world.fleet.set_ready("a", false, at(world.now)));
+    assert!(world.fleet.set_ready("a", false, at(world.now)));
+    world.run_until(world.now);
+    assert_eq!(world.happened(), ["not-ready"]);
+    assert!(!world.fleet.set_ready("b", false, at(world.now)));
+}
+
+#[test]
+fn a_dead_vm_s_kubelet_does_nothing_more() {
+    let mut world = running(timing());
+    world.hear(VmEvent::Ended("id-a".to_owned()));
+    world.run_until(1_000_000);
+    assert_eq!(world.happened(), [""; 0]);
+    let stats = world.fleet.stats();
+    assert_eq!((stats.alive, stats.registered, stats.joined), (0, 0, 1));
+    assert!(!world.fleet.silence("a", at(world.now)));
+}
+
+#[test]
+fn a_silent_node_becomes_unknown_once_after_its_grace() {
+    let grace = Timing { unknown_after: Some(Duration::from_secs(40)), ..timing() };
+    let mut world = running(grace.clone());
+    world.fleet.silence("a", at(10_000));
+    world.run_until(49_999);
+    assert_eq!(world.happened(), [""; 0]);
+    world.run_until(500_000);
+    assert_eq!(world.log, ["50 unknown"]);
+    world.log.clear();
+    world.fleet.resume("a", at(500_000));
+    world.run_until(500_010);
+    assert_eq!(world.happened(), ["ready", "lease"]);
+
+    let mut world = running(grace);
+    world.hear(VmEvent::All(Vec::new()));
+    world.run_until(500_000);
+    assert_eq!(world.happened(), ["unknown"], "also when the VM is gone");
+    assert_eq!(world.fleet.kubelets.len(), 0, "and then it is forgotten");
+}
+
+#[test]
+fn a_vm_that_dies_while_it_joins_leaves_a_node_that_becomes_unknown() {
+    let mut world = World::new(Timing { unknown_after: Some(Duration::from_secs(40)), ..timing() });
+    world.hear(VmEvent::Runs(vm("a", 1)));
+    let (id, action) = world.fleet.take_due(at(0), 1).remove(0);
+    world.hear(VmEvent::Ended("id-a".to_owned()));
+    world.fleet.finish(&id, &action, &Done::Joined { uid: "uid".to_owned() }, at(1000));
+    world.run_until(100_000);
+    assert_eq!(world.log, ["41 unknown"]);
+}
+
+#[test]
+fn a_pause_holds_for_those_who_come_later_too() {
+    let mut world = running(timing());
+    world.fleet.pause_all(at(10_000));
+    world.hear(VmEvent::Runs(vm("b", 1)));
+    world.run_until(100_000);
+    assert_eq!(world.happened(), [""; 0]);
+    world.fleet.resume_all(at(100_000));
+    world.run_until(109_000);
+    let mut happened = world.happened();
+    happened.sort();
+    assert!(["join", "lease", "ready"].iter().all(|what| happened.iter().any(|line| line == what)), "{happened:?}");
+}
+
+#[test]
+fn a_reboot_is_silent_until_the_kubelet_is_up_and_then_reported() {
+    let mut world = running(Timing { boot_delay: Duration::from_secs(3), ..timing() });
+    world.run_until(20_000);
+    world.happened();
+    world.hear(VmEvent::Rebooted(vm("a", 2)));
+    world.run_until(23_001);
+    assert_eq!(world.log, ["23 ready", "23 lease"]);
+    world.log.clear();
+    world.hear(VmEvent::Runs(vm("a", 2)));
+    world.run_until(23_100);
+    assert_eq!(world.happened(), [""; 0], "the same boot twice is one boot");
+}
+
+#[test]
+fn a_kubelet_whose_node_was_deleted_stops() {
+    let mut world = running(timing());
+    world.answers = vec![Done::Missing, Done::Missing];
+    world.run_until(500_000);
+    assert_eq!(world.happened(), ["lease", "ready"], "the Lease was gone, so it looked at the Node");
+    assert_eq!(world.fleet.stats().registered, 0);
+}
+
+#[test]
+fn a_failed_heartbeat_is_repeated_soon() {
+    let mut world = running(timing());
+    world.answers = vec![Done::Failed];
+    world.run_until(22_600);
+    let leases: Vec<i64> = world.log.iter().map(|line| line.split_once(' ').unwrap().0.parse().unwrap()).collect();
+    assert!(leases.len() >= 2 && leases[1] - leases[0] <= 3, "{:?}", world.log);
+    assert_eq!(world.fleet.stats().failures, 1);
+}

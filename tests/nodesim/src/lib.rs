@@ -1,0 +1,26 @@
+//! The kubelets of simulated VMs.
+//!
+//! [`Fleet`] is the model of all kubelets: it learns what happens to VMs and what came of its actions, and says
+//! which [`Action`]s are due at a time. It has no clock and does no IO, so a simulator can run it in its own process.
+//! [`NodeSim`] performs the actions against a real API server, for the VMs of a [`VmSource`].
+//!
+//! A kubelet takes the bootstrap token out of the user data that its VM got, registers its Node with that token in
+//! one request, and goes on under an account of its own: a Lease at each heartbeat, a status write when something
+//! changed and at each fifth heartbeat. When its VM dies it falls silent and removes nothing.
+
+mod api;
+mod config;
+mod fleet;
+mod node;
+mod run;
+mod source;
+mod user_data;
+mod vm;
+
+pub use config::{Config, StartError, Target, Timing};
+pub use fleet::{Action, Done, Fleet, KubeletId, Stats, StatusWrite};
+pub use node::{lease, lease_renewal, node, status_patch};
+pub use run::NodeSim;
+pub use source::{SimcloudSource, VmEvent, VmSource};
+pub use user_data::bootstrap_token;
+pub use vm::{Address, Vm};

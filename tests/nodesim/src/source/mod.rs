@@ -1,0 +1,35 @@
+//! Where VMs come from.
+
+mod simcloud;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+
+use crate::vm::Vm;
+
+pub use simcloud::SimcloudSource;
+
+/// What happens to the VMs of a cloud.
+#[derive(Clone, Debug)]
+pub enum VmEvent {
+    /// These VMs run, and no others.
+    All(Vec<Vm>),
+    /// This VM runs.
+    Runs(Vm),
+    /// This VM was rebooted.
+    Rebooted(Vm),
+    /// The VM with this id is shut down or gone.
+    Ended(String),
+}
+
+/// A cloud as the node simulator sees it.
+pub trait VmSource: Send + Sync + 'static {
+    /// Sends what happens to VMs, first [`VmEvent::All`], until the receiver goes. An implementation rides out
+    /// failures of its cloud, and sends [`VmEvent::All`] again when it may have missed something.
+    fn follow(self: Arc<Self>, events: mpsc::Sender<VmEvent>) -> BoxFuture<'static, ()>;
+
+    /// The user data that the VM got, decoded as the VM sees it.
+    fn user_data<'a>(&'a self, vm: &'a Vm) -> BoxFuture<'a, anyhow::Result<Vec<u8>>>;
+}

@@ -1,0 +1,35 @@
+//! The simulated cloud: VMs over HTTP, with faults.
+//!
+//! [`Cloud`] is the model: plain memory, no clock, no thread, no socket. It gets a [`Request`] and the time, and
+//! gives an [`Answer`] together with how long the answer takes and how it arrives. [`Server`] puts the model behind
+//! HTTP. A simulator calls the model in its own process under simulated time.
+//!
+//! `API.md` beside this crate is the page from which drivers are written.
+
+mod answer;
+mod cloud;
+mod config;
+mod error;
+mod fault_book;
+mod faults;
+mod index;
+mod journal;
+mod lagged;
+mod request;
+mod route;
+mod server;
+mod stats;
+mod volume_wire;
+mod wire;
+
+pub use answer::{Answer, Delivery};
+pub use cloud::Cloud;
+pub use config::{Account, Config, InstanceType, Latency, Role, Token};
+pub use error::{ApiError, Code};
+pub use faults::{Capacity, Effect, Faults, Match, Rule};
+pub use journal::{Changes, Event, EventKind, EventVm};
+pub use request::{Method, Request};
+pub use server::{Server, StartError};
+pub use stats::{Stats, VmCounts};
+pub use volume_wire::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
+pub use wire::{Address, AttachedVolume, CreateVm, Initialize, PatchTags, VmPage, VmState, VmView, VolumeRequest};

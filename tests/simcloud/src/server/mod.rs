@@ -1,0 +1,259 @@
+//! The model behind HTTP, on threads of its own.
+
+mod body;
+mod connection;
+mod stream;
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio::sync::{Notify, oneshot, watch};
+
+use crate::answer::Answer;
+use crate::cloud::Cloud;
+use crate::config::{Account, Config};
+use crate::error::ApiError;
+use crate::faults::Faults;
+use crate::request::Request;
+use crate::stats::Stats;
+use crate::wire::VmView;
+
+/// How long connections may take to end when the server stops.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Why the server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address is taken or not ours.
+    #[error("failed to listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// No threads could be had.
+    #[error("failed to start the server's threads")]
+    Threads(#[source] std::io::Error),
+}
+
+/// A running simulated cloud. It stops when it is dropped.
+///
+/// It has threads and a clock of its own, so it can be used beside paused tokio time.
+#[derive(Debug)]
+pub struct Server {
+    addr: SocketAddr,
+    admin_token: String,
+    token: String,
+    shared: Arc<Shared>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts a cloud; it answers when this returns.
+    ///
+    /// # Errors
+    /// When the address cannot be had, or no thread.
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let address = config.listen;
+        let listen = |source| StartError::Listen { address, source };
+        let listener = TcpListener::bind(address).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(listen)?;
+        let addr = listener.local_addr().map_err(listen)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(config.threads.max(1))
+            .thread_name("simcloud")
+            .enable_all()
+            .build()
+            .map_err(StartError::Threads)?;
+        let admin_token = config.admin_token.clone();
+        let token = config.accounts.iter().flat_map(|account| &account.tokens).map(|token| token.token.clone());
+        let token = token.into_iter().next().unwrap_or_default();
+        let shared = Arc::new(Shared::new(config));
+        let (stop, stopped) = oneshot::channel();
+        let serving = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("simcloud".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        result = connection::serve(listener, Arc::clone(&serving)) => {
+                            if let Err(error) = result {
+                                tracing::error!(%error, "the simulated cloud stopped listening");
+                            }
+                        }
+                        () = serving.keep_time() => {}
+                        _ = stopped => {}
+                    }
+                });
+                runtime.shutdown_timeout(GRACE);
+            })
+            .map_err(StartError::Threads)?;
+        Ok(Self { addr, admin_token, token, shared, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The base URL, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    /// The admin token.
+    #[must_use]
+    pub fn admin_token(&self) -> &str {
+        &self.admin_token
+    }
+
+    /// The first token of the first account.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Counts of calls and VMs.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.with(|cloud, _| cloud.stats())
+    }
+
+    /// Sets the counts of what happened to zero.
+    pub fn reset_stats(&self) {
+        self.with(|cloud, _| cloud.reset_stats());
+    }
+
+    /// Replaces all faults.
+    ///
+    /// # Errors
+    /// When a value is out of range.
+    pub fn set_faults(&self, faults: Faults) -> Result<(), ApiError> {
+        self.with(|cloud, _| cloud.set_faults(faults))
+    }
+
+    /// Takes all faults back.
+    pub fn clear_faults(&self) {
+        self.with(|cloud, _| cloud.set_faults(Faults::default())).ok();
+    }
+
+    /// Adds an account or replaces its tokens and quota.
+    pub fn put_account(&self, name: &str, account: &Account) {
+        self.with(|cloud, _| cloud.put_account(name, account));
+    }
+
+    /// The VMs of all accounts that are pending or running, as they are, oldest first.
+    #[must_use]
+    pub fn live_vms(&self) -> Vec<VmView> {
+        self.with(|cloud, _| cloud.vms().filter(|vm| vm.state.is_live()).cloned().collect())
+    }
+
+    /// The VMs of all accounts that can still be read, as they are, oldest first.
+    #[must_use]
+    pub fn vms(&self) -> Vec<VmView> {
+        self.with(|cloud, _| cloud.vms().cloned().collect())
+    }
+
+    /// The VM dies by itself.
+    ///
+    /// # Errors
+    /// When there is no such VM.
+    pub fn kill_vm(&self, id: &str) -> Result<(), ApiError> {
+        self.with(|cloud, now| cloud.kill_vm(id, now))
+    }
+
+    /// Asks or changes the model itself, at the present time. No call is served meanwhile.
+    pub fn with<T>(&self, ask: impl FnOnce(&mut Cloud, Timestamp) -> T) -> T {
+        self.shared.with(ask)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send(()).ok();
+        }
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// The model with its clock, shared by all connections.
+#[derive(Debug)]
+struct Shared {
+    cloud: Mutex<Cloud>,
+    clock: Clock,
+    /// The number of the last event.
+    head: watch::Sender<u64>,
+    /// Something is due earlier than it was.
+    rearm: Notify,
+    admin_token: String,
+}
+
+impl Shared {
+    fn new(config: Config) -> Self {
+        let clock = Clock { started: Timestamp::now(), since: Instant::now() };
+        let admin_token = config.admin_token.clone();
+        let cloud = Mutex::new(Cloud::new(config, clock.now()));
+        Self { cloud, clock, head: watch::Sender::new(0), rearm: Notify::new(), admin_token }
+    }
+
+    fn handle(&self, request: &Request) -> Answer {
+        self.with(|cloud, now| cloud.handle(request, now))
+    }
+
+    fn with<T>(&self, ask: impl FnOnce(&mut Cloud, Timestamp) -> T) -> T {
+        let mut cloud = self.lock();
+        // Read under the lock, so that times reach the model in order.
+        let now = self.clock.now();
+        cloud.advance(now);
+        let due = cloud.next_wake();
+        let reply = ask(&mut cloud, now);
+        let (next, head) = (cloud.next_wake(), cloud.last_event());
+        drop(cloud);
+        if next.is_some_and(|next| due.is_none_or(|due| next < due)) {
+            self.rearm.notify_one();
+        }
+        self.head.send_if_modified(|seen| std::mem::replace(seen, head.max(*seen)) < head);
+        reply
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cloud> {
+        self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets VMs boot and terminate when no call comes.
+    async fn keep_time(&self) {
+        loop {
+            let (next, now) = self.with(|cloud, now| (cloud.next_wake(), now));
+            // Timers of the runtime tick in milliseconds: waking a little late beats waking twice.
+            let wait = next.map(|next| Duration::try_from(next.duration_since(now)).unwrap_or_default());
+            tokio::select! {
+                () = tokio::time::sleep(wait.unwrap_or(Duration::MAX)) => {}
+                () = self.rearm.notified() => {}
+            }
+        }
+    }
+}
+
+/// Wall-clock time that never goes back.
+#[derive(Debug)]
+struct Clock {
+    started: Timestamp,
+    since: Instant,
+}
+
+impl Clock {
+    fn now(&self) -> Timestamp {
+        self.started.checked_add(self.since.elapsed()).unwrap_or(Timestamp::MAX)
+    }
+}

@@ -1,0 +1,46 @@
+//! Checks of the tree itself: dependency edges, purity of the core, marks, sizes, links.
+//!
+//! Each check is a function from texts to complaints, tested here with a planted violation; `tests/tidy.rs` runs it on the
+//! tree. Words that must not be in the tree are put together from parts here, so that the checks do not find themselves.
+
+pub mod decisions;
+pub mod edges;
+pub mod licence;
+pub mod links;
+pub mod manifests;
+pub mod marks;
+pub mod paths;
+pub mod purity;
+pub mod sizes;
+pub mod tree;
+pub mod wit;
+
+/// What is wrong, and where: `path:line: what`.
+pub type Complaint = String;
+
+/// Where `word` stands in `text` as a word of its own: neither letters, digits nor `_` beside it.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        // At an end of the word that is no letter, anything may follow.
+        let goes_on_before = word.starts_with(is_part) && before.is_some_and(is_part);
+        let goes_on_after = word.ends_with(is_part) && after.is_some_and(is_part);
+        !goes_on_before && !goes_on_after
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_word;
+
+    #[test]
+    fn a_word_is_not_found_inside_another() {
+        assert!(has_word("use rand::Rng;", "rand"));
+        assert!(!has_word("an operand", "rand"));
+        assert!(!has_word("random", "rand"));
+        assert!(has_word("async fn f()", "async"));
+        assert!(!has_word("is_async", "async"));
+    }
+}

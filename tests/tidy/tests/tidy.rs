@@ -1,0 +1,67 @@
+//! Runs the checks on the tree.
+
+use anyhow::Result;
+use tidy::{Complaint, tree};
+
+fn assert_none(complaints: &[Complaint]) {
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// A check over all files.
+fn on_the_tree(check: fn(&[tree::File]) -> Vec<Complaint>) -> Result<()> {
+    let files = tree::files()?;
+    assert!(files.iter().any(|file| file.path == "Cargo.toml"), "the tree is not where it is looked for");
+    assert_none(&check(&files));
+    Ok(())
+}
+
+#[test]
+fn crates_know_only_what_the_architecture_lets_them_know() -> Result<()> {
+    assert_none(&tidy::edges::check(&tidy::edges::graph()?));
+    Ok(())
+}
+
+#[test]
+fn the_core_looks_at_nothing_by_itself() -> Result<()> {
+    on_the_tree(tidy::purity::check)
+}
+
+#[test]
+fn nothing_is_left_unfinished() -> Result<()> {
+    on_the_tree(tidy::marks::check)
+}
+
+#[test]
+fn files_are_short() -> Result<()> {
+    on_the_tree(tidy::sizes::check)
+}
+
+#[test]
+fn decisions_are_one_page_each_and_numbered() -> Result<()> {
+    on_the_tree(tidy::decisions::check)
+}
+
+#[test]
+fn nothing_is_of_one_machine_only() -> Result<()> {
+    on_the_tree(tidy::paths::check)
+}
+
+#[test]
+fn manifests_share_lints_and_versions() -> Result<()> {
+    on_the_tree(tidy::manifests::check)
+}
+
+#[test]
+fn links_lead_somewhere() -> Result<()> {
+    on_the_tree(tidy::links::check)
+}
+
+#[test]
+fn copies_of_a_contract_are_the_same() -> Result<()> {
+    on_the_tree(tidy::wit::check)
+}
+
+#[test]
+fn the_licence_is_there() -> Result<()> {
+    on_the_tree(tidy::licence::check)
+}

@@ -1,0 +1,96 @@
+//! The commands of this repository. `cargo xtask --help` lists them.
+//!
+//! This crate has few dependencies and no knowledge of the others: it is there within seconds, and starts them.
+
+mod components;
+mod deny;
+mod generate;
+mod launch;
+mod paths;
+mod setup;
+mod shell;
+mod steps;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+/// The commands of this repository: each does its own set-up.
+///
+/// What takes long to make (components, the control plane of the tests, tools) is kept in a cache folder outside the
+/// clone: $MACHINIST_CACHE, by default machinist in $XDG_CACHE_HOME or ~/.cache.
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Checks that this machine has what the other commands need
+    ///
+    /// Adds the WebAssembly target to the tool chain when it is missing. All other commands do this first.
+    Setup,
+    /// Runs all checks and tests, as the CI does
+    ///
+    /// Stops at the first step that fails, and says how to repeat that step alone.
+    Test {
+        /// Only this step; may be given several times
+        #[arg(long, value_name = "STEP", value_enum)]
+        only: Vec<steps::Name>,
+        /// Lists the steps and ends
+        #[arg(long)]
+        list: bool,
+    },
+    /// Shows Machinist at work on a real control plane with a simulated cloud
+    ///
+    /// Builds what is needed (the first time on a machine: about ten minutes) and starts the demo. `cargo xtask demo
+    /// -- --help` shows the demo's own options, for example --machines N and --keep.
+    Demo {
+        /// Handed to the demo
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Measures, and writes tests/bench/FIGURES.md
+    ///
+    /// Like `demo`, built with optimisation. `cargo xtask bench -- --help` shows the options.
+    Bench {
+        /// Handed to the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+    /// Writes the files anew that are made from code: deploy/crds
+    Generate,
+    /// Asks the advisory database about the dependencies
+    ///
+    /// Apart from `test`, because its outcome changes without a change here.
+    Advisories,
+}
+
+fn main() -> ExitCode {
+    let outcome = run(Arguments::parse().command);
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    if let Command::Test { list: true, .. } = command {
+        return steps::list();
+    }
+    setup::check()?;
+    match command {
+        Command::Setup => Ok(()),
+        Command::Test { only, .. } => steps::run(&only),
+        Command::Demo { arguments } => launch::demo(&arguments),
+        Command::Bench { arguments } => launch::bench(&arguments),
+        Command::Generate => generate::run(),
+        Command::Advisories => deny::check(&["advisories"]),
+    }
+}

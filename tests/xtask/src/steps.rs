@@ -1,0 +1,153 @@
+//! The steps of `cargo xtask test`.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+
+use crate::shell::Line;
+use crate::{components, deny, launch, paths};
+
+/// The steps by name, in the order in which they run: what is quick and fails often comes first.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Name {
+    Format,
+    Tidy,
+    Licences,
+    Clippy,
+    Build,
+    Components,
+    ControlPlane,
+    Test,
+}
+
+impl Name {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Format => "format",
+            Self::Tidy => "tidy",
+            Self::Licences => "licences",
+            Self::Clippy => "clippy",
+            Self::Build => "build",
+            Self::Components => "components",
+            Self::ControlPlane => "control-plane",
+            Self::Test => "test",
+        }
+    }
+
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::Format => "the code is formatted",
+            Self::Tidy => "the tree keeps its rules: dependency edges, purity of the core, sizes, links",
+            Self::Licences => "licences, doubled versions and sources of the dependencies (deny.toml)",
+            Self::Clippy => "lints, warnings are errors",
+            Self::Build => "everything is compiled, tests too",
+            Self::Components => "drivers and hostile components are compiled",
+            Self::ControlPlane => {
+                "etcd and kube-apiserver for the tests (the first time: six to seven minutes)"
+            }
+            Self::Test => "unit, plugin-host and end-to-end tests",
+        }
+    }
+
+    fn run(self) -> Result<()> {
+        match self {
+            Self::Format => Line::cargo(&["fmt", "--all", "--check"]).run(),
+            Self::Tidy => Line::cargo(&["test", "--package", "tidy"]).run(),
+            Self::Licences => deny::check(&["licenses", "bans", "sources"]),
+            Self::Clippy => {
+                Line::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
+            }
+            Self::Build => build(),
+            Self::Components => components::build_all(),
+            Self::ControlPlane => {
+                // A second build of the same targets costs a second, and this step can be asked for alone.
+                build()?;
+                launch::build_control_plane(&paths::binaries("debug")?)
+            }
+            // Tidy has run: its tests are not counted twice.
+            Self::Test => Line::cargo(&["test", "--workspace", "--exclude", "tidy"]).run(),
+        }
+    }
+}
+
+fn build() -> Result<()> {
+    // Components are no libraries of this machine: a linker may refuse the names that they export.
+    let components = components::packages(&paths::root()?)?;
+    let excluded: Vec<&str> = components.iter().flat_map(|package| ["--exclude", package]).collect();
+    Line::cargo(&["build", "--workspace", "--all-targets"]).with(&excluded).run()
+}
+
+/// Prints the steps.
+pub(crate) fn list() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    for step in Name::value_variants() {
+        writeln!(out, "{:<14} {}", step.text(), step.purpose())?;
+    }
+    Ok(())
+}
+
+/// Runs these steps, or all. The first that fails ends it.
+pub(crate) fn run(only: &[Name]) -> Result<()> {
+    let mut done = Vec::new();
+    for step in chosen(only) {
+        println!("\n=== {}: {} ===", step.text(), step.purpose());
+        let start = Instant::now();
+        let outcome = step.run();
+        done.push((step, start.elapsed(), outcome.is_ok()));
+        if outcome.is_err() {
+            print!("{}", summary(&done));
+            let repeat = format!("failed at `{0}`; repeat it with: cargo xtask test --only {0}", step.text());
+            return outcome.context(repeat);
+        }
+    }
+    print!("{}", summary(&done));
+    Ok(())
+}
+
+/// In the order of the steps, whatever the order of the arguments.
+fn chosen(only: &[Name]) -> Vec<Name> {
+    Name::value_variants().iter().copied().filter(|step| only.is_empty() || only.contains(step)).collect()
+}
+
+fn summary(done: &[(Name, Duration, bool)]) -> String {
+    let lines = done.iter().map(|(step, took, passed)| {
+        let outcome = if *passed { "ok" } else { "FAILED" };
+        format!("{:<14} {:>8.1} s  {outcome}\n", step.text(), took.as_secs_f64())
+    });
+    std::iter::once("\n=== summary ===\n".to_owned()).chain(lines).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_choice_all_steps_run_and_the_tests_come_last() {
+        assert!(chosen(&[]).len() == Name::value_variants().len());
+        assert!(chosen(&[]).last() == Some(&Name::Test));
+    }
+
+    #[test]
+    fn chosen_steps_run_in_their_own_order() {
+        let names: Vec<_> = chosen(&[Name::Test, Name::Format]).into_iter().map(Name::text).collect();
+        assert_eq!(names, ["format", "test"]);
+    }
+
+    #[test]
+    fn a_step_is_asked_for_by_the_name_that_is_printed() {
+        for step in Name::value_variants() {
+            assert!(Name::from_str(step.text(), false) == Ok(*step), "{}", step.text());
+        }
+    }
+
+    #[test]
+    fn the_summary_says_which_step_failed() {
+        let done =
+            [(Name::Format, Duration::from_millis(1_500), true), (Name::Clippy, Duration::ZERO, false)];
+        let lines: Vec<String> = summary(&done).lines().map(String::from).collect();
+        assert_eq!(lines[2], "format              1.5 s  ok");
+        assert_eq!(lines[3], "clippy              0.0 s  FAILED");
+    }
+}
