@@ -59,7 +59,7 @@ impl FromStr for Digest {
         let wrong = || NotADigest(text.to_owned());
         let trimmed = text.trim();
         let digits = trimmed.strip_prefix("sha256:").unwrap_or(trimmed);
-        if digits.len() != 64 || !digits.is_ascii() {
+        if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(wrong());
         }
         let mut bytes = [0; 32];

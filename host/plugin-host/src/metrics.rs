@@ -176,11 +176,6 @@ impl Metrics {
         self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).inc();
     }
 
-    #[cfg(test)]
-    pub(crate) fn cached(&self, outcome: CacheOutcome) -> u64 {
-        self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).get()
-    }
-
     pub(crate) fn compiled(&self, took: Duration) {
         self.compile_seconds.observe(took.as_secs_f64());
     }

@@ -58,7 +58,9 @@ const OLDEST: Version = Version::new(0, 1, 0);
 const BEYOND: Version = Version::new(0, 2, 0);
 
 /// Interfaces that do something, with the version below which they are known.
-const GRANTED: [(&str, Version); 9] = [
+const GRANTED: [(&str, Version); 10] = [
+    // Nouns only.
+    ("machinist:provider/types", BEYOND),
     ("machinist:host/log", BEYOND),
     ("machinist:host/settings", BEYOND),
     ("machinist:host/deadline", BEYOND),

@@ -32,7 +32,7 @@ impl Context {
         target: Option<Client>,
         clock: Clock,
         leads: watch::Receiver<bool>,
-        seed: u64,
+        seed: [u8; 32],
     ) -> Self {
         Self {
             control,
@@ -40,7 +40,7 @@ impl Context {
             clock,
             leads,
             keeps_own_status: AtomicBool::new(true),
-            random: Mutex::new(StdRng::seed_from_u64(seed)),
+            random: Mutex::new(StdRng::from_seed(seed)),
         }
     }
 

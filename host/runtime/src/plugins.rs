@@ -156,6 +156,8 @@ fn plugin(map: ConfigMap) -> PluginConfigMap {
         namespace: meta.namespace.unwrap_or_default(),
         name: meta.name.unwrap_or_default(),
         uid: meta.uid.unwrap_or_default(),
+        resource_version: meta.resource_version.unwrap_or_default(),
+        created: meta.creation_timestamp.map(|time| time.0),
         labels: meta.labels.unwrap_or_default(),
         annotations: meta.annotations.unwrap_or_default(),
         data: map.data.unwrap_or_default(),

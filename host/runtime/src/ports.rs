@@ -32,6 +32,10 @@ pub struct PluginConfigMap {
     pub name: String,
     /// Its uid.
     pub uid: String,
+    /// Its version.
+    pub resource_version: String,
+    /// When it was created.
+    pub created: Option<jiff::Timestamp>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its annotations.

@@ -43,7 +43,7 @@ pub struct Tenant {
     /// The clock.
     pub clock: Clock,
     /// Where randomness starts.
-    pub seed: u64,
+    pub seed: [u8; 32],
     /// Who writes Events.
     pub identity: String,
     /// Metrics.

@@ -128,14 +128,14 @@ async fn every_option_is_one_that_the_programs_take() {
         controllers: vec!["replicaset-controller".into()],
         feature_gates: [("MutatingAdmissionPolicy".to_owned(), true)].into(),
         runtime_config: vec!["api/beta=true".into()],
-        controller_manager_args: vec!["--node-monitor-grace-period=5s".into()],
+        controller_manager_args: vec!["--node-startup-grace-period=1s".into()],
         ..Options::default()
     };
     let plane = ControlPlane::start(options).await.unwrap();
     let nodes: Api<Node> = Api::all(plane.client().unwrap());
     let node = serde_json::from_value(json!({ "metadata": { "name": "n1" } })).unwrap();
     nodes.create(&PostParams::default(), &node).await.unwrap();
-    // Admission gives this taint at once, the controller the second one when no kubelet reports.
+    // No kubelet reports for it, and the controller notices.
     until("the node is tainted as unreachable", async || {
         let taints = nodes.get("n1").await.unwrap().spec.and_then(|spec| spec.taints).unwrap_or_default();
         taints.iter().any(|taint| taint.key == "node.kubernetes.io/unreachable")

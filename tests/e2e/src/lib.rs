@@ -1,1 +1,16 @@
-//! End-to-end tests on a real control plane.
+//! The whole of Machinist on a real control plane: the lab that demo, tests and benchmarks share.
+//!
+//! A [`Lab`] is a real etcd and kube-apiserver, a simulated cloud, the kubelets of its VMs, and the host as a process of
+//! its own under its least-privilege account. Everything listens on loopback and ends with the lab.
+
+pub mod demo;
+mod host;
+mod lab;
+pub mod manifests;
+mod metrics;
+mod wait;
+
+pub use host::{Host, HostOptions, binary};
+pub use lab::{Lab, LabOptions};
+pub use metrics::Metrics;
+pub use wait::{eventually, within};

@@ -24,7 +24,7 @@ pub fn component(package: &str) -> Result<PathBuf> {
     if let Some(path) = built.get(package) {
         return Ok(path.clone());
     }
-    let path = build(package)?;
+    let path = build(package, &[])?;
     built.insert(package.to_owned(), path.clone());
     Ok(path)
 }
@@ -32,6 +32,16 @@ pub fn component(package: &str) -> Result<PathBuf> {
 /// The bytes of [`component`].
 pub fn bytes(package: &str) -> Result<Vec<u8>> {
     let path = component(package)?;
+    std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// The bytes of `package` built with an environment variable set, for components of which several versions are needed.
+///
+/// Fails as [`component`] does.
+pub fn bytes_with(package: &str, variable: &str, value: &str) -> Result<Vec<u8>> {
+    // One build at a time, and read before the next one takes the file's place.
+    let _built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = build(package, &[(variable, value)])?;
     std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
 }
 
@@ -47,7 +57,7 @@ pub fn folder() -> Result<PathBuf> {
     Ok(cache.join("guests"))
 }
 
-fn build(package: &str) -> Result<PathBuf> {
+fn build(package: &str, variables: &[(&str, &str)]) -> Result<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = folder()?;
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -55,6 +65,7 @@ fn build(package: &str) -> Result<PathBuf> {
         .current_dir(&workspace)
         .env("CARGO_TARGET_DIR", &folder)
         .env("CARGO_BUILD_BUILD_DIR", &folder)
+        .envs(variables.iter().copied())
         // What the outer cargo was told (flags, wrappers of clippy) is not meant for a component.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")

@@ -32,8 +32,7 @@ fn is_token(word: &str) -> bool {
     let is_part = |part: &str, length| {
         part.len() == length && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
-    word.split_once('.')
-        .is_some_and(|(id, secret)| is_part(id, ID_LENGTH) && is_part(secret, SECRET_LENGTH))
+    word.split_once('.').is_some_and(|(id, secret)| is_part(id, ID_LENGTH) && is_part(secret, SECRET_LENGTH))
 }
 
 #[cfg(test)]
@@ -67,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_token_is_found_in_a_file_within_a_cloud_config() {
-        let file = STANDARD.encode(format!("apiVersion: v1\nkind: Config\nusers:\n- user: {{token: {TOKEN}}}\n"));
+        let file =
+            STANDARD.encode(format!("apiVersion: v1\nkind: Config\nusers:\n- user: {{token: {TOKEN}}}\n"));
         check(&format!("#cloud-config\nwrite_files:\n- encoding: b64\n  content: {file}\n"), Some(TOKEN));
     }
 }

@@ -78,7 +78,10 @@ async fn a_vm_joins_a_real_cluster_with_the_token_of_its_user_data() {
 
 fn ready(node: &Node) -> String {
     let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.filter(|condition| condition.type_ == "Ready").map(|condition| condition.status.clone()).collect()
+    conditions
+        .filter(|condition| condition.type_ == "Ready")
+        .map(|condition| condition.status.clone())
+        .collect()
 }
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {

@@ -24,15 +24,19 @@ impl World {
         let cloud = Server::start(config).unwrap();
         let api = FakeApi::start().await;
         api.with(|store| store.bootstrap_tokens.insert(TOKEN.to_owned()));
-        let nodesim = start(&cloud, &api, timing);
+        let nodesim = start(&cloud, &api, timing).await;
         Self { cloud, api, nodesim }
     }
 
     /// The id of a VM that got this user data.
     fn vm(&self, name: &str, user_data: &str) -> String {
         let user_data = base64(user_data);
-        let (status, vm) = self.call(Method::Post, "/v1/vms", &json!({"name": name, "zone": "sim-1a",
-            "type": "sim.gpu", "image": "linux-1", "userData": user_data}));
+        let (status, vm) = self.call(
+            Method::Post,
+            "/v1/vms",
+            &json!({"name": name, "zone": "sim-1a",
+            "type": "sim.gpu", "image": "linux-1", "userData": user_data}),
+        );
         assert_eq!(status, 201, "{vm}");
         vm["id"].as_str().unwrap().to_owned()
     }
@@ -46,18 +50,22 @@ impl World {
     }
 }
 
-fn start(cloud: &Server, api: &FakeApi, timing: Timing) -> NodeSim {
+async fn start(cloud: &Server, api: &FakeApi, timing: Timing) -> NodeSim {
     let source = SimcloudSource::new(&cloud.url(), cloud.admin_token()).unwrap();
     let config = Config {
         timing,
         labels: [("worker.example/pool".to_owned(), "p1".to_owned())].into(),
-        ..Config::new(Target::Config(Box::new(api.config())))
+        ..Config::new(Target::Config(Box::new(api.config().await)))
     };
     NodeSim::start(config, Arc::new(source)).unwrap()
 }
 
 fn timing() -> Timing {
-    Timing { heartbeat: Duration::from_millis(40), join_retry: Duration::from_millis(10), ..Timing::default() }
+    Timing {
+        heartbeat: Duration::from_millis(40),
+        join_retry: Duration::from_millis(10),
+        ..Timing::default()
+    }
 }
 
 fn base64(text: &str) -> String {
@@ -146,8 +154,7 @@ async fn a_silent_kubelet_turns_unknown_and_comes_back() {
 
 #[tokio::test]
 async fn a_restarted_simulator_adopts_its_nodes_and_leaves_those_of_others() {
-    let World { cloud, api, nodesim } = World::new(timing()).await;
-    let world = World { cloud, api, nodesim };
+    let world = World::new(timing()).await;
     world.vm("a", &user_data(TOKEN));
     until("the Node is there", || world.nodesim.stats().joined == 1).await;
     drop(world.nodesim);
@@ -156,7 +163,7 @@ async fn a_restarted_simulator_adopts_its_nodes_and_leaves_those_of_others() {
         foreign["metadata"]["name"] = json!("b");
         store.nodes.insert("b".to_owned(), foreign);
     });
-    let world = World { nodesim: start(&world.cloud, &world.api, timing()), ..world };
+    let world = World { nodesim: start(&world.cloud, &world.api, timing()).await, ..world };
     world.vm("b", &user_data(TOKEN));
     until("one is adopted and one in conflict", || {
         let stats = world.nodesim.stats();
@@ -182,7 +189,8 @@ async fn only_vms_with_the_tag_belong_to_the_cluster() {
     let world = World::new(timing()).await;
     let source = SimcloudSource::new(&world.cloud.url(), world.cloud.admin_token()).unwrap();
     let source = source.only_tagged("cluster", "other");
-    let config = Config { timing: timing(), ..Config::new(Target::Config(Box::new(world.api.config()))) };
+    let config =
+        Config { timing: timing(), ..Config::new(Target::Config(Box::new(world.api.config().await))) };
     let other = NodeSim::start(config, Arc::new(source)).unwrap();
     world.vm("a", &user_data(TOKEN));
     until("the Node is there", || world.nodesim.stats().joined == 1).await;

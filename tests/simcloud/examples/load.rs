@@ -38,7 +38,10 @@ async fn main() -> anyhow::Result<()> {
             let start = Instant::now();
             load.run(calls, arguments.concurrency, call).await?;
             let took = start.elapsed();
-            println!("{what:<12} {calls:>6} calls in {took:>10.3?} = {:>8.0}/s", calls as f64 / took.as_secs_f64());
+            println!(
+                "{what:<12} {calls:>6} calls in {took:>10.3?} = {:>8.0}/s",
+                calls as f64 / took.as_secs_f64()
+            );
             anyhow::Ok(())
         }
     };
@@ -103,7 +106,9 @@ impl Load {
                     "image": "linux-1", "userData": "aGVsbG8gd29ybGQ=".repeat(100),
                     "tags": {"cluster": "c1", "machine-uid": format!("uid-{number}"), "role": "worker"}})),
             Call::Get(ids) => self.client.get(format!("{url}/v1/vms/{}", id(ids)?)),
-            Call::Find => self.client.get(format!("{url}/v1/vms?tag=cluster:c1&tag=machine-uid:uid-{number}")),
+            Call::Find => {
+                self.client.get(format!("{url}/v1/vms?tag=cluster:c1&tag=machine-uid:uid-{number}"))
+            }
             Call::List => self.client.get(format!("{url}/v1/vms?tag=cluster:c1")),
             Call::Delete(ids) => self.client.delete(format!("{url}/v1/vms/{}", id(ids)?)),
         };

@@ -120,11 +120,14 @@ enum Strike {
 }
 
 fn strike(rule: &Rule, ledger: &mut Ledger, now: Timestamp, rng: &mut Xoshiro256PlusPlus) -> Strike {
-    let when = |after_commit: bool, spoil| if after_commit { Fate::After(spoil) } else { Fate::Before(spoil) };
+    let when =
+        |after_commit: bool, spoil| if after_commit { Fate::After(spoil) } else { Fate::Before(spoil) };
     Strike::Fate(match &rule.effect {
         Effect::Error { code, status, retry_after, message, after_commit } => {
-            let mut error =
-                ApiError::new(*code, message.clone().unwrap_or_else(|| "the cloud has a bad moment".to_owned()));
+            let mut error = ApiError::new(
+                *code,
+                message.clone().unwrap_or_else(|| "the cloud has a bad moment".to_owned()),
+            );
             error.status = status.unwrap_or(error.status);
             error.retry_after = *retry_after;
             when(*after_commit, Spoil::Error(error))

@@ -15,9 +15,10 @@ pub(crate) enum Term {
 impl Term {
     /// All terms under which an object with this name and these tags is found.
     pub(crate) fn of(name: &str, tags: &BTreeMap<String, String>) -> impl Iterator<Item = Self> {
-        [Self::Any, Self::Name(name.to_owned())].into_iter().chain(tags.iter().flat_map(|(key, value)| {
-            [Self::TagKey(key.clone()), Self::Tag(key.clone(), value.clone())]
-        }))
+        [Self::Any, Self::Name(name.to_owned())].into_iter().chain(
+            tags.iter()
+                .flat_map(|(key, value)| [Self::TagKey(key.clone()), Self::Tag(key.clone(), value.clone())]),
+        )
     }
 
     /// Whether an object with this name and these tags is found under the term.

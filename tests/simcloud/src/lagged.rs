@@ -27,7 +27,8 @@ impl<T> Lagged<T> {
 
     /// Forgets the versions that no read will see again.
     pub(crate) fn prune(&mut self, now: Timestamp) {
-        if let Some(newest_visible) = self.versions.iter().rposition(|(visible_from, _)| *visible_from <= now) {
+        if let Some(newest_visible) = self.versions.iter().rposition(|(visible_from, _)| *visible_from <= now)
+        {
             self.versions.drain(..newest_visible);
         }
     }

@@ -32,4 +32,6 @@ pub use request::{Method, Request};
 pub use server::{Server, StartError};
 pub use stats::{Stats, VmCounts};
 pub use volume_wire::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
-pub use wire::{Address, AttachedVolume, CreateVm, Initialize, PatchTags, VmPage, VmState, VmView, VolumeRequest};
+pub use wire::{
+    Address, AttachedVolume, CreateVm, Initialize, PatchTags, VmPage, VmState, VmView, VolumeRequest,
+};

@@ -82,11 +82,8 @@ impl Arguments {
 fn account(text: &str) -> Result<Account, String> {
     let (name, tokens) = text.split_once('=').ok_or("expected NAME=TOKEN")?;
     let roles = [Role::ReadWrite, Role::ReadOnly];
-    let tokens: Vec<Token> = tokens
-        .split(',')
-        .zip(roles)
-        .map(|(token, role)| Token { token: token.to_owned(), role })
-        .collect();
+    let tokens: Vec<Token> =
+        tokens.split(',').zip(roles).map(|(token, role)| Token { token: token.to_owned(), role }).collect();
     if name.is_empty() || tokens.iter().any(|token| token.token.is_empty()) {
         return Err("neither name nor token may be empty".to_owned());
     }
@@ -99,7 +96,8 @@ async fn main() -> anyhow::Result<()> {
         .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
         .with_writer(std::io::stderr)
         .init();
-    let server = Server::start(Arguments::parse().into_config()).context("failed to start the simulated cloud")?;
+    let server =
+        Server::start(Arguments::parse().into_config()).context("failed to start the simulated cloud")?;
     println!("{}", server.url());
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .context("failed to listen for SIGTERM")?;

@@ -66,8 +66,12 @@ async fn a_vm_lives_and_dies_over_http() {
 #[tokio::test]
 async fn a_lost_answer_closes_the_connection_after_the_work_was_done() {
     let (server, client) = (server(Latency::ZERO), client());
-    put_faults(&client, &server, &json!({"rules": [{"match": {"nth": 1},
-        "effect": {"type": "timeout", "holdMs": 50}}]}))
+    put_faults(
+        &client,
+        &server,
+        &json!({"rules": [{"match": {"nth": 1},
+        "effect": {"type": "timeout", "holdMs": 50}}]}),
+    )
     .await;
     let start = Instant::now();
     let lost = create(&client, &server, "a").send().await.unwrap_err();
@@ -147,11 +151,14 @@ async fn odd_requests_do_no_harm() {
 #[tokio::test(start_paused = true)]
 async fn a_dropped_server_is_gone_and_paused_time_does_not_stop_a_running_one() {
     let server = server(Latency { boot_ms: 1, ..Latency::ZERO });
-    let (addr, id) = (server.addr(), server.with(|cloud, now| {
-        let body = json!({"name": "a", "zone": "sim-1a", "type": "sim.small", "image": "linux-1"});
-        let request = simcloud::Request::new(simcloud::Method::Post, "/v1/vms").with_token("sim-token");
-        cloud.handle(&request.with_json(&body).unwrap(), now).json::<Value>().unwrap()["id"].clone()
-    }));
+    let (addr, id) = (
+        server.addr(),
+        server.with(|cloud, now| {
+            let body = json!({"name": "a", "zone": "sim-1a", "type": "sim.small", "image": "linux-1"});
+            let request = simcloud::Request::new(simcloud::Method::Post, "/v1/vms").with_token("sim-token");
+            cloud.handle(&request.with_json(&body).unwrap(), now).json::<Value>().unwrap()["id"].clone()
+        }),
+    );
     let end = Instant::now() + LONG;
     while server.live_vms()[0].state != simcloud::VmState::Running {
         assert!(Instant::now() < end, "{id} does not boot");

@@ -7,17 +7,17 @@
 use jiff::Timestamp;
 
 use crate::addresses;
-use crate::driver::{Address, Creation, DriverFacts, InProgress, Vm, is_not_found};
+use crate::driver::{Address, Creation, DriverFacts, Operation as Call, Vm, is_not_found};
 use crate::driver_error::{CallError, Code, DriverError};
-use crate::gate::{EffectKind, Gate, permits};
 use crate::id::{NodeName, ProviderId};
 use crate::phase::{OperationState, OperationType, Phase};
-use crate::retry::{self, Situation};
 
-use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
+use super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
 use super::effect::{Effect, Progress};
-use super::step::{PREREQUISITE, operation, reason_of, rest, retry_call, write_failed};
-use super::view::{ClassFact, DriverFact, MachineView, SecretFact};
+use super::prerequisites::prerequisites;
+use super::setback::{creation_failed, in_progress, initialization_failed};
+use super::step::{operation, rest, write_failed};
+use super::view::MachineView;
 
 pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     let driver = match prerequisites(view) {
@@ -46,7 +46,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
             Err(step) => return *step,
         },
     };
-    if let Some(step) = store(view, progress, &vm) {
+    if let Some(step) = store(view, progress, &vm, now) {
         return step;
     }
     if driver.capabilities.initialize {
@@ -58,60 +58,6 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
         }
     }
     created(view, progress, &vm)
-}
-
-/// What creation cannot begin without. The driver's facts, or how the pass ends.
-fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Step>> {
-    let waits = |reason: Reason, message: String| Err(Box::new(waiting(view, reason, message)));
-    if let Some(problem) = &view.machine.invalid {
-        return waits(Reason::InvalidMachine, problem.clone());
-    }
-    match &view.class {
-        ClassFact::Ready(_) => {}
-        ClassFact::Missing(name) if name.is_empty() => {
-            return waits(Reason::InvalidMachine, "spec.class.name is required: name a MachineClass".into());
-        }
-        ClassFact::Missing(name) => {
-            return waits(Reason::ClassMissing, format!("MachineClass {name} does not exist: create it"));
-        }
-        ClassFact::Invalid { name, message } => {
-            return waits(Reason::ClassInvalid, format!("MachineClass {name} is invalid: {message}"));
-        }
-        ClassFact::Deleting(name) => {
-            return waits(
-                Reason::ClassDeleting,
-                format!("MachineClass {name} is being deleted: use another one"),
-            );
-        }
-    }
-    match &view.secret {
-        SecretFact::Ready => {}
-        SecretFact::NotNamed => {
-            let message = "the MachineClass names no Secret: set secretRef or credentialsSecretRef";
-            return waits(Reason::SecretMissing, message.into());
-        }
-        SecretFact::Missing(key) => {
-            return waits(
-                Reason::SecretMissing,
-                format!("Secret {key} of the MachineClass does not exist: create it"),
-            );
-        }
-        SecretFact::WithoutUserData => {
-            let message = "the MachineClass's Secret has no key userData: add what a machine gets at boot";
-            return waits(Reason::UserDataMissing, message.into());
-        }
-    }
-    let driver = match &view.driver {
-        DriverFact::Ready(driver) => driver,
-        DriverFact::Refused(refusal) => return waits(Reason::DriverNotReady, refusal.to_string()),
-        DriverFact::NotChosen => return waits(Reason::DriverNotReady, "no driver is chosen yet".into()),
-    };
-    if let Gate::Frozen { reason, .. } = view.gate
-        && !permits(view.gate, EffectKind::Create)
-    {
-        return waits(Reason::Frozen, format!("creation is held: {reason}"));
-    }
-    Ok(driver)
 }
 
 enum Known<'a> {
@@ -139,8 +85,8 @@ impl Found {
 }
 
 /// A look comes before the first create of every pass that is not provably the first. Provably the first is the pass
-/// that put the finalizer on, since nothing is created without it. A create that the cloud works on is not looked for
-/// but asked again: its key finds it.
+/// that put the finalizer on, since nothing is created without it; traces of an earlier create say that somebody has taken
+/// it off. A create that the cloud works on is not looked for but asked again: its resume token finds it.
 fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts) -> Known<'a> {
     let machine = &view.machine;
     let stored = machine.provider_id.as_ref().map(|id| Found {
@@ -151,7 +97,9 @@ fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts
     if progress.create.is_some() {
         return Known::Nothing;
     }
-    let is_first = !machine.has_finalizer && stored.is_none();
+    let has_traces =
+        stored.is_some() || machine.create_intent.is_some() || machine.last_known_state.is_some();
+    let is_first = !machine.has_finalizer && !has_traces;
     if is_first || !driver.capabilities.status || (stored.is_none() && creation_goes_on(view)) {
         return stored.map_or(Known::Nothing, Known::Vm);
     }
@@ -185,11 +133,14 @@ fn name_of(name: &NodeName) -> Option<NodeName> {
     (!name.is_empty()).then(|| name.clone())
 }
 
-/// The status says that the cloud works on a create of ours.
+/// The status says that the cloud works on a create of ours. In a later phase the same words are about the Node's joining.
 fn creation_goes_on(view: &MachineView) -> bool {
-    view.machine.operation.is_some_and(|operation| {
-        operation.kind == OperationType::Create && operation.state == OperationState::Processing
-    })
+    let machine = &view.machine;
+    matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff)
+        && machine.last_known_state.is_some()
+        && machine.operation.is_some_and(|operation| {
+            operation.kind == OperationType::Create && operation.state == OperationState::Processing
+        })
 }
 
 fn make_vm(
@@ -214,7 +165,7 @@ fn make_vm(
     match &progress.create {
         None => Err(Box::new(Step::act(Effect::CreateVm))),
         Some(Ok(Creation::Created(vm))) => Ok(Found::of(vm)),
-        Some(Ok(Creation::InProgress(work))) => Err(Box::new(in_progress(work))),
+        Some(Ok(Creation::InProgress(work))) => Err(Box::new(in_progress(view, work, now))),
         Some(Err(error)) => match found_in(error) {
             Some(found) => Ok(found),
             None => Err(Box::new(creation_failed(view, error, now))),
@@ -223,7 +174,8 @@ fn make_vm(
 }
 
 /// Where the cloud keeps no keys, the intent is written down before the call, and after it nothing is created until
-/// reads of the cloud must show what the last call made.
+/// reads of the cloud must show what the last call made. It may have made it at its very end, so that its deadline counts
+/// as well, unless reads never lag: then the look that went before has told.
 fn note_intent(
     view: &MachineView,
     progress: &Progress,
@@ -239,7 +191,13 @@ fn note_intent(
         None => {}
     }
     if let Some(begun) = view.machine.create_intent {
-        let left = driver.consistency_window - elapsed(begun, now);
+        // The same create, taken up with its resume token.
+        if creation_goes_on(view) {
+            return Ok(());
+        }
+        let window = driver.consistency_window;
+        let lag = if window.is_zero() { window } else { window.saturating_add(Call::Create.deadline()) };
+        let left = lag - elapsed(begun, now);
         if left > jiff::SignedDuration::ZERO {
             let message =
                 "an earlier create may have made a VM: waiting until the cloud's reads must show it";
@@ -250,26 +208,11 @@ fn note_intent(
 }
 
 /// Stores id and Node name, unless they are there. `None` when that is done.
-fn store(view: &MachineView, progress: &Progress, found: &Found) -> Option<Step> {
+fn store(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp) -> Option<Step> {
     let machine = &view.machine;
     if found.provider_id.is_empty() || (view.has_target() && found.node_name.is_none()) {
         let error = DriverError::new(Code::Internal, "the driver named no provider id or no Node for the VM");
-        let message = error.to_string();
-        return Some(failure(
-            view,
-            Reason::CreationFailed,
-            Note::CreationFailed { error: message.clone() },
-            message,
-            Some(Code::Internal),
-            Wake::Retry {
-                policy: retry::policy(
-                    Situation::Create,
-                    Code::Internal,
-                    view.settings.resource_exhausted_retry,
-                ),
-                hint: None,
-            },
-        ));
+        return Some(creation_failed(view, &CallError::Guest(error), now));
     }
     let node_name = found.node_name.clone().filter(|_| view.has_target());
     let is_stored = machine.provider_id.as_ref() == Some(&found.provider_id)
@@ -298,23 +241,6 @@ fn initialize(view: &MachineView, progress: &Progress) -> Step {
     }
 }
 
-fn in_progress(work: &InProgress) -> Step {
-    Step::Finish(Conclusion {
-        status: StatusChange {
-            operation: operation(
-                OperationType::Create,
-                OperationState::Processing,
-                Note::CloudWorking { message: work.message.clone() },
-            ),
-            last_known_state: Some(work.resume_token.clone()),
-            ..StatusChange::default()
-        },
-        reason: Reason::CloudWorking,
-        message: work.message.clone(),
-        wake: Wake::After(work.ask_again),
-    })
-}
-
 fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
     let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
     let vm = initialized.or(found.vm.as_ref());
@@ -323,6 +249,16 @@ fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
         failure_domain: vm.and_then(|vm| vm.failure_domain.clone()),
         ..StatusChange::default()
     };
+    if !matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
+        // It had a life and lost its id only: with the id it goes on where it was.
+        let message = "the VM's id is stored again";
+        return Step::Finish(Conclusion {
+            status,
+            reason: Reason::VmCreated,
+            message: message.into(),
+            wake: Wake::Now,
+        });
+    }
     if view.has_target() {
         status.phase = Some(Phase::Pending);
         status.timeout_active = Some(true);
@@ -356,101 +292,4 @@ fn all_addresses(view: &MachineView, found: &Found, initialized: Option<&Vm>) ->
     let hosts: Vec<Address> = host.into_iter().collect();
     let lists = [view.machine.addresses.clone(), of(found.vm.as_ref()), of(initialized), hosts];
     addresses::union(lists.iter().map(Vec::as_slice))
-}
-
-/// Something outside must change first. Its change wakes the Machine at once; the timer is for what cannot be watched.
-fn waiting(view: &MachineView, reason: Reason, message: String) -> Step {
-    let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-    if reason == Reason::Frozen {
-        return rest(reason, message, wake);
-    }
-    failure(view, reason, Note::CreationWaits { message: message.clone() }, message, None, wake)
-}
-
-fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let message = error.to_string();
-    let reason = reason_of(error, Reason::CreationFailed);
-    let wake = retry_call(view, Situation::Create, error);
-    let step = failure(
-        view,
-        reason,
-        Note::CreationFailed { error: message.clone() },
-        message,
-        Some(error.code()),
-        wake,
-    );
-    time_out(view, keep_state(step, error), now)
-}
-
-fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let message = error.to_string();
-    let reason = reason_of(error, Reason::InitializationFailed);
-    let note = Note::InitializationFailed { error: message.clone() };
-    let wake = retry_call(view, Situation::Initialize, error);
-    let step = failure(view, reason, note, message, Some(error.code()), wake);
-    time_out(view, keep_state(step, error), now)
-}
-
-fn failure(
-    view: &MachineView,
-    reason: Reason,
-    note: Note,
-    message: String,
-    code: Option<Code>,
-    wake: Wake,
-) -> Step {
-    let phase = match view.machine.phase {
-        Phase::New => Some(Phase::CrashLoopBackOff),
-        Phase::CrashLoopBackOff
-        | Phase::Pending
-        | Phase::Available
-        | Phase::Running
-        | Phase::Terminating
-        | Phase::Unknown
-        | Phase::Failed
-        | Phase::InPlaceUpdating
-        | Phase::InPlaceUpdateSuccessful
-        | Phase::InPlaceUpdateFailed => None,
-    };
-    Step::Finish(Conclusion {
-        status: StatusChange {
-            phase,
-            operation: Some(Operation {
-                kind: OperationType::Create,
-                state: OperationState::Failed,
-                note,
-                code,
-            }),
-            ..StatusChange::default()
-        },
-        reason,
-        message,
-        wake,
-    })
-}
-
-/// What the driver wants to know next time; what is stored stays when it says nothing.
-fn keep_state(step: Step, error: &CallError) -> Step {
-    match (step, error) {
-        (Step::Finish(mut conclusion), CallError::Guest(error)) => {
-            conclusion.status.last_known_state.clone_from(&error.last_known_state);
-            Step::Finish(conclusion)
-        }
-        (step, _) => step,
-    }
-}
-
-/// Past its creation time-out a Machine that the cloud does not make is failed, so that a set can replace it.
-fn time_out(view: &MachineView, step: Step, now: Timestamp) -> Step {
-    let age = elapsed(view.machine.created, now);
-    match step {
-        Step::Finish(mut conclusion)
-            if age > view.settings.creation_timeout && permits(view.gate, EffectKind::FailMachine) =>
-        {
-            conclusion.status.phase = Some(Phase::Failed);
-            conclusion.wake = Wake::Resync;
-            Step::Finish(conclusion)
-        }
-        step => step,
-    }
 }

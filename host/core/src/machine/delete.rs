@@ -11,11 +11,22 @@ use super::conclusion::{
     Conclusion, DeletionStage, Note, Operation, Reason, StatusChange, Step, Wake, elapsed,
 };
 use super::effect::{Effect, Progress};
-use super::step::{PREREQUISITE, reason_of, rest, retry_call, write_failed};
-use super::view::{ClassFact, DriverFact, MachineView};
+use super::step::{PREREQUISITE, ask_again, reason_of, rest, retry_call, write_failed};
+use super::view::{ClassFact, DriverFact, MachineFact, MachineView};
 
-/// How often a VM on its way out is looked at: well below the time that any cloud takes, and cheap for one machine.
-const TERMINATION_POLL: SignedDuration = SignedDuration::from_secs(1);
+/// How soon a VM on its way out is looked at again: at first well below the time that any cloud takes, then further apart the
+/// longer it takes, since hundreds may be on their way out at a time.
+const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
+
+/// As far apart as looks grow. Nobody waits for the end of a deletion by the second.
+const LAST_POLL: SignedDuration = SignedDuration::from_secs(15);
+
+/// For how long a VM that is stopping is taken to stop because of our order. It may as well have been stopped by somebody
+/// else, or hang there: then only the order helps, and twice given it does no harm.
+const STOPPING_PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// Status times are whole seconds, so that one may be earlier than what it tells of by as much.
+const STATUS_TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);
 
 pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     let machine = &view.machine;
@@ -67,7 +78,7 @@ fn vm(view: &MachineView, progress: &Progress, now: Timestamp) -> Vm {
         DriverFact::NotChosen => return blocked(Reason::ClassMissing, without_class(&view.class)),
     };
     match &progress.delete_vm {
-        None => before_order(view, driver, progress),
+        None => before_order(view, driver, progress, now),
         Some(Ok(Deletion::InProgress(work))) => Vm::Wait(Box::new(Conclusion {
             status: StatusChange {
                 operation: deleting(
@@ -80,31 +91,37 @@ fn vm(view: &MachineView, progress: &Progress, now: Timestamp) -> Vm {
             },
             reason: Reason::VmTerminating,
             message: work.message.clone(),
-            wake: Wake::After(work.ask_again),
+            wake: ask_again(work),
         })),
         Some(Ok(Deletion::Deleted { last_known_state })) => {
             after_order(view, driver, progress, last_known_state.as_ref(), now)
         }
-        Some(Err(error)) if is_not_found(error) => settled(view, driver, now),
+        Some(Err(error)) if is_not_found(error) => after_order(view, driver, progress, None, now),
         Some(Err(error)) => refused(view, error),
     }
 }
 
 /// A look before the order: while the cloud is at work on an earlier one, it is not given again.
-fn before_order(view: &MachineView, driver: &DriverFacts, progress: &Progress) -> Vm {
+fn before_order(view: &MachineView, driver: &DriverFacts, progress: &Progress, now: Timestamp) -> Vm {
     if !driver.capabilities.status {
         return Vm::Delete;
     }
     match &progress.probe {
         None => Vm::Probe,
-        Some(Ok(vm)) if vm.state == VmState::Stopping && view.machine.provider_id.is_some() => {
-            terminating(None)
+        Some(Ok(vm))
+            if vm.state == VmState::Stopping
+                && view.machine.provider_id.is_some()
+                && elapsed(going_since(&view.machine, now), now) < STOPPING_PATIENCE =>
+        {
+            terminating(view, None, now)
         }
         // Whatever else the look says, the order is what must be tried: it is idempotent, and its error counts.
         Some(Ok(_) | Err(_)) => Vm::Delete,
     }
 }
 
+/// The look of this pass went before the order, so a VM that it found is looked for once more in another pass. That holds
+/// also when the driver says that nothing was there to remove: one of both is behind.
 fn after_order(
     view: &MachineView,
     driver: &DriverFacts,
@@ -112,44 +129,70 @@ fn after_order(
     last_known_state: Option<&String>,
     now: Timestamp,
 ) -> Vm {
-    if !driver.capabilities.status {
-        return settled(view, driver, now);
-    }
     match &progress.probe {
-        Some(Err(error)) if is_not_found(error) => settled(view, driver, now),
-        Some(Ok(_) | Err(_)) | None => terminating(last_known_state.cloned()),
+        None => settled(view, driver, now),
+        Some(Ok(_)) => terminating(view, last_known_state, now),
+        Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
+            settled(view, driver, now)
+        }
+        Some(Err(error)) if error.code() == Code::Uninitialized => terminating(view, last_known_state, now),
+        Some(Err(error)) => unseen(view, error, last_known_state),
     }
 }
 
-/// A Machine without a provider id may have a VM that the cloud's reads do not show yet. They must show it once the
-/// consistency window has passed since the Machine was seen to be going, because no create of it begins after that.
+/// A Machine may have a VM that the cloud's reads do not show yet, and that an order by what they show does not reach. They
+/// must show it once the consistency window has passed since the Machine was seen to be going, because no create of it
+/// begins after that. A Node that has reported proves that its VM is older than reads can lag.
 fn settled(view: &MachineView, driver: &DriverFacts, now: Timestamp) -> Vm {
     let machine = &view.machine;
-    if machine.provider_id.is_some() {
+    let has_lived = machine.provider_id.is_some() && !machine.conditions.is_empty();
+    if has_lived || driver.consistency_window.is_zero() {
         return Vm::Gone;
     }
-    let left = driver.consistency_window - elapsed(machine.phase_since.unwrap_or(now), now);
+    let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
+    let left = window - elapsed(going_since(machine, now), now);
     if left <= SignedDuration::ZERO {
         return Vm::Gone;
     }
     Vm::Wait(Box::new(Conclusion {
         status: StatusChange::default(),
         reason: Reason::CreationUnresolved,
-        message: "no VM is known: waiting until the cloud's reads must show one that was just made".into(),
+        message: "no VM is seen: waiting until the cloud's reads must show one that was just made".into(),
         wake: Wake::After(left),
     }))
 }
 
-fn terminating(last_known_state: Option<String>) -> Vm {
+/// Since when the status says that the Machine is going. Where it does not say when, the request for it is the next best.
+fn going_since(machine: &MachineFact, now: Timestamp) -> Timestamp {
+    machine.phase_since.or(machine.deletion).unwrap_or(now)
+}
+
+fn terminating(view: &MachineView, last_known_state: Option<&String>, now: Timestamp) -> Vm {
+    let waited = elapsed(going_since(&view.machine, now), now);
     Vm::Wait(Box::new(Conclusion {
         status: StatusChange {
             operation: deleting(DeletionStage::Vm, None, OperationState::Processing),
-            last_known_state,
+            last_known_state: last_known_state.cloned(),
             ..StatusChange::default()
         },
         reason: Reason::VmTerminating,
         message: "the cloud is removing the VM".into(),
-        wake: Wake::After(TERMINATION_POLL),
+        wake: Wake::After((waited / 8).clamp(FIRST_POLL, LAST_POLL)),
+    }))
+}
+
+/// The order is taken, and the cloud cannot be asked whether it was carried out.
+fn unseen(view: &MachineView, error: &CallError, last_known_state: Option<&String>) -> Vm {
+    let message = error.to_string();
+    Vm::Wait(Box::new(Conclusion {
+        status: StatusChange {
+            operation: deleting(DeletionStage::Vm, Some(message.clone()), OperationState::Failed),
+            last_known_state: last_known_state.cloned(),
+            ..StatusChange::default()
+        },
+        reason: reason_of(error, Reason::CloudUnreachable),
+        message,
+        wake: retry_call(view, Situation::Status, error),
     }))
 }
 

@@ -1,6 +1,11 @@
 //! What must hold whatever happens. Used by tests, assertions and simulation alike.
 
-use crate::driver_error::CallError;
+use jiff::SignedDuration;
+
+use crate::driver::{Deletion, DriverFacts, is_not_found};
+use crate::driver_error::{CallError, Code, DriverError};
+use crate::gate::{EffectKind, permits};
+use crate::phase::Phase;
 
 use super::conclusion::{Conclusion, Wake};
 use super::effect::{Effect, Progress};
@@ -12,21 +17,51 @@ pub enum Violation {
     /// The cloud was to be asked for a VM before the Machine was held.
     #[error("a VM is created for a Machine without our finalizer")]
     CreateWithoutFinalizer,
+    /// A VM of this Machine is known, and another was to be made.
+    #[error("a VM is created for a Machine that has one")]
+    SecondVm,
+    /// An earlier pass may have made a VM, and nobody has looked for it.
+    #[error("a VM is created without a look for one that may be there")]
+    CreateWithoutLook,
+    /// The cloud keeps no keys, and nothing would tell the next pass that this create was begun.
+    #[error("a VM is created without a note of it where the cloud keeps no keys")]
+    CreateWithoutIntent,
+    /// The status says that there is a VM, and nobody would know which.
+    #[error("a Machine counts as made and the id of its VM is not stored")]
+    Unrecorded,
     /// The finalizer was to go before the VM.
     #[error("the finalizer is released before the VM is proven gone")]
     ReleaseBeforeVmGone,
+    /// What the target cluster has of a Machine was to go before its VM.
+    #[error("a Node or token is removed before the VM is proven gone")]
+    CleanUpBeforeVmGone,
     /// A Machine that is going was to get a VM.
     #[error("a VM is created for a Machine that is being deleted")]
     CreateWhileDeleting,
-    /// A VM was to be removed whose Machine is not going.
-    #[error("a VM is deleted whose Machine is not being deleted")]
+    /// What is there of a Machine was to be removed although nobody asked.
+    #[error("a VM, Node or finalizer is removed whose Machine is not being deleted")]
     DeleteWithoutRequest,
+    /// A Node was to be written or deleted that is not the Machine's.
+    #[error("a Node is touched that is not the Machine's")]
+    ForeignNode,
+    /// The gate forbids it.
+    #[error("a frozen gate is passed")]
+    Frozen,
+    /// The same effect twice: its outcome is known already.
+    #[error("an effect is done twice in one pass")]
+    Repeated,
     /// A pass without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
     /// Nothing would ever look at the Machine again.
     #[error("a Machine that is not gone has no wake-up")]
     NoWake,
+    /// The next pass would come at once and see the same.
+    #[error("a pass follows at once although nothing has changed")]
+    HotLoop,
+    /// A Machine that is being deleted leaves that state only by going, and no other enters it.
+    #[error("a deletion is left or a Machine that nobody deletes enters it")]
+    WrongWay,
 }
 
 /// Whether a batch may be done.
@@ -34,45 +69,188 @@ pub fn batch(view: &MachineView, progress: &Progress, effects: &[Effect]) -> Res
     if effects.is_empty() {
         return Err(Violation::EmptyBatch);
     }
+    let mut names: Vec<&str> = effects.iter().map(Effect::name).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() < effects.len() {
+        return Err(Violation::Repeated);
+    }
+    effects.iter().try_for_each(|effect| one(view, progress, effect))
+}
+
+fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), Violation> {
+    let is_deleting = view.machine.deletion.is_some();
+    if is_done(progress, effect) {
+        return Err(Violation::Repeated);
+    }
+    if !permits(view.gate, kind(effect)) {
+        return Err(Violation::Frozen);
+    }
+    match effect {
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::CreateVm
+        | Effect::InitializeVm
+        | Effect::RecordVm { .. }
+        | Effect::SyncNode { .. }
+            if is_deleting =>
+        {
+            Err(Violation::CreateWhileDeleting)
+        }
+        Effect::CreateVm => create(view, progress),
+        Effect::DeleteVm | Effect::DeleteNode { .. } | Effect::ReleaseFinalizer if !is_deleting => {
+            Err(Violation::DeleteWithoutRequest)
+        }
+        Effect::ReleaseFinalizer if !is_proven_gone(view, progress) => Err(Violation::ReleaseBeforeVmGone),
+        Effect::DeleteNode { .. } | Effect::ForgetToken if is_deleting && !is_proven_gone(view, progress) => {
+            Err(Violation::CleanUpBeforeVmGone)
+        }
+        Effect::DeleteNode { node, uid }
+            if view.node().is_none_or(|own| (&own.name, &own.uid) != (node, uid)) =>
+        {
+            Err(Violation::ForeignNode)
+        }
+        Effect::SyncNode { node, .. } if view.node().is_none_or(|own| own.name != *node) => {
+            Err(Violation::ForeignNode)
+        }
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::ProbeVm
+        | Effect::InitializeVm
+        | Effect::RecordVm { .. }
+        | Effect::SyncNode { .. }
+        | Effect::ForgetToken
+        | Effect::DeleteVm
+        | Effect::DeleteNode { .. }
+        | Effect::ReleaseFinalizer => Ok(()),
+    }
+}
+
+/// Never two VMs for one Machine.
+fn create(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
     let machine = &view.machine;
     let is_held = machine.has_finalizer || matches!(progress.claim, Some(Ok(())));
-    for effect in effects {
-        match effect {
-            Effect::CreateVm | Effect::InitializeVm if machine.deletion.is_some() => {
-                return Err(Violation::CreateWhileDeleting);
-            }
-            Effect::CreateVm if !is_held => return Err(Violation::CreateWithoutFinalizer),
-            Effect::DeleteVm if machine.deletion.is_none() => return Err(Violation::DeleteWithoutRequest),
-            Effect::ReleaseFinalizer if !is_proven_gone(view, progress) => {
-                return Err(Violation::ReleaseBeforeVmGone);
-            }
-            _ => {}
-        }
+    if !is_held {
+        return Err(Violation::CreateWithoutFinalizer);
+    }
+    if machine.provider_id.is_some() || matches!(&progress.probe, Some(look) if names_a_vm(look)) {
+        return Err(Violation::SecondVm);
+    }
+    let Some(driver) = driver(view) else { return Err(Violation::CreateWithoutLook) };
+    let has_looked = progress.probe.is_some() || !driver.capabilities.status;
+    let is_first = !machine.has_finalizer && machine.create_intent.is_none();
+    let is_resumed = machine.last_known_state.is_some() && machine.operation.is_some();
+    if !has_looked && !is_first && !is_resumed {
+        return Err(Violation::CreateWithoutLook);
+    }
+    let is_noted = matches!(progress.intent, Some(Ok(()))) || (is_resumed && machine.create_intent.is_some());
+    if !driver.capabilities.idempotency_key && !is_noted {
+        return Err(Violation::CreateWithoutIntent);
     }
     Ok(())
 }
 
-/// The driver took the order to remove the VM, and no look that it offers has found it since.
+fn names_a_vm<T>(look: &Result<T, CallError>) -> bool {
+    match look {
+        Ok(_) => true,
+        Err(CallError::Guest(DriverError { code: Code::Uninitialized, provider_id, .. })) => {
+            provider_id.is_some()
+        }
+        Err(CallError::Guest(_) | CallError::Broken(_) | CallError::Refused(_)) => false,
+    }
+}
+
+fn driver(view: &MachineView) -> Option<&DriverFacts> {
+    match &view.driver {
+        DriverFact::Ready(driver) => Some(driver),
+        DriverFact::NotChosen | DriverFact::Refused(_) => None,
+    }
+}
+
+/// The driver took the order to remove the VM, and no look that it offers has found it.
 fn is_proven_gone(view: &MachineView, progress: &Progress) -> bool {
     let is_ordered = match &progress.delete_vm {
-        Some(Ok(_)) => true,
+        Some(Ok(Deletion::Deleted { .. })) => true,
+        Some(Ok(Deletion::InProgress(_))) | None => false,
         Some(Err(error)) => is_not_found(error),
-        None => false,
     };
-    let offers_status = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.status);
-    let is_unseen = !offers_status || matches!(&progress.probe, Some(Err(error)) if is_not_found(error));
-    is_ordered && (is_unseen || matches!(progress.delete_vm, Some(Err(_))))
+    let offers_status = driver(view).is_some_and(|driver| driver.capabilities.status);
+    let is_unseen = match &progress.probe {
+        Some(Err(error)) => is_not_found(error) || error.code() == Code::Unimplemented,
+        Some(Ok(_)) => false,
+        None => !offers_status,
+    };
+    is_ordered && is_unseen
 }
 
-fn is_not_found(error: &CallError) -> bool {
-    crate::driver::is_not_found(error)
-}
-
-/// Whether a pass may end so.
-pub fn conclusion(view: &MachineView, conclusion: &Conclusion) -> Result<(), Violation> {
-    let is_gone = !view.machine.has_finalizer || view.machine.deletion.is_some();
-    if conclusion.wake == Wake::Gone && !is_gone {
-        return Err(Violation::NoWake);
+fn is_done(progress: &Progress, effect: &Effect) -> bool {
+    match effect {
+        Effect::Claim => progress.claim.is_some(),
+        Effect::EnsureToken => progress.token.is_some(),
+        Effect::NoteIntent => progress.intent.is_some(),
+        Effect::ProbeVm => progress.probe.is_some(),
+        Effect::CreateVm => progress.create.is_some(),
+        Effect::InitializeVm => progress.initialize.is_some(),
+        Effect::RecordVm { .. } => progress.record.is_some(),
+        Effect::SyncNode { .. } => progress.sync_node.is_some(),
+        Effect::ForgetToken => progress.forget_token.is_some(),
+        Effect::DeleteVm => progress.delete_vm.is_some(),
+        Effect::DeleteNode { .. } => progress.delete_node.is_some(),
+        Effect::ReleaseFinalizer => progress.release.is_some(),
     }
-    Ok(())
+}
+
+fn kind(effect: &Effect) -> EffectKind {
+    match effect {
+        Effect::Claim | Effect::NoteIntent | Effect::RecordVm { .. } => EffectKind::ObjectWrite,
+        Effect::EnsureToken => EffectKind::TokenWrite,
+        Effect::ProbeVm => EffectKind::CloudRead,
+        Effect::CreateVm => EffectKind::Create,
+        Effect::InitializeVm => EffectKind::Initialize,
+        Effect::SyncNode { .. } => EffectKind::NodeWrite,
+        Effect::ForgetToken => EffectKind::TokenDelete,
+        Effect::DeleteVm => EffectKind::RequestedDelete,
+        Effect::DeleteNode { .. } => EffectKind::NodeDelete,
+        Effect::ReleaseFinalizer => EffectKind::FinalizerRelease,
+    }
+}
+
+/// Whether a pass that has come so far may end so.
+pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
+    let machine = &view.machine;
+    let phase = conclusion.status.phase;
+    if phase == Some(Phase::Failed) && !permits(view.gate, EffectKind::FailMachine) {
+        return Err(Violation::Frozen);
+    }
+    if phase.is_some_and(|phase| (phase == Phase::Terminating) != machine.deletion.is_some()) {
+        return Err(Violation::WrongWay);
+    }
+    let is_stored = machine.provider_id.is_some() || matches!(progress.record, Some(Ok(())));
+    if matches!(phase, Some(Phase::Pending | Phase::Available | Phase::Running)) && !is_stored {
+        return Err(Violation::Unrecorded);
+    }
+    wake(view, progress, conclusion)
+}
+
+fn wake(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
+    let machine = &view.machine;
+    match conclusion.wake {
+        Wake::Gone => {
+            let is_released = !machine.has_finalizer || matches!(progress.release, Some(Ok(())));
+            let is_gone = machine.deletion.is_some() && is_released;
+            if is_gone { Ok(()) } else { Err(Violation::NoWake) }
+        }
+        Wake::Now => {
+            let is_other_phase = conclusion.status.phase.is_some_and(|phase| phase != machine.phase);
+            let is_change = is_other_phase || matches!(progress.record, Some(Ok(())));
+            if is_change { Ok(()) } else { Err(Violation::HotLoop) }
+        }
+        Wake::After(after) if after <= SignedDuration::ZERO => Err(Violation::HotLoop),
+        Wake::Retry { policy, .. } if policy.base.max(policy.cap) <= SignedDuration::ZERO => {
+            Err(Violation::HotLoop)
+        }
+        Wake::After(_) | Wake::Retry { .. } | Wake::Resync => Ok(()),
+    }
 }

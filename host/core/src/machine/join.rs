@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::act_error::ActError;
 use crate::gate::{EffectKind, permits};
 use crate::health::{self, NodeConditionFact, Verdict};
-use crate::node_sync::{self, Wanted};
+use crate::id::ProviderId;
+use crate::node_sync::{self, NodeChange, Wanted};
 use crate::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
 use super::effect::{Effect, Progress};
-use super::step::{operation, rest, write_failed};
+use super::step::{PREREQUISITE, operation, rest, retry_write, write_failed};
 use super::view::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact};
 
 pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
@@ -24,46 +26,77 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
         );
     }
     match &view.target {
+        TargetFact::None if machine.phase == Phase::Failed => {
+            rest(Reason::Failed, "failed, and there is no cluster to recover in", Wake::Resync)
+        }
         TargetFact::None => {
             rest(Reason::VmCreated, "the VM is created, and there is no cluster to join", Wake::Resync)
         }
-        TargetFact::Cluster(NodePresence::Absent) => without_node(view, now),
-        TargetFact::Cluster(NodePresence::Foreign(id)) => {
-            let message = format!("Node {} belongs to VM {id}: waiting until it is gone", node_name(machine));
-            timed(view, now, Reason::NodeNameTaken, message)
-        }
+        TargetFact::Cluster(NodePresence::Absent) => without_node(view, None, now),
+        TargetFact::Cluster(NodePresence::Foreign(id)) => without_node(view, Some(id), now),
         TargetFact::Cluster(NodePresence::Present(node)) => with_node(view, node, progress, now),
     }
 }
 
 fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
-    if !node.is_deleting && permits(view.gate, EffectKind::NodeWrite) {
-        let machine = &view.machine;
-        let wanted = Wanted { template: &machine.template, own_labels: &machine.own_node_labels };
-        let change = node_sync::merge(&node.meta, wanted, node.last_applied.as_ref());
-        if !change.is_empty() {
-            match &progress.sync_node {
-                None => {
-                    return act_with_token(view, node, Effect::SyncNode { node: node.name.clone(), change });
-                }
-                Some(Ok(())) => {}
-                Some(Err(error)) => {
-                    return write_failed(Reason::WriteFailed, "bring the Node in line", error);
-                }
-            }
+    let is_writable = !node.is_deleting && permits(view.gate, EffectKind::NodeWrite);
+    let refused = match (is_writable.then(|| difference(view, node)).flatten(), &progress.sync_node) {
+        (Some(change), None) => {
+            let sync = Effect::SyncNode { node: node.name.clone(), change };
+            // The token is of no use once the Node has joined, so it goes together with the Node's first write.
+            return Step::Act(if joins(view, node) { vec![sync, Effect::ForgetToken] } else { vec![sync] });
         }
-    }
-    match health::verdict(&node.conditions, &view.settings.must_be_false) {
-        Verdict::Healthy => healthy(view, node, progress),
-        verdict @ Verdict::Unhealthy { .. } => unhealthy(view, node, &verdict.to_string(), now),
+        (Some(_), Some(Err(error))) => Some(error),
+        (Some(_), Some(Ok(()))) | (None, _) => None,
+    };
+    let judged = match verdict(view, node) {
+        Verdict::Healthy => healthy(view, node, progress, now),
+        unhealthy @ Verdict::Unhealthy { .. } => without_health(view, node, &unhealthy.to_string(), now),
+    };
+    match refused {
+        Some(error) => out_of_line(judged, error),
+        None => judged,
     }
 }
 
-/// The token is of no use once the Node is healthy for the first time, so it goes together with the Node's first write.
-fn act_with_token(view: &MachineView, node: &NodeFact, sync: Effect) -> Step {
-    let is_joining = joins_for_the_first_time(&view.machine)
-        && health::verdict(&node.conditions, &view.settings.must_be_false) == Verdict::Healthy;
-    Step::Act(if is_joining { vec![sync, Effect::ForgetToken] } else { vec![sync] })
+fn verdict(view: &MachineView, node: &NodeFact) -> Verdict {
+    health::verdict(&node.conditions, &view.settings.must_be_false)
+}
+
+/// What the Node is to carry and does not.
+fn difference(view: &MachineView, node: &NodeFact) -> Option<NodeChange> {
+    let machine = &view.machine;
+    let wanted = Wanted { template: &machine.template, own_labels: &machine.own_node_labels };
+    Some(node_sync::merge(&node.meta, wanted, node.last_applied.as_ref())).filter(|change| !change.is_empty())
+}
+
+/// A Node that cannot be written is judged all the same, or a label that the API server refuses would keep its Machine from
+/// ever joining and from ever failing. Only the writing is tried again sooner.
+fn out_of_line(judged: Step, error: &ActError) -> Step {
+    let Step::Finish(mut conclusion) = judged else { return judged };
+    if conclusion.wake == Wake::Now {
+        return Step::Finish(conclusion);
+    }
+    conclusion.wake = retry_write(error);
+    let is_news = conclusion.status.phase.is_none() && !matches!(error, ActError::Conflict | ActError::Gone);
+    if is_news {
+        conclusion.reason = Reason::WriteFailed;
+        conclusion.message = format!("{}; failed to bring the Node in line: {error}", conclusion.message);
+    }
+    Step::Finish(conclusion)
+}
+
+/// This pass is the one in which the Machine's Node joins.
+fn joins(view: &MachineView, node: &NodeFact) -> bool {
+    view.machine.phase != Phase::Running
+        && joins_for_the_first_time(&view.machine)
+        && verdict(view, node) == Verdict::Healthy
+        && !is_held(&view.machine, node)
+}
+
+/// Pods that every Node needs are not there yet.
+fn is_held(machine: &MachineFact, node: &NodeFact) -> bool {
+    machine.phase == Phase::Pending && node.has_critical_taint
 }
 
 fn joins_for_the_first_time(machine: &MachineFact) -> bool {
@@ -72,10 +105,11 @@ fn joins_for_the_first_time(machine: &MachineFact) -> bool {
         .is_none_or(|last| last.kind == OperationType::Create && last.state != OperationState::Successful)
 }
 
-fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress) -> Step {
+fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
-    if machine.phase == Phase::Running {
+    // How an update in place ends is told by who makes it, not by the Node's health.
+    if matches!(machine.phase, Phase::Running | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed) {
         return Step::Finish(Conclusion {
             status,
             reason: Reason::NodeHealthy,
@@ -83,14 +117,9 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress) -> Step {
             wake: Wake::Resync,
         });
     }
-    if machine.phase == Phase::Pending && node.has_critical_taint {
+    if is_held(machine, node) {
         let message = "the Node is healthy and still carries the taint critical-components-not-ready";
-        return Step::Finish(Conclusion {
-            status,
-            reason: Reason::WaitingForNode,
-            message: message.into(),
-            wake: Wake::Resync,
-        });
+        return with_status(status, timed(view, now, Reason::WaitingForNode, message.into()));
     }
     let is_first = joins_for_the_first_time(machine);
     if is_first {
@@ -123,7 +152,7 @@ fn node_joined_after(machine: &MachineFact, node: &NodeFact) -> SignedDuration {
     node.ready_since.map_or(SignedDuration::ZERO, |ready| elapsed(machine.created, ready))
 }
 
-fn unhealthy(view: &MachineView, node: &NodeFact, because: &str, now: Timestamp) -> Step {
+fn without_health(view: &MachineView, node: &NodeFact, because: &str, now: Timestamp) -> Step {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
     match machine.phase {
@@ -161,8 +190,12 @@ fn unhealthy(view: &MachineView, node: &NodeFact, because: &str, now: Timestamp)
     }
 }
 
-fn without_node(view: &MachineView, now: Timestamp) -> Step {
+/// The Machine's Node is not there; `taken_by`: another VM's has its name, which is as good as none.
+fn without_node(view: &MachineView, taken_by: Option<&ProviderId>, now: Timestamp) -> Step {
     let machine = &view.machine;
+    let name = node_name(machine);
+    let taken = taken_by.map(|id| format!("Node {name} belongs to VM {id}: waiting until it is gone"));
+    let reason = |otherwise| if taken_by.is_some() { Reason::NodeNameTaken } else { otherwise };
     match machine.phase {
         Phase::Running => {
             let status = StatusChange {
@@ -175,12 +208,13 @@ fn without_node(view: &MachineView, now: Timestamp) -> Step {
                 ),
                 ..StatusChange::default()
             };
-            let message = format!("Node {} is gone", node_name(machine));
-            Step::Finish(Conclusion { status, reason: Reason::NodeMissing, message, wake: Wake::Now })
+            let message = taken.unwrap_or_else(|| format!("Node {name} is gone"));
+            Step::Finish(Conclusion { status, reason: reason(Reason::NodeMissing), message, wake: Wake::Now })
         }
         Phase::Failed => rest(Reason::Failed, "failed, and its Node is not there", Wake::Resync),
         Phase::Unknown => {
-            timed(view, now, Reason::NodeMissing, format!("Node {} is gone", node_name(machine)))
+            let message = taken.unwrap_or_else(|| format!("Node {name} is gone"));
+            timed(view, now, reason(Reason::NodeMissing), message)
         }
         Phase::New
         | Phase::CrashLoopBackOff
@@ -190,8 +224,9 @@ fn without_node(view: &MachineView, now: Timestamp) -> Step {
         | Phase::InPlaceUpdating
         | Phase::InPlaceUpdateSuccessful
         | Phase::InPlaceUpdateFailed => {
-            let message = format!("the VM is created, Node {} has not joined yet", node_name(machine));
-            timed(view, now, Reason::WaitingForNode, message)
+            let message =
+                taken.unwrap_or_else(|| format!("the VM is created, Node {name} has not joined yet"));
+            timed(view, now, reason(Reason::WaitingForNode), message)
         }
     }
 }
@@ -223,7 +258,8 @@ fn timed(view: &MachineView, now: Timestamp, reason: Reason, message: String) ->
         return rest(reason, message, Wake::After(limit - waited + SignedDuration::from_secs(1)));
     }
     if !permits(view.gate, EffectKind::FailMachine) {
-        return rest(Reason::Frozen, format!("{message}; failing it is held"), Wake::Resync);
+        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        return rest(Reason::Frozen, format!("{message}; failing it is held"), wake);
     }
     time_over(machine, limit, &message)
 }

@@ -9,6 +9,8 @@ mod delete;
 mod effect;
 pub mod invariants;
 mod join;
+mod prerequisites;
+mod setback;
 mod step;
 mod view;
 

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act_error::ActError;
+use crate::driver::InProgress;
 use crate::driver_error::CallError;
 use crate::phase::Phase;
 use crate::retry::{self, RetryPolicy};
@@ -56,17 +57,28 @@ pub(super) fn rest(reason: Reason, message: impl Into<String>, wake: Wake) -> St
 
 /// The end of a pass that a write to an API server has failed.
 pub(super) fn write_failed(reason: Reason, what: &str, error: &ActError) -> Step {
-    let wake = match error {
+    rest(reason, format!("failed to {what}: {error}"), retry_write(error))
+}
+
+/// How to come back after a write that failed.
+pub(super) fn retry_write(error: &ActError) -> Wake {
+    match error {
         // The caches are behind: the watch brings what is new within moments.
         ActError::Conflict | ActError::Gone => Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None },
         ActError::Throttled { after } => Wake::Retry { policy: WRITE, hint: *after },
+        // What the server refuses it refuses until somebody changes it.
+        ActError::Invalid { .. } => Wake::Retry { policy: PREREQUISITE, hint: None },
         ActError::Denied { .. }
-        | ActError::Invalid { .. }
         | ActError::Unreachable { .. }
         | ActError::Ambiguous { .. }
         | ActError::Forbidden { .. } => Wake::Retry { policy: WRITE, hint: None },
-    };
-    rest(reason, format!("failed to {what}: {error}"), wake)
+    }
+}
+
+/// When a driver wants to be asked again: never at once, which would be without end, and never later than an object may
+/// go unseen.
+pub(super) fn ask_again(work: &InProgress) -> Wake {
+    Wake::After(work.ask_again.clamp(SignedDuration::from_secs(1), retry::MAX_RETRY_AFTER))
 }
 
 /// How to come back after a failed call of the driver.

@@ -133,3 +133,26 @@ impl Inner {
         Err(last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::egress::SystemResolver;
+
+    #[tokio::test]
+    async fn a_connection_delays_no_small_segment() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let tls = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let classes = AddressClasses::new([AddressClass::Loopback]);
+        let timeout = Duration::from_secs(10);
+        let connector =
+            Connector::new(Arc::new(SystemResolver), classes, Arc::new(tls), timeout, Gauge::default());
+        let address = listener.local_addr().unwrap();
+        let stream = connector.0.dial(&[address.ip()], address.port()).await.unwrap();
+        assert!(stream.nodelay().unwrap());
+    }
+}

@@ -150,10 +150,11 @@ impl Filler<'_> {
         while let Some(at) = finder.find(rest) {
             let end = at + PLACEHOLDER_BYTES;
             let token = rest.get(at..end).and_then(|token| std::str::from_utf8(token).ok());
-            let (key, steps) =
+            let secret =
                 token.and_then(|token| self.vault.expand(token)).ok_or(Reason::PlaceholderUnknown)?;
-            self.check(&key, here)?;
-            let value = steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
+            self.check(&secret.key, here)?;
+            let value =
+                secret.steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
             filled.extend_from_slice(rest.get(..at).unwrap_or_default());
             filled.extend_from_slice(value);
             rest = rest.get(end..).unwrap_or_default();

@@ -101,6 +101,7 @@ fn a_placeholder_anywhere_else_refuses_the_request() {
     let case = case();
     let (token, data) =
         (case.placeholder("token", &[]), case.placeholder("userData", &[Encoding::JsonEscape]));
+    let form = case.placeholder("userData", &[Encoding::Form]);
     let refused = |outcome: Result<Outgoing, Reason>| outcome.map(|_| ()).unwrap_err();
     let place = Reason::PlaceholderPlace;
     assert_eq!(refused(case.send(&format!("https://a.com/{token}"), &[], "")), place);
@@ -116,6 +117,8 @@ fn a_placeholder_anywhere_else_refuses_the_request() {
     for (content_type, body) in [
         (JSON, format!("{{\"other\":\"{data}\"}}")),
         (JSON, format!("{{\"{data}\":1}}")),
+        (JSON, format!("{{\"userData\":\"{data}\",\"{data}\":1}}")),
+        (FORM, format!("User+Data=1&User+Data={form}&{form}=1")),
         (JSON, format!("{{\"auth\":{{\"token\":\"{data}\"}}}}")),
         (JSON, format!("{{\"userData\":\"{data}\",\"x\":\"{data}\"}}")),
         (JSON, format!("{{\"userData\":[\"{data}\"]}}")),

@@ -75,9 +75,8 @@ impl HostPattern {
     pub fn matches(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::Exact(exact), host) => exact == host,
-            (Self::Below(suffix), Host::Name(name)) => {
-                name.len() > suffix.len() && name.ends_with(suffix.as_str())
-            }
+            // The suffix starts with a dot and no name does.
+            (Self::Below(suffix), Host::Name(name)) => name.ends_with(suffix.as_str()),
             (Self::Below(_), Host::Address(_)) => false,
         }
     }

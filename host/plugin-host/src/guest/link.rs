@@ -5,6 +5,7 @@ use wasmtime::{Engine, Result};
 
 use super::GuestState;
 use crate::bindings::machinist::host::{deadline, log, secrets, settings};
+use crate::bindings::machinist::provider::types;
 
 /// The one linker of all drivers.
 pub(crate) fn linker(engine: &Engine) -> Result<Linker<GuestState>> {
@@ -15,5 +16,6 @@ pub(crate) fn linker(engine: &Engine) -> Result<Linker<GuestState>> {
     settings::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
     deadline::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
     secrets::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
+    types::add_to_linker::<_, HasSelf<GuestState>>(&mut linker, |state| state)?;
     Ok(linker)
 }

@@ -80,9 +80,10 @@ struct Issued {
 /// What a placeholder stands for.
 #[derive(Clone)]
 pub(crate) struct Expansion {
-    secret: SecretId,
+    /// Whose value.
+    pub(crate) key: SecretKey,
     /// What each encoding made; the last is what is sent.
-    steps: Arc<Vec<Zeroizing<Vec<u8>>>>,
+    pub(crate) steps: Arc<Vec<Zeroizing<Vec<u8>>>>,
 }
 
 impl Vault {
@@ -147,7 +148,7 @@ impl Vault {
         }
         let steps = Arc::new(encode::steps(&secret.value, encodings).ok_or(Refusal::Encodings)?);
         let token = fresh_token();
-        issued.expansions.insert(token.clone(), Expansion { secret: id, steps });
+        issued.expansions.insert(token.clone(), Expansion { key: secret.key.clone(), steps });
         issued.tokens.insert(wanted, token.clone());
         issued.for_guest = None;
         issued.for_logs = None;
@@ -188,10 +189,8 @@ impl Vault {
     }
 
     /// What a placeholder of this call stands for.
-    pub(crate) fn expand(&self, token: &str) -> Option<(SecretKey, Arc<Vec<Zeroizing<Vec<u8>>>>)> {
-        let expansion = self.issued().expansions.get(token).cloned()?;
-        let key = self.secret(expansion.secret)?.key.clone();
-        Some((key, expansion.steps))
+    pub(crate) fn expand(&self, token: &str) -> Option<Expansion> {
+        self.issued().expansions.get(token).cloned()
     }
 
     fn position(&self, is_it: impl Fn(&Secret) -> bool) -> Option<SecretId> {
@@ -228,12 +227,11 @@ impl Vault {
     }
 
     fn needles(&self, issued: &Issued, is_hidden: impl Fn(&SecretKey) -> bool) -> Needles {
-        let hidden = |id: SecretId| self.secret(id).is_some_and(|secret| is_hidden(&secret.key));
         let mut needles = Needles::default();
         for secret in self.0.secrets.iter().filter(|secret| is_hidden(&secret.key)) {
             needles.add_value(&secret.value);
         }
-        for expansion in issued.expansions.values().filter(|expansion| hidden(expansion.secret)) {
+        for expansion in issued.expansions.values().filter(|expansion| is_hidden(&expansion.key)) {
             for step in expansion.steps.iter() {
                 needles.add_encoded(step);
             }

@@ -155,6 +155,15 @@ impl Spellings {
     }
 
     fn text(&mut self, text: &str) {
+        if text.contains('/') {
+            self.add(text.replace('/', "\\/").as_bytes());
+        }
+        let is_special = |character: char| {
+            !character.is_ascii() || character.is_ascii_control() || "<>&'\"\\".contains(character)
+        };
+        if !text.contains(is_special) {
+            return;
+        }
         if let Some(inside) = json_inside(text) {
             self.add(inside.replace('/', "\\/").as_bytes());
             for (line, tab) in [("\\n", "\\t"), ("\\u000a", "\\u0009")] {

@@ -91,7 +91,7 @@ fn encodings_are_applied_in_their_order() {
     let vault = vault(PLACES);
     let sent = |encodings: &[Encoding]| {
         let token = vault.placeholder(vault.open("token").unwrap(), encodings).unwrap();
-        vault.expand(&token).unwrap().1.last().unwrap().to_vec()
+        vault.expand(&token).unwrap().steps.last().unwrap().to_vec()
     };
     assert_eq!(sent(&[]), TOKEN.as_bytes());
     assert_eq!(sent(&[Encoding::Base64]), STANDARD.encode(TOKEN).into_bytes());
@@ -190,7 +190,7 @@ fn short_values_and_other_text_stay() {
 fn what_a_placeholder_sent_disappears_too() {
     let vault = vault(PLACES);
     let token = vault.placeholder(vault.user_data().unwrap(), &[Encoding::Gzip, Encoding::Base64]).unwrap();
-    let steps = vault.expand(&token).unwrap().1;
+    let steps = vault.expand(&token).unwrap().steps;
     for step in steps.iter() {
         let echoed = STANDARD.encode(step);
         assert_eq!(vault.scrub_text(&format!("<{echoed}>")), "<***>");

@@ -104,6 +104,12 @@ async fn an_answer_over_its_limit_is_cut_with_the_limit_in_the_error() {
         let error = call.get(&server.url(path)).await.unwrap_err();
         assert!(matches!(error, WasiError::HttpResponseBodySize(Some(2048))), "{path}: {error:?}");
     }
+    let declared =
+        request(Method::GET, &server.url("/declared"), b"").map(|_| wasmtime_wasi_http::WasiBody::default());
+    assert!(
+        call.session.send(declared, None).await.is_err(),
+        "refused by its headers, before a byte of the body"
+    );
     let roomy = host.call(&format!("{}limits: {{ response_kib: 3 }}", loopback(server.port)));
     assert_eq!(roomy.get(&server.url("/streamed")).await.unwrap().body.len(), 3000);
 }

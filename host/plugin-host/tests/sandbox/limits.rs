@@ -55,7 +55,7 @@ async fn recursion_ends_at_the_stack() {
 
 #[tokio::test]
 async fn a_huge_answer_is_not_copied() {
-    check(r#"{"do":"huge-answer","bytes":20000000}"#, Limit::CopiedBytes).await;
+    check(r#"{"do":"huge-answer","bytes":4000000}"#, Limit::CopiedBytes).await;
 }
 
 #[tokio::test]

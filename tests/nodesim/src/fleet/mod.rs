@@ -341,8 +341,12 @@ impl Fleet {
             (Done::NoToken, _) => &mut stats.without_token,
             (Done::Failed, _) => &mut stats.failures,
             (Done::Written, Action::Lease { .. }) => &mut stats.lease_writes,
-            (Done::Written, Action::Status { write: StatusWrite::Report { .. }, .. }) => &mut stats.status_writes,
-            (Done::Written, Action::Status { write: StatusWrite::Unknown { .. }, .. }) => &mut stats.set_unknown,
+            (Done::Written, Action::Status { write: StatusWrite::Report { .. }, .. }) => {
+                &mut stats.status_writes
+            }
+            (Done::Written, Action::Status { write: StatusWrite::Unknown { .. }, .. }) => {
+                &mut stats.set_unknown
+            }
             (Done::Written, Action::Join { .. }) | (Done::Missing | Done::NameTaken, _) => return,
         } += 1;
     }

@@ -78,10 +78,12 @@ fn timing() -> Timing {
     Timing { heartbeat: Duration::from_secs(10), ..Timing::default() }
 }
 
+/// A world whose one kubelet has joined and written its first Lease, ten seconds after it started.
 fn running(timing: Timing) -> World {
+    let up = i64::try_from(timing.boot_delay.as_millis()).unwrap();
     let mut world = World::new(timing);
     world.hear(VmEvent::Runs(vm("a", 1)));
-    world.run_until(10_000);
+    world.run_until(10_000 + up);
     assert_eq!(world.happened(), ["join", "first-lease"]);
     world
 }
@@ -228,7 +230,10 @@ fn a_pause_holds_for_those_who_come_later_too() {
     world.run_until(109_000);
     let mut happened = world.happened();
     happened.sort();
-    assert!(["join", "lease", "ready"].iter().all(|what| happened.iter().any(|line| line == what)), "{happened:?}");
+    assert!(
+        ["join", "lease", "ready"].iter().all(|what| happened.iter().any(|line| line == what)),
+        "{happened:?}"
+    );
 }
 
 #[test]
@@ -259,7 +264,8 @@ fn a_failed_heartbeat_is_repeated_soon() {
     let mut world = running(timing());
     world.answers = vec![Done::Failed];
     world.run_until(22_600);
-    let leases: Vec<i64> = world.log.iter().map(|line| line.split_once(' ').unwrap().0.parse().unwrap()).collect();
+    let leases: Vec<i64> =
+        world.log.iter().map(|line| line.split_once(' ').unwrap().0.parse().unwrap()).collect();
     assert!(leases.len() >= 2 && leases[1] - leases[0] <= 3, "{:?}", world.log);
     assert_eq!(world.fleet.stats().failures, 1);
 }

@@ -12,30 +12,30 @@ use axum::{Json, body::Bytes};
 use serde_json::{Value, json};
 
 /// The account under which kubelets go on after they joined.
-pub const OWN_TOKEN: &str = "own";
+pub(crate) const OWN_TOKEN: &str = "own";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 
 /// What the server holds.
 #[derive(Default)]
-pub struct Store {
-    pub bootstrap_tokens: BTreeSet<String>,
-    pub nodes: BTreeMap<String, Value>,
-    pub leases: BTreeMap<String, Value>,
-    pub renewals: usize,
+pub(crate) struct Store {
+    pub(crate) bootstrap_tokens: BTreeSet<String>,
+    pub(crate) nodes: BTreeMap<String, Value>,
+    pub(crate) leases: BTreeMap<String, Value>,
+    pub(crate) renewals: usize,
     uids: usize,
 }
 
 /// The server; it ends with its runtime.
-pub struct FakeApi {
-    pub url: String,
-    pub store: Arc<Mutex<Store>>,
+pub(crate) struct FakeApi {
+    pub(crate) url: String,
+    pub(crate) store: Arc<Mutex<Store>>,
 }
 
 type Shared = State<Arc<Mutex<Store>>>;
 type Reply = Result<(StatusCode, Json<Value>), StatusCode>;
 
 impl FakeApi {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let store: Arc<Mutex<Store>> = Arc::default();
         let app = Router::new()
             .route("/api/v1/nodes", post(create_node))
@@ -51,7 +51,7 @@ impl FakeApi {
     }
 
     /// A client configuration with the account that kubelets go on under.
-    pub fn config(&self) -> kube::Config {
+    pub(crate) async fn config(&self) -> kube::Config {
         let kubeconfig = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "fake",
             "clusters": [{"name": "fake", "cluster": {"server": self.url}}],
@@ -59,16 +59,17 @@ impl FakeApi {
             "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "own"}}],
         });
         let kubeconfig = kube::config::Kubeconfig::from_yaml(&kubeconfig.to_string()).unwrap();
-        futures::executor::block_on(kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()))
+        kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default())
+            .await
             .unwrap()
     }
 
-    pub fn with<T>(&self, ask: impl FnOnce(&mut Store) -> T) -> T {
+    pub(crate) fn with<T>(&self, ask: impl FnOnce(&mut Store) -> T) -> T {
         ask(&mut self.store.lock().unwrap())
     }
 
-    /// Status and reason of a Node's condition.
-    pub fn condition(&self, node: &str, kind: &str) -> Option<String> {
+    /// The status of a Node's condition.
+    pub(crate) fn condition(&self, node: &str, kind: &str) -> Option<String> {
         self.with(|store| {
             let conditions = store.nodes.get(node)?["status"]["conditions"].as_array()?;
             let found = conditions.iter().find(|condition| condition["type"] == kind)?;
@@ -78,7 +79,7 @@ impl FakeApi {
 }
 
 /// Waits until something holds.
-pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..4000 {
         if holds() {
             return;

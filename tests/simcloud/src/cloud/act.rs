@@ -17,12 +17,8 @@ use crate::wire::{Initialize, PatchTags, VmPage, VmState};
 
 impl Cloud {
     pub(super) fn regions(&self) -> Result<Reply, ApiError> {
-        let regions: Vec<_> = self
-            .config
-            .regions
-            .iter()
-            .map(|(name, zones)| json!({"name": name, "zones": zones}))
-            .collect();
+        let regions: Vec<_> =
+            self.config.regions.iter().map(|(name, zones)| json!({"name": name, "zones": zones})).collect();
         Reply::json(
             200,
             &json!({"regions": regions, "types": self.config.types, "images": self.config.images}),

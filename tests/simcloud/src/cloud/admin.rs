@@ -133,9 +133,7 @@ impl Cloud {
             AdminOperation::Changes => {
                 let since = match request.query("since") {
                     None => None,
-                    Some(text) => {
-                        Some(text.parse().map_err(|_| ApiError::invalid("since is not a number"))?)
-                    }
+                    Some(text) => Some(text.parse().map_err(|_| ApiError::invalid("since is not a number"))?),
                 };
                 Reply::json(200, &self.changes(since))
             }

@@ -82,7 +82,9 @@ impl Cloud {
 
     /// The VM ends at once; its volumes are deleted or come free.
     pub(super) fn terminate(&mut self, seq: u64, reason: Option<&str>) {
-        let Some(vm) = self.vms.get_mut(seq).filter(|vm| vm.truth.state != VmState::Terminated) else { return };
+        let Some(vm) = self.vms.get_mut(seq).filter(|vm| vm.truth.state != VmState::Terminated) else {
+            return;
+        };
         vm.truth.state_reason = reason.map(str::to_owned);
         for volume in std::mem::take(&mut vm.truth.volumes) {
             self.volumes.release(&volume);

@@ -160,7 +160,9 @@ impl Cloud {
             (Operation::Stats | Operation::Admin(_), _) | (_, Caller::Admin | Caller::Nobody) => {
                 Plan { delay: Duration::ZERO, fate: Fate::Proceed }
             }
-            (_, Caller::Account { name, .. }) => self.faults.plan(request, Some(name), self.now, &mut self.rng),
+            (_, Caller::Account { name, .. }) => {
+                self.faults.plan(request, Some(name), self.now, &mut self.rng)
+            }
         }
     }
 

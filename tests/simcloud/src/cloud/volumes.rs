@@ -38,7 +38,13 @@ impl Volumes {
     pub(crate) fn new(seed: u64) -> Self {
         // Another seed than that of the VMs, so that a volume's id is no VM's.
         let id_seed = seed.wrapping_add(1);
-        Self { volumes: BTreeMap::new(), by_id: HashMap::new(), index: Index::default(), last_seq: 0, id_seed }
+        Self {
+            volumes: BTreeMap::new(),
+            by_id: HashMap::new(),
+            index: Index::default(),
+            last_seq: 0,
+            id_seed,
+        }
     }
 
     fn insert(&mut self, account: &Arc<str>, wanted: CreateVolume, now: Timestamp) -> u64 {
@@ -91,7 +97,12 @@ impl Volumes {
     }
 
     /// Whether a create of a VM may ask for this volume.
-    pub(crate) fn check(&self, account: &Arc<str>, zone: &str, wanted: &VolumeRequest) -> Result<(), ApiError> {
+    pub(crate) fn check(
+        &self,
+        account: &Arc<str>,
+        zone: &str,
+        wanted: &VolumeRequest,
+    ) -> Result<(), ApiError> {
         match (&wanted.id, wanted.size_gib) {
             (Some(id), None) => {
                 let seq = self.find(&Caller::Account { name: Arc::clone(account) }, id)?;

@@ -54,7 +54,9 @@ impl Body for AnswerBody {
                 Some(bytes) if !bytes.is_empty() => Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 _ => then.as_mut().poll(context).map(|()| Some(Err(Broken))),
             },
-            Self::Stream(lines) => lines.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(line)))),
+            Self::Stream(lines) => {
+                lines.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(line))))
+            }
         }
     }
 

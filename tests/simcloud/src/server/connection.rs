@@ -61,12 +61,8 @@ async fn answer(
     if stream::is_asked_for(&request) {
         return stream::open(shared, &request);
     }
-    request.body = Limited::new(body, REQUEST_LIMIT_BYTES)
-        .collect()
-        .await
-        .map_err(|_| Broken)?
-        .to_bytes()
-        .to_vec();
+    request.body =
+        Limited::new(body, REQUEST_LIMIT_BYTES).collect().await.map_err(|_| Broken)?.to_bytes().to_vec();
     let answer = shared.handle(&request);
     if !answer.delay.is_zero() {
         tokio::time::sleep(answer.delay).await;

@@ -72,7 +72,8 @@ impl Server {
             .build()
             .map_err(StartError::Threads)?;
         let admin_token = config.admin_token.clone();
-        let token = config.accounts.iter().flat_map(|account| &account.tokens).map(|token| token.token.clone());
+        let token =
+            config.accounts.iter().flat_map(|account| &account.tokens).map(|token| token.token.clone());
         let token = token.into_iter().next().unwrap_or_default();
         let shared = Arc::new(Shared::new(config));
         let (stop, stopped) = oneshot::channel();

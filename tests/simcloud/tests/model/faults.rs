@@ -99,12 +99,16 @@ fn faults_spare_the_admin_and_wrong_ones_are_refused() {
     let always = json!({"rules": [{"name": "all", "effect": {"type": "error", "code": "internal"}}]});
     let mut world = faulty(&always);
     assert_eq!(world.get("/v1/regions").0, 500);
-    assert_eq!(world.admin(Method::Get, "/admin/faults", &Value::Null), (200, {
-        let mut shown = json!({"readLagMs": 0, "capacity": [], "clockSkewMs": 0, "bootFailureProbability": 0.0});
-        shown["rules"] = json!([{"name": "all", "match": {},
+    assert_eq!(
+        world.admin(Method::Get, "/admin/faults", &Value::Null),
+        (200, {
+            let mut shown =
+                json!({"readLagMs": 0, "capacity": [], "clockSkewMs": 0, "bootFailureProbability": 0.0});
+            shown["rules"] = json!([{"name": "all", "match": {},
             "effect": {"type": "error", "code": "internal", "afterCommit": false}}]);
-        shown
-    }));
+            shown
+        })
+    );
     for flaw in [
         json!({"rules": [{"effect": {"type": "throttle", "rate": 0, "burst": 1}}]}),
         json!({"rules": [{"effect": {"type": "html", "status": 42}}]}),
@@ -113,7 +117,11 @@ fn faults_spare_the_admin_and_wrong_ones_are_refused() {
         json!({"rules": [{"effect": {"type": "unheard"}}]}),
         json!({"surprise": 1}),
     ] {
-        assert_eq!(code(&world.admin(Method::Put, "/admin/faults", &flaw)), (400, "invalid_parameter"), "{flaw}");
+        assert_eq!(
+            code(&world.admin(Method::Put, "/admin/faults", &flaw)),
+            (400, "invalid_parameter"),
+            "{flaw}"
+        );
     }
     assert_eq!(world.cloud.stats().faults_fired["all"], 1);
     assert_eq!(world.admin(Method::Put, "/admin/faults", &json!({})).0, 200);

@@ -5,7 +5,12 @@ use simcloud::Method;
 use super::{World, code, text, wanted};
 
 /// Reads all pages; between two pages, `meanwhile` happens.
-fn read_all(world: &mut World, query: &str, limit: usize, mut meanwhile: impl FnMut(&mut World)) -> Vec<String> {
+fn read_all(
+    world: &mut World,
+    query: &str,
+    limit: usize,
+    mut meanwhile: impl FnMut(&mut World),
+) -> Vec<String> {
     let mut names = Vec::new();
     let mut cursor = String::new();
     loop {

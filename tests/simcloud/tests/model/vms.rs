@@ -23,10 +23,7 @@ fn a_vm_boots_runs_stops_stays_visible_and_vanishes() {
     world.pass(30_000);
     assert_eq!(world.state(&id), "404");
     assert_eq!(world.names("/v1/vms"), [""; 0]);
-    assert_eq!(
-        code(&world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null)),
-        (404, "not_found")
-    );
+    assert_eq!(code(&world.call(Method::Delete, &format!("/v1/vms/{id}"), &Value::Null)), (404, "not_found"));
 }
 
 #[test]
@@ -122,10 +119,7 @@ fn a_vm_that_asked_for_it_shows_whether_it_was_initialized() {
     let path = format!("/v1/vms/{}/initialize", text(&vm["id"]));
     for _ in 0..2 {
         let (status, vm) = world.call(Method::Post, &path, &json!({"sourceDestCheck": false}));
-        assert_eq!(
-            (status, &vm["initialized"], &vm["sourceDestCheck"]),
-            (200, &json!(true), &json!(false))
-        );
+        assert_eq!((status, &vm["initialized"], &vm["sourceDestCheck"]), (200, &json!(true), &json!(false)));
     }
     let id = world.vm("b");
     assert_eq!(world.get(&format!("/v1/vms/{id}")).1["initialized"], json!(true));

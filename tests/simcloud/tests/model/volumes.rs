@@ -24,7 +24,10 @@ fn volumes_attach_once_and_come_free_again() {
         assert_eq!((status, &shown["state"], &shown["attachedTo"]), (200, &json!("in-use"), &json!(first)));
     }
     assert_eq!(code(&world.call(Method::Post, &attach, &json!({"vm": second}))), (409, "conflict"));
-    assert_eq!(code(&world.call(Method::Delete, &format!("/v1/volumes/{id}"), &Value::Null)), (409, "conflict"));
+    assert_eq!(
+        code(&world.call(Method::Delete, &format!("/v1/volumes/{id}"), &Value::Null)),
+        (409, "conflict")
+    );
     let (_, vm) = world.get(&format!("/v1/vms/{first}"));
     assert_eq!(vm["volumes"], json!([{"id": id, "device": "/dev/vdb", "keep": true}]));
     for _ in 0..2 {
@@ -49,8 +52,12 @@ fn a_vm_takes_its_own_volumes_with_it_and_leaves_the_kept_ones() {
     world.call(Method::Delete, &format!("/v1/vms/{}", text(&vm["id"])), &Value::Null);
     world.pass(1000);
     let (_, page) = world.get("/v1/volumes");
-    let left: Vec<(&Value, &Value)> =
-        page["volumes"].as_array().unwrap().iter().map(|volume| (&volume["name"], &volume["state"])).collect();
+    let left: Vec<(&Value, &Value)> = page["volumes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|volume| (&volume["name"], &volume["state"]))
+        .collect();
     let free = json!("available");
     assert_eq!(left, [(&json!("own"), &free), (&json!("kept"), &free)]);
 }

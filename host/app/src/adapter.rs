@@ -1,0 +1,142 @@
+//! The plugin host behind the runtime's ports. Each knows only its own side.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::{BoxStream, StreamExt, select};
+use machinist_core::driver::{Answer, Creation, Deletion, DriverFacts, MachineRequest, Vm};
+use machinist_core::driver_error::Refusal;
+use machinist_core::id::ProviderName;
+use machinist_plugin_host::source::configmap::RawConfigMap;
+use machinist_plugin_host::{PluginHost, PluginReport, PluginState, SourceId};
+use machinist_runtime::ports::{Drivers, PluginConfigMap, PluginMessage, PluginNews, Plugins};
+use serde_json::json;
+
+use crate::incidents::Incidents;
+
+/// Both ports in one.
+pub(crate) struct Adapter {
+    host: PluginHost,
+    incidents: Arc<Incidents>,
+}
+
+impl Adapter {
+    pub(crate) fn new(host: PluginHost, incidents: Arc<Incidents>) -> Self {
+        Self { host, incidents }
+    }
+}
+
+impl Drivers for Adapter {
+    fn facts(&self, provider: &ProviderName) -> Result<DriverFacts, Refusal> {
+        self.host.facts(provider, None)
+    }
+
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+        Box::pin(self.host.create(request))
+    }
+
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        Box::pin(self.host.initialize(request))
+    }
+
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+        Box::pin(self.host.delete(request))
+    }
+
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        Box::pin(self.host.get_status(request))
+    }
+}
+
+impl Plugins for Adapter {
+    fn declare(&self, map: PluginConfigMap) -> BoxFuture<'_, ()> {
+        let raw = RawConfigMap {
+            namespace: map.namespace,
+            name: map.name.clone(),
+            uid: map.uid.clone(),
+            resource_version: map.resource_version,
+            created: map.created,
+            labels: map.labels,
+            annotations: map.annotations,
+            data: map.data,
+            binary_data: map.binary_data.into_iter().map(|(key, value)| (key, value.into())).collect(),
+        };
+        self.incidents.found(map.name, map.uid);
+        Box::pin(async move { self.host.declare(raw).await })
+    }
+
+    fn withdraw(&self, namespace: String, name: String) -> BoxFuture<'_, ()> {
+        self.incidents.gone(&name);
+        Box::pin(async move { self.host.withdraw(SourceId::new(namespace, name)).await })
+    }
+
+    fn messages(&self) -> BoxStream<'static, PluginMessage> {
+        let incidents = self.incidents.clone();
+        let states = self.host.changes().map(move |report| {
+            let config_map = report.source.name.as_str();
+            if report.serving {
+                incidents.serves(report.plugin.as_str(), config_map);
+            }
+            let uid = incidents.uid(config_map);
+            PluginMessage::State(news(&report, uid))
+        });
+        select(states, self.incidents.stream()).boxed()
+    }
+}
+
+fn news(report: &PluginReport, uid: String) -> PluginNews {
+    let held = report.held.as_ref();
+    let providers = held.map(|held| held.providers.clone()).unwrap_or_default();
+    let status = json!({
+        "plugin": report.plugin.as_str(),
+        "state": report.state.name(),
+        "reason": report.reason,
+        "since": report.since.round(jiff::Unit::Second).unwrap_or(report.since).to_string(),
+        "serving": report.serving,
+        "digest": report.digest.map(|digest| digest.to_string()),
+        "warnings": report.warnings,
+        "held": held.map(|held| json!({
+            "digest": held.digest.to_string(),
+            "driver": held.driver,
+            "version": held.version,
+            "providers": held.providers.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
+        })),
+    });
+    PluginNews {
+        config_map: report.source.name.to_string(),
+        uid,
+        state: report.state.name().to_owned(),
+        is_warning: matches!(report.state, PluginState::Rejected | PluginState::Quarantined { .. }),
+        message: message(report),
+        status: status.to_string(),
+        providers,
+    }
+}
+
+fn message(report: &PluginReport) -> String {
+    let digest = report.digest.map(|digest| digest.to_string()).unwrap_or_default();
+    let mut text = match (&report.state, &report.held) {
+        (PluginState::Rejected, held) => {
+            let reason = report.reason.as_deref().unwrap_or("no reason is known");
+            match held {
+                Some(held) => format!("rejected: {reason}; {} {} goes on serving", held.driver, held.version),
+                None => format!("rejected: {reason}"),
+            }
+        }
+        (PluginState::Quarantined { until }, _) => {
+            let reason = report.reason.as_deref().unwrap_or("it broke again and again");
+            format!("not called until {until}: {reason}")
+        }
+        (PluginState::Ready, Some(held)) => {
+            let providers: Vec<&str> = held.providers.iter().map(ProviderName::as_str).collect();
+            let serves = if report.serving { "serves" } else { "could serve" };
+            format!("{} {} {serves} {} ({digest})", held.driver, held.version, providers.join(", "))
+        }
+        (state, _) => format!("{} {digest}", state.name()).trim_end().to_owned(),
+    };
+    for warning in &report.warnings {
+        text.push_str("; ");
+        text.push_str(warning);
+    }
+    text
+}

@@ -1,0 +1,188 @@
+//! `machinist run`: everything wired together, and taken down again in order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use machinist_core::lease::LeaseTimes;
+use machinist_plugin_host::{CacheKey, HostSettings, PluginHost};
+use machinist_runtime::clock::Clock;
+use machinist_runtime::lease::{Candidate, take_part};
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::ports::Ports;
+use machinist_runtime::tenant::Tenant;
+use prometheus_client::registry::Registry;
+use rand::RngExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info};
+use tracing_subscriber::EnvFilter;
+
+use crate::adapter::Adapter;
+use crate::admin::{self, Admin};
+use crate::args::{LogFormat, RunFlags};
+use crate::incidents::Incidents;
+use crate::start;
+
+/// How long leadership may take to be given back.
+const RELEASE: Duration = Duration::from_secs(6);
+
+pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
+    log(&flags)?;
+    let times = lease_times(&flags)?;
+    let metrics = Arc::new(Metrics::default());
+    let clients = start::clients(&flags, &metrics).await?;
+    let incidents = Arc::new(Incidents::new());
+    let host = plugin_host(&flags, &incidents)?;
+    let (ready, is_ready) = watch::channel(false);
+    let stop = CancellationToken::new();
+    let address = SocketAddr::new(flags.address, flags.port);
+    let admin = Admin { registry: Arc::new(registry(&metrics, &host)), ready: is_ready, stop: stop.clone() };
+    admin::serve(address, admin).await?;
+    stop_on_signals(stop.clone())?;
+    if !start::wait_for_kinds(&clients.control, &stop).await {
+        return Ok(());
+    }
+    let cluster = start::cluster_id(&flags, &clients.control).await?;
+    info!(cluster, namespace = flags.namespace, "starting");
+
+    let (leads, is_leading) = watch::channel(!flags.leader_elect);
+    let identity = identity();
+    // Leadership is given back only after the last pass has ended.
+    let resign = CancellationToken::new();
+    let election = flags.leader_elect.then(|| {
+        let candidate = Candidate {
+            client: clients.control.clone(),
+            namespace: flags.namespace.clone(),
+            names: [machinist_api::names::leases::MACHINE_CONTROLLER_MANAGER, machinist_api::names::leases::MACHINE_CONTROLLER],
+            identity: identity.clone(),
+            times,
+            clock: Clock::Wall,
+        };
+        tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), resign.clone()))
+    });
+    metrics.leads(!flags.leader_elect);
+    let adapter = Arc::new(Adapter::new(host.clone(), incidents));
+    let tenant = Tenant {
+        control: clients.control,
+        namespace: flags.namespace.clone(),
+        plugin_namespace: plugin_namespace(&flags),
+        target: clients.target,
+        settings: start::settings(&flags, cluster),
+        ports: Ports { drivers: adapter.clone(), plugins: adapter },
+        clock: Clock::Wall,
+        seed: rand::rng().random(),
+        identity,
+        metrics,
+    };
+    let controllers = tokio::spawn(tenant.run(is_leading, ready, stop.clone()));
+    wait(controllers, election, &stop, &resign).await?;
+    host.shutdown().await;
+    info!("stopped");
+    drop(leads);
+    Ok(())
+}
+
+/// Until the controllers have ended, because of a signal or because leadership is lost.
+async fn wait(
+    mut controllers: tokio::task::JoinHandle<()>,
+    election: Option<tokio::task::JoinHandle<()>>,
+    stop: &CancellationToken,
+    resign: &CancellationToken,
+) -> anyhow::Result<()> {
+    let Some(mut election) = election else {
+        return controllers.await.context("the controllers broke down");
+    };
+    tokio::select! {
+        ended = &mut controllers => ended.context("the controllers broke down")?,
+        _ = &mut election => {
+            // Another process may lead from here on: end at once, as a new process starts with a clean slate.
+            error!("leadership is lost, ending");
+            stop.cancel();
+            controllers.await.context("the controllers broke down")?;
+            anyhow::bail!("leadership is lost");
+        }
+    }
+    resign.cancel();
+    if tokio::time::timeout(RELEASE, election).await.is_err() {
+        error!("leadership not given back in time");
+    }
+    Ok(())
+}
+
+fn log(flags: &RunFlags) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&flags.log)
+        .with_context(|| format!("failed to understand --log {:?}: write `info` or `info,machinist_runtime=debug`", flags.log))?;
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match flags.logging_format {
+        LogFormat::Text => subscriber.with_ansi(false).init(),
+        LogFormat::Json => subscriber.json().init(),
+    }
+    Ok(())
+}
+
+fn lease_times(flags: &RunFlags) -> anyhow::Result<LeaseTimes> {
+    let times = LeaseTimes {
+        duration: flags.leader_elect_lease_duration,
+        renew_deadline: flags.leader_elect_renew_deadline,
+        retry: flags.leader_elect_retry_period,
+    };
+    anyhow::ensure!(
+        times.are_sound(),
+        "--leader-elect-lease-duration must be above --leader-elect-renew-deadline, and that above \
+         --leader-elect-retry-period"
+    );
+    Ok(times)
+}
+
+fn plugin_host(flags: &RunFlags, incidents: &Arc<Incidents>) -> anyhow::Result<PluginHost> {
+    let executable = std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
+    let key = CacheKey::File(flags.cache_dir.join("key"));
+    let mut settings = HostSettings::new(&flags.cache_dir, key, executable, ["compile-component".into()]);
+    let incidents = incidents.clone();
+    settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
+    PluginHost::start(settings).with_context(|| {
+        format!("failed to start the plugin host with --cache-dir {}", flags.cache_dir.display())
+    })
+}
+
+fn plugin_namespace(flags: &RunFlags) -> String {
+    let own = &flags.plugin_namespace;
+    if own.is_empty() { flags.namespace.clone() } else { own.clone() }
+}
+
+fn registry(metrics: &Metrics, host: &PluginHost) -> Registry {
+    let mut registry = Registry::default();
+    metrics.register(&mut registry);
+    host.register_metrics(&mut registry);
+    registry
+}
+
+/// Unique for this start of this process: a process that comes back is another candidate.
+fn identity() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}_{:016x}", host.trim(), rand::rng().random::<u64>())
+}
+
+/// The first signal ends in order, the second at once.
+fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("failed to listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for SIGINT")?;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if stop.is_cancelled() {
+                error!("ending at once");
+                std::process::exit(130);
+            }
+            info!("ending: running passes may finish");
+            stop.cancel();
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What creation cannot begin without.
+
+use crate::driver::DriverFacts;
+use crate::gate::{EffectKind, Gate, permits};
+
+use super::conclusion::{Note, Reason, Step, Wake};
+use super::setback::failure;
+use super::step::{PREREQUISITE, rest};
+use super::view::{ClassFact, DriverFact, MachineView, SecretFact};
+
+/// The driver's facts, or how the pass ends.
+pub(super) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Step>> {
+    let waits = |reason: Reason, message: String| Err(Box::new(waiting(view, reason, message)));
+    if let Some(problem) = &view.machine.invalid {
+        return waits(Reason::InvalidMachine, problem.clone());
+    }
+    match &view.class {
+        ClassFact::Ready(_) => {}
+        ClassFact::Missing(name) if name.is_empty() => {
+            return waits(Reason::InvalidMachine, "spec.class.name is required: name a MachineClass".into());
+        }
+        ClassFact::Missing(name) => {
+            return waits(Reason::ClassMissing, format!("MachineClass {name} does not exist: create it"));
+        }
+        ClassFact::Invalid { name, message } => {
+            return waits(Reason::ClassInvalid, format!("MachineClass {name} is invalid: {message}"));
+        }
+        ClassFact::Deleting(name) => {
+            return waits(
+                Reason::ClassDeleting,
+                format!("MachineClass {name} is being deleted: use another one"),
+            );
+        }
+    }
+    match &view.secret {
+        SecretFact::Ready => {}
+        SecretFact::NotNamed => {
+            let message = "the MachineClass names no Secret: set secretRef or credentialsSecretRef";
+            return waits(Reason::SecretMissing, message.into());
+        }
+        SecretFact::Missing(key) => {
+            return waits(
+                Reason::SecretMissing,
+                format!("Secret {key} of the MachineClass does not exist: create it"),
+            );
+        }
+        SecretFact::WithoutUserData => {
+            let message = "the MachineClass's Secret has no key userData: add what a machine gets at boot";
+            return waits(Reason::UserDataMissing, message.into());
+        }
+    }
+    let driver = match &view.driver {
+        DriverFact::Ready(driver) => driver,
+        DriverFact::Refused(refusal) => return waits(Reason::DriverNotReady, refusal.to_string()),
+        DriverFact::NotChosen => return waits(Reason::DriverNotReady, "no driver is chosen yet".into()),
+    };
+    if let Gate::Frozen { reason, .. } = view.gate
+        && !permits(view.gate, EffectKind::Create)
+    {
+        return waits(Reason::Frozen, format!("creation is held: {reason}"));
+    }
+    Ok(driver)
+}
+
+/// Something outside must change first. Its change wakes the Machine at once; the timer is for what cannot be watched.
+fn waiting(view: &MachineView, reason: Reason, message: String) -> Step {
+    let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+    if reason == Reason::Frozen {
+        return rest(reason, message, wake);
+    }
+    failure(view, reason, Note::CreationWaits { message: message.clone() }, message, None, wake)
+}

@@ -1,0 +1,125 @@
+//! Creation that has not come to its end.
+
+use jiff::Timestamp;
+
+use crate::driver::InProgress;
+use crate::driver_error::{CallError, Code};
+use crate::gate::{EffectKind, permits};
+use crate::phase::{OperationState, OperationType, Phase};
+use crate::retry::Situation;
+
+use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
+use super::step::{ask_again, operation, reason_of, retry_call};
+use super::view::MachineView;
+
+pub(super) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
+    let message = error.to_string();
+    let reason = reason_of(error, Reason::CreationFailed);
+    let wake = retry_call(view, Situation::Create, error);
+    let step = failure(
+        view,
+        reason,
+        Note::CreationFailed { error: message.clone() },
+        message,
+        Some(error.code()),
+        wake,
+    );
+    time_out(view, step, error, now)
+}
+
+pub(super) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
+    let message = error.to_string();
+    let reason = reason_of(error, Reason::InitializationFailed);
+    let note = Note::InitializationFailed { error: message.clone() };
+    let wake = retry_call(view, Situation::Initialize, error);
+    let step = failure(view, reason, note, message, Some(error.code()), wake);
+    time_out(view, step, error, now)
+}
+
+/// The end of a pass that could not create, with what `lastOperation` says of it.
+pub(super) fn failure(
+    view: &MachineView,
+    reason: Reason,
+    note: Note,
+    message: String,
+    code: Option<Code>,
+    wake: Wake,
+) -> Step {
+    let phase = match view.machine.phase {
+        Phase::New => Some(Phase::CrashLoopBackOff),
+        Phase::CrashLoopBackOff
+        | Phase::Pending
+        | Phase::Available
+        | Phase::Running
+        | Phase::Terminating
+        | Phase::Unknown
+        | Phase::Failed
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => None,
+    };
+    Step::Finish(Conclusion {
+        status: StatusChange {
+            phase,
+            operation: Some(Operation {
+                kind: OperationType::Create,
+                state: OperationState::Failed,
+                note,
+                code,
+            }),
+            ..StatusChange::default()
+        },
+        reason,
+        message,
+        wake,
+    })
+}
+
+/// Past its creation time-out a Machine that the cloud does not make is failed, so that a set can replace it. Only the cloud
+/// counts: a plugin that broke or that is not served says nothing about the Machine, and its replacement would fare no better.
+fn time_out(view: &MachineView, step: Step, error: &CallError, now: Timestamp) -> Step {
+    let CallError::Guest(error) = error else { return step };
+    let Step::Finish(mut conclusion) = step else { return step };
+    // What the driver wants to know next time; what is stored stays when it says nothing.
+    conclusion.status.last_known_state.clone_from(&error.last_known_state);
+    if is_too_late(view, now) {
+        conclusion.status.phase = Some(Phase::Failed);
+        conclusion.wake = Wake::Resync;
+    }
+    Step::Finish(conclusion)
+}
+
+/// The driver works on it and asks for patience, which ends with the creation time-out as well.
+pub(super) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp) -> Step {
+    let status =
+        StatusChange { last_known_state: Some(work.resume_token.clone()), ..StatusChange::default() };
+    if is_too_late(view, now) {
+        let limit = view.settings.creation_timeout;
+        let operation =
+            operation(OperationType::Create, OperationState::Failed, Note::JoinTimedOut { limit });
+        return Step::Finish(Conclusion {
+            status: StatusChange { phase: Some(Phase::Failed), operation, ..status },
+            reason: Reason::JoinTimedOut,
+            message: format!("{}, for longer than {}", work.message, crate::duration::format(limit)),
+            wake: Wake::Resync,
+        });
+    }
+    let note = Note::CloudWorking { message: work.message.clone() };
+    Step::Finish(Conclusion {
+        status: StatusChange {
+            operation: operation(OperationType::Create, OperationState::Processing, note),
+            ..status
+        },
+        reason: Reason::CloudWorking,
+        message: work.message.clone(),
+        wake: ask_again(work),
+    })
+}
+
+/// Only a Machine that has not begun to live: one that did and lost its id is judged by its health.
+fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
+    let machine = &view.machine;
+    matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending)
+        && elapsed(machine.created, now) > view.settings.creation_timeout
+        && permits(view.gate, EffectKind::FailMachine)
+}

@@ -1,0 +1,578 @@
+//! From a Machine to its one VM: order, adoption, looks, and creates that take their time.
+
+use expect_test::expect;
+use jiff::SignedDuration;
+
+use crate::act_error::ActError;
+use crate::driver::{Address, Creation, Vm, VmState};
+use crate::driver_error::Code;
+use crate::machine::{MachineView, Outcome};
+use crate::phase::Phase;
+
+use super::facts::{
+    broken, capabilities, guest, in_progress, operation, uninitialized, vm, vm_that_is, window,
+};
+use super::{Case, begun, check, creating, failed, pending, running, seconds};
+
+#[test]
+fn a_machine_is_claimed_gets_a_token_a_vm_and_its_id_in_this_order() {
+    check(
+        &creating(),
+        &expect![[r#"
+        act claim
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn what_comes_after_creation_is_done_with_the_same_token_once_the_id_is_stored() {
+    check(
+        &creating().with(capabilities(|offers| offers.initialize = true)),
+        &expect![[r#"
+            act claim
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            act initialize-vm
+            WaitingForNode: the VM is created, its Node has not joined yet
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
+    );
+}
+
+#[test]
+fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
+    check(
+        &creating().on(Outcome::CreateVm(Err(guest(Code::Unavailable)))),
+        &expect![[r#"
+        act claim
+        act ensure-token
+        act create-vm
+        CreationFailed: machine codes error: code = [Unavailable] message = [so it is]
+        status: phase CrashLoopBackOff, Create Failed CreationFailed { error: "machine codes error: code = [Unavailable] message = [so it is]" }, code Unavailable
+        retry from 5s to 2m0s
+    "#]],
+    );
+    check(
+        &begun(),
+        &expect![[r#"
+        act probe-vm
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
+    check(
+        &creating().with(|view| view.machine.create_intent = Some(seconds(0))),
+        &expect![[r#"
+        act claim
+        act probe-vm
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+    check(
+        &creating().with(|view| view.machine.last_known_state = Some("job-7".into())),
+        &expect![[r#"
+        act claim
+        act probe-vm
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn a_vm_that_is_found_is_adopted() {
+    check(
+        &begun().on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Pending)))),
+        &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn a_vm_that_is_found_gets_what_comes_after_creation() {
+    let initializes = begun().with(capabilities(|offers| offers.initialize = true));
+    check(
+        &initializes.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        act ensure-token
+        act initialize-vm
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+    check(
+        &initializes.on(Outcome::ProbeVm(Err(uninitialized(true)))),
+        &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        act ensure-token
+        act initialize-vm
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn a_create_that_answers_uninitialized_has_made_the_vm() {
+    check(
+        &creating().on(Outcome::CreateVm(Err(uninitialized(true)))),
+        &expect![[r#"
+        act claim
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn an_uninitialized_vm_that_is_not_named_is_not_made_again() {
+    check(
+        &begun().on(Outcome::ProbeVm(Err(uninitialized(false)))),
+        &expect![[r#"
+        act probe-vm
+        CreationFailed: machine codes error: code = [Uninitialized] message = [not done yet]
+        status: phase CrashLoopBackOff, Create Failed CreationFailed { error: "machine codes error: code = [Uninitialized] message = [not done yet]" }, code Uninitialized
+        retry from 5s to 3m0s
+    "#]],
+    );
+    let stored = begun().with(|view| {
+        view.machine.provider_id = Some("sim://1".into());
+        view.machine.node_name = Some("node-1".into());
+    });
+    check(
+        &stored.on(Outcome::ProbeVm(Err(uninitialized(false)))),
+        &expect![[r#"
+        act probe-vm
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating
+        again at once
+    "#]],
+    );
+}
+
+/// The id is stored, the status is not written yet: a crash came in between.
+fn stored() -> Case {
+    begun().with(|view| {
+        view.machine.provider_id = Some("sim://1".into());
+        view.machine.node_name = Some("node-1".into());
+    })
+}
+
+#[test]
+fn a_stored_id_outweighs_a_look_that_finds_nothing() {
+    check(
+        &stored(),
+        &expect![[r#"
+        act probe-vm
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating
+        again at once
+    "#]],
+    );
+    check(
+        &stored().with(capabilities(|offers| offers.status = false)),
+        &expect![[r#"
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
+    check(
+        &stored().with(|view| view.machine.node_name = None).on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+            act probe-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, its Node has not joined yet
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
+    );
+    check(
+        &stored().with(|view| view.machine.has_priority = false),
+        &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn a_driver_that_offers_no_status_after_all_is_not_asked_for_more() {
+    check(
+        &begun().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
+        &expect![[r#"
+        act probe-vm
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_created_while_the_cloud_cannot_be_asked() {
+    check(
+        &begun().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
+        &expect![[r#"
+        act probe-vm
+        CreationFailed: machine codes error: code = [Unavailable] message = [so it is]
+        status: phase CrashLoopBackOff, Create Failed CreationFailed { error: "machine codes error: code = [Unavailable] message = [so it is]" }, code Unavailable
+        retry from 5s to 2m0s
+    "#]],
+    );
+    check(
+        &begun().on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))),
+        &expect![[r#"
+        act probe-vm
+        CreationFailed: machine codes error: code = [OutOfRange] message = [so it is]
+        status: phase CrashLoopBackOff, Create Failed CreationFailed { error: "machine codes error: code = [OutOfRange] message = [so it is]" }, code OutOfRange
+        retry from 5s to 3m0s
+    "#]],
+    );
+    check(
+        &begun().on(Outcome::ProbeVm(Err(broken()))),
+        &expect![[r#"
+        act probe-vm
+        DriverBroken: the plugin hit its deadline limit (5m)
+        status: phase CrashLoopBackOff, Create Failed CreationFailed { error: "the plugin hit its deadline limit (5m)" }, code DeadlineExceeded
+        retry from 5s to 2m0s
+    "#]],
+    );
+}
+
+/// A create that the cloud was at work on when it was asked last.
+fn at_work(view: &mut MachineView) {
+    view.machine.operation = operation("Create", "Processing");
+    view.machine.last_known_state = Some("job-7".into());
+}
+
+#[test]
+fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for() {
+    let work = in_progress(SignedDuration::from_secs(20));
+    check(
+        &creating().on(Outcome::CreateVm(Ok(Creation::InProgress(work.clone())))),
+        &expect![[r#"
+        act claim
+        act ensure-token
+        act create-vm
+        CloudWorking: the cloud is cloning a disk
+        status: Create Processing CloudWorking { message: "the cloud is cloning a disk" }, state job-7
+        again after 20s
+    "#]],
+    );
+    check(
+        &begun().with(at_work),
+        &expect![[r#"
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+    check(
+        &begun().with(at_work).on(Outcome::CreateVm(Ok(Creation::InProgress(work)))),
+        &expect![[r#"
+        act ensure-token
+        act create-vm
+        CloudWorking: the cloud is cloning a disk
+        status: Create Processing CloudWorking { message: "the cloud is cloning a disk" }, state job-7
+        again after 20s
+    "#]],
+    );
+}
+
+#[test]
+fn a_driver_that_wants_to_be_asked_at_once_or_next_year_is_asked_within_reason() {
+    for ask_again in [SignedDuration::ZERO, SignedDuration::from_hours(24 * 365)] {
+        let text = creating().on(Outcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again))))).tell();
+        let last = text.lines().last().unwrap();
+        let expected = if ask_again.is_zero() { "again after 1s" } else { "again after 1h0m0s" };
+        assert_eq!(last, expected);
+    }
+}
+
+#[test]
+fn awaiting_the_node_is_not_mistaken_for_a_create_that_goes_on() {
+    let lost = pending().with(|view| {
+        view.machine.provider_id = None;
+        view.machine.last_known_state = Some("job-7".into());
+    });
+    check(
+        &lost,
+        &expect![[r#"
+        act probe-vm
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+fn without_keys() -> Case {
+    creating().with(capabilities(|offers| offers.idempotency_key = false))
+}
+
+#[test]
+fn where_the_cloud_keeps_no_keys_the_intent_is_noted_before_the_create() {
+    check(
+        &without_keys(),
+        &expect![[r#"
+        act claim
+        act ensure-token
+        act note-intent
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn without_keys_nothing_is_created_until_the_last_create_must_have_shown() {
+    // Begun at second 10, it may take five minutes and then show eight seconds later.
+    let unresolved = without_keys().with(|view| {
+        view.machine.has_finalizer = true;
+        view.machine.create_intent = Some(seconds(10));
+    });
+    check(
+        &unresolved.clone().at(40),
+        &expect![[r#"
+        act probe-vm
+        act ensure-token
+        CreationUnresolved: an earlier create may have made a VM: waiting until the cloud's reads must show it
+        again after 4m38s
+    "#]],
+    );
+    check(
+        &unresolved.clone().at(317),
+        &expect![[r#"
+        act probe-vm
+        act ensure-token
+        CreationUnresolved: an earlier create may have made a VM: waiting until the cloud's reads must show it
+        again after 1s
+    "#]],
+    );
+    check(
+        &unresolved.at(318),
+        &expect![[r#"
+        act probe-vm
+        act ensure-token
+        act note-intent
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn without_keys_a_vm_that_shows_late_is_adopted() {
+    let unresolved = without_keys().with(|view| {
+        view.machine.has_finalizer = true;
+        view.machine.create_intent = Some(seconds(10));
+    });
+    check(
+        &unresolved.at(40).on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
+    let current = without_keys().with(window(SignedDuration::ZERO)).with(|view| {
+        view.machine.has_finalizer = true;
+        view.machine.create_intent = Some(seconds(10));
+    });
+    check(
+        &current.at(11),
+        &expect![[r#"
+        act probe-vm
+        act ensure-token
+        act note-intent
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn without_keys_a_create_that_goes_on_is_taken_up_without_waiting() {
+    let resumed = without_keys().with(at_work).with(|view| {
+        view.machine.has_finalizer = true;
+        view.machine.create_intent = Some(seconds(10));
+    });
+    check(
+        &resumed.at(20),
+        &expect![[r#"
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WaitingForNode: the VM is created, its Node has not joined yet
+        status: phase Pending, timer on, Create Processing Creating, in zone-a
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn without_a_target_cluster_the_machine_is_available_with_all_its_addresses() {
+    let address = |kind: &str, address: &str| Address { kind: kind.into(), address: address.into() };
+    let initialized = Vm { addresses: vec![address("ExternalIP", "1.2.3.4")], ..vm() };
+    let case = creating()
+        .without_target()
+        .with(capabilities(|offers| offers.initialize = true))
+        .with(|view| view.machine.addresses = vec![address("InternalDNS", "m-1.internal")])
+        .on(Outcome::InitializeVm(Ok(initialized)));
+    check(
+        &case,
+        &expect![[r#"
+        act claim
+        act create-vm
+        act record-vm sim://1
+        act initialize-vm
+        VmCreated: the VM is created, and there is no target cluster to join
+        status: phase Available, timer off, Create Successful Created, ExternalIP 1.2.3.4, Hostname node-1, InternalDNS m-1.internal, InternalIP 10.0.0.1, in zone-a
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_failed_machine_without_vm_is_not_created_again() {
+    check(
+        &failed().with(|view| view.machine.provider_id = None),
+        &expect![[r#"
+        Failed: creation failed for good: delete the Machine to try anew
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_running_machine_that_lost_its_id_gets_it_back_and_goes_on_running() {
+    let lost = running().with(|view| view.machine.provider_id = None);
+    check(
+        &lost.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        VmCreated: the VM's id is stored again
+        status: in zone-a
+        again at once
+    "#]],
+    );
+    let outage = lost.at(100_000).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))));
+    assert!(!outage.tell().contains("phase Failed"));
+}
+
+#[test]
+fn a_crash_after_each_effect_leads_to_a_pass_that_looks_first() {
+    for phase in [Phase::New, Phase::CrashLoopBackOff] {
+        let text = begun().with(|view| view.machine.phase = phase).tell();
+        assert!(text.starts_with("act probe-vm\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_claim_that_may_have_happened_creates_nothing() {
+    let ambiguous = ActError::Ambiguous { message: "connection reset".into() };
+    check(
+        &creating().on(Outcome::Claim(Err(ActError::Conflict))),
+        &expect![[r#"
+        act claim
+        ClaimFailed: failed to put the finalizer on the Machine: the object changed in the meantime
+        retry from 200ms to 5s
+    "#]],
+    );
+    check(
+        &creating().on(Outcome::Claim(Err(ambiguous))),
+        &expect![[r#"
+        act claim
+        ClaimFailed: failed to put the finalizer on the Machine: the outcome is unknown: connection reset
+        retry from 1s to 1m0s
+    "#]],
+    );
+}
+
+#[test]
+fn an_id_that_cannot_be_stored_is_found_again() {
+    let unreachable = ActError::Unreachable { message: "connection refused".into() };
+    check(
+        &creating().on(Outcome::RecordVm(Err(unreachable))),
+        &expect![[r#"
+        act claim
+        act ensure-token
+        act create-vm
+        act record-vm sim://1 node-1
+        WriteFailed: failed to store the VM's id on the Machine: the API server is unreachable: connection refused
+        retry from 1s to 1m0s
+    "#]],
+    );
+}

@@ -1,0 +1,571 @@
+//! From a deletion timestamp to nothing left.
+
+use expect_test::expect;
+use jiff::SignedDuration;
+
+use crate::act_error::ActError;
+use crate::driver::{Deletion, VmState};
+use crate::driver_error::{CallError, Code, DriverError};
+use crate::machine::{ClassFact, DriverFact, NodePresence, Outcome, TargetFact};
+use crate::phase::Phase;
+
+use super::facts::{
+    WINDOW_SECONDS, broken, capabilities, guest, in_progress, operation, refused, uninitialized, vm,
+    vm_that_is, window,
+};
+use super::{Case, check, creating, deleting, failed, pending, running, seconds, unknown};
+
+#[test]
+fn a_machine_without_our_finalizer_is_let_go() {
+    check(
+        &creating().with(|view| view.machine.deletion = Some(seconds(1))),
+        &expect![[r#"
+        Deleted: nothing of ours holds the Machine
+        never again
+    "#]],
+    );
+    let kept_by_others = creating().with(|view| {
+        view.machine.deletion = Some(seconds(1));
+        view.machine.has_foreign_finalizers = true;
+    });
+    check(
+        &kept_by_others,
+        &expect![[r#"
+        Deleted: nothing of ours holds the Machine
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn the_status_says_first_that_a_machine_is_going_whatever_it_was_before() {
+    check(
+        &running().with(|view| view.machine.deletion = Some(seconds(99))),
+        &expect![[r#"
+        Deleting: deletion has begun
+        status: phase Terminating, timer on, Delete Processing Deleting { stage: VmStatus, trouble: None }
+        again at once
+    "#]],
+    );
+    for case in [creating(), pending(), unknown(), failed()] {
+        let going = case.with(|view| {
+            view.machine.has_finalizer = true;
+            view.machine.deletion = Some(seconds(99));
+        });
+        let text = going.tell();
+        assert!(text.starts_with("Deleting:") && text.contains("phase Terminating"), "{text}");
+    }
+}
+
+#[test]
+fn a_vm_that_is_there_is_removed_and_looked_for_again() {
+    check(
+        &deleting().on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
+    check(
+        &deleting(),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &deleting().without_node(),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &deleting().without_target(),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn other_finalizers_do_not_keep_ours() {
+    check(
+        &deleting().without_node().with(|view| view.machine.has_foreign_finalizers = true),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() {
+    check(
+        &deleting().on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &expect![[r#"
+        act probe-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
+    check(
+        &deleting().at(160).on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 7.5s
+    "#]],
+    );
+}
+
+#[test]
+fn a_vm_without_stored_id_that_stops_is_ordered_away() {
+    let unstored = deleting().with(|view| view.machine.provider_id = None);
+    check(
+        &unstored.on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn looks_grow_further_apart_the_longer_it_takes() {
+    let wake = |second: i64| {
+        let text = deleting().at(second).on(Outcome::ProbeVm(Ok(vm()))).tell();
+        format!("{}\n", text.lines().last().unwrap())
+    };
+    let wakes: String = [100, 107, 116, 140, 400, 100_000].into_iter().map(wake).collect();
+    expect![[r#"
+        again after 1s
+        again after 1s
+        again after 2s
+        again after 5s
+        again after 15s
+        again after 15s
+    "#]]
+    .assert_eq(&wakes);
+}
+
+/// Deleted before its Node has reported: its VM may be younger than what reads show.
+fn young() -> Case {
+    deleting().without_node().with(|view| view.machine.conditions.clear())
+}
+
+#[test]
+fn reads_that_lag_hide_a_young_vm_no_longer_than_the_window() {
+    check(
+        &young().at(101),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 8s
+    "#]],
+    );
+    check(
+        &young().at(100 + WINDOW_SECONDS),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 1s
+    "#]],
+    );
+    check(
+        &young().at(101 + WINDOW_SECONDS),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &young().at(101).on(Outcome::DeleteVm(Err(guest(Code::NotFound)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 8s
+    "#]],
+    );
+}
+
+#[test]
+fn a_machine_without_id_may_have_a_vm_that_does_not_show_yet() {
+    let unstored = || deleting().without_node().with(|view| view.machine.provider_id = None);
+    check(
+        &unstored().at(101),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 8s
+    "#]],
+    );
+    check(
+        &unstored().at(101 + WINDOW_SECONDS),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &unstored().at(101).with(window(SignedDuration::ZERO)),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn a_deletion_whose_begin_is_not_told_ends_all_the_same() {
+    let timeless = young().with(|view| view.machine.phase_since = None);
+    check(
+        &timeless.at(200),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn a_look_that_shows_the_vm_outweighs_a_driver_that_does_not_know_it() {
+    let contradiction =
+        deleting().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::DeleteVm(Err(guest(Code::NotFound))));
+    check(
+        &contradiction,
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CloudUnreachable: machine codes error: code = [Unavailable] message = [so it is]
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [Unavailable] message = [so it is]") }
+        retry from 5s to 2m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CloudUnreachable: machine codes error: code = [OutOfRange] message = [so it is]
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [OutOfRange] message = [so it is]") }
+        retry from 5s to 3m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(broken()))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        DriverBroken: the plugin hit its deadline limit (5m)
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("the plugin hit its deadline limit (5m)") }
+        retry from 5s to 2m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(uninitialized(true)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_driver_that_offers_no_status_is_believed() {
+    check(
+        &deleting().with(capabilities(|offers| offers.status = false)),
+        &expect![[r#"
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn a_deletion_that_takes_long_is_asked_for_again() {
+    let work = in_progress(SignedDuration::from_secs(20));
+    check(
+        &deleting().on(Outcome::DeleteVm(Ok(Deletion::InProgress(work)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is cloning a disk
+        status: Delete Processing Deleting { stage: Vm, trouble: Some("the cloud is cloning a disk") }, state job-7
+        again after 20s
+    "#]],
+    );
+    let at_once = in_progress(SignedDuration::ZERO);
+    let text = deleting().on(Outcome::DeleteVm(Ok(Deletion::InProgress(at_once)))).tell();
+    assert!(text.ends_with("again after 1s\n"), "{text}");
+}
+
+/// Code, reason, what the operation says, and when it is tried again.
+fn row(code: Code) -> String {
+    let text = deleting().without_node().on(Outcome::DeleteVm(Err(guest(code)))).tell();
+    let after_order = text.split_once("act delete-vm\n").unwrap().1;
+    let lines: Vec<&str> = after_order.lines().collect();
+    let reason = lines[0].split(':').next().unwrap();
+    let said = lines[1].rsplit(", ").next().unwrap();
+    format!("{code}: {reason}, {said}, {}\n", lines.last().unwrap())
+}
+
+#[test]
+fn every_error_but_not_found_keeps_the_finalizer() {
+    let codes = Code::ALL.into_iter().map(row);
+    expect![[r#"
+        Canceled: VmDeletionFailed, code Canceled, retry from 5s to 10m0s
+        Unknown: VmDeletionFailed, trouble: Some("machine codes error: code = [Unknown] message = [so it is]") }, retry from 5s to 2m0s
+        InvalidArgument: VmDeletionFailed, code InvalidArgument, retry from 5s to 10m0s
+        DeadlineExceeded: VmDeletionFailed, code DeadlineExceeded, retry from 5s to 2m0s
+        NotFound: act forget-token, act release-finalizer, never again
+        AlreadyExists: VmDeletionFailed, code AlreadyExists, retry from 5s to 10m0s
+        PermissionDenied: VmDeletionFailed, code PermissionDenied, retry from 5s to 10m0s
+        ResourceExhausted: VmDeletionFailed, code ResourceExhausted, retry from 5s to 10m0s
+        FailedPrecondition: VmDeletionFailed, code FailedPrecondition, retry from 5s to 10m0s
+        Aborted: VmDeletionFailed, code Aborted, retry from 5s to 2m0s
+        OutOfRange: VmDeletionFailed, code OutOfRange, retry from 5s to 10m0s
+        Unimplemented: VmDeletionFailed, code Unimplemented, retry from 5s to 10m0s
+        Internal: VmDeletionFailed, code Internal, retry from 5s to 10m0s
+        Unavailable: VmDeletionFailed, code Unavailable, retry from 5s to 2m0s
+        DataLoss: VmDeletionFailed, code DataLoss, retry from 5s to 10m0s
+        Unauthenticated: VmDeletionFailed, code Unauthenticated, retry from 5s to 10m0s
+        Uninitialized: VmDeletionFailed, code Uninitialized, retry from 5s to 10m0s
+    "#]].assert_eq(&codes.collect::<String>());
+}
+
+#[test]
+fn what_the_driver_wants_to_know_is_kept() {
+    let error = DriverError {
+        last_known_state: Some("job-8".into()),
+        retry_after: Some(SignedDuration::from_secs(42)),
+        ..DriverError::new(Code::FailedPrecondition, "a disk is locked")
+    };
+    check(
+        &deleting().on(Outcome::DeleteVm(Err(CallError::Guest(error)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmDeletionFailed: machine codes error: code = [FailedPrecondition] message = [a disk is locked]
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [FailedPrecondition] message = [a disk is locked]") }, code FailedPrecondition, state job-8
+        retry from 5s to 10m0s, not before 42s
+    "#]],
+    );
+    let deleted = Deletion::Deleted { last_known_state: Some("job-9".into()) };
+    check(
+        &deleting().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::DeleteVm(Ok(deleted))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }, state job-9
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
+    check(
+        &deleting().on(Outcome::DeleteVm(Err(broken()))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        DriverBroken: the plugin hit its deadline limit (5m)
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("the plugin hit its deadline limit (5m)") }, code DeadlineExceeded
+        retry from 5s to 2m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::DeleteVm(Err(refused()))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        DriverNotReady: plugin sim is not ready: Rejected
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("plugin sim is not ready: Rejected") }, code Unavailable
+        retry from 5s to 2m0s
+    "#]],
+    );
+}
+
+#[test]
+fn without_class_or_driver_the_vm_cannot_be_removed_and_the_machine_says_so() {
+    let without_class = deleting().with(|view| {
+        view.class = ClassFact::Missing("worker".into());
+        view.driver = DriverFact::NotChosen;
+    });
+    check(
+        &without_class,
+        &expect![[r#"
+        ClassMissing: MachineClass worker does not exist, so the VM cannot be removed: create it again
+        status: Delete Failed Deleting { stage: VmStatus, trouble: Some("MachineClass worker does not exist, so the VM cannot be removed: create it again") }
+        retry from 5s to 10m0s
+    "#]],
+    );
+    let CallError::Refused(refusal) = refused() else { panic!("no refusal") };
+    check(
+        &deleting().with(|view| view.driver = DriverFact::Refused(refusal)),
+        &expect![[r#"
+        DriverNotReady: plugin sim is not ready: Rejected
+        status: Delete Failed Deleting { stage: VmStatus, trouble: Some("plugin sim is not ready: Rejected") }
+        retry from 5s to 10m0s
+    "#]],
+    );
+}
+
+#[test]
+fn deletion_goes_on_with_a_class_that_is_going_and_a_spec_that_is_invalid() {
+    let broken_objects = deleting().with(|view| {
+        view.class = ClassFact::Deleting("worker".into());
+        view.machine.invalid = Some("spec.class.kind must be MachineClass".into());
+        view.machine.operation = operation("Create", "Failed");
+    });
+    assert!(broken_objects.tell().ends_with("never again\n"));
+}
+
+#[test]
+fn a_frozen_gate_lets_requested_deletions_end() {
+    assert_eq!(deleting().frozen().tell(), deleting().tell());
+}
+
+#[test]
+fn a_node_of_another_vm_is_not_deleted() {
+    let foreign = TargetFact::Cluster(NodePresence::Foreign("sim://2".into()));
+    check(
+        &deleting().with(|view| view.target = foreign),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
+    let denied = ActError::Denied { message: "no rights".into() };
+    check(
+        &deleting().on(Outcome::DeleteNode(Err(denied.clone()))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        NodeDeletionFailed: failed to delete the Node: forbidden: no rights
+        retry from 1s to 1m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ForgetToken(Err(denied))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        BootstrapTokenFailed: failed to delete the bootstrap token: forbidden: no rights
+        retry from 1s to 1m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ReleaseFinalizer(Err(ActError::Conflict))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        act release-finalizer
+        FinalizerHeld: failed to take the finalizer off: the object changed in the meantime
+        retry from 200ms to 5s
+    "#]],
+    );
+}
+
+#[test]
+fn a_machine_that_says_terminating_and_is_not_deleted_is_not_removed() {
+    let case = running().with(|view| view.machine.phase = Phase::Terminating);
+    assert!(!case.tell().contains("delete-"));
+}

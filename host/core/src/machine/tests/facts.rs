@@ -1,0 +1,209 @@
+//! The Machine, class, driver, VM and Node of these tests.
+
+use jiff::SignedDuration;
+
+use crate::driver::{Address, Capabilities, DriverFacts, InProgress, Vm, VmState};
+use crate::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
+use crate::gate::Gate;
+use crate::health::{NodeConditionFact, Status};
+use crate::id::ObjectKey;
+use crate::machine::{
+    ClassFact, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
+    SecretFact, TargetFact,
+};
+use crate::node_sync::{NodeMeta, TaintFact};
+use crate::phase::{OperationState, OperationType, Phase};
+
+use super::seconds;
+
+pub(super) const CREATION_TIMEOUT_SECONDS: i64 = 1_200;
+pub(super) const HEALTH_TIMEOUT_SECONDS: i64 = 600;
+pub(super) const WINDOW_SECONDS: i64 = 8;
+
+pub(super) fn view() -> MachineView {
+    MachineView {
+        machine: machine(),
+        class: ClassFact::Ready("worker".into()),
+        secret: SecretFact::Ready,
+        driver: DriverFact::Ready(DriverFacts {
+            capabilities: Capabilities {
+                status: true,
+                initialize: false,
+                listing: true,
+                volume_ids: true,
+                idempotency_key: true,
+            },
+            consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),
+        }),
+        target: TargetFact::Cluster(NodePresence::Absent),
+        gate: Gate::Open,
+        settings: MachineSettings {
+            creation_timeout: SignedDuration::from_secs(CREATION_TIMEOUT_SECONDS),
+            health_timeout: Some(SignedDuration::from_secs(HEALTH_TIMEOUT_SECONDS)),
+            must_be_false: vec!["DiskPressure".into()],
+            resource_exhausted_retry: SignedDuration::from_mins(7),
+        },
+        failures: 0,
+    }
+}
+
+fn machine() -> MachineFact {
+    MachineFact {
+        key: ObjectKey::new("garden", "m-1"),
+        uid: "uid-1".into(),
+        created: seconds(0),
+        deletion: None,
+        has_finalizer: false,
+        has_foreign_finalizers: false,
+        has_priority: false,
+        create_intent: None,
+        provider_id: None,
+        node_name: None,
+        phase: Phase::New,
+        phase_since: None,
+        operation: None,
+        last_known_state: None,
+        conditions: Vec::new(),
+        addresses: Vec::new(),
+        template: NodeMeta { labels: [("role".into(), "worker".into())].into(), ..NodeMeta::default() },
+        own_node_labels: [("machine-name".into(), "m-1".into())].into(),
+        invalid: None,
+    }
+}
+
+pub(super) fn capabilities(change: impl FnOnce(&mut Capabilities)) -> impl FnOnce(&mut MachineView) {
+    |view| match &mut view.driver {
+        DriverFact::Ready(driver) => change(&mut driver.capabilities),
+        DriverFact::NotChosen | DriverFact::Refused(_) => panic!("there is no driver"),
+    }
+}
+
+pub(super) fn window(length: SignedDuration) -> impl FnOnce(&mut MachineView) {
+    move |view| match &mut view.driver {
+        DriverFact::Ready(driver) => driver.consistency_window = length,
+        DriverFact::NotChosen | DriverFact::Refused(_) => panic!("there is no driver"),
+    }
+}
+
+pub(super) fn make_pending(view: &mut MachineView) {
+    let machine = &mut view.machine;
+    machine.provider_id = Some("sim://1".into());
+    machine.node_name = Some("node-1".into());
+    machine.phase = Phase::Pending;
+    machine.phase_since = Some(seconds(5));
+    machine.operation = operation("Create", "Processing");
+}
+
+pub(super) fn make_running(view: &mut MachineView) {
+    let machine = &mut view.machine;
+    machine.phase = Phase::Running;
+    machine.phase_since = Some(seconds(60));
+    machine.operation = operation("Create", "Successful");
+    machine.conditions = conditions("Ready=True DiskPressure=False");
+}
+
+pub(super) fn make_unknown(view: &mut MachineView) {
+    let machine = &mut view.machine;
+    machine.phase = Phase::Unknown;
+    machine.phase_since = Some(seconds(100));
+    machine.operation = operation("HealthCheck", "Processing");
+    machine.conditions = conditions("Ready=False DiskPressure=False");
+}
+
+pub(super) fn make_terminating(view: &mut MachineView) {
+    let machine = &mut view.machine;
+    machine.deletion = Some(seconds(99));
+    machine.phase = Phase::Terminating;
+    machine.phase_since = Some(seconds(100));
+    machine.operation = operation("Delete", "Processing");
+}
+
+pub(super) fn operation(kind: &str, state: &str) -> Option<OperationFact> {
+    let kind = OperationType::parse(kind).unwrap();
+    let state = OperationState::parse(state).unwrap();
+    Some(OperationFact { kind, state })
+}
+
+/// Conditions as `Ready=True DiskPressure=False`.
+pub(super) fn conditions(text: &str) -> Vec<NodeConditionFact> {
+    let fact = |text: &str| {
+        let (kind, status) = text.split_once('=').unwrap();
+        NodeConditionFact { kind: kind.to_owned(), status: Status::parse(status) }
+    };
+    text.split_whitespace().map(fact).collect()
+}
+
+pub(super) fn vm() -> Vm {
+    Vm {
+        provider_id: "sim://1".into(),
+        node_name: "node-1".into(),
+        state: VmState::Running,
+        addresses: vec![Address { kind: "InternalIP".into(), address: "10.0.0.1".into() }],
+        failure_domain: Some("zone-a".into()),
+        conditions: Vec::new(),
+        last_known_state: None,
+    }
+}
+
+pub(super) fn vm_that_is(state: VmState) -> Vm {
+    Vm { state, ..vm() }
+}
+
+/// A healthy Node that carries all that it should.
+pub(super) fn node() -> NodeFact {
+    let template = machine().template;
+    let mut meta = template.clone();
+    meta.labels.insert("machine-name".into(), "m-1".into());
+    NodeFact {
+        name: "node-1".into(),
+        uid: "node-uid-1".into(),
+        is_deleting: false,
+        meta,
+        conditions: conditions("Ready=True DiskPressure=False"),
+        ready_since: Some(seconds(50)),
+        last_applied: Some(template),
+        has_critical_taint: false,
+    }
+}
+
+/// A healthy Node as its kubelet has registered it.
+pub(super) fn fresh_node() -> NodeFact {
+    NodeFact { meta: NodeMeta::default(), last_applied: None, ..node() }
+}
+
+pub(super) fn unhealthy_node() -> NodeFact {
+    NodeFact { conditions: conditions("Ready=False DiskPressure=False"), ready_since: None, ..node() }
+}
+
+pub(super) fn critical_node() -> NodeFact {
+    NodeFact { has_critical_taint: true, ..node() }
+}
+
+pub(super) fn taint(key: &str) -> TaintFact {
+    TaintFact { key: key.into(), value: String::new(), effect: "NoSchedule".into(), time_added: None }
+}
+
+pub(super) fn guest(code: Code) -> CallError {
+    CallError::Guest(DriverError::new(code, "so it is"))
+}
+
+/// A machine that exists and misses a step, named or not.
+pub(super) fn uninitialized(is_named: bool) -> CallError {
+    CallError::Guest(DriverError {
+        provider_id: is_named.then(|| "sim://1".into()),
+        node_name: is_named.then(|| "node-1".into()),
+        ..DriverError::new(Code::Uninitialized, "not done yet")
+    })
+}
+
+pub(super) fn broken() -> CallError {
+    CallError::Broken(Breakage::Limit { limit: Limit::Deadline, detail: "5m".into() })
+}
+
+pub(super) fn refused() -> CallError {
+    CallError::Refused(Refusal::NotReady { plugin: "sim".into(), state: "Rejected".into() })
+}
+
+pub(super) fn in_progress(ask_again: SignedDuration) -> InProgress {
+    InProgress { resume_token: "job-7".into(), ask_again, message: "the cloud is cloning a disk".into() }
+}

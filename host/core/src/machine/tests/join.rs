@@ -1,0 +1,491 @@
+//! The life of a Machine with its Node: joining, health, and the clocks of both.
+
+use expect_test::expect;
+
+use crate::act_error::ActError;
+use crate::machine::{MachineView, NodeFact, NodePresence, Outcome, TargetFact};
+use crate::node_sync::NodeMeta;
+use crate::phase::Phase;
+
+use super::facts::{
+    CREATION_TIMEOUT_SECONDS, HEALTH_TIMEOUT_SECONDS, conditions, critical_node, fresh_node, node, operation,
+    taint, unhealthy_node,
+};
+use super::{check, failed, pending, running, unknown};
+
+fn foreign(view: &mut MachineView) {
+    view.target = TargetFact::Cluster(NodePresence::Foreign("sim://2".into()));
+}
+
+#[test]
+fn a_node_is_awaited_until_the_creation_time_out() {
+    check(
+        &pending().at(10),
+        &expect![[r#"
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
+        again after 19m51s
+    "#]],
+    );
+    check(
+        &pending().at(CREATION_TIMEOUT_SECONDS),
+        &expect![[r#"
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
+        again after 1s
+    "#]],
+    );
+    check(
+        &pending().at(CREATION_TIMEOUT_SECONDS + 1),
+        &expect![[r#"
+        JoinTimedOut: the VM is created, Node node-1 has not joined yet, for longer than 20m0s
+        status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_clock_that_jumped_back_only_makes_the_wait_longer() {
+    check(
+        &pending().at(-3_600),
+        &expect![[r#"
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
+        again after 20m1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_that_is_not_ready_does_not_join() {
+    check(
+        &pending().node(unhealthy_node()).at(10),
+        &expect![[r#"
+        NodeNotReady: the Node is not ready yet: Ready is False
+        status: conditions
+        again after 19m51s
+    "#]],
+    );
+    check(
+        &pending().node(unhealthy_node()).at(CREATION_TIMEOUT_SECONDS + 1),
+        &expect![[r#"
+        JoinTimedOut: the Node is not ready yet: Ready is False, for longer than 20m0s
+        status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_of_another_vm_is_not_the_machines() {
+    check(
+        &pending().with(foreign).at(10),
+        &expect![[r#"
+        NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
+        again after 19m51s
+    "#]],
+    );
+    check(
+        &running().with(foreign).at(70),
+        &expect![[r#"
+        NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
+        status: phase Unknown, timer on, HealthCheck Processing NodeMissing
+        again at once
+    "#]],
+    );
+    check(
+        &unknown().with(foreign).at(110),
+        &expect![[r#"
+        NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
+        again after 9m51s
+    "#]],
+    );
+    check(
+        &failed().with(foreign).at(110),
+        &expect![[r#"
+        Failed: failed, and its Node is not there
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn critical_components_hold_a_machine_in_pending_until_the_creation_time_out() {
+    check(
+        &pending().node(critical_node()).at(10),
+        &expect![[r#"
+        WaitingForNode: the Node is healthy and still carries the taint critical-components-not-ready
+        status: conditions
+        again after 19m51s
+    "#]],
+    );
+    check(
+        &pending().node(critical_node()).at(CREATION_TIMEOUT_SECONDS + 1),
+        &expect![[r#"
+        JoinTimedOut: the Node is healthy and still carries the taint critical-components-not-ready, for longer than 20m0s
+        status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions
+        again at the next resync
+    "#]],
+    );
+    let fresh = NodeFact { has_critical_taint: true, ..fresh_node() };
+    check(
+        &pending().node(fresh).at(10),
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker last-applied
+        WaitingForNode: the Node is healthy and still carries the taint critical-components-not-ready
+        status: conditions
+        again after 19m51s
+    "#]],
+    );
+}
+
+#[test]
+fn a_healthy_node_joins_and_its_token_is_forgotten_with_the_nodes_first_write() {
+    check(
+        &pending().node(fresh_node()).at(55),
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker last-applied + forget-token
+        NodeHealthy: the Node is healthy
+        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
+        again at the next resync
+    "#]],
+    );
+    check(
+        &pending().node(node()).at(55),
+        &expect![[r#"
+        act forget-token
+        NodeHealthy: the Node is healthy
+        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_machine_of_the_other_controller_joins_as_well() {
+    let adopted = pending().node(node()).with(|view| view.machine.operation = None);
+    check(
+        &adopted,
+        &expect![[r#"
+        act forget-token
+        NodeHealthy: the Node is healthy
+        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn the_token_is_forgotten_only_when_the_node_joins() {
+    for case in [
+        pending().node(unhealthy_node()),
+        pending().node(critical_node()),
+        running(),
+        running().with(|view| view.machine.operation = None).node(fresh_node()),
+        unknown().node(node()),
+    ] {
+        let text = case.tell();
+        assert!(!text.contains("forget-token"), "{text}");
+    }
+}
+
+#[test]
+fn a_token_that_cannot_be_forgotten_keeps_the_machine_from_running() {
+    let denied = ActError::Denied { message: "no rights on secrets".into() };
+    check(
+        &pending().node(node()).on(Outcome::ForgetToken(Err(denied))),
+        &expect![[r#"
+        act forget-token
+        BootstrapTokenFailed: failed to delete the bootstrap token: forbidden: no rights on secrets
+        retry from 1s to 1m0s
+    "#]],
+    );
+}
+
+#[test]
+fn a_running_machine_with_a_healthy_node_is_left_alone() {
+    check(
+        &running().at(70),
+        &expect![[r#"
+        NodeHealthy: the Node is healthy
+        again at the next resync
+    "#]],
+    );
+    check(
+        &running().frozen().at(70),
+        &expect![[r#"
+        NodeHealthy: the Node is healthy
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn conditions_are_copied_only_when_one_changes() {
+    let reordered = NodeFact { conditions: conditions("DiskPressure=False Ready=True"), ..node() };
+    assert!(!running().node(reordered).tell().contains("conditions"));
+    let more = NodeFact { conditions: conditions("Ready=True DiskPressure=False Lazy=True"), ..node() };
+    check(
+        &running().node(more),
+        &expect![[r#"
+        NodeHealthy: the Node is healthy
+        status: conditions
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_is_brought_in_line_in_one_write() {
+    let wanted = NodeMeta {
+        labels: [("role".into(), "worker".into())].into(),
+        annotations: [("zone".into(), "a".into())].into(),
+        taints: vec![taint("gpu")],
+    };
+    let case = running().with(|view| view.machine.template = wanted).node(fresh_node());
+    check(
+        &case,
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker zone=a taint:gpu last-applied
+        NodeHealthy: the Node is healthy
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_that_is_being_deleted_is_not_written() {
+    let leaving = NodeFact { is_deleting: true, ..fresh_node() };
+    check(
+        &running().node(leaving),
+        &expect![[r#"
+        NodeHealthy: the Node is healthy
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_that_cannot_be_written_is_judged_all_the_same() {
+    let invalid = Outcome::SyncNode(Err(ActError::Invalid { message: "a label is too long".into() }));
+    check(
+        &pending().node(fresh_node()).at(55).on(invalid.clone()),
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker last-applied + forget-token
+        NodeHealthy: the Node is healthy
+        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
+        retry from 5s to 10m0s
+    "#]],
+    );
+    let unhealthy = NodeFact { conditions: conditions("Ready=False"), ..fresh_node() };
+    check(
+        &running().node(unhealthy.clone()).at(70).on(invalid.clone()),
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker last-applied
+        NodeUnhealthy: the Node is not healthy: Ready is False
+        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "Ready is False" }, conditions
+        again at once
+    "#]],
+    );
+    check(
+        &unknown().node(unhealthy).at(110 + HEALTH_TIMEOUT_SECONDS).on(invalid.clone()),
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker last-applied
+        HealthTimedOut: the Node is not healthy: Ready is False, for longer than 10m0s
+        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "the Node is not healthy: Ready is False" }, conditions
+        retry from 5s to 10m0s
+    "#]],
+    );
+    check(
+        &running().node(fresh_node()).at(70).on(invalid),
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker last-applied
+        WriteFailed: the Node is healthy; failed to bring the Node in line: refused: a label is too long
+        retry from 5s to 10m0s
+    "#]],
+    );
+}
+
+#[test]
+fn a_write_that_met_another_is_no_news() {
+    let conflict = Outcome::SyncNode(Err(ActError::Conflict));
+    check(
+        &running().node(fresh_node()).at(70).on(conflict),
+        &expect![[r#"
+        act sync-node node-1 machine-name=m-1 role=worker last-applied
+        NodeHealthy: the Node is healthy
+        retry from 200ms to 5s
+    "#]],
+    );
+}
+
+#[test]
+fn a_running_machine_becomes_unknown_when_its_node_is_unhealthy_or_gone() {
+    check(
+        &running().node(unhealthy_node()).at(70),
+        &expect![[r#"
+        NodeUnhealthy: the Node is not healthy: Ready is False
+        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "Ready is False" }, conditions
+        again at once
+    "#]],
+    );
+    let pressed = NodeFact { conditions: conditions("Ready=True DiskPressure=True"), ..node() };
+    check(
+        &running().node(pressed).at(70),
+        &expect![[r#"
+        NodeUnhealthy: the Node is not healthy: DiskPressure is True
+        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "DiskPressure is True" }, conditions
+        again at once
+    "#]],
+    );
+    check(
+        &running().without_node().at(70),
+        &expect![[r#"
+        NodeMissing: Node node-1 is gone
+        status: phase Unknown, timer on, HealthCheck Processing NodeMissing
+        again at once
+    "#]],
+    );
+}
+
+#[test]
+fn unknown_is_tolerated_until_the_health_time_out() {
+    check(
+        &unknown().at(110),
+        &expect![[r#"
+        NodeUnhealthy: the Node is not healthy: Ready is False
+        again after 9m51s
+    "#]],
+    );
+    check(
+        &unknown().at(100 + HEALTH_TIMEOUT_SECONDS),
+        &expect![[r#"
+        NodeUnhealthy: the Node is not healthy: Ready is False
+        again after 1s
+    "#]],
+    );
+    check(
+        &unknown().at(101 + HEALTH_TIMEOUT_SECONDS),
+        &expect![[r#"
+        HealthTimedOut: the Node is not healthy: Ready is False, for longer than 10m0s
+        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "the Node is not healthy: Ready is False" }
+        again at the next resync
+    "#]],
+    );
+    check(
+        &unknown().without_node().at(101 + HEALTH_TIMEOUT_SECONDS),
+        &expect![[r#"
+        HealthTimedOut: Node node-1 is gone, for longer than 10m0s
+        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Node node-1 is gone" }
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn unknown_is_tolerated_for_ever_where_the_health_time_out_is_disabled() {
+    let patient = unknown().with(|view| view.settings.health_timeout = None);
+    check(
+        &patient.at(1_000_000),
+        &expect![[r#"
+        NodeUnhealthy: the Node is not healthy: Ready is False
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_frozen_gate_fails_no_machine_and_looks_again_soon() {
+    check(
+        &unknown().frozen().at(101 + HEALTH_TIMEOUT_SECONDS),
+        &expect![[r#"
+        Frozen: the Node is not healthy: Ready is False; failing it is held
+        retry from 5s to 10m0s
+    "#]],
+    );
+    check(
+        &pending().frozen().at(CREATION_TIMEOUT_SECONDS + 1),
+        &expect![[r#"
+        Frozen: the VM is created, Node node-1 has not joined yet; failing it is held
+        retry from 5s to 10m0s
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_that_recovers_makes_its_machine_run_again() {
+    check(
+        &unknown().node(node()),
+        &expect![[r#"
+        NodeHealthy: the Node is healthy
+        status: phase Running, timer off, HealthCheck Successful Rejoined, conditions
+        again at the next resync
+    "#]],
+    );
+    check(
+        &failed().node(node()).at(2_000),
+        &expect![[r#"
+        act forget-token
+        NodeHealthy: the Node is healthy
+        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_failed_machine_stays_failed() {
+    check(
+        &failed().at(2_000),
+        &expect![[r#"
+        Failed: failed, and its Node is not there
+        again at the next resync
+    "#]],
+    );
+    check(
+        &failed().node(unhealthy_node()).at(2_000),
+        &expect![[r#"
+        Failed: failed: Ready is False
+        status: conditions
+        again at the next resync
+    "#]],
+    );
+    check(
+        &failed().without_target().at(2_000),
+        &expect![[r#"
+        Failed: failed, and there is no cluster to recover in
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn a_machine_without_target_cluster_stays_available() {
+    let available = pending().without_target().with(|view| {
+        view.machine.phase = Phase::Available;
+        view.machine.operation = operation("Create", "Successful");
+    });
+    check(
+        &available.at(100_000),
+        &expect![[r#"
+        VmCreated: the VM is created, and there is no cluster to join
+        again at the next resync
+    "#]],
+    );
+}
+
+#[test]
+fn health_does_not_end_an_update_in_place() {
+    for phase in [Phase::InPlaceUpdating, Phase::InPlaceUpdateFailed] {
+        for node in [node(), unhealthy_node()] {
+            let text = running().with(|view| view.machine.phase = phase).node(node).tell();
+            assert!(!text.contains("phase "), "{text}");
+        }
+    }
+    check(
+        &running().with(|view| view.machine.phase = Phase::InPlaceUpdateSuccessful),
+        &expect![[r#"
+        NodeHealthy: the Node is healthy
+        status: phase Running, timer off, HealthCheck Successful Rejoined
+        again at the next resync
+    "#]],
+    );
+}

@@ -1,0 +1,166 @@
+//! What is decided about a Machine, told as behaviour: facts and answers in, the whole pass out.
+
+mod create;
+mod delete;
+mod exhaustive;
+mod facts;
+mod join;
+mod planted;
+mod setback;
+mod tell;
+
+use std::collections::BTreeMap;
+
+use expect_test::Expect;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::driver::{Creation, Deletion};
+use crate::driver_error::{CallError, Code, DriverError};
+use crate::gate::{FreezeReason, Gate};
+use crate::machine::{Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact};
+use crate::machine::{invariants, step};
+use crate::phase::Phase;
+
+use facts::{node, vm};
+use tell::{conclusion_text, effect_text};
+
+/// No pass needs more. The runtime cuts off later than this.
+const BATCHES_PER_PASS: usize = 12;
+
+/// One pass: what is known, when, and what the world answers. What is not told answers well: writes succeed, looks find
+/// nothing, and the cloud does what it is asked.
+#[derive(Clone)]
+pub(super) struct Case {
+    view: MachineView,
+    now: Timestamp,
+    answers: BTreeMap<&'static str, Outcome>,
+}
+
+/// A Machine that nobody has looked at.
+pub(super) fn creating() -> Case {
+    Case { view: facts::view(), now: seconds(1), answers: BTreeMap::new() }
+}
+
+/// A Machine whose creation was begun in an earlier pass.
+pub(super) fn begun() -> Case {
+    creating().with(|view| {
+        view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
+    })
+}
+
+/// A Machine whose VM is there and whose Node is not.
+pub(super) fn pending() -> Case {
+    begun().with(facts::make_pending)
+}
+
+/// A Machine whose Node is healthy.
+pub(super) fn running() -> Case {
+    pending().with(facts::make_running).node(node())
+}
+
+/// A Machine whose Node was unhealthy at second 100.
+pub(super) fn unknown() -> Case {
+    running().with(facts::make_unknown).node(facts::unhealthy_node()).at(110)
+}
+
+/// A Machine that has failed, with a VM.
+pub(super) fn failed() -> Case {
+    pending().with(|view| {
+        view.machine.phase = Phase::Failed;
+        view.machine.operation = facts::operation("Create", "Failed");
+    })
+}
+
+/// A Machine that has run and is on its way out since second 100.
+pub(super) fn deleting() -> Case {
+    running().with(facts::make_terminating).at(100)
+}
+
+impl Case {
+    pub(super) fn with(mut self, change: impl FnOnce(&mut MachineView)) -> Self {
+        change(&mut self.view);
+        self
+    }
+
+    /// The time, in seconds since the Machine's creation.
+    pub(super) fn at(mut self, second: i64) -> Self {
+        self.now = seconds(second);
+        self
+    }
+
+    /// What the world answers to the effect that the outcome is of.
+    pub(super) fn on(mut self, outcome: Outcome) -> Self {
+        self.answers.insert(tell::effect_of(&outcome), outcome);
+        self
+    }
+
+    pub(super) fn node(self, node: NodeFact) -> Self {
+        self.with(|view| view.target = TargetFact::Cluster(NodePresence::Present(node)))
+    }
+
+    pub(super) fn without_node(self) -> Self {
+        self.with(|view| view.target = TargetFact::Cluster(NodePresence::Absent))
+    }
+
+    pub(super) fn without_target(self) -> Self {
+        self.with(|view| view.target = TargetFact::None)
+    }
+
+    pub(super) fn frozen(self) -> Self {
+        let reason = FreezeReason::TargetClusterUnreachable;
+        self.with(|view| view.gate = Gate::Frozen { since: seconds(0), reason })
+    }
+
+    fn answer(&self, effect: &Effect) -> Outcome {
+        let not_found = CallError::Guest(DriverError::new(Code::NotFound, "no such machine"));
+        self.answers.get(effect.name()).cloned().unwrap_or_else(|| match effect {
+            Effect::Claim => Outcome::Claim(Ok(())),
+            Effect::EnsureToken => Outcome::EnsureToken(Ok(())),
+            Effect::NoteIntent => Outcome::NoteIntent(Ok(())),
+            Effect::ProbeVm => Outcome::ProbeVm(Err(not_found)),
+            Effect::CreateVm => Outcome::CreateVm(Ok(Creation::Created(vm()))),
+            Effect::InitializeVm => Outcome::InitializeVm(Ok(vm())),
+            Effect::RecordVm { .. } => Outcome::RecordVm(Ok(())),
+            Effect::SyncNode { .. } => Outcome::SyncNode(Ok(())),
+            Effect::ForgetToken => Outcome::ForgetToken(Ok(())),
+            Effect::DeleteVm => Outcome::DeleteVm(Ok(Deletion::Deleted { last_known_state: None })),
+            Effect::DeleteNode { .. } => Outcome::DeleteNode(Ok(())),
+            Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Ok(())),
+        })
+    }
+
+    /// Runs the pass to its end and tells it. The invariants hold at every step.
+    fn tell(&self) -> String {
+        let mut progress = Progress::default();
+        let mut text = String::new();
+        for _ in 0..BATCHES_PER_PASS {
+            match step(&self.view, &progress, self.now) {
+                Step::Act(effects) => {
+                    assert_eq!(invariants::batch(&self.view, &progress, &effects), Ok(()), "{text}");
+                    let names: Vec<String> = effects.iter().map(effect_text).collect();
+                    text.push_str(&format!("act {}\n", names.join(" + ")));
+                    for effect in &effects {
+                        progress.record(self.answer(effect));
+                    }
+                }
+                Step::Finish(conclusion) => {
+                    let verdict = invariants::conclusion(&self.view, &progress, &conclusion);
+                    assert_eq!(verdict, Ok(()), "{text}{conclusion:?}");
+                    return text + &conclusion_text(&conclusion);
+                }
+            }
+        }
+        panic!("the pass does not end:\n{text}");
+    }
+}
+
+/// Second of the tests' clock, whose zero is the Machine's creation.
+pub(super) fn seconds(second: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365) + SignedDuration::from_secs(second)
+}
+
+/// The pass tells as expected.
+pub(super) fn check(case: &Case, expected: &Expect) {
+    expected.assert_eq(&case.tell());
+}

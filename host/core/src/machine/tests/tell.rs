@@ -1,0 +1,97 @@
+//! Effects and conclusions as text.
+
+use crate::machine::{Conclusion, Effect, Outcome, StatusChange, Wake};
+use crate::{duration, node_sync::NodeChange};
+
+/// The name of the effect that an outcome is of.
+pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Claim(_) => "claim",
+        Outcome::EnsureToken(_) => "ensure-token",
+        Outcome::NoteIntent(_) => "note-intent",
+        Outcome::ProbeVm(_) => "probe-vm",
+        Outcome::CreateVm(_) => "create-vm",
+        Outcome::InitializeVm(_) => "initialize-vm",
+        Outcome::RecordVm(_) => "record-vm",
+        Outcome::SyncNode(_) => "sync-node",
+        Outcome::ForgetToken(_) => "forget-token",
+        Outcome::DeleteVm(_) => "delete-vm",
+        Outcome::DeleteNode(_) => "delete-node",
+        Outcome::ReleaseFinalizer(_) => "release-finalizer",
+    }
+}
+
+pub(super) fn effect_text(effect: &Effect) -> String {
+    let name = effect.name();
+    match effect {
+        Effect::RecordVm { provider_id, node_name: Some(node) } => format!("{name} {provider_id} {node}"),
+        Effect::RecordVm { provider_id, node_name: None } => format!("{name} {provider_id}"),
+        Effect::SyncNode { node, change } => format!("{name} {node}{}", change_text(change)),
+        Effect::DeleteNode { node, uid } => format!("{name} {node} {uid}"),
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::ProbeVm
+        | Effect::CreateVm
+        | Effect::InitializeVm
+        | Effect::ForgetToken
+        | Effect::DeleteVm
+        | Effect::ReleaseFinalizer => name.to_owned(),
+    }
+}
+
+fn change_text(change: &NodeChange) -> String {
+    let mut text = String::new();
+    for (key, value) in change.labels.iter().chain(&change.annotations) {
+        text.push_str(&format!(" {key}={}", value.as_deref().unwrap_or("(none)")));
+    }
+    for taint in change.taints.iter().flatten() {
+        text.push_str(&format!(" taint:{}", taint.key));
+    }
+    if change.last_applied.is_some() {
+        text.push_str(" last-applied");
+    }
+    text
+}
+
+pub(super) fn conclusion_text(conclusion: &Conclusion) -> String {
+    let Conclusion { status, reason, message, wake } = conclusion;
+    format!("{}: {message}\n{}{}\n", reason.as_str(), status_text(status), wake_text(*wake))
+}
+
+fn status_text(status: &StatusChange) -> String {
+    let mut words = Vec::new();
+    if let Some(phase) = status.phase {
+        words.push(format!("phase {phase}"));
+    }
+    if let Some(is_active) = status.timeout_active {
+        words.push(format!("timer {}", if is_active { "on" } else { "off" }));
+    }
+    if let Some(operation) = &status.operation {
+        words.push(format!("{} {} {:?}", operation.kind, operation.state, operation.note));
+        words.extend(operation.code.map(|code| format!("code {code}")));
+    }
+    if status.copies_conditions {
+        words.push("conditions".into());
+    }
+    words.extend(status.last_known_state.as_ref().map(|state| format!("state {state}")));
+    for address in status.addresses.iter().flatten() {
+        words.push(format!("{} {}", address.kind, address.address));
+    }
+    words.extend(status.failure_domain.as_ref().map(|domain| format!("in {domain}")));
+    if words.is_empty() { String::new() } else { format!("status: {}\n", words.join(", ")) }
+}
+
+fn wake_text(wake: Wake) -> String {
+    match wake {
+        Wake::Resync => "again at the next resync".into(),
+        Wake::Now => "again at once".into(),
+        Wake::After(after) => format!("again after {}", duration::format(after)),
+        Wake::Retry { policy, hint } => {
+            let hint = hint.map(|hint| format!(", not before {}", duration::format(hint)));
+            let (base, cap) = (duration::format(policy.base), duration::format(policy.cap));
+            format!("retry from {base} to {cap}{}", hint.unwrap_or_default())
+        }
+        Wake::Gone => "never again".into(),
+    }
+}

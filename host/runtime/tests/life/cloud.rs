@@ -1,0 +1,284 @@
+//! A cloud in memory: VMs that are made, boot, join as Nodes, and go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::SignedDuration;
+use machinist_core::driver::{
+    Answer, Capabilities, Creation, Deletion, DriverFacts, MachineRequest, Vm, VmState,
+};
+use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
+use machinist_core::id::ProviderName;
+use machinist_runtime::ports::Drivers;
+use tokio::time::Instant;
+
+use crate::kubelet::Kubelets;
+use crate::wire::{Trouble, Wire};
+
+/// How the cloud behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    /// A create with the same key gives the same VM.
+    pub(crate) keeps_keys: bool,
+    /// How late a look shows what was made, and how long drivers say that to be.
+    pub(crate) reads_lag: Duration,
+    /// Creation has a second step.
+    pub(crate) initializes: bool,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self { keeps_keys: true, reads_lag: Duration::ZERO, initializes: false }
+    }
+}
+
+/// From the order to the VM.
+const CREATES_FOR: Duration = Duration::from_millis(20);
+/// Any other call.
+const ANSWERS_AFTER: Duration = Duration::from_millis(5);
+/// From the order to remove a VM until it is gone.
+const STOPS_FOR: Duration = Duration::from_millis(300);
+
+struct Made {
+    machine_uid: String,
+    node_name: String,
+    made_at: Instant,
+    gone_at: Option<Instant>,
+    user_data: Option<Vec<u8>>,
+}
+
+impl Made {
+    fn is_there(&self) -> bool {
+        self.gone_at.is_none_or(|at| Instant::now() < at)
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// By provider id. VMs that are gone stay, so that everything that was ever made is counted.
+    vms: BTreeMap<String, Made>,
+    providers: BTreeSet<String>,
+    /// Creates that repeated a key with other parameters.
+    changed_parameters: usize,
+    initialized: BTreeSet<String>,
+}
+
+/// The cloud.
+#[derive(Clone)]
+pub(crate) struct Cloud {
+    state: Arc<Mutex<State>>,
+    habits: Habits,
+    wire: Wire,
+    kubelets: Kubelets,
+}
+
+impl Cloud {
+    pub(crate) fn new(habits: Habits, wire: Wire, kubelets: Kubelets) -> Self {
+        let cloud = Self { state: Arc::default(), habits, wire, kubelets };
+        cloud.serve("sim");
+        cloud
+    }
+
+    /// The drivers of a host.
+    pub(crate) fn drivers(&self, actor: &str) -> Arc<dyn Drivers> {
+        Arc::new(Account { cloud: self.clone(), actor: actor.to_owned() })
+    }
+
+    /// There is a driver for this provider from now on.
+    pub(crate) fn serve(&self, provider: &str) {
+        self.lock().providers.insert(provider.to_owned());
+    }
+
+    /// How many VMs are there.
+    pub(crate) fn vms(&self) -> usize {
+        self.lock().vms.values().filter(|vm| vm.is_there()).count()
+    }
+
+    /// How many VMs were ever made, by the uid of their Machine.
+    pub(crate) fn made(&self) -> BTreeMap<String, usize> {
+        let mut made = BTreeMap::new();
+        for vm in self.lock().vms.values() {
+            *made.entry(vm.machine_uid.clone()).or_default() += 1;
+        }
+        made
+    }
+
+    /// Creates that repeated a key with other parameters: a real cloud refuses these.
+    pub(crate) fn changed_parameters(&self) -> usize {
+        self.lock().changed_parameters
+    }
+
+    /// True while this VM is there.
+    pub(crate) fn has(&self, provider_id: &str) -> bool {
+        self.lock().vms.get(provider_id).is_some_and(Made::is_there)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn create(&self, request: &MachineRequest) -> Vm {
+        let mut state = self.lock();
+        let uid = request.machine.uid.to_string();
+        assert_eq!(request.idempotency_key, uid, "the key comes from the Machine's uid");
+        let known = state.vms.iter().find(|(_, vm)| vm.machine_uid == uid && vm.is_there());
+        if let Some((id, vm)) = known.filter(|_| self.habits.keeps_keys) {
+            let answer = shown(id, vm);
+            if vm.user_data != request.secrets.user_data {
+                state.changed_parameters += 1;
+            }
+            return answer;
+        }
+        let id = format!("sim:///vm-{}", state.vms.len() + 1);
+        let vm = Made {
+            machine_uid: uid,
+            node_name: request.machine.name.to_string(),
+            made_at: Instant::now(),
+            gone_at: None,
+            user_data: request.secrets.user_data.clone(),
+        };
+        let answer = shown(&id, &vm);
+        let user_data = String::from_utf8(vm.user_data.clone().unwrap_or_default()).unwrap();
+        self.kubelets.boot(self.clone(), &id, &vm.node_name, user_data);
+        state.vms.insert(id, vm);
+        answer
+    }
+
+    fn look(&self, request: &MachineRequest) -> Answer<Vm> {
+        let state = self.lock();
+        let is_visible = |vm: &&Made| {
+            vm.is_there() && (vm.gone_at.is_some() || vm.made_at.elapsed() >= self.habits.reads_lag)
+        };
+        let found = match &request.machine.provider_id {
+            Some(id) => state.vms.get_key_value(id.as_str()),
+            None => state.vms.iter().find(|(_, vm)| vm.machine_uid == request.machine.uid.as_str()),
+        };
+        let Some((id, vm)) = found.filter(|(_, vm)| is_visible(vm)) else {
+            return Err(DriverError::new(Code::NotFound, "there is no such VM").into());
+        };
+        if self.habits.initializes && vm.gone_at.is_none() && !state.initialized.contains(id) {
+            let mut error = DriverError::new(Code::Uninitialized, "the second step is missing");
+            error.provider_id = Some(id.as_str().into());
+            error.node_name = Some(vm.node_name.as_str().into());
+            return Err(error.into());
+        }
+        Ok(shown(id, vm))
+    }
+
+    fn initialize(&self, request: &MachineRequest) -> Answer<Vm> {
+        let mut state = self.lock();
+        let found =
+            state.vms.iter().find(|(_, vm)| vm.machine_uid == request.machine.uid.as_str() && vm.is_there());
+        let Some((id, vm)) = found else {
+            return Err(DriverError::new(Code::NotFound, "there is no such VM").into());
+        };
+        let (id, answer) = (id.clone(), shown(id, vm));
+        state.initialized.insert(id);
+        Ok(answer)
+    }
+
+    fn remove(&self, request: &MachineRequest) -> Deletion {
+        let mut state = self.lock();
+        for (id, vm) in &mut state.vms {
+            let is_meant = request.machine.provider_id.as_ref().is_some_and(|wanted| wanted.as_str() == id)
+                || vm.machine_uid == request.machine.uid.as_str();
+            let is_visible = vm.made_at.elapsed() >= self.habits.reads_lag;
+            if is_meant && is_visible && vm.gone_at.is_none() {
+                vm.gone_at = Some(Instant::now() + STOPS_FOR);
+            }
+        }
+        Deletion::Deleted { last_known_state: None }
+    }
+}
+
+fn shown(id: &str, vm: &Made) -> Vm {
+    Vm {
+        provider_id: id.into(),
+        node_name: vm.node_name.as_str().into(),
+        state: if vm.gone_at.is_some() { VmState::Stopping } else { VmState::Running },
+        addresses: Vec::new(),
+        failure_domain: Some("zone-a".into()),
+        conditions: Vec::new(),
+        last_known_state: None,
+    }
+}
+
+/// The cloud as one host reaches it.
+struct Account {
+    cloud: Cloud,
+    actor: String,
+}
+
+impl Account {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        function: &'static str,
+        request: MachineRequest,
+        takes: Duration,
+        act: impl FnOnce(&Cloud, &MachineRequest) -> Answer<T> + Send + 'a,
+    ) -> BoxFuture<'a, Answer<T>> {
+        let name = request.machine.name.to_string();
+        let act = async move {
+            let answer = act(&self.cloud, &request);
+            tokio::time::sleep(takes).await;
+            let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
+            (code, answer)
+        };
+        self.cloud.wire.carry(&self.actor, ("CALL", function.to_owned(), name), act, broken).boxed()
+    }
+}
+
+fn broken<T>(trouble: Trouble) -> Answer<T> {
+    Err(match trouble {
+        Trouble::Refused(number) => {
+            let code = Code::ALL[usize::from(number) - 1];
+            DriverError::new(code, "the cloud refuses").into()
+        }
+        Trouble::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
+        Trouble::NoAnswer => Breakage::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
+        Trouble::Answered(error) => error,
+    })
+}
+
+impl Drivers for Account {
+    fn facts(&self, provider: &ProviderName) -> Result<DriverFacts, Refusal> {
+        let Habits { keeps_keys, reads_lag, initializes } = self.cloud.habits;
+        if !self.cloud.lock().providers.contains(provider.as_str()) {
+            let provider = provider.to_string();
+            return Err(Refusal::UnknownProvider { provider, hint: String::new() });
+        }
+        Ok(DriverFacts {
+            capabilities: Capabilities {
+                status: true,
+                initialize: initializes,
+                idempotency_key: keeps_keys,
+                ..Capabilities::default()
+            },
+            consistency_window: SignedDuration::try_from(reads_lag).unwrap(),
+        })
+    }
+
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+        self.call("create", request, CREATES_FOR, |cloud, request| Ok(Creation::Created(cloud.create(request))))
+    }
+
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        self.call("initialize", request, ANSWERS_AFTER, Cloud::initialize)
+    }
+
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+        self.call("delete", request, ANSWERS_AFTER, |cloud, request| Ok(cloud.remove(request)))
+    }
+
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        self.call("get-status", request, ANSWERS_AFTER, Cloud::look)
+    }
+}
+
+/// An error as a driver answers it.
+pub(crate) fn guest_error(code: Code) -> CallError {
+    DriverError::new(code, "not now").into()
+}

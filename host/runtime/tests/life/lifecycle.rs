@@ -1,0 +1,190 @@
+//! From creation to deletion, without any trouble.
+
+use std::time::Duration;
+
+use machinist_api::names;
+use serde_json::{Value, json};
+
+use crate::cloud::Habits;
+use crate::kubelet::KubeletHabits;
+use crate::stage::{Stage, in_namespace};
+use crate::wire::{Call, table};
+
+/// Requests that are made for the Machine `a`, not for its class and Secret.
+fn for_machine(call: &Call) -> bool {
+    call.is_request() && !matches!(call.name.as_str(), "small" | "account")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_lives_from_creation_to_running_to_deletion_with_one_vm_and_leaves_nothing() {
+    let stage = Stage::set();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let requests = stage.wire.records(for_machine);
+    let writes = requests.iter().filter(|record| record.call.is_write()).count();
+    assert!(writes <= 7 && requests.len() <= 10, "{writes} writes:\n{}", table(&requests));
+    let calls = stage.wire.records(|call| call.verb == "CALL");
+    assert_eq!(calls.len(), 1, "one create and no look before it:\n{}", table(&calls));
+    assert_running(&stage);
+
+    stage.api.delete("machines", &in_namespace("a")).unwrap();
+    let begun = stage.wire.len();
+    stage.until_gone("a").await;
+    let writes = stage.wire.records_since(begun, |call| call.is_write() && for_machine(call));
+    assert!(writes.len() <= 8, "{}", table(&writes));
+    stage.assert_nothing_left();
+    stage.assert_one_vm_each(1);
+    let failed = stage.wire.records(|_| true);
+    let failed: Vec<_> =
+        failed.into_iter().filter(|record| record.code.is_some_and(|code| code >= 400)).collect();
+    assert!(failed.is_empty(), "nothing is refused:\n{}", table(&failed));
+}
+
+fn assert_running(stage: &Stage) {
+    let machine = stage.machine("a").unwrap();
+    assert_eq!(machine["metadata"]["labels"]["node"], "a");
+    assert_eq!(machine["metadata"]["finalizers"], json!([names::finalizers::MACHINE]));
+    assert_eq!(machine["metadata"]["annotations"][names::annotations::PRIORITY], "3");
+    assert_eq!(machine["spec"]["providerID"], "sim:///vm-1");
+    let status = &machine["status"];
+    assert_eq!(status["lastOperation"]["type"], "Create");
+    assert_eq!(status["lastOperation"]["state"], "Successful");
+    assert_eq!(status["conditions"][1]["type"], "Ready");
+    assert_eq!(stage.reason("a"), "NodeHealthy");
+    let node = stage.api.find("nodes", "a").unwrap();
+    assert_eq!(node["metadata"]["labels"]["pool"], "a");
+    assert_eq!(node["metadata"]["labels"][names::labels::MACHINE_NAME], "a");
+    assert_eq!(node["spec"]["taints"], json!([{ "key": "pool", "value": "a", "effect": "NoSchedule" }]));
+    assert_eq!(stage.tokens(), Vec::<String>::new(), "the token is gone with the join");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_joins_before_it_is_ready_costs_one_more_write() {
+    let ready_after = Duration::from_secs(5);
+    let stage = Stage::with(Habits::default(), KubeletHabits { ready_after, ..KubeletHabits::default() });
+    stage.add_class();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let requests = stage.wire.records(for_machine);
+    let writes = requests.iter().filter(|record| record.call.is_write()).count();
+    assert!(writes <= 8 && requests.len() <= 10, "{writes} writes:\n{}", table(&requests));
+    assert_running(&stage);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_with_a_second_step_and_without_keys_gives_one_vm_as_well() {
+    let habits = Habits { keeps_keys: false, reads_lag: Duration::from_secs(8), initializes: true };
+    let stage = Stage::with(habits, KubeletHabits::default());
+    stage.add_class();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    assert_eq!(stage.wire.records(|call| call.calls("initialize")).len(), 1);
+    stage.api.delete("machines", &in_namespace("a")).unwrap();
+    stage.until_gone("a").await;
+    stage.assert_one_vm_each(1);
+    stage.assert_nothing_left();
+}
+
+/// Every write of a host in an hour from now.
+async fn writes_within_an_hour(stage: &Stage) -> String {
+    // Echoes of what was done last come first.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let begun = stage.wire.len();
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    table(&stage.wire.records_since(begun, |call| call.is_write() || call.verb == "CALL" || call.what == "events"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_runs_is_left_alone_for_an_hour() {
+    let stage = Stage::set();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    assert_eq!(writes_within_an_hour(&stage).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_drops_our_own_status_is_not_written_to_again_and_again() {
+    let stage = Stage::set();
+    stage.api.prune_own_status();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    assert_eq!(stage.machine("a").unwrap()["status"]["machinist"], Value::Null);
+    let requests = stage.wire.records(for_machine);
+    let writes = requests.iter().filter(|record| record.call.is_write()).count();
+    assert!(writes <= 7, "{}", table(&requests));
+    assert_eq!(writes_within_an_hour(&stage).await, "");
+    // Another Machine, and a new host that has not learnt it yet.
+    stage.add_machine("b");
+    stage.until_running("b").await;
+    drop(_host);
+    let _host = stage.host("next");
+    assert_eq!(writes_within_an_hour(&stage).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_of_nodes_cause_no_writes() {
+    let heartbeat = Some(Duration::from_secs(10));
+    let stage = Stage::with(Habits::default(), KubeletHabits { heartbeat, ..KubeletHabits::default() });
+    stage.add_class();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let before = stage.api.find("nodes", "a").unwrap();
+    assert_eq!(writes_within_an_hour(&stage).await, "");
+    let after = stage.api.find("nodes", "a").unwrap();
+    assert_ne!(before["status"], after["status"], "there were heartbeats");
+}
+
+#[tokio::test(start_paused = true)]
+async fn class_and_secret_are_held_while_they_are_used_and_let_go_afterwards() {
+    let finalizers = |stage: &Stage, plural: &str, name: &str| {
+        let object = stage.api.find(plural, &in_namespace(name)).unwrap_or_default();
+        object["metadata"]["finalizers"].clone()
+    };
+    let stage = Stage::set();
+    let _host = stage.host("host");
+    let limit = Duration::from_secs(2);
+    let held = json!([names::finalizers::SECRET]);
+    stage.until("a class holds its Secret", limit, || finalizers(&stage, "secrets", "account") == held).await;
+    assert_eq!(finalizers(&stage, "machineclasses", "small"), Value::Null, "nobody uses the class");
+    stage.add_machine("a");
+    let held = json!([names::finalizers::MACHINE]);
+    stage
+        .until("a Machine holds its class", limit, || finalizers(&stage, "machineclasses", "small") == held)
+        .await;
+    stage.until_running("a").await;
+    // Deletion of all three at once: each goes after its user.
+    for (plural, name) in [("secrets", "account"), ("machineclasses", "small"), ("machines", "a")] {
+        stage.api.delete(plural, &in_namespace(name)).unwrap();
+    }
+    let path = in_namespace("account");
+    stage.until("all are gone", Duration::from_secs(10), || stage.api.find("secrets", &path).is_none()).await;
+    assert!(stage.api.find("machineclasses", &in_namespace("small")).is_none());
+    stage.assert_nothing_left();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_starts_where_all_is_well_writes_nothing() {
+    let stage = Stage::set();
+    let host = stage.host("host");
+    for name in ["a", "b", "c"] {
+        stage.add_machine(name);
+    }
+    for name in ["a", "b", "c"] {
+        stage.until_running(name).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    host.end().await;
+    // Classes and Secrets are listed in any order with Machines; their users must be known before they are let go.
+    let begun = stage.wire.len();
+    let host = stage.host("next");
+    stage.until("the caches are complete", Duration::from_secs(5), || host.is_synced()).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let writes = stage.wire.records_since(begun, Call::is_write);
+    assert!(writes.is_empty(), "{}", table(&writes));
+}

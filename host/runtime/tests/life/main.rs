@@ -1,0 +1,13 @@
+//! Whole lives of Machines: the runtime and the core as they are, on `kube::Client` over a tower service, under paused
+//! time. API server and cloud are in memory; no socket is opened and no real second is waited for.
+//!
+//! Each test brings a `Stage`, starts hosts on it, and looks at what users see, at the VMs, and at every request.
+
+mod api_server;
+mod cloud;
+mod kubelet;
+mod stage;
+mod wire;
+
+mod conformance;
+mod lifecycle;

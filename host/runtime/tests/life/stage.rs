@@ -1,0 +1,347 @@
+//! Everything around the hosts of a test: API server, cloud, kubelets, plugins, and what users do.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use machinist_core::id::ProviderName;
+use machinist_core::lease::LeaseTimes;
+use machinist_runtime::clock::Clock;
+use machinist_runtime::lease::{Candidate, take_part};
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins, Ports};
+use machinist_runtime::settings::Settings;
+use machinist_runtime::tenant::Tenant;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::api_server::{ApiServer, encode};
+use crate::cloud::{Cloud, Habits};
+use crate::kubelet::{KubeletHabits, Kubelets};
+use crate::wire::{Call, Fate, Wire};
+
+/// The namespace of all that is not in `kube-system`.
+pub(crate) const NAMESPACE: &str = "shoot";
+
+/// When every test begins.
+const BEGIN: &str = "2026-01-01T00:00:00Z";
+
+/// Where hosts run.
+pub(crate) struct Stage {
+    pub(crate) wire: Wire,
+    pub(crate) api: ApiServer,
+    pub(crate) cloud: Cloud,
+    pub(crate) kubelets: Kubelets,
+    pub(crate) clock: Clock,
+    news: Arc<Mutex<Vec<mpsc::UnboundedSender<PluginMessage>>>>,
+    hosts: Mutex<u8>,
+}
+
+impl Stage {
+    /// A cloud without flaws, and nothing in the API server.
+    pub(crate) fn empty() -> Self {
+        Self::with(Habits::default(), KubeletHabits::default())
+    }
+
+    /// As `empty`, with class `small` and its Secret `account`.
+    pub(crate) fn set() -> Self {
+        let stage = Self::empty();
+        stage.add_class();
+        stage
+    }
+
+    /// Nothing in the API server.
+    pub(crate) fn with(habits: Habits, kubelet_habits: KubeletHabits) -> Self {
+        let clock = Clock::virtual_from(BEGIN.parse().unwrap());
+        let wire = Wire::new();
+        let api = ApiServer::new(wire.clone(), clock.clone());
+        let kubelets = Kubelets::new(api.clone(), clock.clone(), kubelet_habits);
+        let cloud = Cloud::new(habits, wire.clone(), kubelets.clone());
+        Self { wire, api, cloud, kubelets, clock, news: Arc::default(), hosts: Mutex::new(0) }
+    }
+
+    /// Class `small` and its Secret `account`.
+    pub(crate) fn add_class(&self) {
+        self.api.create("secrets", secret()).unwrap();
+        self.api.create("machineclasses", class()).unwrap();
+    }
+
+    /// A Machine of class `small`.
+    pub(crate) fn add_machine(&self, name: &str) {
+        self.api.create("machines", machine(name)).unwrap();
+    }
+
+    /// The Machine, while it is there.
+    pub(crate) fn machine(&self, name: &str) -> Option<Value> {
+        self.api.find("machines", &in_namespace(name))
+    }
+
+    /// The phase, while the Machine is there and has one.
+    pub(crate) fn phase(&self, name: &str) -> String {
+        let machine = self.machine(name).unwrap_or_default();
+        machine["status"]["currentStatus"]["phase"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The reason of our condition.
+    pub(crate) fn reason(&self, name: &str) -> String {
+        let machine = self.machine(name).unwrap_or_default();
+        machine["status"]["machinist"]["conditions"][0]["reason"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Reasons of the Events about an object.
+    pub(crate) fn events(&self, name: &str) -> Vec<String> {
+        let about = |event: &Value| event["regarding"]["name"] == name;
+        let events = self.api.all("events").into_iter().filter(about);
+        events.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// A host that leads from its start on.
+    pub(crate) fn host(&self, name: &str) -> Host {
+        let (leads, is_leading) = watch::channel(true);
+        self.start(name, leads, is_leading, None)
+    }
+
+    /// A host that takes part in an election.
+    pub(crate) fn candidate(&self, name: &str) -> Host {
+        let (leads, is_leading) = watch::channel(false);
+        let candidate = Candidate {
+            client: self.api.client(name),
+            namespace: NAMESPACE.to_owned(),
+            names: ["machine-controller-manager", "machine-controller"],
+            identity: name.to_owned(),
+            times: LeaseTimes::default(),
+            clock: self.clock.clone(),
+        };
+        let resign = CancellationToken::new();
+        let election = take_part(candidate, leads.clone(), Arc::default(), resign.clone());
+        self.start(name, leads, is_leading, Some((resign, tokio::spawn(election))))
+    }
+
+    fn start(
+        &self,
+        name: &str,
+        leads: watch::Sender<bool>,
+        is_leading: watch::Receiver<bool>,
+        election: Option<(CancellationToken, JoinHandle<()>)>,
+    ) -> Host {
+        let start = {
+            let mut hosts = self.hosts.lock().unwrap();
+            *hosts += 1;
+            *hosts
+        };
+        let (outbox, inbox) = mpsc::unbounded_channel();
+        self.news.lock().unwrap().push(outbox);
+        let plugins = Arc::new(NoPlugins { news: Mutex::new(Some(inbox)) });
+        let client = self.api.client(name);
+        let tenant = Tenant {
+            control: client.clone(),
+            namespace: NAMESPACE.to_owned(),
+            plugin_namespace: "plugins".to_owned(),
+            target: Some(client),
+            settings: Settings::for_cluster("test"),
+            ports: Ports { drivers: self.cloud.drivers(name), plugins },
+            clock: self.clock.clone(),
+            // Another start has other random numbers.
+            seed: [start; 32],
+            identity: name.to_owned(),
+            metrics: Arc::new(Metrics::default()),
+        };
+        let stop = CancellationToken::new();
+        let (synced, is_synced) = watch::channel(false);
+        let run = tokio::spawn(tenant.run(is_leading, synced, stop.clone()));
+        Host { name: name.to_owned(), leads, is_synced, stop, run, election, wire: self.wire.clone() }
+    }
+
+    /// The plugins of these providers have changed.
+    pub(crate) fn tell_of_plugins(&self, providers: &[&str]) {
+        let news = PluginNews {
+            config_map: "driver".into(),
+            uid: "none".into(),
+            state: "Ready".into(),
+            is_warning: false,
+            message: "serves".into(),
+            status: "{}".into(),
+            providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
+        };
+        for host in self.news.lock().unwrap().iter() {
+            // A host that has ended hears nothing.
+            let _ = host.send(PluginMessage::State(news.clone()));
+        }
+    }
+
+    /// Waits until `holds`, at most `limit`.
+    pub(crate) async fn until(&self, what: &str, limit: Duration, holds: impl Fn() -> bool) {
+        let end = self.wire.elapsed() + limit;
+        while !holds() {
+            let machines = self.api.all("machines");
+            let status: Vec<String> =
+                machines.iter().take(3).map(|machine| machine["status"].to_string()).collect();
+            assert!(
+                self.wire.elapsed() < end,
+                "not within {limit:?}: {what}\nmachines: {status:#?}\ntrace:\n{}",
+                self.wire.trace()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Waits until the Machine is Running.
+    pub(crate) async fn until_running(&self, name: &str) {
+        let what = format!("{name} is Running");
+        self.until(&what, Duration::from_secs(120), || self.phase(name) == "Running").await;
+    }
+
+    /// Waits until the Machine is gone.
+    pub(crate) async fn until_gone(&self, name: &str) {
+        let what = format!("{name} is gone");
+        self.until(&what, Duration::from_secs(120), || self.machine(name).is_none()).await;
+    }
+
+    /// Nothing of any Machine is left: no VM, Node, token or Machine.
+    pub(crate) fn assert_nothing_left(&self) {
+        assert_eq!(self.cloud.vms(), 0, "VMs left:\n{}", self.wire.trace());
+        for plural in ["machines", "nodes"] {
+            assert_eq!(self.api.all(plural), Vec::<Value>::new(), "{plural} left:\n{}", self.wire.trace());
+        }
+        assert_eq!(self.tokens(), Vec::<String>::new(), "tokens left:\n{}", self.wire.trace());
+    }
+
+    /// Every Machine has had exactly one VM in its life.
+    pub(crate) fn assert_one_vm_each(&self, machines: usize) {
+        let made = self.cloud.made();
+        let is_one_each = made.len() == machines && made.values().all(|count| *count == 1);
+        assert!(is_one_each, "VMs by Machine: {made:?}\n{}", self.wire.trace());
+        assert_eq!(self.cloud.changed_parameters(), 0, "a key was repeated with other parameters");
+        assert_eq!(self.kubelets.refused(), Vec::<String>::new(), "tokens were refused");
+    }
+
+    /// Names of the bootstrap tokens that are there.
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        let secrets = self.api.all("secrets").into_iter();
+        let tokens = secrets.filter(|secret| secret["type"] == "bootstrap.kubernetes.io/token");
+        tokens.map(|secret| secret["metadata"]["name"].to_string()).collect()
+    }
+
+    /// From now on the `number`th further call kills its host, before or after it is carried out.
+    pub(crate) fn crash_at(&self, number: usize, is_carried_out: bool) {
+        let last = self.wire.len() + number;
+        self.wire.plan(move |call: &Call| {
+            if call.number == last { Fate::Crash(is_carried_out) } else { Fate::Pass }
+        });
+    }
+}
+
+/// `namespace/name`.
+pub(crate) fn in_namespace(name: &str) -> String {
+    format!("{NAMESPACE}/{name}")
+}
+
+/// The Secret `account`.
+pub(crate) fn secret() -> Value {
+    json!({
+        "metadata": { "name": "account", "namespace": NAMESPACE },
+        "data": {
+            "key": encode(b"123"),
+            "userData": encode(b"#!/bin/sh\njoin --token=<<BOOTSTRAP_TOKEN>> --name=<<MACHINE_NAME>>\n"),
+        },
+    })
+}
+
+/// The class `small`.
+pub(crate) fn class() -> Value {
+    json!({
+        "metadata": { "name": "small", "namespace": NAMESPACE },
+        "provider": "sim",
+        "providerSpec": { "size": 1 },
+        "secretRef": { "name": "account", "namespace": NAMESPACE },
+    })
+}
+
+/// A Machine of the class `small`.
+pub(crate) fn machine(name: &str) -> Value {
+    json!({
+        "metadata": { "name": name, "namespace": NAMESPACE },
+        "spec": {
+            "class": { "kind": "MachineClass", "name": "small" },
+            "nodeTemplate": {
+                "metadata": { "labels": { "pool": "a" } },
+                "spec": { "taints": [{ "key": "pool", "value": "a", "effect": "NoSchedule" }] },
+            },
+        },
+    })
+}
+
+/// A host that runs. Dropped, it dies without a word.
+pub(crate) struct Host {
+    name: String,
+    leads: watch::Sender<bool>,
+    is_synced: watch::Receiver<bool>,
+    stop: CancellationToken,
+    run: JoinHandle<()>,
+    election: Option<(CancellationToken, JoinHandle<()>)>,
+    wire: Wire,
+}
+
+impl Host {
+    /// True while it leads.
+    pub(crate) fn leads(&self) -> bool {
+        *self.leads.borrow()
+    }
+
+    /// True once its caches were complete.
+    pub(crate) fn is_synced(&self) -> bool {
+        *self.is_synced.borrow()
+    }
+
+    /// Takes leadership away.
+    pub(crate) fn depose(&self) {
+        self.leads.send_replace(false);
+    }
+
+    /// Ends it in order: passes first, then the Leases.
+    pub(crate) async fn end(mut self) {
+        self.stop.cancel();
+        (&mut self.run).await.unwrap();
+        if let Some((resign, election)) = self.election.take() {
+            resign.cancel();
+            election.await.unwrap();
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.run.abort();
+        if let Some((_, election)) = &self.election {
+            election.abort();
+        }
+        // What has been sent and has not arrived never does.
+        if !self.run.is_finished() {
+            self.wire.cut(&self.name);
+        }
+    }
+}
+
+/// A plugin host without plugins, whose news a test makes up.
+struct NoPlugins {
+    news: Mutex<Option<mpsc::UnboundedReceiver<PluginMessage>>>,
+}
+
+impl Plugins for NoPlugins {
+    fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn withdraw(&self, _: String, _: String) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn messages(&self) -> BoxStream<'static, PluginMessage> {
+        let Some(inbox) = self.news.lock().unwrap().take() else { return futures::stream::empty().boxed() };
+        futures::stream::unfold(inbox, |mut inbox| async { inbox.recv().await.map(|news| (news, inbox)) }).boxed()
+    }
+}

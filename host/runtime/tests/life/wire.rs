@@ -1,0 +1,242 @@
+//! What goes between hosts and the outside: written down, counted, and disturbed where a test wants it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use machinist_core::driver_error::CallError;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How long anything is on its way to a server.
+const TRAVEL: Duration = Duration::from_millis(1);
+
+/// One request to an API server or call of a driver, before it is carried out.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The position among all calls of all hosts, from 1.
+    pub(crate) number: usize,
+    /// Who asks.
+    pub(crate) actor: String,
+    /// LIST, WATCH, GET, POST, PUT, PATCH, DELETE, or CALL for a driver.
+    pub(crate) verb: &'static str,
+    /// Resource and subresource, or the driver's function.
+    pub(crate) what: String,
+    /// Name of the object; empty for a collection.
+    pub(crate) name: String,
+}
+
+impl Call {
+    /// Changes something in an API server. Leases and Events are counted apart.
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(self.verb, "POST" | "PUT" | "PATCH" | "DELETE") && !self.is_apart()
+    }
+
+    /// A request to an API server about one object. Leases and Events are counted apart.
+    pub(crate) fn is_request(&self) -> bool {
+        self.is_write() || (self.verb == "GET" && !self.is_apart())
+    }
+
+    /// A call of this function of the driver.
+    pub(crate) fn calls(&self, function: &str) -> bool {
+        self.verb == "CALL" && self.what == function
+    }
+
+    fn is_apart(&self) -> bool {
+        matches!(self.what.as_str(), "leases" | "events")
+    }
+}
+
+/// A call and what came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// When it was sent, since the beginning.
+    pub(crate) at: Duration,
+    pub(crate) call: Call,
+    /// The answer's code; `None` while there is none. Drivers answer 200 or the number of their code.
+    pub(crate) code: Option<u16>,
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Call { number, actor, verb, what, name } = &self.call;
+        let code = self.code.map_or_else(|| "-".to_owned(), |code| code.to_string());
+        let at = self.at.as_millis();
+        write!(f, "{at:>8} ms  #{number:<4} {actor:<6} {verb:<6} {what} {name} → {code}")
+    }
+}
+
+/// What becomes of a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Fate {
+    /// It is carried out and answered.
+    Pass,
+    /// It is refused with this code: of HTTP, or for a driver the number of its code.
+    Refuse(u16),
+    /// The connection breaks before it arrives.
+    Lose,
+    /// It is carried out, and the connection breaks before the answer.
+    LoseAnswer,
+    /// It is not carried out, and nobody ever answers.
+    Hang,
+    /// It is carried out, and nobody ever answers.
+    HangAfter,
+    /// The host dies: `true` after, `false` before the call is carried out.
+    Crash(bool),
+    /// The driver answers so, and nothing is carried out.
+    Answer(CallError),
+}
+
+/// Why there is no proper answer.
+#[derive(Clone, Debug)]
+pub(crate) enum Trouble {
+    Refused(u16),
+    NotSent,
+    NoAnswer,
+    Answered(CallError),
+}
+
+type Plan = Box<dyn FnMut(&Call) -> Fate + Send>;
+
+struct Inner {
+    records: Vec<Record>,
+    plan: Plan,
+    cut: BTreeSet<String>,
+}
+
+/// Everything that hosts send goes through one wire.
+#[derive(Clone)]
+pub(crate) struct Wire {
+    inner: Arc<Mutex<Inner>>,
+    crashed: Arc<Notify>,
+    start: Instant,
+}
+
+impl Wire {
+    pub(crate) fn new() -> Self {
+        let inner = Inner { records: Vec::new(), plan: Box::new(|_| Fate::Pass), cut: BTreeSet::new() };
+        Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), start: Instant::now() }
+    }
+
+    /// Decides the fate of all further calls.
+    pub(crate) fn plan(&self, plan: impl FnMut(&Call) -> Fate + Send + 'static) {
+        self.lock().plan = Box::new(plan);
+    }
+
+    /// All further calls pass.
+    pub(crate) fn heal(&self) {
+        self.plan(|_| Fate::Pass);
+    }
+
+    /// Nothing that this actor sends arrives any more.
+    pub(crate) fn cut(&self, actor: &str) {
+        self.lock().cut.insert(actor.to_owned());
+    }
+
+    /// Until a plan has let a host crash.
+    pub(crate) async fn crashed(&self) {
+        self.crashed.notified().await;
+    }
+
+    /// Since the beginning.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// How many calls there were.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().records.len()
+    }
+
+    /// The calls that `choose` chooses.
+    pub(crate) fn records(&self, choose: impl Fn(&Call) -> bool) -> Vec<Record> {
+        self.lock().records.iter().filter(|record| choose(&record.call)).cloned().collect()
+    }
+
+    /// The calls since `from` (a value of [`Wire::len`]) that `choose` chooses.
+    pub(crate) fn records_since(&self, from: usize, choose: impl Fn(&Call) -> bool) -> Vec<Record> {
+        self.records(|call| call.number > from && choose(call))
+    }
+
+    /// When these calls were sent.
+    pub(crate) fn times(&self, choose: impl Fn(&Call) -> bool) -> Vec<Duration> {
+        self.records(choose).into_iter().map(|record| record.at).collect()
+    }
+
+    /// All calls, for comparison and for whoever has to understand a failure.
+    pub(crate) fn trace(&self) -> String {
+        table(&self.lock().records)
+    }
+
+    /// Carries a call: `act` does it and says the code of the answer; `broken` makes an answer of trouble.
+    pub(crate) async fn carry<T>(
+        &self,
+        actor: &str,
+        (verb, what, name): (&'static str, String, String),
+        act: impl Future<Output = (u16, T)> + Send,
+        broken: impl FnOnce(Trouble) -> T + Send,
+    ) -> T {
+        let (number, fate) = self.begin(actor, verb, what, name);
+        tokio::time::sleep(TRAVEL).await;
+        if self.lock().cut.contains(actor) {
+            return std::future::pending().await;
+        }
+        match fate {
+            Fate::Pass => {
+                let (code, answer) = act.await;
+                self.end(number, code);
+                answer
+            }
+            Fate::Refuse(code) => {
+                self.end(number, code);
+                broken(Trouble::Refused(code))
+            }
+            Fate::Answer(error) => {
+                self.end(number, u16::from(error.code().number()));
+                broken(Trouble::Answered(error))
+            }
+            Fate::Lose => broken(Trouble::NotSent),
+            Fate::LoseAnswer => {
+                act.await;
+                broken(Trouble::NoAnswer)
+            }
+            Fate::Hang => std::future::pending().await,
+            Fate::HangAfter => {
+                act.await;
+                std::future::pending().await
+            }
+            Fate::Crash(is_carried_out) => {
+                if is_carried_out {
+                    act.await;
+                }
+                self.cut(actor);
+                self.crashed.notify_one();
+                std::future::pending().await
+            }
+        }
+    }
+
+    fn begin(&self, actor: &str, verb: &'static str, what: String, name: String) -> (usize, Fate) {
+        let at = self.elapsed();
+        let mut inner = self.lock();
+        let number = inner.records.len() + 1;
+        let call = Call { number, actor: actor.to_owned(), verb, what, name };
+        let fate = (inner.plan)(&call);
+        inner.records.push(Record { at, call, code: None });
+        (number, fate)
+    }
+
+    fn end(&self, number: usize, code: u16) {
+        self.lock().records[number - 1].code = Some(code);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap()
+    }
+}
+
+/// One call a line.
+pub(crate) fn table(records: &[Record]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}

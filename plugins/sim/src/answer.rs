@@ -1,0 +1,126 @@
+//! The cloud's objects, as far as the driver needs them.
+
+use serde_json::{Map, Value};
+
+/// The tag with the cluster's name.
+pub(crate) const CLUSTER_TAG: &str = "cluster";
+/// The tag with the Machine's uid. The cloud counts duplicates by it.
+pub(crate) const UID_TAG: &str = "machine-uid";
+/// The tag with the Machine's name.
+pub(crate) const NAME_TAG: &str = "machine-name";
+
+/// Where a VM is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Pending,
+    Running,
+    /// Was deleted.
+    Stopping,
+    /// Only its record is left.
+    Terminated,
+    /// One that the API's page does not have.
+    Other,
+}
+
+/// A VM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Vm {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) state: State,
+    pub(crate) zone: String,
+    /// Kind and address.
+    pub(crate) addresses: Vec<(String, String)>,
+    pub(crate) tags: Map<String, Value>,
+    pub(crate) initialized: bool,
+    /// As the cloud writes it.
+    pub(crate) created: Option<String>,
+}
+
+impl Vm {
+    /// `None` when a field is missing without which it is no VM.
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
+        let text = |field: &str| value.get(field).and_then(Value::as_str);
+        Some(Self {
+            id: text("id").filter(|id| !id.is_empty())?.to_owned(),
+            name: text("name")?.to_owned(),
+            state: match text("state")? {
+                "pending" => State::Pending,
+                "running" => State::Running,
+                "stopping" => State::Stopping,
+                "terminated" => State::Terminated,
+                _ => State::Other,
+            },
+            zone: text("zone").filter(|zone| !zone.is_empty())?.to_owned(),
+            addresses: addresses(value.get("addresses")),
+            tags: value.get("tags").and_then(Value::as_object).cloned().unwrap_or_default(),
+            initialized: value.get("initialized").and_then(Value::as_bool).unwrap_or(true),
+            created: text("created").map(str::to_owned),
+        })
+    }
+
+    /// The value of a tag.
+    pub(crate) fn tag(&self, key: &str) -> Option<&str> {
+        self.tags.get(key).and_then(Value::as_str)
+    }
+
+    /// True when it carries the cluster's mark.
+    pub(crate) fn is_of(&self, cluster: &str) -> bool {
+        self.tag(CLUSTER_TAG) == Some(cluster)
+    }
+
+    /// True until only its record is left.
+    pub(crate) fn exists(&self) -> bool {
+        self.state != State::Terminated
+    }
+}
+
+fn addresses(value: Option<&Value>) -> Vec<(String, String)> {
+    let pair = |entry: &Value| {
+        let text = |field: &str| Some(entry.get(field)?.as_str()?.to_owned());
+        Some((text("type")?, text("address")?))
+    };
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(pair).collect()
+}
+
+/// A volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Volume {
+    pub(crate) id: String,
+    /// The VM that has it.
+    pub(crate) attached_to: Option<String>,
+    pub(crate) tags: Map<String, Value>,
+}
+
+impl Volume {
+    /// `None` when it has no id.
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
+        Some(Self {
+            id: value.get("id")?.as_str().filter(|id| !id.is_empty())?.to_owned(),
+            attached_to: value.get("attachedTo").and_then(Value::as_str).map(str::to_owned),
+            tags: value.get("tags").and_then(Value::as_object).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// True when it carries the marks of this machine of this cluster.
+    pub(crate) fn is_of(&self, cluster: &str, uid: &str) -> bool {
+        let tag = |key: &str| self.tags.get(key).and_then(Value::as_str);
+        tag(CLUSTER_TAG) == Some(cluster) && tag(UID_TAG) == Some(uid)
+    }
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page<T> {
+    pub(crate) entries: Vec<T>,
+    pub(crate) next: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// The page under `field`. `None` when an entry is none: a listing that leaves something out is worse than none.
+    pub(crate) fn parse(value: &Value, field: &str, entry: fn(&Value) -> Option<T>) -> Option<Self> {
+        let entries = value.get(field)?.as_array()?.iter().map(entry).collect::<Option<Vec<T>>>()?;
+        let next = value.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());
+        Some(Self { entries, next: next.map(str::to_owned) })
+    }
+}

@@ -1,0 +1,230 @@
+//! What each call of the host does in the cloud.
+//!
+//! A machine's VM carries three tags: the cluster, the Machine's uid and its name. What does not carry the cluster's tag
+//! is never touched.
+
+use crate::answer::{CLUSTER_TAG, NAME_TAG, State, UID_TAG, Vm};
+use crate::bindings::machinist::provider::types::{self as wit, Code, DriverError, Request};
+use crate::cloud::Cloud;
+use crate::errors::{CloudCode, error};
+use crate::{map, spec};
+
+/// How soon a VM that exists, and that reads do not show, is looked for again.
+const LAG_RETRY_MS: u64 = 1_000;
+
+type Outcome<T> = Result<T, Box<DriverError>>;
+
+/// Takes a line for the log: a static message, and what varies.
+pub(crate) type Note<'a> = &'a dyn Fn(&str, &[(&str, &str)]);
+
+/// The cloud, and a log.
+#[derive(Clone, Copy)]
+pub(crate) struct Machines<'a> {
+    pub(crate) cloud: Cloud<'a>,
+    pub(crate) note: Note<'a>,
+}
+
+impl Machines<'_> {
+    /// One request where nothing is in the way. The key makes repetitions safe, so nobody looks before.
+    pub(crate) fn create(&self, request: &Request, user_data: Option<&str>) -> Outcome<wit::Vm> {
+        let spec = spec::read(&request.class)?.spec;
+        let machine = &request.machine;
+        let tags = [
+            (CLUSTER_TAG, request.cluster.as_str()),
+            (UID_TAG, machine.uid.as_str()),
+            (NAME_TAG, machine.name.as_str()),
+        ];
+        let mut full = None;
+        for zone in &spec.zones {
+            let body = spec.body(&machine.name, zone, tags, user_data);
+            let refused = match self.cloud.create(&body, &request.idempotency_key) {
+                Ok(vm) => return Ok(map::vm(&vm)),
+                Err(refused) => refused,
+            };
+            match refused.cloud_code() {
+                Some(CloudCode::CapacityExhausted) => {
+                    (self.note)("zone has no room", &[("zone", zone)]);
+                    full = Some(refused);
+                }
+                Some(CloudCode::IdempotencyMismatch) => return self.adopt(request),
+                _ => return Err(refused.into()),
+            }
+        }
+        Err(match full {
+            Some(refused) => {
+                let refused = DriverError::from(refused);
+                let message = format!("{}; asked for in {}", refused.message, spec.zones.join(", "));
+                Box::new(DriverError { message, ..refused })
+            }
+            None => Box::new(error(Code::Internal, "failed to create the VM: the class names no zone")),
+        })
+    }
+
+    /// Another class, other user data or another zone made a VM under the key: that one is the machine's.
+    fn adopt(&self, request: &Request) -> Outcome<wit::Vm> {
+        // From here on no error may hide that there is a VM.
+        let exists =
+            |refused: Box<DriverError>| Box::new(DriverError { may_have_happened: true, ..*refused });
+        let found = self.cloud.find(&request.cluster, &request.machine.uid);
+        match only(found.map_err(|failed| exists(failed.into()))?).map_err(exists)? {
+            Some(vm) => {
+                (self.note)("VM of an earlier create adopted", &[("provider-id", &map::provider_id(&vm))]);
+                Ok(map::vm(&vm))
+            }
+            None => Err(Box::new(DriverError {
+                cloud_code: Some("idempotency_mismatch".to_owned()),
+                retry_after_ms: Some(LAG_RETRY_MS),
+                may_have_happened: true,
+                ..error(
+                    Code::Aborted,
+                    "failed to create the VM: an earlier create made it with other parameters, and the cloud's reads do \
+                     not show it yet",
+                )
+            })),
+        }
+    }
+
+    /// Nothing in the cloud unless the class asks for it.
+    pub(crate) fn initialize(&self, request: &Request) -> Outcome<wit::Vm> {
+        if !spec::asks_for_initialize(&request.class) {
+            return not_asked_for(request);
+        }
+        if let Some((_, id)) = own_id(request) {
+            return self.finish(id, request);
+        }
+        match only(self.cloud.find(&request.cluster, &request.machine.uid)?)? {
+            Some(vm) if vm.initialized => Ok(map::vm(&vm)),
+            Some(vm) => self.finish(&vm.id, request),
+            None => Err(not_found(request)),
+        }
+    }
+
+    fn finish(&self, id: &str, request: &Request) -> Outcome<wit::Vm> {
+        match self.cloud.initialize(id)? {
+            Some(vm) => Ok(map::vm(&vm)),
+            None => Err(not_found(request)),
+        }
+    }
+
+    /// How the machine's VM is. Changes nothing.
+    pub(crate) fn get_status(&self, request: &Request) -> Outcome<wit::Vm> {
+        let vm = self.locate(request)?.ok_or_else(|| not_found(request))?;
+        let works = vm.state != State::Stopping;
+        if works && !vm.initialized && spec::asks_for_initialize(&request.class) {
+            return Err(Box::new(DriverError {
+                provider_id: Some(map::provider_id(&vm)),
+                node_name: Some(vm.name.clone()),
+                ..error(Code::Uninitialized, format!("the VM {} is made and not initialized yet", vm.id))
+            }));
+        }
+        Ok(map::vm(&vm))
+    }
+
+    /// By id, else by uid. An id that leads to somebody else's VM leads nowhere.
+    fn locate(&self, request: &Request) -> Outcome<Option<Vm>> {
+        if let Some((_, id)) = own_id(request)
+            && let Some(vm) = self.cloud.get(id)?.filter(Vm::exists)
+        {
+            if belongs(&vm, request) {
+                return Ok(Some(vm));
+            }
+            self.foreign(&vm);
+        }
+        only(self.cloud.find(&request.cluster, &request.machine.uid)?)
+    }
+
+    /// Orders the end of every VM that carries the machine's marks, and of volumes that no VM takes along.
+    pub(crate) fn delete(&self, request: &Request) -> Outcome<()> {
+        let (cluster, uid) = (&request.cluster, &request.machine.uid);
+        let found = self.cloud.find(cluster, uid)?;
+        for vm in found.iter().filter(|vm| vm.state != State::Stopping) {
+            self.cloud.delete(&vm.id)?;
+        }
+        if let Some((_, id)) = own_id(request)
+            && !found.iter().any(|vm| vm.id == id)
+        {
+            self.delete_by_id(id, request)?;
+        }
+        for volume in self.cloud.volumes(cluster, uid)? {
+            // An attached one goes with its VM. If not, it is free when the host asks again after the VM's end.
+            if volume.attached_to.is_none() {
+                self.cloud.delete_volume(&volume.id)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// For a VM that the listing does not show. Reads lag, so one that they do not know may be there: the order does not
+    /// lag, and the id is one that this driver gave.
+    fn delete_by_id(&self, id: &str, request: &Request) -> Outcome<()> {
+        match self.cloud.get(id)? {
+            Some(vm) if !vm.exists() || vm.state == State::Stopping => {}
+            Some(vm) if !belongs(&vm, request) => self.foreign(&vm),
+            Some(_) | None => self.cloud.delete(id)?,
+        }
+        Ok(())
+    }
+
+    fn foreign(&self, vm: &Vm) {
+        (self.note)("the provider id leads to another machine's VM, left alone", &[("vm", &vm.id)]);
+    }
+
+    /// One page of the cluster's VMs.
+    pub(crate) fn list(&self, cluster: &str, token: Option<&str>) -> Outcome<wit::Page> {
+        let page = self.cloud.page(cluster, token)?;
+        let ours = page.entries.iter().filter(|vm| vm.exists() && vm.is_of(cluster));
+        Ok(wit::Page { machines: ours.map(map::listed).collect(), next: page.next })
+    }
+}
+
+/// What is known without a request. The id may be unknown in the same pass as the create; then the answer is that there
+/// is no such step, rather than a look at reads that lag.
+fn not_asked_for(request: &Request) -> Outcome<wit::Vm> {
+    let Some((zone, _)) = own_id(request) else {
+        return Err(Box::new(error(
+            Code::Unimplemented,
+            "nothing to initialize: the MachineClass does not ask for it (initialize in its providerSpec)",
+        )));
+    };
+    Ok(wit::Vm {
+        provider_id: request.machine.provider_id.clone().unwrap_or_default(),
+        node_name: request.machine.name.clone(),
+        state: wit::VmState::Unknown,
+        addresses: Vec::new(),
+        failure_domain: Some(zone.to_owned()),
+        conditions: Vec::new(),
+        last_known_state: None,
+    })
+}
+
+fn own_id(request: &Request) -> Option<(&str, &str)> {
+    request.machine.provider_id.as_deref().and_then(map::parts)
+}
+
+/// A Machine that was restored from a backup has another uid and the name of before.
+fn belongs(vm: &Vm, request: &Request) -> bool {
+    let machine = &request.machine;
+    vm.is_of(&request.cluster)
+        && (vm.tag(UID_TAG) == Some(&machine.uid) || vm.tag(NAME_TAG) == Some(&machine.name))
+}
+
+/// The one that works; else one that goes.
+fn only(vms: Vec<Vm>) -> Outcome<Option<Vm>> {
+    let (going, working): (Vec<Vm>, Vec<Vm>) = vms.into_iter().partition(|vm| vm.state == State::Stopping);
+    if working.len() > 1 {
+        let ids: Vec<&str> = working.iter().take(5).map(|vm| vm.id.as_str()).collect();
+        return Err(Box::new(error(
+            Code::OutOfRange,
+            format!("{} VMs carry this Machine's uid: {}; delete all but one", working.len(), ids.join(", ")),
+        )));
+    }
+    Ok(working.into_iter().next().or(going.into_iter().next()))
+}
+
+fn not_found(request: &Request) -> Box<DriverError> {
+    let machine = &request.machine;
+    Box::new(error(
+        Code::NotFound,
+        format!("there is no VM of Machine {} with uid {}", machine.name, machine.uid),
+    ))
+}

@@ -1,0 +1,237 @@
+//! What a class may say.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::{CLUSTER_TAG, NAME_TAG, UID_TAG};
+use crate::bindings::machinist::provider::types::{Class, Code, DriverError};
+use crate::errors::{error, quoted};
+
+/// JSON Schema of `providerSpec`, for `describe`.
+pub(crate) const SCHEMA: &str = include_str!("class-schema.json");
+
+const FIELDS: [&str; 6] = ["zone", "type", "image", "tags", "volumes", "initialize"];
+const VOLUME_FIELDS: [&str; 2] = ["sizeGib", "name"];
+const OWN_TAGS: [&str; 3] = [CLUSTER_TAG, UID_TAG, NAME_TAG];
+/// The cloud takes 50; the driver needs some of them.
+const MOST_TAGS: usize = 50 - OWN_TAGS.len();
+const TAG_KEY_BYTES: usize = 128;
+const TAG_VALUE_BYTES: usize = 256;
+
+/// What a VM is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spec {
+    /// At least one, best first.
+    pub(crate) zones: Vec<String>,
+    pub(crate) kind: String,
+    pub(crate) image: String,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) volumes: Vec<VolumeSpec>,
+    /// Whether the VM is to be finished by a call of its own.
+    pub(crate) initialize: bool,
+}
+
+/// A volume that is made with the VM and goes with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VolumeSpec {
+    pub(crate) size_gib: u64,
+    pub(crate) name: Option<String>,
+}
+
+/// A class that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Read {
+    pub(crate) spec: Spec,
+    /// What was passed over.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
+pub(crate) fn read(class: &Class) -> Result<Read, Box<DriverError>> {
+    let root = Fields::parse(&class.spec)?;
+    let zones = zones(&root, &class.zones)?;
+    let mut warnings = root.unknown(&FIELDS);
+    let (volumes, of_volumes) = volumes(&root)?;
+    warnings.extend(of_volumes);
+    let spec = Spec {
+        zones,
+        kind: root.needed_text("type")?,
+        image: root.needed_text("image")?,
+        tags: tags(&root)?,
+        volumes,
+        initialize: initialize(&root)?,
+    };
+    Ok(Read { spec, warnings })
+}
+
+/// The only field that matters once the VM exists. A class that cannot be read asks for nothing.
+pub(crate) fn asks_for_initialize(class: &Class) -> bool {
+    Fields::parse(&class.spec).and_then(|root| initialize(&root)).unwrap_or(false)
+}
+
+impl Spec {
+    /// The body of a create. The same class, machine and user data always give the same body.
+    pub(crate) fn body(
+        &self,
+        name: &str,
+        zone: &str,
+        own_tags: [(&str, &str); 3],
+        user_data: Option<&str>,
+    ) -> Value {
+        let own = own_tags.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let tags: BTreeMap<String, String> = self.tags.clone().into_iter().chain(own).collect();
+        let mut body =
+            json!({ "name": name, "zone": zone, "type": self.kind, "image": self.image, "tags": tags });
+        if let Some(user_data) = user_data {
+            body["userData"] = json!(user_data);
+        }
+        if !self.volumes.is_empty() {
+            body["volumes"] = self.volumes.iter().map(VolumeSpec::body).collect();
+        }
+        if self.initialize {
+            body["needsInitialize"] = json!(true);
+        }
+        body
+    }
+}
+
+impl VolumeSpec {
+    fn body(&self) -> Value {
+        let mut body = json!({ "sizeGib": self.size_gib });
+        if let Some(name) = &self.name {
+            body["name"] = json!(name);
+        }
+        body
+    }
+}
+
+fn zones(root: &Fields, alternatives: &[String]) -> Result<Vec<String>, Box<DriverError>> {
+    let mut zones: Vec<String> = root.text("zone")?.into_iter().collect();
+    for zone in alternatives.iter().filter(|zone| !zone.is_empty()) {
+        if !zones.contains(zone) {
+            zones.push(zone.clone());
+        }
+    }
+    if zones.is_empty() {
+        return Err(root.invalid("zone", "is required"));
+    }
+    Ok(zones)
+}
+
+fn initialize(root: &Fields) -> Result<bool, Box<DriverError>> {
+    match root.get("initialize") {
+        None => Ok(false),
+        Some(Value::Bool(initialize)) => Ok(*initialize),
+        Some(other) => Err(root.unfit("initialize", "true or false", other)),
+    }
+}
+
+fn tags(root: &Fields) -> Result<BTreeMap<String, String>, Box<DriverError>> {
+    let fields = match root.get("tags") {
+        None => return Ok(BTreeMap::new()),
+        Some(Value::Object(fields)) => fields,
+        Some(other) => return Err(root.unfit("tags", "an object of texts", other)),
+    };
+    if fields.len() > MOST_TAGS {
+        return Err(root.invalid("tags", &format!("has {} entries: at most {MOST_TAGS} fit", fields.len())));
+    }
+    let tag = |(key, value): (&String, &Value)| {
+        let at = format!("tags[{:?}]", quoted(key));
+        if OWN_TAGS.contains(&key.as_str()) {
+            return Err(root.invalid(&at, "is set by the driver: use another key"));
+        }
+        if key.is_empty() || key.len() > TAG_KEY_BYTES || key.contains(':') {
+            return Err(
+                root.invalid(&at, &format!("must have a key of 1 to {TAG_KEY_BYTES} bytes without a colon"))
+            );
+        }
+        match value {
+            Value::String(text) if text.len() <= TAG_VALUE_BYTES => Ok((key.clone(), text.clone())),
+            other => Err(root.unfit(&at, &format!("a text of at most {TAG_VALUE_BYTES} bytes"), other)),
+        }
+    };
+    fields.iter().map(tag).collect()
+}
+
+fn volumes(root: &Fields) -> Result<(Vec<VolumeSpec>, Vec<String>), Box<DriverError>> {
+    let entries = match root.get("volumes") {
+        None => return Ok((Vec::new(), Vec::new())),
+        Some(Value::Array(entries)) => entries,
+        Some(other) => return Err(root.unfit("volumes", "a list", other)),
+    };
+    let mut volumes = Vec::new();
+    let mut warnings = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let at = format!("volumes[{index}]");
+        let Value::Object(fields) = entry else { return Err(root.unfit(&at, "an object", entry)) };
+        let fields = Fields { prefix: format!("{}.{at}", root.prefix), fields: fields.clone() };
+        let size_gib = match fields.get("sizeGib") {
+            None => return Err(fields.invalid("sizeGib", "is required")),
+            Some(value) => value
+                .as_u64()
+                .filter(|size| *size > 0)
+                .ok_or_else(|| fields.unfit("sizeGib", "a whole number from 1 on", value))?,
+        };
+        volumes.push(VolumeSpec { size_gib, name: fields.text("name")? });
+        warnings.extend(fields.unknown(&VOLUME_FIELDS));
+    }
+    Ok((volumes, warnings))
+}
+
+/// The fields of an object, and where it stands.
+struct Fields {
+    prefix: String,
+    fields: Map<String, Value>,
+}
+
+impl Fields {
+    fn parse(spec: &str) -> Result<Self, Box<DriverError>> {
+        let prefix = "providerSpec".to_owned();
+        match serde_json::from_str(spec) {
+            Ok(Value::Object(fields)) => Ok(Self { prefix, fields }),
+            Ok(Value::Null) => Ok(Self { prefix, fields: Map::new() }),
+            Ok(_) => Err(fault("providerSpec must be an object".to_owned())),
+            Err(error) => Err(fault(format!(
+                "providerSpec is not JSON (line {}, column {})",
+                error.line(),
+                error.column()
+            ))),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, Box<DriverError>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
+            Some(other) => Err(self.unfit(name, "a text that is not empty", other)),
+        }
+    }
+
+    fn needed_text(&self, name: &str) -> Result<String, Box<DriverError>> {
+        self.text(name)?.ok_or_else(|| self.invalid(name, "is required"))
+    }
+
+    fn unknown(&self, known: &[&str]) -> Vec<String> {
+        let unknown = self.fields.keys().filter(|name| !known.contains(&name.as_str()));
+        unknown
+            .map(|name| format!("{}.{} is not a field and is ignored", self.prefix, quoted(name)))
+            .collect()
+    }
+
+    fn unfit(&self, name: &str, wanted: &str, got: &Value) -> Box<DriverError> {
+        self.invalid(name, &format!("must be {wanted}, got {}", quoted(&got.to_string())))
+    }
+
+    fn invalid(&self, name: &str, problem: &str) -> Box<DriverError> {
+        fault(format!("{}.{name} {problem}", self.prefix))
+    }
+}
+
+fn fault(message: String) -> Box<DriverError> {
+    Box::new(DriverError { terminal: true, ..error(Code::InvalidArgument, message) })
+}

@@ -1,0 +1,175 @@
+//! Why a request has no answer, and what to do about it.
+
+use crate::bindings::machinist::provider::types::Code;
+use crate::bindings::wasi::http::types::ErrorCode;
+
+/// Why there is no answer. The first group is of requests that were not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The grants do not allow the target, or a secret in its place.
+    Denied,
+    /// The host's name leads to an address of a class that is not granted.
+    AddressDenied,
+    /// The host holds the URL for none.
+    BadUrl,
+    /// The body is larger than the host lets through.
+    RequestTooLarge,
+    /// The host's name has no address.
+    NoSuchHost,
+    /// Nothing listens there.
+    ConnectionRefused,
+    /// No connection, for another reason.
+    Unreachable,
+    /// The certificate is not trusted, or no TLS session came about.
+    Tls,
+    /// The call's time was over before the request began.
+    NoTimeLeft,
+    /// Sent perhaps, and no answer came in time.
+    TimedOut,
+    /// The connection ended before the answer did.
+    CutOff,
+    /// The answer is larger than the host, or this driver, takes.
+    AnswerTooLarge,
+    /// Anything else; sent perhaps.
+    Other(String),
+}
+
+impl Trouble {
+    /// What `wasi:http` says.
+    pub(crate) fn of(code: &ErrorCode) -> Self {
+        match code {
+            ErrorCode::HttpRequestDenied => Self::Denied,
+            ErrorCode::DestinationIpProhibited => Self::AddressDenied,
+            ErrorCode::HttpRequestUriInvalid
+            | ErrorCode::HttpRequestUriTooLong
+            | ErrorCode::HttpRequestMethodInvalid => Self::BadUrl,
+            ErrorCode::HttpRequestBodySize(_) => Self::RequestTooLarge,
+            ErrorCode::DnsTimeout | ErrorCode::DnsError(_) | ErrorCode::DestinationNotFound => {
+                Self::NoSuchHost
+            }
+            ErrorCode::ConnectionRefused => Self::ConnectionRefused,
+            ErrorCode::ConnectionTimeout
+            | ErrorCode::ConnectionLimitReached
+            | ErrorCode::DestinationUnavailable
+            | ErrorCode::DestinationIpUnroutable => Self::Unreachable,
+            ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError | ErrorCode::TlsAlertReceived(_) => {
+                Self::Tls
+            }
+            ErrorCode::HttpResponseTimeout
+            | ErrorCode::ConnectionReadTimeout
+            | ErrorCode::ConnectionWriteTimeout => Self::TimedOut,
+            ErrorCode::HttpResponseIncomplete | ErrorCode::ConnectionTerminated => Self::CutOff,
+            ErrorCode::HttpResponseBodySize(_)
+            | ErrorCode::HttpResponseHeaderSectionSize(_)
+            | ErrorCode::HttpResponseHeaderSize(_) => Self::AnswerTooLarge,
+            other => Self::Other(format!("{other:?}")),
+        }
+    }
+
+    /// True when the request may have reached the cloud.
+    pub(crate) fn may_have_been_sent(&self) -> bool {
+        match self {
+            Self::Denied
+            | Self::AddressDenied
+            | Self::BadUrl
+            | Self::RequestTooLarge
+            | Self::NoSuchHost
+            | Self::ConnectionRefused
+            | Self::Unreachable
+            | Self::Tls
+            | Self::NoTimeLeft => false,
+            Self::TimedOut | Self::CutOff | Self::AnswerTooLarge | Self::Other(_) => true,
+        }
+    }
+
+    /// How the host treats it.
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::Denied | Self::AddressDenied | Self::BadUrl => Code::FailedPrecondition,
+            Self::RequestTooLarge => Code::InvalidArgument,
+            Self::NoSuchHost | Self::ConnectionRefused | Self::Unreachable | Self::Tls | Self::CutOff => {
+                Code::Unavailable
+            }
+            Self::NoTimeLeft | Self::TimedOut => Code::DeadlineExceeded,
+            Self::AnswerTooLarge => Code::Internal,
+            Self::Other(_) => Code::Unknown,
+        }
+    }
+
+    /// What is wrong at `host`, and what to do.
+    pub(crate) fn explanation(&self, host: &str) -> String {
+        match self {
+            Self::Denied => format!(
+                "the host {host} is not granted, or a secret not in its place: add {host} with its scheme and port to \
+                 egress, and the places of token and userData to secrets, in the plugin's grants"
+            ),
+            Self::AddressDenied => format!(
+                "the host {host} leads to an address that is not granted: add the address's class (loopback, private, \
+                 …) to addresses of {host} in egress of the plugin's grants"
+            ),
+            Self::BadUrl => {
+                format!("the URL for {host} is not usable: correct endpoint in the plugin's settings")
+            }
+            Self::RequestTooLarge => {
+                format!(
+                    "the request to {host} is too large: shorten the user data, or raise the limit in the grants"
+                )
+            }
+            Self::NoSuchHost => {
+                format!("the host {host} has no address: check endpoint in the plugin's settings, and DNS")
+            }
+            Self::ConnectionRefused => format!(
+                "the host {host} refuses connections: check that the cloud runs, and endpoint in the plugin's settings"
+            ),
+            Self::Unreachable => format!("the host {host} cannot be reached: check the network towards it"),
+            Self::Tls => format!(
+                "there is no TLS session with {host}: check its certificate; an authority of its own belongs into ca of \
+                 the plugin's grants"
+            ),
+            Self::NoTimeLeft => format!("the call's time was over before {host} could be asked"),
+            Self::TimedOut => format!("no answer of {host} in time"),
+            Self::CutOff => format!("the connection to {host} ended before the answer did"),
+            Self::AnswerTooLarge => format!("the answer of {host} is larger than what is read"),
+            Self::Other(detail) => format!("the request to {host} failed: {detail}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_sent_did_not_happen_and_what_may_have_been_sent_may_have() {
+        let table = [
+            (ErrorCode::HttpRequestDenied, Code::FailedPrecondition, false, "egress"),
+            (ErrorCode::DestinationIpProhibited, Code::FailedPrecondition, false, "addresses"),
+            (ErrorCode::HttpRequestUriInvalid, Code::FailedPrecondition, false, "endpoint"),
+            (ErrorCode::HttpRequestBodySize(Some(9)), Code::InvalidArgument, false, "user data"),
+            (ErrorCode::DnsTimeout, Code::Unavailable, false, "DNS"),
+            (ErrorCode::ConnectionRefused, Code::Unavailable, false, "refuses"),
+            (ErrorCode::ConnectionTimeout, Code::Unavailable, false, "network"),
+            (ErrorCode::TlsCertificateError, Code::Unavailable, false, "certificate"),
+            (ErrorCode::HttpResponseTimeout, Code::DeadlineExceeded, true, "in time"),
+            (ErrorCode::ConnectionTerminated, Code::Unavailable, true, "ended"),
+            (ErrorCode::HttpResponseBodySize(None), Code::Internal, true, "larger"),
+            (ErrorCode::InternalError(Some("odd".into())), Code::Unknown, true, "odd"),
+        ];
+        for (code, expected, sent, word) in table {
+            let trouble = Trouble::of(&code);
+            assert_eq!((trouble.code(), trouble.may_have_been_sent()), (expected, sent), "{code:?}");
+            let text = trouble.explanation("cloud.example");
+            assert!(text.contains(word) && text.contains("cloud.example"), "{code:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn an_ungranted_host_is_named_with_what_to_do() {
+        let text = Trouble::Denied.explanation("10.0.0.7");
+        assert!(text.starts_with("the host 10.0.0.7 is not granted"), "{text}");
+        assert!(
+            text.contains("add 10.0.0.7") && text.contains("egress") && text.contains("grants"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! The demo: what a user does, in the order in which a user does it, and whether all of it held.
+
+mod progress;
+mod summary;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use kube::ResourceExt;
+use kube::api::ListParams;
+use tokio::time::Instant;
+
+use crate::host::Host;
+use crate::lab::{Lab, LabOptions};
+use crate::manifests;
+use crate::wait::eventually;
+
+use progress::Progress;
+use summary::Summary;
+
+/// Runs Machinist on a real kube-apiserver: a driver in a ConfigMap makes machines, is swapped in flight, and everything is
+/// deleted again without a leak.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cargo xtask demo")]
+pub struct Options {
+    /// How many Machines
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=5_000))]
+    pub machines: u32,
+    /// Leave everything running and print the kubeconfig to use with kubectl; Ctrl-C ends it
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Versions of the driver. They are two builds, with two digests.
+const VERSIONS: [&str; 2] = ["1.0.0", "1.1.0"];
+
+/// Between two creations, so that there is something to watch and creates are in flight when the driver is swapped.
+const PACE: Duration = Duration::from_millis(60);
+
+/// True when all of it held.
+///
+/// # Errors
+/// When a part does not start or a step does not come about.
+pub async fn run(options: Options) -> Result<bool> {
+    let started = Instant::now();
+    let mut progress = Progress::start();
+    progress.say("building the driver in two versions, 1.0.0 and 1.1.0");
+    let drivers = tokio::task::spawn_blocking(drivers).await??;
+    progress.say("starting a control plane (etcd, kube-apiserver, kube-controller-manager), a cloud and its kubelets");
+    let mut lab_options = LabOptions::default();
+    lab_options.plane.controller_manager = true;
+    lab_options.cloud.latency =
+        simcloud::Latency { create_ms: 200, boot_ms: 800, delete_ms: 50, terminate_ms: 400, ..lab_options.cloud.latency };
+    let lab = Lab::start(lab_options).await?;
+    progress.say("starting Machinist under its least-privilege account (deploy/rbac)");
+    let mut host = lab.start_host().await?;
+    let outcome = tokio::select! {
+        outcome = story(&lab, &mut host, &options, &drivers, &mut progress) => outcome,
+        _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted; everything is stopped"),
+    };
+    let summary = match outcome {
+        Ok(summary) => summary,
+        Err(error) => {
+            progress.say(&format!("the host's log ends with:\n{}", host.log_end()));
+            return Err(error);
+        }
+    };
+    if options.keep {
+        keep(&lab, &mut progress).await?;
+        return Ok(true);
+    }
+    let ended = host.terminate().await?;
+    let holds = summary.print(started.elapsed(), ended.success());
+    Ok(holds)
+}
+
+fn drivers() -> Result<[Vec<u8>; 2]> {
+    let build = |version| guests::bytes_with("sim-driver", "SIM_DRIVER_VERSION", version);
+    Ok([build(VERSIONS[0])?, build(VERSIONS[1])?])
+}
+
+async fn story(
+    lab: &Lab,
+    host: &mut Host,
+    options: &Options,
+    drivers: &[Vec<u8>; 2],
+    progress: &mut Progress,
+) -> Result<Summary> {
+    let [first, second] = drivers;
+    progress.say(&format!("creating ConfigMap sim with driver {} ({} KiB), Secret sim, MachineClass small", VERSIONS[0], first.len() / 1024));
+    lab.install_driver(first).await?;
+    progress.say(&format!("driver {} serves; creating {} Machines", VERSIONS[0], options.machines));
+    let names: Vec<String> = (1..=options.machines).map(|number| format!("worker-{number:04}")).collect();
+    let swap_at = names.len() / 2;
+    for (number, name) in names.iter().enumerate() {
+        if number == swap_at {
+            progress.say(&format!("swapping the driver to {} while Machines are being created", VERSIONS[1]));
+            lab.put_plugin(&manifests::plugin("sim", second, &lab.cloud.url())?).await?;
+        }
+        lab.create_machine(name, "small").await?;
+        progress.show(lab).await?;
+        tokio::time::sleep(PACE).await;
+    }
+    all(lab, progress, "all Machines are Running", "Running", names.len()).await?;
+    let running = running_after(lab).await?;
+    eventually("the swapped driver serves", async || {
+        let status = lab.plugin_status("sim").await?.context("the plugin has a status")?;
+        Ok((status["held"]["version"] == VERSIONS[1]).then_some(()))
+    })
+    .await?;
+    progress.say("all Machines are Running, their Nodes are Ready");
+    let created = lab.cloud.stats();
+    if !options.keep {
+        progress.say("deleting all Machines");
+        for name in &names {
+            lab.delete_machine(name).await?;
+        }
+        all_gone(lab, progress).await?;
+    }
+    let metrics = host.metrics().await?;
+    let (nodes, tokens) = lab.left_in_target().await?;
+    Ok(Summary {
+        machines: names.len(),
+        running,
+        metrics,
+        versions: VERSIONS,
+        cloud: lab.cloud.stats(),
+        created: created.created,
+        vms_left: lab.cloud.live_vms().len(),
+        nodes_left: nodes,
+        tokens_left: tokens,
+    })
+}
+
+async fn all(lab: &Lab, progress: &mut Progress, what: &str, phase: &str, count: usize) -> Result<()> {
+    eventually(what, async || {
+        let phases = progress.show(lab).await?;
+        Ok((phases.get(phase).copied().unwrap_or(0) == count).then_some(()))
+    })
+    .await
+}
+
+async fn all_gone(lab: &Lab, progress: &mut Progress) -> Result<()> {
+    eventually("all Machines are gone", async || {
+        let phases: BTreeMap<String, usize> = progress.show(lab).await?;
+        Ok(phases.is_empty().then_some(()))
+    })
+    .await
+}
+
+/// Milliseconds from each Machine's creation until it was Running, sorted.
+async fn running_after(lab: &Lab) -> Result<Vec<Duration>> {
+    let machines = lab.machines().list(&ListParams::default()).await?;
+    let mut all: Vec<Duration> = machines
+        .items
+        .iter()
+        .filter_map(|machine| {
+            let since = machine.status.as_ref()?.current_status.last_update_time.as_ref()?.0;
+            let created = machine.creation_timestamp()?.0;
+            Some(since.duration_since(created).unsigned_abs())
+        })
+        .collect();
+    all.sort();
+    Ok(all)
+}
+
+async fn keep(lab: &Lab, progress: &mut Progress) -> Result<()> {
+    progress.say(&format!(
+        "everything goes on running. In another terminal:\n\n  export KUBECONFIG={}\n  kubectl -n {} get machines\n  \
+         kubectl -n {} delete machine worker-0001\n\nCtrl-C ends it.",
+        lab.plane.admin_kubeconfig().display(),
+        manifests::NAMESPACE,
+        manifests::NAMESPACE,
+    ));
+    tokio::signal::ctrl_c().await.context("failed to wait for Ctrl-C")?;
+    Ok(())
+}

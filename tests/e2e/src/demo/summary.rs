@@ -1,0 +1,54 @@
+//! What came of the demo, and whether it held.
+
+use std::time::Duration;
+
+use crate::metrics::Metrics;
+
+/// The facts at the end.
+pub(super) struct Summary {
+    pub(super) machines: usize,
+    /// Time to Running, sorted.
+    pub(super) running: Vec<Duration>,
+    pub(super) metrics: Metrics,
+    pub(super) versions: [&'static str; 2],
+    pub(super) cloud: simcloud::Stats,
+    /// VMs created when all Machines were Running.
+    pub(super) created: u64,
+    pub(super) vms_left: usize,
+    pub(super) nodes_left: Vec<String>,
+    pub(super) tokens_left: Vec<String>,
+}
+
+impl Summary {
+    /// Prints it. True when all of it held.
+    pub(super) fn print(&self, took: Duration, ended_cleanly: bool) -> bool {
+        let calls = |outcome: &str| self.metrics.sum("machinist_plugin_calls_total", &[outcome]);
+        let all = calls("");
+        let lost = calls("outcome=\"broken\"") + calls("outcome=\"refused\"");
+        let swaps = self.metrics.sum("machinist_plugin_swaps_total", &[]);
+        println!();
+        println!("  machines                {}", self.machines);
+        println!("  time to Running         p50 {} s, p99 {} s (whole seconds, as the API keeps them)", self.at(50), self.at(99));
+        println!("  driver calls            {all} by {} and {}", self.versions[0], self.versions[1]);
+        println!("  took in all             {:.1} s", took.as_secs_f64());
+        let checks = [
+            ("every Machine ran", self.running.len() == self.machines, format!("{} of {}", self.running.len(), self.machines)),
+            ("calls lost in the swap", lost == 0.0, format!("{lost}")),
+            ("the driver was swapped", swaps >= 1.0, format!("{swaps} swaps")),
+            ("one VM for each Machine", self.created == self.machines as u64 && self.cloud.duplicates_ever == 0, format!("{} created, {} doubled", self.created, self.cloud.duplicates_ever)),
+            ("VMs left", self.vms_left == 0, self.vms_left.to_string()),
+            ("Nodes left", self.nodes_left.is_empty(), self.nodes_left.len().to_string()),
+            ("bootstrap tokens left", self.tokens_left.is_empty(), self.tokens_left.len().to_string()),
+            ("the host ended in order", ended_cleanly, if ended_cleanly { "yes" } else { "no" }.to_owned()),
+        ];
+        for (what, holds, found) in &checks {
+            println!("  {} {what:<23} {found}", if *holds { "ok  " } else { "FAIL" });
+        }
+        checks.iter().all(|(_, holds, _)| *holds)
+    }
+
+    fn at(&self, percent: usize) -> String {
+        let index = (self.running.len() * percent).div_ceil(100).saturating_sub(1);
+        self.running.get(index).map_or_else(|| "-".to_owned(), |time| time.as_secs().to_string())
+    }
+}

@@ -1,0 +1,173 @@
+//! The host as a process, as its users run it.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::metrics::Metrics;
+use crate::wait::within;
+
+/// How a host is started.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// Kubeconfig of its account.
+    pub kubeconfig: PathBuf,
+    /// Compiled plugins are kept here.
+    pub cache: PathBuf,
+    /// Its log goes here.
+    pub log: PathBuf,
+    /// Further flags.
+    pub flags: Vec<String>,
+}
+
+/// A running host. Killed when it is dropped.
+#[derive(Debug)]
+pub struct Host {
+    child: Child,
+    port: u16,
+    log: PathBuf,
+}
+
+/// The executable `machinist` of this build.
+///
+/// # Errors
+/// When it is not built.
+pub fn binary() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("MACHINIST_BIN") {
+        return Ok(path.into());
+    }
+    let beside = std::env::current_exe().context("failed to find this executable")?.with_file_name("machinist");
+    if beside.is_file() {
+        return Ok(beside);
+    }
+    // Tests run from the build folder; what they test lies in the target folder.
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
+    let path = target.join(if cfg!(debug_assertions) { "debug" } else { "release" }).join("machinist");
+    ensure!(path.is_file(), "{} is not there: cargo build -p machinist", path.display());
+    Ok(path)
+}
+
+impl Host {
+    /// Starts it. It is not ready yet.
+    ///
+    /// # Errors
+    /// When the executable is missing or does not start.
+    pub fn start(options: &HostOptions) -> Result<Self> {
+        let port = free_port()?;
+        let log = File::options().create(true).append(true).open(&options.log).context("failed to open the host's log")?;
+        let child = Command::new(binary()?)
+            .arg("run")
+            .arg("--target-kubeconfig")
+            .arg(&options.kubeconfig)
+            .args(["--address", "127.0.0.1", "--port", &port.to_string()])
+            .arg("--cache-dir")
+            .arg(&options.cache)
+            .args(&options.flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .context("failed to start the host")?;
+        Ok(Self { child, port, log: options.log.clone() })
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its HTTP server.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Waits until `/readyz` says so. When the host has ended instead, the end of its log is the complaint.
+    ///
+    /// # Errors
+    /// When it ends or does not become ready.
+    pub async fn ready(&mut self) -> Result<()> {
+        let url = format!("{}/readyz", self.url());
+        let http = http()?;
+        let outcome = within(Duration::from_secs(60), "the host is ready", async || {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(Err(status)));
+            }
+            let answer = http.get(&url).send().await?;
+            Ok(answer.status().is_success().then_some(Ok(())))
+        })
+        .await;
+        match outcome {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(status)) => bail!("the host ended with {status}:\n{}", self.log_end()),
+            Err(error) => Err(error.context(format!("the host's log ends with:\n{}", self.log_end()))),
+        }
+    }
+
+    /// Its metrics.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn metrics(&self) -> Result<Metrics> {
+        let text = http()?.get(format!("{}/metrics", self.url())).send().await?.error_for_status()?.text().await?;
+        Ok(Metrics::parse(&text))
+    }
+
+    /// `kill -9`.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    /// SIGTERM, and how it ended.
+    ///
+    /// # Errors
+    /// When it does not end within half a minute.
+    pub async fn terminate(mut self) -> Result<ExitStatus> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).context("a strange process id")?);
+        kill(pid, Signal::SIGTERM).context("failed to signal the host")?;
+        within(Duration::from_secs(30), "the host ends after SIGTERM", async || Ok(self.child.try_wait()?)).await
+    }
+
+    /// True while it runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// The last lines of its log.
+    #[must_use]
+    pub fn log_end(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines.split_at(lines.len().saturating_sub(30)).1.join("\n")
+    }
+
+    fn end(&mut self) {
+        // Fails only when it has ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn http() -> Result<reqwest::Client> {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().context("failed to make an HTTP client")
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("failed to find a free port")?;
+    Ok(listener.local_addr()?.port())
+}

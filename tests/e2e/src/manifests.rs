@@ -1,0 +1,125 @@
+//! The objects that a user writes.
+
+use anyhow::{Context, Result};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::ObjectMeta;
+use machinist_api::{Machine, MachineClass};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+/// Where everything lives.
+pub const NAMESPACE: &str = "machinist-system";
+
+/// What a VM gets at boot, as a user's Secret has it.
+pub const USER_DATA: &str = "#cloud-config
+write_files:
+  - path: /var/lib/kubelet/bootstrap-token
+    content: <<BOOTSTRAP_TOKEN>>
+  - path: /etc/hostname
+    content: <<MACHINE_NAME>>
+";
+
+/// The ConfigMap of a driver for the simulated cloud at `endpoint`: compressed, with digest, settings and grants.
+///
+/// # Errors
+/// When it cannot be compressed.
+pub fn plugin(name: &str, component: &[u8], endpoint: &str) -> Result<ConfigMap> {
+    let packed = zstd::encode_all(component, 19).context("failed to compress the driver")?;
+    let digest = Sha256::digest(component).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let settings = json!({ "endpoint": endpoint }).to_string();
+    let mut map = plugin_with(name, "plugin.wasm.zst", packed);
+    map.data = Some(
+        [("sha256", digest), ("settings.json", settings), ("grants.yaml", grants(endpoint))]
+            .map(|(key, value)| (key.to_owned(), value))
+            .into(),
+    );
+    Ok(map)
+}
+
+/// A ConfigMap that claims to be a driver, with these bytes under this key.
+#[must_use]
+pub fn plugin_with(name: &str, key: &str, bytes: Vec<u8>) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some(NAMESPACE.to_owned()),
+            labels: Some([("machinist.dev/plugin".to_owned(), "driver".to_owned())].into()),
+            ..ObjectMeta::default()
+        },
+        binary_data: Some([(key.to_owned(), ByteString(bytes))].into()),
+        ..ConfigMap::default()
+    }
+}
+
+/// What the driver may do: reach the cloud, which is on loopback here, and use two secrets in two places.
+#[must_use]
+pub fn grants(endpoint: &str) -> String {
+    let authority = endpoint.trim_start_matches("http://");
+    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
+    format!(
+        "egress:
+  - host: {host}
+    scheme: http
+    ports: [{port}]
+    addresses: [loopback]
+secrets:
+  - key: token
+    places:
+      - header: authorization
+  - key: userData
+    places:
+      - json: /userData
+"
+    )
+}
+
+/// Credentials and user data.
+#[must_use]
+pub fn secret(name: &str, token: &str) -> Secret {
+    let data = [("token", token), ("userData", USER_DATA)];
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some(NAMESPACE.to_owned()),
+            ..ObjectMeta::default()
+        },
+        data: Some(data.map(|(key, value)| (key.to_owned(), ByteString(value.as_bytes().to_vec()))).into()),
+        ..Secret::default()
+    }
+}
+
+/// A class of the simulated cloud's machines whose Secret has the name `secret`.
+///
+/// # Panics
+/// Never: the JSON is right.
+#[must_use]
+pub fn class(name: &str, secret: &str) -> MachineClass {
+    serde_json::from_value(json!({
+        "apiVersion": "machine.sapcloud.io/v1alpha1",
+        "kind": "MachineClass",
+        "metadata": { "name": name, "namespace": NAMESPACE },
+        "provider": "sim",
+        "secretRef": { "name": secret, "namespace": NAMESPACE },
+        "providerSpec": { "zone": "sim-1a", "type": "sim.small", "image": "linux-1" },
+    }))
+    .expect("the class is right")
+}
+
+/// A Machine of a class.
+///
+/// # Panics
+/// Never: the JSON is right.
+#[must_use]
+pub fn machine(name: &str, class: &str) -> Machine {
+    serde_json::from_value(json!({
+        "apiVersion": "machine.sapcloud.io/v1alpha1",
+        "kind": "Machine",
+        "metadata": { "name": name, "namespace": NAMESPACE },
+        "spec": {
+            "class": { "kind": "MachineClass", "name": class },
+            "nodeTemplate": { "metadata": { "labels": { "pool": "workers" } } },
+        },
+    }))
+    .expect("the Machine is right")
+}

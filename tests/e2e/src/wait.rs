@@ -1,0 +1,36 @@
+//! Waiting for what must come about.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tokio::time::Instant;
+
+/// Long enough for a busy machine; what works takes far less.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Asks until the answer is there. `what` is the sentence that will be true.
+pub async fn eventually<T>(what: &str, ask: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
+    within(PATIENCE, what, ask).await
+}
+
+/// As [`eventually`], with another patience. An error of the last attempt is part of the complaint.
+pub async fn within<T>(
+    patience: Duration,
+    what: &str,
+    mut ask: impl AsyncFnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let end = Instant::now() + patience;
+    loop {
+        let answer = ask().await;
+        if let Ok(Some(answer)) = answer {
+            return Ok(answer);
+        }
+        if Instant::now() >= end {
+            match answer {
+                Err(error) => return Err(error.context(format!("not within {patience:?}: {what}"))),
+                Ok(_) => bail!("not within {patience:?}: {what}"),
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
