@@ -106,6 +106,10 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         config_map: report.source.name.to_string(),
         uid,
         state: report.state.name().to_owned(),
+        is_settled: matches!(
+            report.state,
+            PluginState::Ready | PluginState::Rejected | PluginState::Quarantined { .. }
+        ),
         is_warning: matches!(report.state, PluginState::Rejected | PluginState::Quarantined { .. }),
         message: message(report),
         status: status.to_string(),

@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_duration_that_is_none_is_refused_with_its_reason() {
-        let error = Machinist::try_parse_from(["machinist", "run", "--machine-health-timeout", "ten"]).unwrap_err();
+        let error =
+            Machinist::try_parse_from(["machinist", "run", "--machine-health-timeout", "ten"]).unwrap_err();
         assert!(error.to_string().contains("ten"), "{error}");
         assert!(Machinist::try_parse_from(["machinist", "run", "--machine-health-timeout", "-5m"]).is_err());
     }

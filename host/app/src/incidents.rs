@@ -69,7 +69,9 @@ impl Incidents {
             let now = Instant::now();
             let told = known.told.entry((config_map.clone(), reason.to_owned()));
             let is_due = match &told {
-                std::collections::btree_map::Entry::Occupied(last) => now.duration_since(*last.get()) >= PAUSE,
+                std::collections::btree_map::Entry::Occupied(last) => {
+                    now.duration_since(*last.get()) >= PAUSE
+                }
                 std::collections::btree_map::Entry::Vacant(_) => true,
             };
             if !is_due {

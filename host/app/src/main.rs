@@ -1,6 +1,9 @@
 //! The binary: arguments to settings, wiring, admin HTTP, shutdown, subcommands.
 
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 mod adapter;
 mod admin;

@@ -58,7 +58,10 @@ pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
     match flags.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&rows)?),
         Output::Table if rows.is_empty() => {
-            println!("No plugins in namespace {}: a plugin is a ConfigMap with the label machinist.dev/plugin.", flags.namespace);
+            println!(
+                "No plugins in namespace {}: a plugin is a ConfigMap with the label machinist.dev/plugin.",
+                flags.namespace
+            );
         }
         Output::Table => println!("{}", table(&rows)),
     }
@@ -80,11 +83,22 @@ fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["NAME", "CONFIGMAP", "STATE", "SERVING", "DRIVER", "VERSION", "PROVIDERS", "DIGEST", "MESSAGE"]);
+    table.set_header([
+        "NAME",
+        "CONFIGMAP",
+        "STATE",
+        "SERVING",
+        "DRIVER",
+        "VERSION",
+        "PROVIDERS",
+        "DIGEST",
+        "MESSAGE",
+    ]);
     for row in rows {
         let status = &row.status;
         let held = status.held.as_ref();
-        let digest = held.map_or_else(|| status.digest.clone().unwrap_or_default(), |held| held.digest.clone());
+        let digest =
+            held.map_or_else(|| status.digest.clone().unwrap_or_default(), |held| held.digest.clone());
         let digest = digest.trim_start_matches("sha256:").chars().take(12).collect::<String>();
         let message = status.reason.iter().chain(&status.warnings).cloned().collect::<Vec<_>>().join("; ");
         table.add_row([

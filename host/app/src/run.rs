@@ -56,7 +56,10 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
         let candidate = Candidate {
             client: clients.control.clone(),
             namespace: flags.namespace.clone(),
-            names: [machinist_api::names::leases::MACHINE_CONTROLLER_MANAGER, machinist_api::names::leases::MACHINE_CONTROLLER],
+            names: [
+                machinist_api::names::leases::MACHINE_CONTROLLER_MANAGER,
+                machinist_api::names::leases::MACHINE_CONTROLLER,
+            ],
             identity: identity.clone(),
             times,
             clock: Clock::Wall,
@@ -113,8 +116,9 @@ async fn wait(
 }
 
 fn log(flags: &RunFlags) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&flags.log)
-        .with_context(|| format!("failed to understand --log {:?}: write `info` or `info,machinist_runtime=debug`", flags.log))?;
+    let filter = EnvFilter::try_new(&flags.log).with_context(|| {
+        format!("failed to understand --log {:?}: write `info` or `info,machinist_runtime=debug`", flags.log)
+    })?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match flags.logging_format {
         LogFormat::Text => subscriber.with_ansi(false).init(),
@@ -138,7 +142,8 @@ fn lease_times(flags: &RunFlags) -> anyhow::Result<LeaseTimes> {
 }
 
 fn plugin_host(flags: &RunFlags, incidents: &Arc<Incidents>) -> anyhow::Result<PluginHost> {
-    let executable = std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
+    let executable =
+        std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
     let key = CacheKey::File(flags.cache_dir.join("key"));
     let mut settings = HostSettings::new(&flags.cache_dir, key, executable, ["compile-component".into()]);
     let incidents = incidents.clone();

@@ -33,11 +33,15 @@ pub(crate) async fn clients(flags: &RunFlags, metrics: &Arc<Metrics>) -> anyhow:
     };
     let control = match (flags.control_kubeconfig.as_str(), &target) {
         ("", Some(target)) => target.clone(),
-        ("", None) => bail!("--target-kubeconfig=none needs --control-kubeconfig: name the cluster of the Machines"),
+        ("", None) => {
+            bail!("--target-kubeconfig=none needs --control-kubeconfig: name the cluster of the Machines")
+        }
         ("inClusterConfig", _) => Access::InCluster,
         (path, _) => Access::Kubeconfig(PathBuf::from(path)),
     };
-    let client = async |access: &Access| anyhow::Ok(clusters::client(clusters::config(access).await?, metrics.clone())?);
+    let client = async |access: &Access| {
+        anyhow::Ok(clusters::client(clusters::config(access).await?, metrics.clone())?)
+    };
     let control_client = client(&control).await.context("failed to reach for the control cluster")?;
     let target_client = match &target {
         None => None,

@@ -138,8 +138,12 @@ mod tests {
 
     #[test]
     fn a_trap_shows_what_the_component_printed() {
-        let verdict = classify(&Trap::UnreachableCodeReached.into(), "panicked at lib.rs:1", &Limits::default());
+        let verdict =
+            classify(&Trap::UnreachableCodeReached.into(), "panicked at lib.rs:1", &Limits::default());
         let Verdict::Broken(Breakage::Trap { detail }) = verdict else { panic!("{verdict:?}") };
-        assert_eq!(detail, "wasm trap: wasm `unreachable` instruction executed; it printed: panicked at lib.rs:1");
+        assert_eq!(
+            detail,
+            "wasm trap: wasm `unreachable` instruction executed; it printed: panicked at lib.rs:1"
+        );
     }
 }

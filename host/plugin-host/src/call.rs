@@ -118,4 +118,3 @@ fn report(state: &GuestState, output: &str) {
     let (memory_bytes, ticks) = (state.limiter.memory_bytes(), state.ticks);
     debug!(memory_bytes, ticks, dropped_lines = state.dropped_lines(), output, "instance ended");
 }
-

@@ -3,13 +3,16 @@
 //! The engine runs what stands in such a file, whatever it is; one changed byte is somebody else's native code. So each
 //! file ends with a tag (HMAC-SHA256 under a key of this installation) over the component's digest, the engine's
 //! compatibility and the code. A file without a right tag is not there: it is counted and compiled anew.
+//!
+//! Code is mapped, not read: tens of megabytes stay the page cache's. A mapped file must not change, so files are only
+//! ever replaced, and the folder must be one that no other user or machine writes to.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
@@ -25,6 +28,9 @@ use key::Key;
 
 const TAG_BYTES: u64 = 32;
 const SUFFIX: &str = "code";
+const DRAFT: &str = "draft-";
+/// No compilation takes as long.
+const STALE: Duration = Duration::from_secs(3_600);
 /// Each plugin version takes one; those not used for longest go first.
 const MOST_FILES: usize = 64;
 /// Names the format in the tag: a file of another format never verifies.
@@ -55,12 +61,27 @@ impl CodeCache {
         if fs::metadata(folder)?.mode() & 0o077 != 0 {
             fs::set_permissions(folder, Permissions::from_mode(0o700))?;
         }
-        Ok(Self { folder: folder.to_owned(), key, compatibility })
+        let cache = Self { folder: folder.to_owned(), key, compatibility };
+        cache.sweep()?;
+        Ok(cache)
+    }
+
+    /// Removes drafts that a killed host left behind. One that is younger may belong to another host that runs.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            let is_draft = entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes());
+            let is_old = || Ok::<_, io::Error>(entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > STALE));
+            if is_draft && is_old()? {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// A file to compile into, in the folder, so that it can be renamed.
     pub(crate) fn draft(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new().prefix("draft-").tempfile_in(&self.folder)
+        tempfile::Builder::new().prefix(DRAFT).tempfile_in(&self.folder)
     }
 
     /// The code of this component. Reads the whole file: not for a thread that others wait for.
@@ -140,7 +161,10 @@ fn update(mac: &mut Hmac<Sha256>, input: &mut impl io::Read) -> io::Result<()> {
 /// Maps the very file that was verified: its path may lead to another one by now.
 fn map(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     let same_file = format!("/proc/self/fd/{}", file.as_raw_fd());
-    #[expect(unsafe_code, reason = "running code from a file; its tag says that this installation compiled it")]
+    #[expect(
+        unsafe_code,
+        reason = "running code from a file; its tag says that this installation compiled it"
+    )]
     // SAFETY: the bytes are what `precompile_component` wrote, since the tag over them is right and its key never leaves
     // the installation. They do not change while mapped: files are only ever written before they get their name, and
     // the folder belongs to this user alone.

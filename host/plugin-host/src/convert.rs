@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::{
-    Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed, MachineRequest, Page, Vm,
-    VmState,
+    Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed, MachineRequest,
+    Page, Vm, VmState,
 };
 use machinist_core::driver_error::{Breakage, Code, DriverError};
 use machinist_core::id::{FailureDomain, Name, NodeName, ProviderId, ProviderName, Uid};

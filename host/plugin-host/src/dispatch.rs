@@ -85,7 +85,8 @@ impl Inner {
     ) -> Answer<A::Answer> {
         let started = Instant::now();
         let longest = A::OPERATION.deadline().unsigned_abs();
-        let generation = self.route(&provider, pin.as_deref(), started + longest.min(self.settings.patience)).await?;
+        let generation =
+            self.route(&provider, pin.as_deref(), started + longest.min(self.settings.patience)).await?;
         let deadline = started + longest.min(generation.prepared.limits.deadline);
         let inner = Arc::clone(self);
         let call = async move { inner.run(&generation, ask, deadline).await };
@@ -94,12 +95,18 @@ impl Inner {
             Ok(answer) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),
             Err(_panicked) => {
-                Err(Breakage::Trap { detail: "the host failed during the call; its log says how".to_owned() }.into())
+                Err(Breakage::Trap { detail: "the host failed during the call; its log says how".to_owned() }
+                    .into())
             }
         }
     }
 
-    async fn run<A: Ask>(self: Arc<Self>, generation: &Arc<Generation>, ask: A, deadline: Instant) -> Answer<A::Answer> {
+    async fn run<A: Ask>(
+        self: Arc<Self>,
+        generation: &Arc<Generation>,
+        ask: A,
+        deadline: Instant,
+    ) -> Answer<A::Answer> {
         let plugin = &generation.prepared.plugin;
         let span = debug_span!(
             "driver_call",

@@ -101,8 +101,6 @@ impl Hasher for Sha256Hasher {
 
     fn finish(&self) -> u64 {
         let digest: [u8; 32] = self.0.clone().finalize().into();
-        let mut head = [0; 8];
-        head.copy_from_slice(&digest[..8]);
-        u64::from_le_bytes(head)
+        digest.first_chunk().copied().map_or(0, u64::from_le_bytes)
     }
 }

@@ -120,14 +120,26 @@ impl Metrics {
             "Time of a call in its sandbox, without waiting for its turn",
             self.seconds.clone(),
         );
-        registry.register("machinist_plugin_calls_in_flight", "Calls that are running", self.in_flight.clone());
-        registry.register("machinist_plugin_calls_waiting", "Calls that wait for their turn", self.waiting.clone());
+        registry.register(
+            "machinist_plugin_calls_in_flight",
+            "Calls that are running",
+            self.in_flight.clone(),
+        );
+        registry.register(
+            "machinist_plugin_calls_waiting",
+            "Calls that wait for their turn",
+            self.waiting.clone(),
+        );
         registry.register(
             "machinist_plugin_breakages",
             "Calls that a plugin broke, by the limit it hit, or trap, or contract",
             self.breakages.clone(),
         );
-        registry.register("machinist_plugin_state", "1 for the state that a source is in", self.states.clone());
+        registry.register(
+            "machinist_plugin_state",
+            "1 for the state that a source is in",
+            self.states.clone(),
+        );
         registry.register(
             "machinist_plugin_swaps",
             "Times that another generation of a plugin began to serve",

@@ -120,7 +120,13 @@ impl<G: Clone> Registry<G> {
     }
 
     /// The declaration got this far. False when it is not current any more.
-    pub(crate) fn reach(&mut self, id: &SourceId, declaration: Declaration, stage: Stage, now: Timestamp) -> bool {
+    pub(crate) fn reach(
+        &mut self,
+        id: &SourceId,
+        declaration: Declaration,
+        stage: Stage,
+        now: Timestamp,
+    ) -> bool {
         let Some(source) = self.current(id, declaration) else { return false };
         set_stage(source, stage, now);
         true
@@ -221,7 +227,8 @@ impl<G: Clone> Registry<G> {
             for provider in &version.providers {
                 let names_it = |version: &Version<G>| version.providers.contains(provider);
                 let is_kept = self.newest_first(plugin).iter().any(|(_, source)| {
-                    source.held.as_ref().is_some_and(names_it) || source.waiting.as_ref().is_some_and(names_it)
+                    source.held.as_ref().is_some_and(names_it)
+                        || source.waiting.as_ref().is_some_and(names_it)
                 });
                 if is_kept {
                     owners.insert(provider.clone(), plugin.clone());

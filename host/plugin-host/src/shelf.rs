@@ -103,7 +103,9 @@ impl Shelf {
         contents.details.insert(id.clone(), Details::default());
         let declared = match raw.declared() {
             Ok(declared) => {
-                contents.details.insert(id, Details { warnings: declared.warnings.clone(), ..Details::default() });
+                contents
+                    .details
+                    .insert(id, Details { warnings: declared.warnings.clone(), ..Details::default() });
                 Declaring::Load(declaration, Box::new(declared))
             }
             Err(error) => {
@@ -243,9 +245,10 @@ fn state(source: &Source<Arc<Generation>>, now: Timestamp) -> (PluginState, Opti
             let until = source.held.as_ref().and_then(|held| held.generation.quarantined_until(now));
             match until {
                 None => (PluginState::Ready, None),
-                Some(until) => {
-                    (PluginState::Quarantined { until }, Some("its calls broke one after the other".to_owned()))
-                }
+                Some(until) => (
+                    PluginState::Quarantined { until },
+                    Some("its calls broke one after the other".to_owned()),
+                ),
             }
         }
     }

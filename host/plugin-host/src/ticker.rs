@@ -31,7 +31,8 @@ impl Ticker {
     pub(crate) fn start(engine: Engine) -> std::io::Result<Self> {
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
         let seen = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("plugin-ticker".to_owned()).spawn(move || tick(&engine, &seen))?;
+        let thread =
+            thread::Builder::new().name("plugin-ticker".to_owned()).spawn(move || tick(&engine, &seen))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 

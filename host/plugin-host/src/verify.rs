@@ -75,8 +75,14 @@ const WASI_BEYOND: Version = Version::new(0, 3, 0);
 const WASI_OLDEST: Version = Version::new(0, 2, 0);
 
 /// Packages and interfaces that are linked inert. `wasi:io` is what the others hand out streams with.
-const INERT: [&str; 6] =
-    ["wasi:cli/", "wasi:io/", "wasi:filesystem/", "wasi:sockets/", "wasi:random/insecure", "wasi:random/insecure-seed"];
+const INERT: [&str; 6] = [
+    "wasi:cli/",
+    "wasi:io/",
+    "wasi:filesystem/",
+    "wasi:sockets/",
+    "wasi:random/insecure",
+    "wasi:random/insecure-seed",
+];
 
 /// Looks at a component. Reads it once, compiles and runs nothing.
 pub fn inspect(component: &[u8]) -> Result<Inspection, Error> {
@@ -147,7 +153,9 @@ fn outside(component: &[u8]) -> Result<Outside, Error> {
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(component) {
         match payload.map_err(Error::Damaged)? {
-            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(Error::CoreModule),
+            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => {
+                return Err(Error::CoreModule);
+            }
             Payload::Version { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(imports) if depth == 1 => {
@@ -186,7 +194,10 @@ mod tests {
     fn what_is_no_component_is_named() {
         check(b"", "it is not WebAssembly: it starts with ");
         check(b"\x7fELF code", "it is not WebAssembly: it starts with 7f454c4620636f64");
-        check(b"\0asm\x01\0\0\0", "it is a core module, not a component: build it for wasm32-wasip2 or wrap it with an adapter");
+        check(
+            b"\0asm\x01\0\0\0",
+            "it is a core module, not a component: build it for wasm32-wasip2 or wrap it with an adapter",
+        );
         check(b"\0asm\x0d\0\x01\0\x07\xff", "it is damaged or truncated");
         check(b"\0asm\x0d\0\x01\0", "it exports no machinist:provider/driver; it exports nothing");
     }

@@ -129,9 +129,17 @@ async fn tell(
     if known.status.as_deref() == Some(news.status.as_str()) {
         return;
     }
-    let severity = if news.is_warning { Severity::Warning } else { Severity::Normal };
-    let about = about(&source.namespace, name, &news.uid);
-    source.events.write(about, format!("Plugin{}", news.state), &news.message, severity, source.clock.now());
+    if news.is_settled {
+        let severity = if news.is_warning { Severity::Warning } else { Severity::Normal };
+        let about = about(&source.namespace, name, &news.uid);
+        source.events.write(
+            about,
+            format!("Plugin{}", news.state),
+            &news.message,
+            severity,
+            source.clock.now(),
+        );
+    }
     let patch = json!({ "metadata": { "uid": news.uid, "annotations": { PLUGIN_STATUS: news.status } } });
     if let Err(error) =
         api.patch_metadata(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch)).await

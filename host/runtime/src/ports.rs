@@ -55,6 +55,8 @@ pub struct PluginNews {
     pub uid: String,
     /// The state, one word.
     pub state: String,
+    /// It stays so until something changes: worth an Event. Steps on the way are not.
+    pub is_settled: bool,
     /// Something is wrong that the operator should look at.
     pub is_warning: bool,
     /// For people.

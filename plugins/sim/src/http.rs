@@ -118,7 +118,7 @@ fn ungranted(refusal: Refusal, key: &str, place: &str) -> Box<DriverError> {
         Refusal::Encodings => format!("the secret {key} cannot be encoded: it is too large"),
         Refusal::TooMany => format!("the secret {key} has too many placeholders in one call"),
     };
-    Box::new(DriverError { terminal: true, ..error(Code::FailedPrecondition, message) })
+    Box::new(error(Code::FailedPrecondition, message))
 }
 
 /// Time-outs that end before the host ends the call, so that the call can say what happened.

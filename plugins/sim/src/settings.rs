@@ -67,7 +67,7 @@ impl Endpoint {
 }
 
 fn invalid(message: &str) -> Box<DriverError> {
-    Box::new(DriverError { terminal: true, ..error(Code::FailedPrecondition, message) })
+    Box::new(error(Code::FailedPrecondition, message))
 }
 
 #[cfg(test)]
@@ -103,7 +103,8 @@ mod tests {
             r#"{"endpoint": "http://a/?b"}"#,
         ] {
             let error = Endpoint::from_settings(settings).unwrap_err();
-            assert_eq!((error.code, error.terminal), (Code::FailedPrecondition, true), "{settings}");
+            // The operator's change of the settings helps, so it is not terminal.
+            assert_eq!((error.code, error.terminal), (Code::FailedPrecondition, false), "{settings}");
             assert!(error.message.contains("settings"), "{settings}: {}", error.message);
         }
     }

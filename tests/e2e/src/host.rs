@@ -42,7 +42,8 @@ pub fn binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("MACHINIST_BIN") {
         return Ok(path.into());
     }
-    let beside = std::env::current_exe().context("failed to find this executable")?.with_file_name("machinist");
+    let beside =
+        std::env::current_exe().context("failed to find this executable")?.with_file_name("machinist");
     if beside.is_file() {
         return Ok(beside);
     }
@@ -61,7 +62,11 @@ impl Host {
     /// When the executable is missing or does not start.
     pub fn start(options: &HostOptions) -> Result<Self> {
         let port = free_port()?;
-        let log = File::options().create(true).append(true).open(&options.log).context("failed to open the host's log")?;
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(&options.log)
+            .context("failed to open the host's log")?;
         let child = Command::new(binary()?)
             .arg("run")
             .arg("--target-kubeconfig")
@@ -117,7 +122,8 @@ impl Host {
     /// # Errors
     /// When it does not answer.
     pub async fn metrics(&self) -> Result<Metrics> {
-        let text = http()?.get(format!("{}/metrics", self.url())).send().await?.error_for_status()?.text().await?;
+        let text =
+            http()?.get(format!("{}/metrics", self.url())).send().await?.error_for_status()?.text().await?;
         Ok(Metrics::parse(&text))
     }
 
@@ -133,7 +139,8 @@ impl Host {
     pub async fn terminate(mut self) -> Result<ExitStatus> {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).context("a strange process id")?);
         kill(pid, Signal::SIGTERM).context("failed to signal the host")?;
-        within(Duration::from_secs(30), "the host ends after SIGTERM", async || Ok(self.child.try_wait()?)).await
+        within(Duration::from_secs(30), "the host ends after SIGTERM", async || Ok(self.child.try_wait()?))
+            .await
     }
 
     /// True while it runs.
@@ -164,7 +171,11 @@ impl Drop for Host {
 
 fn http() -> Result<reqwest::Client> {
     rustls::crypto::ring::default_provider().install_default().ok();
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().context("failed to make an HTTP client")
+    reqwest::Client::builder()
+        .no_proxy()
+        .timeout(Duration::from_secs(10))
+        .build()
+        .context("failed to make an HTTP client")
 }
 
 fn free_port() -> Result<u16> {

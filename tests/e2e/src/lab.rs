@@ -145,7 +145,10 @@ impl Lab {
     /// # Errors
     /// When it is refused.
     pub async fn put_class(&self, class: &MachineClass) -> Result<()> {
-        self.classes().create(&PostParams::default(), class).await.context("failed to create a MachineClass")?;
+        self.classes()
+            .create(&PostParams::default(), class)
+            .await
+            .context("failed to create a MachineClass")?;
         Ok(())
     }
 
@@ -155,7 +158,10 @@ impl Lab {
     /// When it is refused.
     pub async fn create_machine(&self, name: &str, class: &str) -> Result<Machine> {
         let machine = manifests::machine(name, class);
-        self.machines().create(&PostParams::default(), &machine).await.with_context(|| format!("failed to create Machine {name}"))
+        self.machines()
+            .create(&PostParams::default(), &machine)
+            .await
+            .with_context(|| format!("failed to create Machine {name}"))
     }
 
     /// Deletes a Machine.
@@ -163,7 +169,10 @@ impl Lab {
     /// # Errors
     /// When it is not there.
     pub async fn delete_machine(&self, name: &str) -> Result<()> {
-        self.machines().delete(name, &DeleteParams::default()).await.with_context(|| format!("failed to delete Machine {name}"))?;
+        self.machines()
+            .delete(name, &DeleteParams::default())
+            .await
+            .with_context(|| format!("failed to delete Machine {name}"))?;
         Ok(())
     }
 

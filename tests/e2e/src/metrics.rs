@@ -40,7 +40,9 @@ impl Metrics {
     #[must_use]
     pub fn api_requests(&self) -> Vec<(String, f64)> {
         let counted = |labels: &str| {
-            !labels.contains("resource=\"events\"") && !labels.contains("resource=\"leases\"") && !labels.contains("verb=\"WATCH\"")
+            !labels.contains("resource=\"events\"")
+                && !labels.contains("resource=\"leases\"")
+                && !labels.contains("verb=\"WATCH\"")
         };
         self.matching("machinist_api_requests_total", &[])
             .filter(|(labels, _)| counted(labels))
@@ -51,7 +53,9 @@ impl Metrics {
     /// Of these, the writes.
     #[must_use]
     pub fn api_writes(&self) -> f64 {
-        let is_write = |labels: &str| ["POST", "PUT", "PATCH", "DELETE"].iter().any(|verb| labels.contains(&format!("verb=\"{verb}\"")));
+        let is_write = |labels: &str| {
+            ["POST", "PUT", "PATCH", "DELETE"].iter().any(|verb| labels.contains(&format!("verb=\"{verb}\"")))
+        };
         self.api_requests().iter().filter(|(labels, _)| is_write(labels)).map(|(_, value)| value).sum()
     }
 }

@@ -103,7 +103,7 @@ impl Load {
                 .post(format!("{url}/v1/vms"))
                 .header("Idempotency-Key", format!("key-{number}"))
                 .json(&json!({"name": format!("vm-{number}"), "zone": "sim-1a", "type": "sim.small",
-                    "image": "linux-1", "userData": "aGVsbG8gd29ybGQ=".repeat(100),
+                    "image": "linux-1", "userData": "aGVsbG8gd29ybGQh".repeat(100),
                     "tags": {"cluster": "c1", "machine-uid": format!("uid-{number}"), "role": "worker"}})),
             Call::Get(ids) => self.client.get(format!("{url}/v1/vms/{}", id(ids)?)),
             Call::Find => {

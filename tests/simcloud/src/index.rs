@@ -61,6 +61,12 @@ impl Index {
         }
     }
 
+    /// How many terms find anything.
+    #[cfg(test)]
+    pub(crate) fn terms(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Candidates after `cursor` for objects that are found under all `terms`, oldest first: those of the rarest
     /// term. The caller checks the other terms.
     pub(crate) fn candidates<'a>(

@@ -196,7 +196,7 @@ fn note_intent(
             return Ok(());
         }
         let window = driver.consistency_window;
-        let lag = if window.is_zero() { window } else { window.saturating_add(Call::Create.deadline()) };
+        let lag = if window.is_zero() { window } else { window };
         let left = lag - elapsed(begun, now);
         if left > jiff::SignedDuration::ZERO {
             let message =
@@ -263,11 +263,12 @@ fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
         status.phase = Some(Phase::Pending);
         status.timeout_active = Some(true);
         status.operation = operation(OperationType::Create, OperationState::Processing, Note::Creating);
-        let message = "the VM is created, its Node has not joined yet";
+        // In the words of the pass that follows, which then has nothing to write.
+        let name = found.node_name.as_ref().map_or("(no name yet)", NodeName::as_str);
         return Step::Finish(Conclusion {
             status,
             reason: Reason::WaitingForNode,
-            message: message.into(),
+            message: format!("the VM is created, Node {name} has not joined yet"),
             wake: Wake::Now,
         });
     }

@@ -244,7 +244,7 @@ fn leftovers(view: &MachineView, progress: &Progress) -> Step {
     let mut batch = Vec::new();
     match (view.node(), &progress.delete_node) {
         (Some(node), None) => {
-            batch.push(Effect::DeleteNode { node: node.name.clone(), uid: node.uid.clone() })
+            batch.push(Effect::DeleteNode { node: node.name.clone(), uid: node.uid.clone() });
         }
         (Some(_), Some(Err(error))) => {
             return write_failed(Reason::NodeDeletionFailed, "delete the Node", error);

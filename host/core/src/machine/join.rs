@@ -119,7 +119,10 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timest
     }
     if is_held(machine, node) {
         let message = "the Node is healthy and still carries the taint critical-components-not-ready";
-        return with_status(status, timed(view, now, Reason::WaitingForNode, message.into()));
+        return with_conditions(
+            status.copies_conditions,
+            timed(view, now, Reason::WaitingForNode, message.into()),
+        );
     }
     let is_first = joins_for_the_first_time(machine);
     if is_first {
@@ -164,13 +167,16 @@ fn without_health(view: &MachineView, node: &NodeFact, because: &str, now: Times
             let message = format!("the Node is not healthy: {because}");
             Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Now })
         }
-        Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => with_status(
-            status,
+        Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => with_conditions(
+            status.copies_conditions,
             timed(view, now, Reason::NodeNotReady, format!("the Node is not ready yet: {because}")),
         ),
         Phase::Unknown => {
             let message = format!("the Node is not healthy: {because}");
-            with_status(status, timed(view, now, Reason::NodeUnhealthy, message))
+            with_conditions(
+                status.copies_conditions,
+                timed_because(view, now, Reason::NodeUnhealthy, message, because),
+            )
         }
         Phase::Failed => Step::Finish(Conclusion {
             status,
@@ -235,8 +241,14 @@ fn node_name(machine: &MachineFact) -> &str {
     machine.node_name.as_ref().map_or("(no name yet)", crate::id::NodeName::as_str)
 }
 
-/// The clocks of Pending and Unknown. Says until when it waits, and fails the Machine when the time is over.
 fn timed(view: &MachineView, now: Timestamp, reason: Reason, message: String) -> Step {
+    let because = message.clone();
+    timed_because(view, now, reason, message, &because)
+}
+
+/// The clocks of Pending and Unknown. Says until when it waits, and fails the Machine when the time is over. `because` is
+/// what speaks against the Node, in words that stand alone.
+fn timed_because(view: &MachineView, now: Timestamp, reason: Reason, message: String, because: &str) -> Step {
     let machine = &view.machine;
     let (from, limit) = match machine.phase {
         Phase::Pending => (machine.created, Some(view.settings.creation_timeout)),
@@ -261,14 +273,14 @@ fn timed(view: &MachineView, now: Timestamp, reason: Reason, message: String) ->
         let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
         return rest(Reason::Frozen, format!("{message}; failing it is held"), wake);
     }
-    time_over(machine, limit, &message)
+    time_over(machine, limit, &message, because)
 }
 
-fn time_over(machine: &MachineFact, limit: SignedDuration, message: &str) -> Step {
+fn time_over(machine: &MachineFact, limit: SignedDuration, message: &str, because: &str) -> Step {
     let (reason, kind, note) = if machine.phase == Phase::Pending {
         (Reason::JoinTimedOut, OperationType::Create, Note::JoinTimedOut { limit })
     } else {
-        let note = Note::HealthTimedOut { limit, because: message.to_owned() };
+        let note = Note::HealthTimedOut { limit, because: because.to_owned() };
         (Reason::HealthTimedOut, OperationType::HealthCheck, note)
     };
     let status = StatusChange {
@@ -296,10 +308,10 @@ fn copied_conditions(machine: &MachineFact, node: &NodeFact) -> StatusChange {
     StatusChange { copies_conditions, ..StatusChange::default() }
 }
 
-fn with_status(copied: StatusChange, step: Step) -> Step {
+fn with_conditions(copies_conditions: bool, step: Step) -> Step {
     match step {
         Step::Finish(mut conclusion) => {
-            conclusion.status.copies_conditions = copied.copies_conditions;
+            conclusion.status.copies_conditions = copies_conditions;
             Step::Finish(conclusion)
         }
         act @ Step::Act(_) => act,

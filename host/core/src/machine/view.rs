@@ -129,6 +129,7 @@ pub enum DriverFact {
 
 /// The cluster that Nodes join.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a pass, and a Node is what most passes have")]
 pub enum TargetFact {
     /// The host runs without one.
     None,
@@ -138,6 +139,7 @@ pub enum TargetFact {
 
 /// The Node of a Machine.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one a pass, and a Node is what most passes have")]
 pub enum NodePresence {
     /// There is none of that name (or no name yet).
     Absent,

@@ -27,12 +27,25 @@ impl World {
             .expect("other content")
     }
 
-    fn load(&mut self, source: &str, declaration: Declaration, providers: &[&str], generation: &'static str) -> bool {
+    fn load(
+        &mut self,
+        source: &str,
+        declaration: Declaration,
+        providers: &[&str],
+        generation: &'static str,
+    ) -> bool {
         let providers = providers.iter().map(|&name| name.into()).collect();
         self.registry.loaded(&Self::id(source), declaration, providers, generation, self.now)
     }
 
-    fn ready(&mut self, plugin: &str, source: &str, created: i64, providers: &[&str], generation: &'static str) {
+    fn ready(
+        &mut self,
+        plugin: &str,
+        source: &str,
+        created: i64,
+        providers: &[&str],
+        generation: &'static str,
+    ) {
         let declaration = self.declare(plugin, source, created, generation);
         self.load(source, declaration, providers, generation);
     }
@@ -51,7 +64,8 @@ impl World {
     }
 
     fn check(&self, expected: &[(&str, &str)]) {
-        let serving: Vec<_> = self.registry.serving().map(|(name, version)| (name.as_str(), version.generation)).collect();
+        let serving: Vec<_> =
+            self.registry.serving().map(|(name, version)| (name.as_str(), version.generation)).collect();
         assert_eq!(serving, expected);
     }
 }
@@ -113,8 +127,7 @@ fn known_content_is_not_declared_again() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     let raw = RawConfigMap { uid: "v1".to_owned(), ..RawConfigMap::default() };
-    let again =
-        world.registry.declare(World::id("one"), "sim".into(), None, raw.fingerprint(), world.now);
+    let again = world.registry.declare(World::id("one"), "sim".into(), None, raw.fingerprint(), world.now);
     assert_eq!(again, None);
 }
 

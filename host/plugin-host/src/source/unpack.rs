@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn what_was_packed_comes_out() {
-        let component: Vec<u8> = (0..100_000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        let component: Vec<u8> =
+            (0..100_000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
         assert_eq!(zstd(&component).unpack().expect("unpacks"), component);
     }
 
@@ -100,8 +101,13 @@ mod tests {
 
     #[test]
     fn damaged_truncated_and_oversized_data_is_refused() {
-        let Packed::Zstd(whole) = zstd(b"component component component") else { unreachable!("packed above") };
-        assert!(matches!(Packed::Zstd(whole.slice(..whole.len() - 3)).unpack(), Err(UnpackError::Damaged(_))));
+        let Packed::Zstd(whole) = zstd(b"component component component") else {
+            unreachable!("packed above")
+        };
+        assert!(matches!(
+            Packed::Zstd(whole.slice(..whole.len() - 3)).unpack(),
+            Err(UnpackError::Damaged(_))
+        ));
         assert!(matches!(Packed::Zstd(Bytes::from_static(b"none")).unpack(), Err(UnpackError::Damaged(_))));
         let oversized = Packed::Raw(Bytes::from(vec![0; MOST_PACKED_BYTES + 1]));
         assert!(matches!(oversized.unpack(), Err(UnpackError::TooLarge { .. })));

@@ -18,7 +18,8 @@ async fn load(settings: HostSettings) -> (World, PluginReport) {
 }
 
 fn code_file(folder: &Path) -> PathBuf {
-    let files: Vec<_> = fs::read_dir(folder).expect("is there").map(|entry| entry.expect("readable").path()).collect();
+    let files: Vec<_> =
+        fs::read_dir(folder).expect("is there").map(|entry| entry.expect("readable").path()).collect();
     let [file] = &files[..] else { panic!("one file of code, nothing left over: {files:?}") };
     file.clone()
 }

@@ -1,6 +1,6 @@
 //! Who gets a turn, who waits, who is refused.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_core::driver::{Creation, ListRequest, SecretValues, VmState};
@@ -131,9 +131,8 @@ async fn a_shutdown_waits_for_calls_and_refuses_further_ones() {
     while world.report(&report.source).held.expect("is Ready").calls_in_flight < 1 {
         tokio::task::yield_now().await;
     }
-    let started = Instant::now();
     world.host.shutdown().await;
-    assert!(running.is_finished() && started.elapsed() < Duration::from_secs(20));
+    assert_eq!(world.report(&report.source).held.expect("is Ready").calls_in_flight, 0);
     assert_eq!(version(&running.await.expect("ends")), "1.0.0");
     let refused = world.create("plain", "{}").await;
     assert_eq!(refused, Err(CallError::Refused(Refusal::ShuttingDown)));

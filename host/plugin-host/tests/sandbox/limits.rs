@@ -6,7 +6,8 @@ use machinist_plugin_host::{PluginReport, PluginState};
 use crate::world::{Map, World, settings};
 
 /// Small limits, so that each is hit within a moment.
-const GRANTS: &str = "limits: { memory_mib: 32, cpu_ms: 200, deadline_ms: 3000, copied_kib: 1024, handles: 100 }";
+const GRANTS: &str =
+    "limits: { memory_mib: 32, cpu_ms: 200, deadline_ms: 3000, copied_kib: 1024, handles: 100 }";
 
 async fn world() -> (World, PluginReport) {
     let mut settings = settings();
@@ -68,13 +69,18 @@ async fn handles_are_counted() {
 async fn waiting_ends_at_the_deadline() {
     let (world, _) = world().await;
     let error = world.create("hostile", r#"{"do":"sleep"}"#).await.expect_err("sleeps for an hour");
-    assert_eq!(error.to_string(), "the plugin hit its deadline limit (2999 ms)".replace("2999", deadline(&error)));
+    assert_eq!(
+        error.to_string(),
+        "the plugin hit its deadline limit (2999 ms)".replace("2999", deadline(&error))
+    );
 }
 
 /// The deadline as the error says it: a millisecond may be gone when the call starts.
 fn deadline(error: &CallError) -> &'static str {
     match error {
-        CallError::Broken(Breakage::Limit { limit: Limit::Deadline, detail }) if detail == "3000 ms" => "3000",
+        CallError::Broken(Breakage::Limit { limit: Limit::Deadline, detail }) if detail == "3000 ms" => {
+            "3000"
+        }
         CallError::Broken(Breakage::Limit { limit: Limit::Deadline, .. }) => "2999",
         other => panic!("no deadline: {other:?}"),
     }
@@ -91,7 +97,8 @@ async fn waiting_costs_no_processor_time() {
 #[tokio::test]
 async fn a_panic_is_a_trap_with_its_message() {
     let (world, _) = world().await;
-    let error = world.create("hostile", r#"{"do":"trap","message":"out of cheese"}"#).await.expect_err("traps");
+    let error =
+        world.create("hostile", r#"{"do":"trap","message":"out of cheese"}"#).await.expect_err("traps");
     let CallError::Broken(Breakage::Trap { detail }) = &error else { panic!("{error:?}") };
     assert!(detail.contains("unreachable") && detail.contains("out of cheese"), "{detail}");
     let error = world.create("hostile", r#"{"do":"exit","status":3}"#).await.expect_err("exits");

@@ -100,13 +100,15 @@ async fn a_damaged_archive() {
 
 #[tokio::test]
 async fn grants_that_mean_nothing() {
-    check(|map| map.data("grants.yaml", "limits: { memory_mib: 1000000 }"), "limit memory_mib is 1000000").await;
+    check(|map| map.data("grants.yaml", "limits: { memory_mib: 1000000 }"), "limit memory_mib is 1000000")
+        .await;
 }
 
 #[tokio::test]
 async fn a_description_that_breaks_the_contract() {
     let settings = r#"{"version":"newest"}"#;
-    check(move |map| map.data("settings.json", settings), "version \"newest\" is not a semantic version").await;
+    check(move |map| map.data("settings.json", settings), "version \"newest\" is not a semantic version")
+        .await;
 }
 
 #[tokio::test]
@@ -125,7 +127,9 @@ async fn a_compressed_component_is_as_good_as_a_raw_one() {
 
 #[tokio::test]
 async fn a_compiler_that_fails_is_named_and_tried_again() {
-    for (exe, expected) in [("/bin/false", "the compiler ended with"), ("/nowhere", "failed to run the compiler")] {
+    for (exe, expected) in
+        [("/bin/false", "the compiler ended with"), ("/nowhere", "failed to run the compiler")]
+    {
         let world = World::cold(|settings| {
             assert_eq!(settings.compiler, compiler());
             settings.compiler = exe.into();

@@ -127,7 +127,10 @@ async fn a_class_may_pin_a_version_by_its_digest() {
     let world = World::new();
     let map = |name: &str, version: &str, created| {
         let component = marked(&plain(), version);
-        Map::plain(name, version, &["plain"]).plugin("plain").binary("plugin.wasm", component).created(created)
+        Map::plain(name, version, &["plain"])
+            .plugin("plain")
+            .binary("plugin.wasm", component)
+            .created(created)
     };
     let old = world.ready(map("old", "1.0.0", 1_000)).await;
     world.ready(map("new", "2.0.0", 2_000)).await;

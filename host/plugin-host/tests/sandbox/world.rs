@@ -87,7 +87,9 @@ impl World {
             loop {
                 let report = self.report(id);
                 match report.state {
-                    PluginState::Ready | PluginState::Rejected | PluginState::Quarantined { .. } => return report,
+                    PluginState::Ready | PluginState::Rejected | PluginState::Quarantined { .. } => {
+                        return report;
+                    }
                     PluginState::Declared | PluginState::Fetched | PluginState::Verified => {}
                 }
                 changes.next().await.expect("the host lives");

@@ -34,11 +34,13 @@ pub(super) struct Done {
     pub(super) wrote: Option<(Kind, String)>,
     /// The bootstrap token, when it is known from now on.
     pub(super) token: Option<String>,
+    /// The VM, when it is stored from now on.
+    pub(super) provider_id: Option<ProviderId>,
 }
 
 impl Done {
     fn call(outcome: Outcome) -> Self {
-        Self { outcome, wrote: None, token: None }
+        Self { outcome, wrote: None, token: None, provider_id: None }
     }
 
     fn write(
@@ -46,7 +48,7 @@ impl Done {
         outcome: impl FnOnce(Result<(), ActError>) -> Outcome,
     ) -> Self {
         match result {
-            Ok(wrote) => Self { outcome: outcome(Ok(())), wrote, token: None },
+            Ok(wrote) => Self { outcome: outcome(Ok(())), wrote, token: None, provider_id: None },
             Err(error) => Self::call(outcome(Err(error))),
         }
     }
@@ -85,7 +87,12 @@ async fn led(
         Effect::Claim => Done::write(claim(context, observed).await, Outcome::Claim),
         Effect::NoteIntent => Done::write(note_intent(context, observed).await, Outcome::NoteIntent),
         Effect::EnsureToken => match token::ensure(context, &world.settings, observed).await {
-            Ok(token) => Done { outcome: Outcome::EnsureToken(Ok(())), wrote: None, token: Some(token) },
+            Ok(token) => Done {
+                outcome: Outcome::EnsureToken(Ok(())),
+                wrote: None,
+                token: Some(token),
+                provider_id: None,
+            },
             Err(error) => Done::call(Outcome::EnsureToken(Err(error))),
         },
         Effect::ForgetToken => {
@@ -101,9 +108,12 @@ async fn led(
             }
             Done::call(Outcome::CreateVm(answer))
         }
-        Effect::InitializeVm => Done::call(Outcome::InitializeVm(
-            world.drivers.initialize(request(observed, cluster, user_data())).await,
-        )),
+        Effect::InitializeVm => {
+            let mut request = request(observed, cluster, user_data());
+            // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
+            request.machine.provider_id = memory.provider_id.clone().or(request.machine.provider_id);
+            Done::call(Outcome::InitializeVm(world.drivers.initialize(request).await))
+        }
         Effect::DeleteVm => {
             let answer = world.drivers.delete(request(observed, cluster, None)).await;
             if answer.is_ok() {
@@ -111,10 +121,13 @@ async fn led(
             }
             Done::call(Outcome::DeleteVm(answer))
         }
-        Effect::RecordVm { provider_id, node_name } => Done::write(
-            record_vm(context, observed, provider_id, node_name.as_ref()).await,
-            Outcome::RecordVm,
-        ),
+        Effect::RecordVm { provider_id, node_name } => Done {
+            provider_id: Some(provider_id.clone()),
+            ..Done::write(
+                record_vm(context, observed, provider_id, node_name.as_ref()).await,
+                Outcome::RecordVm,
+            )
+        },
         Effect::SyncNode { node, change } => {
             Done::write(sync_node(context, observed, node, change).await, Outcome::SyncNode)
         }

@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use machinist_api::names;
-use machinist_core::id::ObjectKey;
+use machinist_core::id::{ObjectKey, ProviderId};
 use machinist_core::machine::{Conclusion, Progress, Step, Wake, step};
 use machinist_core::retry::RetryPolicy;
 use tracing::{debug, warn};
@@ -54,6 +54,7 @@ pub(crate) async fn run(
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) token: Option<String>,
+    pub(super) provider_id: Option<ProviderId>,
     wrote: Vec<(Kind, String)>,
 }
 
@@ -61,6 +62,9 @@ impl Memory {
     fn learn(&mut self, done: &Done) {
         if let Some(token) = &done.token {
             self.token = Some(token.clone());
+        }
+        if let Some(id) = &done.provider_id {
+            self.provider_id = Some(id.clone());
         }
         self.wrote.extend(done.wrote.clone());
     }

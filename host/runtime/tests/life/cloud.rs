@@ -183,10 +183,15 @@ impl Cloud {
     fn remove(&self, request: &MachineRequest) -> Deletion {
         let mut state = self.lock();
         for (id, vm) in &mut state.vms {
-            let is_meant = request.machine.provider_id.as_ref().is_some_and(|wanted| wanted.as_str() == id)
-                || vm.machine_uid == request.machine.uid.as_str();
-            let is_visible = vm.made_at.elapsed() >= self.habits.reads_lag;
-            if is_meant && is_visible && vm.gone_at.is_none() {
+            // An order by id reaches the VM at once, one that must look for it only when looks show it.
+            let is_meant = match &request.machine.provider_id {
+                Some(wanted) => wanted.as_str() == id,
+                None => {
+                    vm.machine_uid == request.machine.uid.as_str()
+                        && vm.made_at.elapsed() >= self.habits.reads_lag
+                }
+            };
+            if is_meant && vm.gone_at.is_none() {
                 vm.gone_at = Some(Instant::now() + STOPS_FOR);
             }
         }
@@ -262,7 +267,9 @@ impl Drivers for Account {
     }
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
-        self.call("create", request, CREATES_FOR, |cloud, request| Ok(Creation::Created(cloud.create(request))))
+        self.call("create", request, CREATES_FOR, |cloud, request| {
+            Ok(Creation::Created(cloud.create(request)))
+        })
     }
 
     fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {

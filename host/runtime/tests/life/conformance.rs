@@ -2,7 +2,9 @@
 
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchEvent, WatchParams};
+use kube::api::{
+    DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchEvent, WatchParams,
+};
 use kube::{Api, Client, ResourceExt};
 use machinist_api::Machine;
 use serde_json::{Value, json};
@@ -142,7 +144,9 @@ async fn a_watch_from_before_what_is_remembered_has_expired() {
     api.create(&PostParams::default(), &object("b")).await.unwrap();
     stage.api.compact();
     let mut events = api.watch(&WatchParams::default(), "1").await.unwrap().boxed();
-    assert!(matches!(events.try_next().await.unwrap(), Some(WatchEvent::Error(status)) if status.code == 410));
+    assert!(
+        matches!(events.try_next().await.unwrap(), Some(WatchEvent::Error(status)) if status.code == 410)
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,9 +86,12 @@ impl Kubelets {
     fn report(&self, node: &str) {
         let mut conditions = self.conditions(true);
         let old = self.api.find("nodes", node).unwrap_or_default();
-        for (condition, old) in conditions.as_array_mut().into_iter().flatten().zip(
-            old["status"]["conditions"].as_array().into_iter().flatten(),
-        ) {
+        for (condition, old) in conditions
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .zip(old["status"]["conditions"].as_array().into_iter().flatten())
+        {
             if condition["status"] == old["status"] {
                 condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
             }

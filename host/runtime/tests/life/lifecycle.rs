@@ -36,8 +36,8 @@ async fn a_machine_lives_from_creation_to_running_to_deletion_with_one_vm_and_le
     stage.assert_nothing_left();
     stage.assert_one_vm_each(1);
     let failed = stage.wire.records(|_| true);
-    let failed: Vec<_> =
-        failed.into_iter().filter(|record| record.code.is_some_and(|code| code >= 400)).collect();
+    let is_refused = |code: u16| code >= 400 && code != 404;
+    let failed: Vec<_> = failed.into_iter().filter(|record| record.code.is_some_and(is_refused)).collect();
     assert!(failed.is_empty(), "nothing is refused:\n{}", table(&failed));
 }
 
@@ -84,6 +84,8 @@ async fn a_cloud_with_a_second_step_and_without_keys_gives_one_vm_as_well() {
     assert_eq!(stage.wire.records(|call| call.calls("initialize")).len(), 1);
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     stage.until_gone("a").await;
+    // Looks of this cloud do not show the VM, so nobody waits until it has stopped.
+    tokio::time::sleep(Duration::from_secs(1)).await;
     stage.assert_one_vm_each(1);
     stage.assert_nothing_left();
 }
@@ -94,7 +96,11 @@ async fn writes_within_an_hour(stage: &Stage) -> String {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let begun = stage.wire.len();
     tokio::time::sleep(Duration::from_secs(3_600)).await;
-    table(&stage.wire.records_since(begun, |call| call.is_write() || call.verb == "CALL" || call.what == "events"))
+    table(
+        &stage
+            .wire
+            .records_since(begun, |call| call.is_write() || call.verb == "CALL" || call.what == "events"),
+    )
 }
 
 #[tokio::test(start_paused = true)]

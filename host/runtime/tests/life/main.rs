@@ -11,3 +11,10 @@ mod wire;
 
 mod conformance;
 mod lifecycle;
+mod crashes;
+mod crowds;
+mod faults;
+mod leaders;
+mod prerequisites;
+mod repeatable;
+mod retries;

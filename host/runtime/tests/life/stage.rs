@@ -163,6 +163,7 @@ impl Stage {
             uid: "none".into(),
             state: "Ready".into(),
             is_warning: false,
+            is_settled: true,
             message: "serves".into(),
             status: "{}".into(),
             providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
@@ -229,9 +230,11 @@ impl Stage {
     /// From now on the `number`th further call kills its host, before or after it is carried out.
     pub(crate) fn crash_at(&self, number: usize, is_carried_out: bool) {
         let last = self.wire.len() + number;
-        self.wire.plan(move |call: &Call| {
-            if call.number == last { Fate::Crash(is_carried_out) } else { Fate::Pass }
-        });
+        self.wire.plan(
+            move |call: &Call| {
+                if call.number == last { Fate::Crash(is_carried_out) } else { Fate::Pass }
+            },
+        );
     }
 }
 
@@ -342,6 +345,7 @@ impl Plugins for NoPlugins {
 
     fn messages(&self) -> BoxStream<'static, PluginMessage> {
         let Some(inbox) = self.news.lock().unwrap().take() else { return futures::stream::empty().boxed() };
-        futures::stream::unfold(inbox, |mut inbox| async { inbox.recv().await.map(|news| (news, inbox)) }).boxed()
+        futures::stream::unfold(inbox, |mut inbox| async { inbox.recv().await.map(|news| (news, inbox)) })
+            .boxed()
     }
 }

@@ -48,11 +48,18 @@ pub async fn run(options: Options) -> Result<bool> {
     let mut progress = Progress::start();
     progress.say("building the driver in two versions, 1.0.0 and 1.1.0");
     let drivers = tokio::task::spawn_blocking(drivers).await??;
-    progress.say("starting a control plane (etcd, kube-apiserver, kube-controller-manager), a cloud and its kubelets");
+    progress.say(
+        "starting a control plane (etcd, kube-apiserver, kube-controller-manager), a cloud and its kubelets",
+    );
     let mut lab_options = LabOptions::default();
     lab_options.plane.controller_manager = true;
-    lab_options.cloud.latency =
-        simcloud::Latency { create_ms: 200, boot_ms: 800, delete_ms: 50, terminate_ms: 400, ..lab_options.cloud.latency };
+    lab_options.cloud.latency = simcloud::Latency {
+        create_ms: 200,
+        boot_ms: 800,
+        delete_ms: 50,
+        terminate_ms: 400,
+        ..lab_options.cloud.latency
+    };
     let lab = Lab::start(lab_options).await?;
     progress.say("starting Machinist under its least-privilege account (deploy/rbac)");
     let mut host = lab.start_host().await?;
@@ -89,27 +96,37 @@ async fn story(
     progress: &mut Progress,
 ) -> Result<Summary> {
     let [first, second] = drivers;
-    progress.say(&format!("creating ConfigMap sim with driver {} ({} KiB), Secret sim, MachineClass small", VERSIONS[0], first.len() / 1024));
+    progress.say(&format!(
+        "creating ConfigMap sim with driver {} ({} KiB), Secret sim, MachineClass small",
+        VERSIONS[0],
+        first.len() / 1024
+    ));
     lab.install_driver(first).await?;
     progress.say(&format!("driver {} serves; creating {} Machines", VERSIONS[0], options.machines));
     let names: Vec<String> = (1..=options.machines).map(|number| format!("worker-{number:04}")).collect();
     let swap_at = names.len() / 2;
+    let mut calls_before_swap = None;
     for (number, name) in names.iter().enumerate() {
         if number == swap_at {
             progress.say(&format!("swapping the driver to {} while Machines are being created", VERSIONS[1]));
             lab.put_plugin(&manifests::plugin("sim", second, &lab.cloud.url())?).await?;
         }
         lab.create_machine(name, "small").await?;
-        progress.show(lab).await?;
-        tokio::time::sleep(PACE).await;
+        let end = Instant::now() + if number < swap_at { PACE } else { pace_of_swap(names.len() - swap_at) };
+        while Instant::now() < end && calls_before_swap.is_none() {
+            progress.show(lab).await?;
+            if number >= swap_at && serving_version(lab).await?.as_deref() == Some(VERSIONS[1]) {
+                calls_before_swap = Some(driver_calls(host).await?);
+                progress.say(&format!(
+                    "driver {} serves new calls, those in flight end on {}",
+                    VERSIONS[1], VERSIONS[0]
+                ));
+            }
+            tokio::time::sleep(PACE).await;
+        }
     }
     all(lab, progress, "all Machines are Running", "Running", names.len()).await?;
     let running = running_after(lab).await?;
-    eventually("the swapped driver serves", async || {
-        let status = lab.plugin_status("sim").await?.context("the plugin has a status")?;
-        Ok((status["held"]["version"] == VERSIONS[1]).then_some(()))
-    })
-    .await?;
     progress.say("all Machines are Running, their Nodes are Ready");
     let created = lab.cloud.stats();
     if !options.keep {
@@ -126,12 +143,28 @@ async fn story(
         running,
         metrics,
         versions: VERSIONS,
+        calls_before_swap: calls_before_swap.unwrap_or_default(),
         cloud: lab.cloud.stats(),
         created: created.created,
         vms_left: lab.cloud.live_vms().len(),
         nodes_left: nodes,
         tokens_left: tokens,
     })
+}
+
+/// Between two creations while the driver is swapped: compiling it takes a second or two, and the last Machines are to be
+/// made by the version that comes.
+fn pace_of_swap(machines_left: usize) -> Duration {
+    Duration::from_secs(4) / u32::try_from(machines_left.max(1)).unwrap_or(1)
+}
+
+async fn serving_version(lab: &Lab) -> Result<Option<String>> {
+    let status = lab.plugin_status("sim").await?;
+    Ok(status.and_then(|status| status["held"]["version"].as_str().map(str::to_owned)))
+}
+
+async fn driver_calls(host: &Host) -> Result<f64> {
+    Ok(host.metrics().await?.sum("machinist_plugin_calls_total", &[]))
 }
 
 async fn all(lab: &Lab, progress: &mut Progress, what: &str, phase: &str, count: usize) -> Result<()> {

@@ -76,7 +76,10 @@ impl Progress {
             if before.as_deref() != Some(&phase) {
                 let before = before.unwrap_or_else(|| "(new)".to_owned());
                 let id = machine.provider_id().unwrap_or_default();
-                println!("[{:7.2}s]   {name}: {before} -> {phase}  {id}", self.started.elapsed().as_secs_f64());
+                println!(
+                    "[{:7.2}s]   {name}: {before} -> {phase}  {id}",
+                    self.started.elapsed().as_secs_f64()
+                );
             }
             phases.insert(name, phase);
         }
@@ -87,7 +90,8 @@ impl Progress {
 
     fn draw(&mut self, machines: &[Machine]) {
         self.wipe();
-        let counts: Vec<String> = self.counts.iter().map(|(phase, count)| format!("{count} {phase}")).collect();
+        let counts: Vec<String> =
+            self.counts.iter().map(|(phase, count)| format!("{count} {phase}")).collect();
         let mut lines = vec![format!("{} Machines: {}", machines.len(), counts.join(", "))];
         lines.push(format!("  {:<14} {:<18} {:<14} {}", "NAME", "STATUS", "NODE", "REASON"));
         // Those that are on their way are worth a look.
@@ -95,7 +99,12 @@ impl Progress {
         rows.sort_by_key(|machine| phase(machine) == "Running");
         for machine in rows.iter().take(ROWS) {
             let name = machine.metadata.name.as_deref().unwrap_or_default();
-            let node = machine.metadata.labels.as_ref().and_then(|labels| labels.get("node")).map_or("", String::as_str);
+            let node = machine
+                .metadata
+                .labels
+                .as_ref()
+                .and_then(|labels| labels.get("node"))
+                .map_or("", String::as_str);
             lines.push(format!("  {name:<14} {:<18} {node:<14} {}", phase(machine), reason(machine)));
         }
         if rows.len() > ROWS {

@@ -209,6 +209,17 @@ fn a_silent_node_becomes_unknown_once_after_its_grace() {
 }
 
 #[test]
+fn a_kubelet_that_comes_back_reports_at_once() {
+    let mut world = running(Timing { unknown_after: Some(Duration::from_secs(2)), ..timing() });
+    world.fleet.silence("a", at(10_000));
+    world.run_until(15_000);
+    assert_eq!(world.happened(), ["unknown"]);
+    world.fleet.resume("a", at(15_000));
+    world.run_until(15_010);
+    assert_eq!(world.happened(), ["ready", "lease"], "long before its status is due");
+}
+
+#[test]
 fn a_vm_that_dies_while_it_joins_leaves_a_node_that_becomes_unknown() {
     let mut world = World::new(Timing { unknown_after: Some(Duration::from_secs(40)), ..timing() });
     world.hear(VmEvent::Runs(vm("a", 1)));

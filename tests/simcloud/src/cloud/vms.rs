@@ -215,3 +215,45 @@ pub(crate) fn scatter(seq: u64, seed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_vm_that_no_read_sees() {
+        let mut vms = Vms::new("machine", 0);
+        let now = Timestamp::UNIX_EPOCH;
+        let truth = VmView {
+            id: "vm-1".to_owned(),
+            name: "a".to_owned(),
+            state: VmState::Pending,
+            state_reason: None,
+            region: String::new(),
+            zone: String::new(),
+            kind: String::new(),
+            image: String::new(),
+            addresses: Vec::new(),
+            tags: [("role".to_owned(), "db".to_owned())].into(),
+            volumes: Vec::new(),
+            source_dest_check: true,
+            initialized: true,
+            boot_id: 1,
+            created: now,
+        };
+        vms.insert(Vm::new(1, "one".into(), truth, String::new()));
+        vms.publish(1, now);
+        vms.settle(1, now);
+        assert_eq!(vms.index.terms(), 4, "any, the name, the tag's key, the tag");
+        vms.retag(1, [("role".to_owned(), "web".to_owned())].into());
+        vms.publish(1, now);
+        assert_eq!(vms.index.terms(), 5, "reads may see either tag");
+        vms.settle(1, now);
+        assert_eq!(vms.index.terms(), 4);
+        vms.enter(1, VmState::Terminated);
+        vms.unpublish(1, now);
+        vms.settle(1, now);
+        assert_eq!((vms.index.terms(), vms.vms.len(), vms.by_id.len()), (0, 0, 0));
+        assert_eq!(vms.counts, VmCounts::default());
+    }
+}

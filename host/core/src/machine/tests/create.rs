@@ -1,18 +1,15 @@
 //! From a Machine to its one VM: order, adoption, looks, and creates that take their time.
 
 use expect_test::expect;
-use jiff::SignedDuration;
 
 use crate::act_error::ActError;
-use crate::driver::{Address, Creation, Vm, VmState};
+use crate::driver::{Address, Vm, VmState};
 use crate::driver_error::Code;
-use crate::machine::{MachineView, Outcome};
+use crate::machine::Outcome;
 use crate::phase::Phase;
 
-use super::facts::{
-    broken, capabilities, guest, in_progress, operation, uninitialized, vm, vm_that_is, window,
-};
-use super::{Case, begun, check, creating, failed, pending, running, seconds};
+use super::facts::{broken, capabilities, guest, uninitialized, vm, vm_that_is};
+use super::{Case, begun, check, creating, failed, running, seconds};
 
 #[test]
 fn a_machine_is_claimed_gets_a_token_a_vm_and_its_id_in_this_order() {
@@ -23,7 +20,7 @@ fn a_machine_is_claimed_gets_a_token_a_vm_and_its_id_in_this_order() {
         act ensure-token
         act create-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -40,7 +37,7 @@ fn what_comes_after_creation_is_done_with_the_same_token_once_the_id_is_stored()
             act create-vm
             act record-vm sim://1 node-1
             act initialize-vm
-            WaitingForNode: the VM is created, its Node has not joined yet
+            WaitingForNode: the VM is created, Node node-1 has not joined yet
             status: phase Pending, timer on, Create Processing Creating, in zone-a
             again at once
         "#]],
@@ -67,7 +64,7 @@ fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
         act ensure-token
         act create-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -84,7 +81,7 @@ fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
         act ensure-token
         act create-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -97,7 +94,7 @@ fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
         act ensure-token
         act create-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -111,7 +108,7 @@ fn a_vm_that_is_found_is_adopted() {
         &expect![[r#"
         act probe-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -128,7 +125,7 @@ fn a_vm_that_is_found_gets_what_comes_after_creation() {
         act record-vm sim://1 node-1
         act ensure-token
         act initialize-vm
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -140,7 +137,7 @@ fn a_vm_that_is_found_gets_what_comes_after_creation() {
         act record-vm sim://1 node-1
         act ensure-token
         act initialize-vm
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -156,7 +153,7 @@ fn a_create_that_answers_uninitialized_has_made_the_vm() {
         act ensure-token
         act create-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating
         again at once
     "#]],
@@ -182,7 +179,7 @@ fn an_uninitialized_vm_that_is_not_named_is_not_made_again() {
         &stored.on(Outcome::ProbeVm(Err(uninitialized(false)))),
         &expect![[r#"
         act probe-vm
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating
         again at once
     "#]],
@@ -203,7 +200,7 @@ fn a_stored_id_outweighs_a_look_that_finds_nothing() {
         &stored(),
         &expect![[r#"
         act probe-vm
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating
         again at once
     "#]],
@@ -211,7 +208,7 @@ fn a_stored_id_outweighs_a_look_that_finds_nothing() {
     check(
         &stored().with(capabilities(|offers| offers.status = false)),
         &expect![[r#"
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating
         again at once
     "#]],
@@ -225,7 +222,7 @@ fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
-            WaitingForNode: the VM is created, its Node has not joined yet
+            WaitingForNode: the VM is created, Node node-1 has not joined yet
             status: phase Pending, timer on, Create Processing Creating, in zone-a
             again at once
         "#]],
@@ -235,7 +232,7 @@ fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
         &expect![[r#"
         act probe-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating
         again at once
     "#]],
@@ -251,7 +248,7 @@ fn a_driver_that_offers_no_status_after_all_is_not_asked_for_more() {
         act ensure-token
         act create-vm
         act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],
@@ -285,198 +282,6 @@ fn nothing_is_created_while_the_cloud_cannot_be_asked() {
         DriverBroken: the plugin hit its deadline limit (5m)
         status: phase CrashLoopBackOff, Create Failed CreationFailed { error: "the plugin hit its deadline limit (5m)" }, code DeadlineExceeded
         retry from 5s to 2m0s
-    "#]],
-    );
-}
-
-/// A create that the cloud was at work on when it was asked last.
-fn at_work(view: &mut MachineView) {
-    view.machine.operation = operation("Create", "Processing");
-    view.machine.last_known_state = Some("job-7".into());
-}
-
-#[test]
-fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for() {
-    let work = in_progress(SignedDuration::from_secs(20));
-    check(
-        &creating().on(Outcome::CreateVm(Ok(Creation::InProgress(work.clone())))),
-        &expect![[r#"
-        act claim
-        act ensure-token
-        act create-vm
-        CloudWorking: the cloud is cloning a disk
-        status: Create Processing CloudWorking { message: "the cloud is cloning a disk" }, state job-7
-        again after 20s
-    "#]],
-    );
-    check(
-        &begun().with(at_work),
-        &expect![[r#"
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
-    );
-    check(
-        &begun().with(at_work).on(Outcome::CreateVm(Ok(Creation::InProgress(work)))),
-        &expect![[r#"
-        act ensure-token
-        act create-vm
-        CloudWorking: the cloud is cloning a disk
-        status: Create Processing CloudWorking { message: "the cloud is cloning a disk" }, state job-7
-        again after 20s
-    "#]],
-    );
-}
-
-#[test]
-fn a_driver_that_wants_to_be_asked_at_once_or_next_year_is_asked_within_reason() {
-    for ask_again in [SignedDuration::ZERO, SignedDuration::from_hours(24 * 365)] {
-        let text = creating().on(Outcome::CreateVm(Ok(Creation::InProgress(in_progress(ask_again))))).tell();
-        let last = text.lines().last().unwrap();
-        let expected = if ask_again.is_zero() { "again after 1s" } else { "again after 1h0m0s" };
-        assert_eq!(last, expected);
-    }
-}
-
-#[test]
-fn awaiting_the_node_is_not_mistaken_for_a_create_that_goes_on() {
-    let lost = pending().with(|view| {
-        view.machine.provider_id = None;
-        view.machine.last_known_state = Some("job-7".into());
-    });
-    check(
-        &lost,
-        &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
-    );
-}
-
-fn without_keys() -> Case {
-    creating().with(capabilities(|offers| offers.idempotency_key = false))
-}
-
-#[test]
-fn where_the_cloud_keeps_no_keys_the_intent_is_noted_before_the_create() {
-    check(
-        &without_keys(),
-        &expect![[r#"
-        act claim
-        act ensure-token
-        act note-intent
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
-    );
-}
-
-#[test]
-fn without_keys_nothing_is_created_until_the_last_create_must_have_shown() {
-    // Begun at second 10, it may take five minutes and then show eight seconds later.
-    let unresolved = without_keys().with(|view| {
-        view.machine.has_finalizer = true;
-        view.machine.create_intent = Some(seconds(10));
-    });
-    check(
-        &unresolved.clone().at(40),
-        &expect![[r#"
-        act probe-vm
-        act ensure-token
-        CreationUnresolved: an earlier create may have made a VM: waiting until the cloud's reads must show it
-        again after 4m38s
-    "#]],
-    );
-    check(
-        &unresolved.clone().at(317),
-        &expect![[r#"
-        act probe-vm
-        act ensure-token
-        CreationUnresolved: an earlier create may have made a VM: waiting until the cloud's reads must show it
-        again after 1s
-    "#]],
-    );
-    check(
-        &unresolved.at(318),
-        &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act note-intent
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
-    );
-}
-
-#[test]
-fn without_keys_a_vm_that_shows_late_is_adopted() {
-    let unresolved = without_keys().with(|view| {
-        view.machine.has_finalizer = true;
-        view.machine.create_intent = Some(seconds(10));
-    });
-    check(
-        &unresolved.at(40).on(Outcome::ProbeVm(Ok(vm()))),
-        &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
-    );
-}
-
-#[test]
-fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
-    let current = without_keys().with(window(SignedDuration::ZERO)).with(|view| {
-        view.machine.has_finalizer = true;
-        view.machine.create_intent = Some(seconds(10));
-    });
-    check(
-        &current.at(11),
-        &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act note-intent
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
-    );
-}
-
-#[test]
-fn without_keys_a_create_that_goes_on_is_taken_up_without_waiting() {
-    let resumed = without_keys().with(at_work).with(|view| {
-        view.machine.has_finalizer = true;
-        view.machine.create_intent = Some(seconds(10));
-    });
-    check(
-        &resumed.at(20),
-        &expect![[r#"
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, its Node has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
     "#]],
     );
 }

@@ -130,7 +130,7 @@ impl Search<'_> {
                 assert_eq!(verdict, Ok(()), "{effects:?} {view:#?} {progress:#?}");
                 self.seen.creates += usize::from(effects.contains(&Effect::CreateVm));
                 self.seen.releases += usize::from(effects.contains(&Effect::ReleaseFinalizer));
-                self.act(&effects, progress.clone(), batches);
+                self.act(&effects, progress, batches);
             }
             Step::Finish(conclusion) => {
                 let verdict = invariants::conclusion(view, progress, &conclusion);
@@ -144,15 +144,15 @@ impl Search<'_> {
     }
 
     /// Every combination of the outcomes of a batch.
-    fn act(&mut self, effects: &[Effect], progress: Progress, batches: usize) {
+    fn act(&mut self, effects: &[Effect], progress: &Progress, batches: usize) {
         let Some((first, rest)) = effects.split_first() else {
-            return self.pass(&progress, batches + 1);
+            return self.pass(progress, batches + 1);
         };
         let world = self.world;
         for outcome in world.outcomes(first) {
             let mut progress = progress.clone();
             progress.record(outcome.clone());
-            self.act(rest, progress, batches);
+            self.act(rest, &progress, batches);
         }
     }
 }
@@ -167,7 +167,7 @@ fn explore(cases: impl IntoIterator<Item = Case>, depth: Depth) -> Seen {
 }
 
 /// All cases times all values of one more fact.
-fn each<V: Clone>(cases: Vec<Case>, values: &[V], apply: impl Fn(&mut Case, V)) -> Vec<Case> {
+fn each<V: Clone>(cases: &[Case], values: &[V], apply: impl Fn(&mut Case, V)) -> Vec<Case> {
     let with = |case: &Case, value: &V| {
         let mut case = case.clone();
         apply(&mut case, value.clone());
@@ -176,31 +176,31 @@ fn each<V: Clone>(cases: Vec<Case>, values: &[V], apply: impl Fn(&mut Case, V)) 
     cases.iter().flat_map(|case| values.iter().map(move |value| with(case, value))).collect()
 }
 
-fn each_view<V: Clone>(cases: Vec<Case>, values: &[V], apply: impl Fn(&mut MachineView, V)) -> Vec<Case> {
+fn each_view<V: Clone>(cases: &[Case], values: &[V], apply: impl Fn(&mut MachineView, V)) -> Vec<Case> {
     each(cases, values, |case, value| apply(&mut case.view, value))
 }
 
 const BOTH: [bool; 2] = [false, true];
 
-fn phases(cases: Vec<Case>) -> Vec<Case> {
+fn phases(cases: &[Case]) -> Vec<Case> {
     each_view(cases, Phase::ALL, |view, phase| {
         view.machine.phase = phase;
         view.machine.phase_since = Some(seconds(5));
     })
 }
 
-fn provider_ids(cases: Vec<Case>) -> Vec<Case> {
+fn provider_ids(cases: &[Case]) -> Vec<Case> {
     each_view(cases, &BOTH, |view, is_stored| {
         view.machine.provider_id = is_stored.then(|| "sim://1".into());
         view.machine.node_name = is_stored.then(|| "node-1".into());
     })
 }
 
-fn finalizers(cases: Vec<Case>) -> Vec<Case> {
+fn finalizers(cases: &[Case]) -> Vec<Case> {
     each_view(cases, &BOTH, |view, is_held| view.machine.has_finalizer = is_held)
 }
 
-fn gates(cases: Vec<Case>) -> Vec<Case> {
+fn gates(cases: &[Case]) -> Vec<Case> {
     each(cases, &BOTH, |case, is_frozen| {
         if is_frozen {
             *case = case.clone().frozen();
@@ -208,7 +208,7 @@ fn gates(cases: Vec<Case>) -> Vec<Case> {
     })
 }
 
-fn capabilities(cases: Vec<Case>) -> Vec<Case> {
+fn capabilities(cases: &[Case]) -> Vec<Case> {
     let mut all = Vec::new();
     for status in BOTH {
         for initialize in BOTH {
@@ -223,7 +223,7 @@ fn capabilities(cases: Vec<Case>) -> Vec<Case> {
     })
 }
 
-fn targets(cases: Vec<Case>, nodes: &[NodeFact]) -> Vec<Case> {
+fn targets(cases: &[Case], nodes: &[NodeFact]) -> Vec<Case> {
     let present = nodes.iter().map(|node| NodePresence::Present(node.clone()));
     let presences =
         [NodePresence::Absent, NodePresence::Foreign("sim://2".into())].into_iter().chain(present);
@@ -233,7 +233,7 @@ fn targets(cases: Vec<Case>, nodes: &[NodeFact]) -> Vec<Case> {
 }
 
 /// What an earlier pass has left.
-fn traces(cases: Vec<Case>) -> Vec<Case> {
+fn traces(cases: &[Case]) -> Vec<Case> {
     let operations = [
         None,
         operation("Create", "Processing"),
@@ -241,13 +241,13 @@ fn traces(cases: Vec<Case>) -> Vec<Case> {
         operation("HealthCheck", "Failed"),
     ];
     let cases = each_view(cases, &operations, |view, operation| view.machine.operation = operation);
-    each_view(cases, &[None, Some("job-7")], |view, state| {
+    each_view(&cases, &[None, Some("job-7")], |view, state| {
         view.machine.last_known_state = state.map(str::to_owned);
     })
 }
 
 /// Before, at and after every limit.
-fn times(cases: Vec<Case>) -> Vec<Case> {
+fn times(cases: &[Case]) -> Vec<Case> {
     each(cases, &[10, CREATION_TIMEOUT_SECONDS + 1], |case, second| *case = case.clone().at(second))
 }
 
@@ -273,13 +273,13 @@ fn lacking(case: &Case) -> Vec<Case> {
 
 #[test]
 fn creation_is_sound_in_every_situation() {
-    let cases = traces(times(capabilities(provider_ids(finalizers(phases(vec![creating()]))))));
-    let cases = each(cases, &BOTH, |case, has_target| {
+    let cases = traces(&times(&capabilities(&provider_ids(&finalizers(&phases(&[creating()]))))));
+    let cases = each(&cases, &BOTH, |case, has_target| {
         if !has_target {
             *case = case.clone().without_target();
         }
     });
-    let cases = each_view(cases, &BOTH, |view, is_noted| {
+    let cases = each_view(&cases, &BOTH, |view, is_noted| {
         view.machine.create_intent = is_noted.then(|| seconds(5));
     });
     let seen = explore(cases, Depth::Kinds);
@@ -297,8 +297,8 @@ fn life_with_a_node_is_sound_in_every_situation() {
         NodeFact { conditions: conditions(""), ..fresh_node() },
         NodeFact { is_deleting: true, ..fresh_node() },
     ];
-    let cases = targets(traces(times(gates(phases(vec![creating().with(facts::make_pending)])))), &nodes);
-    let cases = each_view(cases, &BOTH, |view, has_limit| {
+    let cases = targets(&traces(&times(&gates(&phases(&[creating().with(facts::make_pending)])))), &nodes);
+    let cases = each_view(&cases, &BOTH, |view, has_limit| {
         view.settings.health_timeout = has_limit.then(|| SignedDuration::from_secs(600));
     });
     let seen = explore(cases, Depth::All);
@@ -308,12 +308,12 @@ fn life_with_a_node_is_sound_in_every_situation() {
 #[test]
 fn deletion_is_sound_in_every_situation() {
     let going = creating().with(|view| view.machine.deletion = Some(seconds(4)));
-    let cases = capabilities(gates(times(provider_ids(finalizers(phases(vec![going]))))));
-    let cases = targets(cases, &[node(), unhealthy_node()]);
-    let cases = each_view(cases, &BOTH, |view, has_lived| {
+    let cases = capabilities(&gates(&times(&provider_ids(&finalizers(&phases(&[going]))))));
+    let cases = targets(&cases, &[node(), unhealthy_node()]);
+    let cases = each_view(&cases, &BOTH, |view, has_lived| {
         view.machine.conditions = if has_lived { conditions("Ready=True") } else { Vec::new() };
     });
-    let cases: Vec<Case> = cases.into_iter().filter(|case| is_decided_late(case)).collect();
+    let cases: Vec<Case> = cases.into_iter().filter(is_decided_late).collect();
     let seen = explore(cases, Depth::Kinds);
     assert!(seen.creates == 0 && seen.failures == 0 && seen.releases > 1_000, "{seen:?}");
 }
@@ -327,25 +327,25 @@ fn is_decided_late(case: &Case) -> bool {
 #[test]
 fn every_lack_is_sound_in_every_phase_for_machines_that_come_and_go() {
     let cases: Vec<Case> = lacking(&creating());
-    let cases = gates(times(provider_ids(finalizers(phases(cases)))));
+    let cases = gates(&times(&provider_ids(&finalizers(&phases(&cases)))));
     let cases =
-        each_view(cases, &BOTH, |view, is_going| view.machine.deletion = is_going.then(|| seconds(4)));
+        each_view(&cases, &BOTH, |view, is_going| view.machine.deletion = is_going.then(|| seconds(4)));
     let seen = explore(cases, Depth::Kinds);
     assert!(seen.creates > 0 && seen.releases > 0, "{seen:?}");
 }
 
 #[test]
 fn every_code_and_every_error_is_sound_in_the_usual_situations() {
-    let cases = capabilities(finalizers(vec![creating()]));
+    let cases = capabilities(&finalizers(&[creating()]));
     let going = creating().with(facts::make_pending).with(facts::make_terminating).at(200).node(node());
-    let going = capabilities(provider_ids(vec![going.with(|view| view.machine.has_finalizer = true)]));
+    let going = capabilities(&provider_ids(&[going.with(|view| view.machine.has_finalizer = true)]));
     let seen = explore(cases.into_iter().chain(going), Depth::All);
     assert!(seen.creates > 0 && seen.releases > 0, "{seen:?}");
 }
 
 #[test]
 fn a_frozen_gate_creates_and_fails_nothing() {
-    let cases = times(capabilities(provider_ids(finalizers(phases(vec![creating().frozen()])))));
+    let cases = times(&capabilities(&provider_ids(&finalizers(&phases(&[creating().frozen()])))));
     let seen = explore(cases, Depth::Kinds);
     assert!(seen.creates == 0 && seen.failures == 0 && seen.passes > 100, "{seen:?}");
 }

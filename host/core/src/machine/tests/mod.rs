@@ -1,13 +1,17 @@
 //! What is decided about a Machine, told as behaviour: facts and answers in, the whole pass out.
 
+mod converge;
 mod create;
 mod delete;
 mod exhaustive;
 mod facts;
+mod gone;
+mod health;
 mod join;
 mod planted;
 mod setback;
 mod tell;
+mod unresolved;
 
 use std::collections::BTreeMap;
 

@@ -265,7 +265,7 @@ fn a_step_after_creation_that_fails_is_tried_again_and_one_that_is_not_offered_i
         act create-vm
         act record-vm sim://1 node-1
         act initialize-vm
-        WaitingForNode: the VM is created, its Node has not joined yet
+        WaitingForNode: the VM is created, Node node-1 has not joined yet
         status: phase Pending, timer on, Create Processing Creating, in zone-a
         again at once
     "#]],

@@ -79,13 +79,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(super) fn add(
-        &mut self,
-        kind: &'static Kind,
-        version: u64,
-        old: Option<Value>,
-        new: Option<Value>,
-    ) {
+    pub(super) fn add(&mut self, kind: &'static Kind, version: u64, old: Option<Value>, new: Option<Value>) {
         let change = Change { kind, version, old, new };
         let due = Instant::now() + self.lag;
         // Who is not there any more is forgotten.

@@ -20,7 +20,8 @@ impl Refusal {
     }
 
     pub(crate) fn conflict(what: &str) -> Self {
-        let message = format!("{what}: the object has been modified; please apply your changes to the latest");
+        let message =
+            format!("{what}: the object has been modified; please apply your changes to the latest");
         Self { code: 409, reason: "Conflict", message }
     }
 

@@ -20,7 +20,7 @@ use super::history::{Delivery, Scope};
 use super::kinds::{self, Kind};
 use super::refusal::Refusal;
 use super::store::{Key, Part};
-use super::{ApiServer, Answer};
+use super::{Answer, ApiServer};
 use crate::wire::Trouble;
 
 type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;

@@ -48,12 +48,17 @@ impl Store {
 
     /// All objects of a kind, in one namespace or (empty) in all.
     pub(crate) fn all(&self, kind: &Kind, namespace: &str) -> Vec<Value> {
-        let is_wanted =
-            |key: &Key| key.0 == kind.plural && (namespace.is_empty() || key.1 == namespace);
+        let is_wanted = |key: &Key| key.0 == kind.plural && (namespace.is_empty() || key.1 == namespace);
         self.objects.iter().filter(|(key, _)| is_wanted(key)).map(|(_, object)| object.clone()).collect()
     }
 
-    pub(crate) fn create(&mut self, kind: &'static Kind, key: Key, mut object: Value, now: Timestamp) -> Answer {
+    pub(crate) fn create(
+        &mut self,
+        kind: &'static Kind,
+        key: Key,
+        mut object: Value,
+        now: Timestamp,
+    ) -> Answer {
         if self.objects.contains_key(&key) {
             return Err(Refusal::already_exists(&named(&key)));
         }
@@ -75,13 +80,7 @@ impl Store {
         Ok(self.put(kind, key, None, object))
     }
 
-    pub(crate) fn patch(
-        &mut self,
-        kind: &'static Kind,
-        key: Key,
-        patch: &Value,
-        part: Part,
-    ) -> Answer {
+    pub(crate) fn patch(&mut self, kind: &'static Kind, key: Key, patch: &Value, part: Part) -> Answer {
         let mut object = self.get(&key)?;
         merge(&mut object, patch);
         self.update(kind, key, object, part)
@@ -158,8 +157,14 @@ impl Store {
         set(object, "apiVersion", json!(kind.api_version()));
         set(object, "kind", json!(kind.name));
         for field in [
-            "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation",
-            "deletionGracePeriodSeconds", "resourceVersion",
+            "name",
+            "namespace",
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "generation",
+            "deletionGracePeriodSeconds",
+            "resourceVersion",
         ] {
             set(&mut object["metadata"], field, old["metadata"][field].clone());
         }

@@ -1,1 +1,3 @@
 //! Figures, as ratios against a baseline in the same run.
+
+fn main() {}

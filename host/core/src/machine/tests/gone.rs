@@ -1,0 +1,212 @@
+//! What proves that a VM is gone, and for how long it is looked for.
+
+use expect_test::expect;
+use jiff::SignedDuration;
+
+use crate::driver_error::Code;
+use crate::machine::Outcome;
+
+use super::facts::{WINDOW_SECONDS, broken, capabilities, guest, uninitialized, vm, window};
+use super::{Case, check, deleting};
+
+#[test]
+fn looks_grow_further_apart_the_longer_it_takes() {
+    let wake = |second: i64| {
+        let text = deleting().at(second).on(Outcome::ProbeVm(Ok(vm()))).tell();
+        format!("{}\n", text.lines().last().unwrap())
+    };
+    let wakes: String = [100, 107, 116, 140, 400, 100_000].into_iter().map(wake).collect();
+    expect![[r#"
+        again after 1s
+        again after 1s
+        again after 2s
+        again after 5s
+        again after 15s
+        again after 15s
+    "#]]
+    .assert_eq(&wakes);
+}
+
+/// Deleted before its Node has reported: its VM may be younger than what reads show.
+fn young() -> Case {
+    deleting().without_node().with(|view| view.machine.conditions.clear())
+}
+
+#[test]
+fn reads_that_lag_hide_a_young_vm_no_longer_than_the_window() {
+    check(
+        &young().at(101),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 8s
+    "#]],
+    );
+    check(
+        &young().at(100 + WINDOW_SECONDS),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 1s
+    "#]],
+    );
+    check(
+        &young().at(101 + WINDOW_SECONDS),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &young().at(101).on(Outcome::DeleteVm(Err(guest(Code::NotFound)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 8s
+    "#]],
+    );
+}
+
+#[test]
+fn a_machine_without_id_may_have_a_vm_that_does_not_show_yet() {
+    let unstored = || deleting().without_node().with(|view| view.machine.provider_id = None);
+    check(
+        &unstored().at(101),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CreationUnresolved: no VM is seen: waiting until the cloud's reads must show one that was just made
+        again after 8s
+    "#]],
+    );
+    check(
+        &unstored().at(101 + WINDOW_SECONDS),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &unstored().at(101).with(window(SignedDuration::ZERO)),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn a_deletion_whose_begin_is_not_told_ends_all_the_same() {
+    let timeless = young().with(|view| view.machine.phase_since = None);
+    check(
+        &timeless.at(200),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
+
+#[test]
+fn a_look_that_shows_the_vm_outweighs_a_driver_that_does_not_know_it() {
+    let contradiction =
+        deleting().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::DeleteVm(Err(guest(Code::NotFound))));
+    check(
+        &contradiction,
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CloudUnreachable: machine codes error: code = [Unavailable] message = [so it is]
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [Unavailable] message = [so it is]") }
+        retry from 5s to 2m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        CloudUnreachable: machine codes error: code = [OutOfRange] message = [so it is]
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [OutOfRange] message = [so it is]") }
+        retry from 5s to 3m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(broken()))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        DriverBroken: the plugin hit its deadline limit (5m)
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("the plugin hit its deadline limit (5m)") }
+        retry from 5s to 2m0s
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(uninitialized(true)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_driver_that_offers_no_status_is_believed() {
+    check(
+        &deleting().with(capabilities(|offers| offers.status = false)),
+        &expect![[r#"
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+    check(
+        &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone
+        never again
+    "#]],
+    );
+}
