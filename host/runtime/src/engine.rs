@@ -6,7 +6,7 @@ mod index;
 mod own_writes;
 mod wake;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -85,8 +85,8 @@ pub(crate) enum Message {
     Secret(Change<Secret>),
     /// A Node changed.
     Node(Change<Node>),
-    /// A cache holds a complete listing.
-    Synced,
+    /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
+    Synced(Kind, String),
     /// The plugins of these providers changed.
     Providers(Vec<ProviderName>),
 }
@@ -109,6 +109,8 @@ pub(crate) struct Engine {
     events: Events,
     metrics: Arc<Metrics>,
     inbox: mpsc::UnboundedReceiver<Message>,
+    /// Kinds whose first listing was told to the end. Before that the indexes do not know who uses what.
+    listed: BTreeSet<Kind>,
     queue: Queue<Key>,
     barrier: Barrier<Key, Kind>,
     ledger: Ledger<Key>,
@@ -135,6 +137,7 @@ impl Engine {
             events,
             metrics,
             inbox,
+            listed: BTreeSet::new(),
             queue: Queue::new(),
             barrier: Barrier::new(),
             ledger: Ledger::new(),
@@ -156,7 +159,7 @@ impl Engine {
     ) {
         let mut told_synced = false;
         loop {
-            let may_work = *leads.borrow_and_update() && self.world.is_synced();
+            let may_work = *leads.borrow_and_update() && self.is_listed();
             if may_work && !told_synced {
                 told_synced = true;
                 info!(machines = self.world.machines.len(), "caches are complete, controllers start");
@@ -181,6 +184,12 @@ impl Engine {
             }
         }
         self.finish(grace).await;
+    }
+
+    fn is_listed(&self) -> bool {
+        let control = [Kind::Machine, Kind::Class, Kind::Secret];
+        control.iter().all(|kind| self.listed.contains(kind))
+            && (self.world.nodes.is_none() || self.listed.contains(&Kind::Node))
     }
 
     fn next_due(&self) -> Option<Timestamp> {
@@ -249,10 +258,15 @@ impl Engine {
             self.queue.push(key.clone(), now, priority);
         }
         self.queue.done(&key, now);
-        if let Some(news) = report.news {
+        // Who leads no more has nothing to tell.
+        if let Some(news) = report.news.filter(|_| *self.context.leads.borrow()) {
             self.events.tell(&key, news, now);
         }
-        self.come_back(key, report.wake, jitter, now);
+        self.come_back(key.clone(), report.wake, jitter, now);
+        if !self.world.has(&key) {
+            // The news of its end came while the pass ran: nothing may be kept that nobody would take away.
+            self.forget(&key);
+        }
     }
 
     fn come_back(&mut self, key: Key, wake: Wake, jitter: f64, now: Timestamp) {

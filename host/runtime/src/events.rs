@@ -1,6 +1,7 @@
 //! Kubernetes Events: what happened to an object, told once.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -9,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
 use machinist_core::machine::Severity;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tracing::debug;
 
 use crate::engine::Key;
@@ -19,6 +20,9 @@ pub(crate) const REPORTER: &str = "machinist.dev/machinist";
 
 /// Events that wait to be written. Beyond that they are dropped: Events inform, they are not a record.
 const BACKLOG: usize = 1_024;
+
+/// For one of them. Others wait behind it.
+const REQUEST: Duration = Duration::from_secs(10);
 
 /// The longest note that an API server takes.
 const NOTE_BYTES: usize = 1_000;
@@ -92,14 +96,21 @@ impl EventWriter {
     pub(crate) fn new(
         client: Client,
         instance: impl Into<String>,
+        leads: watch::Receiver<bool>,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (outbox, mut inbox) = mpsc::channel::<Event>(BACKLOG);
         let task = async move {
             while let Some(event) = inbox.recv().await {
+                if !*leads.borrow() {
+                    debug!("event dropped: this process does not lead");
+                    continue;
+                }
                 let namespace = event.metadata.namespace.clone().unwrap_or_default();
                 let api: Api<Event> = Api::namespaced(client.clone(), &namespace);
-                if let Err(error) = api.create(&PostParams::default(), &event).await {
-                    debug!(error = %error, "event not written");
+                match tokio::time::timeout(REQUEST, api.create(&PostParams::default(), &event)).await {
+                    Ok(Ok(_)) => {}
+                    Ok(Err(error)) => debug!(error = %error, "event not written"),
+                    Err(_) => debug!("event not written: no answer"),
                 }
             }
         };

@@ -4,6 +4,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use machinist_api::{MachineClass, names};
+use machinist_core::act_error::ActError;
 use machinist_core::hold::{HoldFact, HoldStep, hold};
 use machinist_core::id::ObjectKey;
 use machinist_core::machine::Wake;
@@ -15,35 +16,40 @@ use tracing::debug;
 
 use crate::context::Context;
 use crate::engine::{Kind, Report};
-use crate::kube_error::act_error;
+use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 use crate::world::World;
 
 /// One pass over a class.
 pub(crate) async fn class(world: &World, context: &Context, key: &ObjectKey, machines: usize) -> Report {
-    let Some(class) = world.classes.get(key) else { return rest() };
+    let Some(class) = world.classes.get(key) else { return gone() };
     let api: Api<MachineClass> = Api::namespaced(context.control.clone(), key.namespace.as_str());
-    bring_in_line(&api, &class.metadata, names::finalizers::MACHINE, machines, Kind::Class).await
+    let finalizer = Finalizer { name: names::finalizers::MACHINE, users: machines, kind: Kind::Class };
+    bring_in_line(context, &api, &class.metadata, finalizer).await
 }
 
 /// One pass over a Secret.
 pub(crate) async fn secret(world: &World, context: &Context, key: &ObjectKey, classes: usize) -> Report {
-    let Some(secret) = world.secrets.get(key) else { return rest() };
+    let Some(secret) = world.secrets.get(key) else { return gone() };
     let api: Api<k8s_openapi::api::core::v1::Secret> =
         Api::namespaced(context.control.clone(), key.namespace.as_str());
-    bring_in_line(&api, &secret.metadata, names::finalizers::SECRET, classes, Kind::Secret).await
+    let finalizer = Finalizer { name: names::finalizers::SECRET, users: classes, kind: Kind::Secret };
+    bring_in_line(context, &api, &secret.metadata, finalizer).await
 }
 
-async fn bring_in_line<T>(
-    api: &Api<T>,
-    meta: &ObjectMeta,
-    finalizer: &str,
+struct Finalizer {
+    name: &'static str,
+    /// How many objects use the one that it is on.
     users: usize,
+    /// Of which kind that one is.
     kind: Kind,
-) -> Report
+}
+
+async fn bring_in_line<T>(context: &Context, api: &Api<T>, meta: &ObjectMeta, finalizer: Finalizer) -> Report
 where
     T: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
+    let Finalizer { name: finalizer, users, kind } = finalizer;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
     let fact = HoldFact {
         is_held: finalizers.iter().any(|name| name == finalizer),
@@ -55,26 +61,34 @@ where
         HoldStep::Put => finalizers.push(finalizer.to_owned()),
         HoldStep::Take => finalizers.retain(|name| name != finalizer),
     }
+    if !*context.leads.borrow() {
+        return rest();
+    }
     // The whole list is written, so it must be the list that was seen.
     let patch = json!({ "metadata": {
         "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": finalizers,
     } });
     let name = meta.name.as_deref().unwrap_or_default();
-    match api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch)).await {
+    let params = PatchParams::apply(FIELD_MANAGER);
+    match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
         Ok(object) => {
             let version = object.meta().resource_version.clone().unwrap_or_default();
             Report { wrote: vec![(kind, version)], wake: Wake::Resync, news: None }
         }
         Err(error) => {
             debug!(error = %error, "finalizer not written");
-            let policy = match act_error(&error) {
-                machinist_core::act_error::ActError::Gone => return rest(),
-                machinist_core::act_error::ActError::Conflict => RetryPolicy::CONFLICT,
+            let policy = match error {
+                ActError::Gone => return gone(),
+                ActError::Conflict => RetryPolicy::CONFLICT,
                 _ => RetryPolicy::SHORT,
             };
             Report { wrote: Vec::new(), wake: Wake::Retry { policy, hint: None }, news: None }
         }
     }
+}
+
+fn gone() -> Report {
+    Report { wrote: Vec::new(), wake: Wake::Gone, news: None }
 }
 
 fn rest() -> Report {

@@ -1,10 +1,25 @@
 //! What a failed request to an API server means for a decision.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 use machinist_core::act_error::ActError;
 
+/// One request to an API server: longer than any server takes that is well, shorter than anyone's patience.
+const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A request to an API server with a deadline. After it, the request may still have happened.
+pub(crate) async fn within_deadline<T>(
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, ActError> {
+    match tokio::time::timeout(REQUEST_DEADLINE, request).await {
+        Ok(result) => result.map_err(|error| act_error(&error)),
+        Err(_) => Err(ActError::Ambiguous { message: format!("no answer within {REQUEST_DEADLINE:?}") }),
+    }
+}
+
 /// Sorts an error of the client. What may have reached the server and was not answered clearly is ambiguous.
-pub(crate) fn act_error(error: &kube::Error) -> ActError {
+fn act_error(error: &kube::Error) -> ActError {
     match error {
         kube::Error::Api(status) => {
             let message = status.message.clone();

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use machinist_core::lease::{Election, LeaseAction, LeaseFact, LeaseTimes, Moment};
+use machinist_core::lease::{Both, Election, LeaseAction, LeaseFact, LeaseTimes, Moment};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -41,162 +41,205 @@ pub async fn take_part(
     stop: CancellationToken,
 ) {
     let started = Instant::now();
-    let api: Api<Lease> = Api::namespaced(candidate.client.clone(), &candidate.namespace);
-    let mut seats: Vec<Seat> = candidate.names.iter().map(|name| Seat::new(name, &candidate)).collect();
-    let moment = || Moment {
+    let clock = candidate.clock.clone();
+    let moment = move || Moment {
         monotonic: SignedDuration::try_from(started.elapsed()).unwrap_or(SignedDuration::MAX),
-        wall: candidate.clock.now(),
+        wall: clock.now(),
+    };
+    let api = Api::namespaced(candidate.client.clone(), &candidate.namespace);
+    let [first, second] = candidate.names.map(|name| Record { name, api: api.clone(), seen: None, renewed_at: None });
+    let election = || Election::new(candidate.identity.clone(), candidate.times);
+    let mut seat = Seat {
+        both: Both { first: election(), second: election() },
+        first,
+        second,
+        retry: candidate.times.retry,
+        renew_deadline: candidate.times.renew_deadline.unsigned_abs(),
+    };
+    let tell = |leading: bool| {
+        leads.send_replace(leading);
+        metrics.leads(leading);
     };
     loop {
-        let mut pause = candidate.times.retry;
-        let mut is_lost = false;
-        for at in 0..seats.len() {
-            // The second Lease is for whoever has the first: two candidates never hold one each for long.
-            let may_acquire = seats.iter().take(at).all(|seat| seat.election.holds(moment()));
-            let Some(seat) = seats.get_mut(at) else { continue };
-            match seat.turn(&api, may_acquire, &moment).await {
-                Turn::Goes(next) => pause = pause.min(next),
-                Turn::Lost => is_lost = true,
+        let turn = match seat.held_until().filter(|_| *leads.borrow()) {
+            // Requests may take longer than a claim lasts, and it ends when it ends.
+            Some(until) => tokio::time::timeout_at(until, seat.turn(&moment)).await.unwrap_or(SOON),
+            None => seat.turn(&moment).await,
+        };
+        match (*leads.borrow(), seat.both.leads(moment())) {
+            (true, false) => {
+                warn!("leadership lost");
+                tell(false);
+                return;
             }
-        }
-        let led = *leads.borrow();
-        let now_leads = !is_lost && seats.iter().all(|seat| seat.election.holds(moment()));
-        if led && !now_leads {
-            warn!("leadership lost");
-            leads.send_replace(false);
-            metrics.leads(false);
-            return;
-        }
-        if !led && now_leads {
-            info!(identity = candidate.identity, "leading");
-            leads.send_replace(true);
-            metrics.leads(true);
+            (false, true) => {
+                info!(identity = candidate.identity, "leading");
+                tell(true);
+            }
+            (true, true) | (false, false) => {}
         }
         tokio::select! {
+            biased;
             () = stop.cancelled() => break,
-            () = tokio::time::sleep(pause.max(SignedDuration::from_millis(50)).unsigned_abs()) => {}
+            () = tokio::time::sleep(turn.unsigned_abs()) => {}
         }
     }
-    leads.send_replace(false);
-    metrics.leads(false);
-    for seat in &mut seats {
-        seat.give_back(&api, moment()).await;
-    }
+    tell(false);
+    seat.give_back(&moment).await;
 }
 
-/// One Lease of the candidate.
-struct Seat {
-    name: &'static str,
-    election: Election,
-    /// The record as it was read last.
-    record: Option<Lease>,
-    has_looked: bool,
-}
-
-enum Turn {
-    /// Come back after this.
-    Goes(SignedDuration),
-    Lost,
-}
-
-/// One request, far below the renewal deadline.
+/// One request, below the renewal deadline.
 const REQUEST: Duration = Duration::from_secs(5);
 
+/// The shortest pause between two turns, after one that changed something.
+const SOON: SignedDuration = SignedDuration::from_millis(20);
+
+/// Both Leases, as decided and as they are on the server.
+struct Seat {
+    both: Both,
+    first: Record,
+    second: Record,
+    retry: SignedDuration,
+    renew_deadline: Duration,
+}
+
 impl Seat {
-    fn new(name: &'static str, candidate: &Candidate) -> Self {
-        let election = Election::new(candidate.identity.clone(), candidate.times);
-        Self { name, election, record: None, has_looked: false }
+    /// When the first of both claims ends, should no request be answered any more.
+    fn held_until(&self) -> Option<Instant> {
+        let renewed_at = self.first.renewed_at.into_iter().chain(self.second.renewed_at).min()?;
+        Some(renewed_at + self.renew_deadline)
     }
 
-    async fn turn(&mut self, api: &Api<Lease>, may_acquire: bool, moment: &impl Fn() -> Moment) -> Turn {
-        if !self.has_looked || !self.election.holds(moment()) {
-            self.look(api, moment).await;
-        }
-        if !self.has_looked {
-            return Turn::Goes(SignedDuration::from_secs(2));
-        }
-        match self.election.decide(moment()) {
-            LeaseAction::Acquire { transitions } if may_acquire => {
-                self.write(api, transitions, moment).await;
-                Turn::Goes(SignedDuration::from_millis(50))
+    /// Looks at what is not held, does what is decided about each, and says when to come again.
+    async fn turn(&mut self, moment: &impl Fn() -> Moment) -> SignedDuration {
+        let Self { both, first, second, retry, .. } = self;
+        for (election, record) in [(&mut both.first, &mut *first), (&mut both.second, &mut *second)] {
+            // Without a look nothing is decided: what cannot be read may be another's.
+            if !election.holds(moment()) && !record.look(election, moment).await {
+                return *retry;
             }
-            LeaseAction::Acquire { .. } => Turn::Goes(SignedDuration::from_secs(2)),
+        }
+        let actions = both.decide(moment());
+        let one = first.perform(actions.first, &mut both.first, moment).await;
+        let other = second.perform(actions.second, &mut both.second, moment).await;
+        one.min(other).min(*retry).max(SOON)
+    }
+
+    async fn give_back(&mut self, moment: &impl Fn() -> Moment) {
+        self.second.perform(LeaseAction::Release, &mut self.both.second, moment).await;
+        self.first.perform(LeaseAction::Release, &mut self.both.first, moment).await;
+    }
+}
+
+/// A Lease on the server.
+struct Record {
+    name: &'static str,
+    api: Api<Lease>,
+    /// As it was read or written last.
+    seen: Option<Lease>,
+    /// The last claim of ours that was accepted was sent then.
+    renewed_at: Option<Instant>,
+}
+
+impl Record {
+    /// Does it, and says when to come again.
+    async fn perform(
+        &mut self,
+        action: LeaseAction,
+        election: &mut Election,
+        moment: &impl Fn() -> Moment,
+    ) -> SignedDuration {
+        match action {
+            LeaseAction::Acquire { transitions } => {
+                self.claim(election, transitions, moment).await;
+                SOON
+            }
             LeaseAction::Renew => {
-                let transitions = self.election.transitions();
-                self.write(api, transitions, moment).await;
-                Turn::Goes(SignedDuration::from_secs(2))
+                self.claim(election, election.transitions(), moment).await;
+                SignedDuration::MAX
             }
-            LeaseAction::Wait { delay } => Turn::Goes(delay),
-            LeaseAction::Release | LeaseAction::Lost => Turn::Lost,
+            LeaseAction::Wait { delay } => delay,
+            LeaseAction::Release => {
+                if let Some(released) = election.released(moment()) {
+                    self.write(&released).await;
+                }
+                election.gave_back();
+                SignedDuration::MAX
+            }
+            LeaseAction::Lost => {
+                election.gave_back();
+                SignedDuration::MAX
+            }
         }
     }
 
-    async fn look(&mut self, api: &Api<Lease>, moment: &impl Fn() -> Moment) {
-        match tokio::time::timeout(REQUEST, api.get_opt(self.name)).await {
-            Ok(Ok(lease)) => {
-                self.election.observed(lease.as_ref().map(fact), moment());
-                self.record = lease;
-                self.has_looked = true;
-            }
-            Ok(Err(error)) => warn!(lease = self.name, error = %error, "lease not readable"),
-            Err(_) => warn!(lease = self.name, "lease not readable: no answer"),
+    async fn claim(&mut self, election: &mut Election, transitions: i32, moment: &impl Fn() -> Moment) {
+        let (sent_at, sent) = (moment(), Instant::now());
+        let claim = election.claim(transitions, sent_at);
+        if self.write(&claim).await {
+            election.wrote(claim, sent_at);
+            self.renewed_at = Some(sent);
+        } else {
+            self.look(election, moment).await;
         }
     }
 
-    /// Writes on the version that was read, so that of several candidates one succeeds.
-    async fn write(&mut self, api: &Api<Lease>, transitions: i32, moment: &impl Fn() -> Moment) {
-        let sent_at = moment();
-        let claim = self.election.claim(transitions, sent_at);
-        let written = tokio::time::timeout(REQUEST, self.put(api, &claim)).await;
-        match written {
+    /// True when it could be read.
+    async fn look(&mut self, election: &mut Election, moment: &impl Fn() -> Moment) -> bool {
+        match tokio::time::timeout(REQUEST, self.api.get_opt(self.name)).await {
             Ok(Ok(lease)) => {
-                self.record = Some(lease);
-                self.election.wrote(claim, sent_at);
+                election.observed(lease.as_ref().map(fact), moment());
+                self.seen = lease;
+                true
             }
-            Ok(Err(kube::Error::Api(status))) if status.code == 409 => self.look(api, moment).await,
-            Ok(Err(error)) => warn!(lease = self.name, error = %error, "lease not written"),
+            Ok(Err(error)) => {
+                warn!(lease = self.name, error = %error, "lease not readable");
+                false
+            }
             Err(_) => {
-                warn!(lease = self.name, "lease not written: no answer");
-                self.look(api, moment).await;
+                warn!(lease = self.name, "lease not readable: no answer");
+                false
             }
         }
     }
 
-    async fn put(&self, api: &Api<Lease>, claim: &LeaseFact) -> Result<Lease, kube::Error> {
-        let acquired = match &self.record {
-            Some(Lease { spec: Some(spec), .. })
-                if spec.holder_identity.as_deref() == Some(&claim.holder) =>
-            {
+    /// Writes on the version that was seen, so that of several candidates one succeeds. True when it was accepted.
+    async fn write(&mut self, fields: &LeaseFact) -> bool {
+        match tokio::time::timeout(REQUEST, self.put(fields)).await {
+            Ok(Ok(lease)) => {
+                self.seen = Some(lease);
+                return true;
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 => {}
+            Ok(Err(error)) => warn!(lease = self.name, error = %error, "lease not written"),
+            Err(_) => warn!(lease = self.name, "lease not written: no answer"),
+        }
+        false
+    }
+
+    async fn put(&self, fields: &LeaseFact) -> Result<Lease, kube::Error> {
+        let acquired = match self.seen.as_ref().and_then(|seen| seen.spec.as_ref()) {
+            Some(spec) if spec.holder_identity.as_deref() == Some(&fields.holder) => {
                 spec.acquire_time.clone()
             }
-            _ => claim.renewed_at.map(MicroTime),
+            Some(_) | None => fields.renewed_at.map(MicroTime),
         };
         let spec = LeaseSpec {
-            holder_identity: Some(claim.holder.clone()),
-            lease_duration_seconds: i32::try_from(claim.duration.as_secs()).ok(),
-            lease_transitions: Some(claim.transitions),
-            renew_time: claim.renewed_at.map(MicroTime),
+            holder_identity: Some(fields.holder.clone()),
+            lease_duration_seconds: i32::try_from(fields.duration.as_secs()).ok(),
+            lease_transitions: Some(fields.transitions),
+            renew_time: fields.renewed_at.map(MicroTime),
             acquire_time: acquired,
             ..LeaseSpec::default()
         };
-        match &self.record {
-            Some(record) => {
-                let lease = Lease { metadata: record.metadata.clone(), spec: Some(spec) };
-                api.replace(self.name, &PostParams::default(), &lease).await
+        match &self.seen {
+            Some(seen) => {
+                let lease = Lease { metadata: seen.metadata.clone(), spec: Some(spec) };
+                self.api.replace(self.name, &PostParams::default(), &lease).await
             }
             None => {
                 let metadata = ObjectMeta { name: Some(self.name.to_owned()), ..ObjectMeta::default() };
-                api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await
-            }
-        }
-    }
-
-    async fn give_back(&mut self, api: &Api<Lease>, now: Moment) {
-        if let Some(released) = self.election.released(now) {
-            match tokio::time::timeout(REQUEST, self.put(api, &released)).await {
-                Ok(Ok(_)) => self.election.gave_back(),
-                Ok(Err(error)) => warn!(lease = self.name, error = %error, "lease not given back"),
-                Err(_) => warn!(lease = self.name, "lease not given back: no answer"),
+                self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await
             }
         }
     }

@@ -51,6 +51,7 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
     let mut leads = source.leads.clone();
     loop {
         tokio::select! {
+            biased;
             () = stop.cancelled() => return,
             Some(event) = found.next() => match event {
                 Ok(watcher::Event::Init) => listed = Some(Vec::new()),

@@ -9,16 +9,15 @@ use kube::core::DeserializeGuard;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use machinist_api::{Machine, MachineClass};
-use machinist_core::id::Namespace;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::{Change, Store, feed};
+use crate::cache::{Change, Store, backoff, feed};
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::engine::{Engine, Message};
+use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
 use crate::plugins::{PluginSource, watch_config_maps};
@@ -66,7 +65,6 @@ impl Tenant {
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
         let world = World {
-            namespace: Namespace::new(&self.namespace),
             machines: machines.reader(),
             classes: classes.reader(),
             secrets: secrets.reader(),
@@ -75,20 +73,22 @@ impl Tenant {
             settings: Arc::new(self.settings),
         };
         let control = || (self.control.clone(), self.namespace.clone());
-        let watches = Watches { outbox: outbox.clone(), world: world.clone(), synced: Arc::new(synced) };
+        let synced = Arc::new(synced);
+        let watches = Watches { outbox: outbox.clone(), world: world.clone(), synced, seed: self.seed };
         let in_namespace = |(client, namespace): (Client, String)| Api::namespaced(client, &namespace);
         let api: Api<DeserializeGuard<Machine>> = in_namespace(control());
-        watches.start(&mut tasks, api, machines, |_| {}, Message::Machine);
+        watches.start(&mut tasks, api, machines, |_| {}, (Kind::Machine, Message::Machine));
         let (client, namespace) = control();
         let api: Api<DeserializeGuard<MachineClass>> = Api::namespaced(client, &namespace);
-        watches.start(&mut tasks, api, classes, |_| {}, Message::Class);
+        watches.start(&mut tasks, api, classes, |_| {}, (Kind::Class, Message::Class));
         let (client, namespace) = control();
         let api: Api<DeserializeGuard<Secret>> = Api::namespaced(client, &namespace);
-        watches.start(&mut tasks, api, secrets, |_| {}, Message::Secret);
+        watches.start(&mut tasks, api, secrets, |_| {}, (Kind::Secret, Message::Secret));
         if let Some(target) = &self.target {
-            watches.start(&mut tasks, Api::all(target.clone()), nodes, trim_node, Message::Node);
+            let api = Api::all(target.clone());
+            watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
         }
-        let (writer, write_events) = EventWriter::new(self.control.clone(), self.identity);
+        let (writer, write_events) = EventWriter::new(self.control.clone(), self.identity, leads.clone());
         tasks.spawn(write_events);
         tasks.spawn(watch_config_maps(
             PluginSource {
@@ -115,6 +115,7 @@ struct Watches {
     outbox: mpsc::UnboundedSender<Message>,
     world: World,
     synced: Arc<watch::Sender<bool>>,
+    seed: [u8; 32],
 }
 
 impl Watches {
@@ -124,21 +125,22 @@ impl Watches {
         api: Api<DeserializeGuard<T>>,
         store: Store<T>,
         trim: impl Fn(&mut T) + Send + Sync + 'static,
-        message: impl Fn(Change<T>) -> Message + Send + Sync + 'static,
+        (kind, message): (Kind, impl Fn(Change<T>) -> Message + Send + Sync + 'static),
     ) where
         T: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static,
     {
-        let stream = watcher(api, watcher::Config::default()).default_backoff();
+        let backoff = backoff(self.seed, kind);
+        let stream = watcher(api, watcher::Config::default()).backoff(backoff);
         let (changes, syncs) = (self.outbox.clone(), self.outbox.clone());
         let (world, synced) = (self.world.clone(), self.synced.clone());
         tasks.spawn(async move {
             // A closed inbox means that the loop has ended; the feed is about to be stopped too.
             let on_change = |change| drop(changes.send(message(change)));
-            let on_synced = || {
+            let on_synced = |version| {
                 synced.send_if_modified(|is_synced| {
                     !std::mem::replace(is_synced, world.is_synced()) && *is_synced
                 });
-                drop(syncs.send(Message::Synced));
+                drop(syncs.send(Message::Synced(kind, version)));
             };
             feed(stream.boxed(), store, trim, on_change, on_synced).await;
         });

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass};
-use machinist_core::id::{Namespace, ObjectKey};
+use machinist_core::id::ObjectKey;
 
 use crate::cache::StoreReader;
+use crate::engine::Key;
 use crate::ports::Drivers;
 use crate::settings::Settings;
 
 /// Readers of the caches, and who else is asked.
 #[derive(Clone)]
 pub(crate) struct World {
-    /// The control namespace.
-    pub namespace: Namespace,
     /// Machines of the control namespace.
     pub machines: StoreReader<Machine>,
     /// Classes of the control namespace.
@@ -36,6 +35,15 @@ impl World {
             && self.classes.is_synced()
             && self.secrets.is_synced()
             && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
+    }
+
+    /// True while the object is there.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        match key {
+            Key::Machine(key) => self.machines.get(key).is_some(),
+            Key::Class(key) => self.classes.get(key).is_some(),
+            Key::Secret(key) => self.secrets.get(key).is_some(),
+        }
     }
 
     /// The class that a Machine names, by name in the Machine's namespace.

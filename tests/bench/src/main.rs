@@ -1,3 +1,66 @@
 //! Figures, as ratios against a baseline in the same run.
+//!
+//! Seconds depend on the machine and on who else uses it. So each figure stands beside what plain Rust, or a plain
+//! client, needed for the same work in the same run. Nothing here passes or fails by time.
 
-fn main() {}
+mod calls;
+mod conditions;
+mod machines;
+mod report;
+mod times;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
+
+use conditions::Conditions;
+
+/// Measures driver calls against plain Rust, and the creation of Machines against a plain client.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cargo xtask bench --")]
+struct Options {
+    /// Only this part
+    #[arg(long, value_enum, conflicts_with = "write")]
+    only: Option<Part>,
+    /// How many Machines
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(10..=5_000))]
+    machines: u32,
+    /// Write tests/bench/FIGURES.md
+    #[arg(long)]
+    write: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Driver calls in a fresh instance
+    Calls,
+    /// Machines from create to Running
+    Machines,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("failed to start threads")?;
+    // On a worker like any other task: the thread that blocks on a future is woken in another way.
+    let text = runtime.block_on(async { tokio::spawn(measure(options.clone())).await })??;
+    println!("{text}");
+    if options.write {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("FIGURES.md");
+        std::fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+async fn measure(options: Options) -> Result<String> {
+    let conditions = Conditions::now()?;
+    let wants = |part| options.only.is_none_or(|only| only == part);
+    let calls = if wants(Part::Calls) { Some(calls::measure().await?) } else { None };
+    let machines = if wants(Part::Machines) {
+        Some(machines::measure(usize::try_from(options.machines)?).await?)
+    } else {
+        None
+    };
+    Ok(report::render(&conditions, calls.as_ref(), machines.as_ref()))
+}

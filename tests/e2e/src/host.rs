@@ -127,6 +127,14 @@ impl Host {
         Ok(Metrics::parse(&text))
     }
 
+    /// The text of one of its pages.
+    ///
+    /// # Errors
+    /// When it does not answer, or with an error.
+    pub async fn page(&self, path: &str) -> Result<String> {
+        Ok(http()?.get(format!("{}{path}", self.url())).send().await?.error_for_status()?.text().await?)
+    }
+
     /// `kill -9`.
     pub fn kill(mut self) {
         self.end();

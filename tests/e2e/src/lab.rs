@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use control_plane::ControlPlane;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_api::{Machine, MachineClass};
@@ -273,6 +274,68 @@ impl Lab {
             format!("{}: {}", event.reason.unwrap_or_default(), event.message.unwrap_or_default())
         };
         Ok(events.items.into_iter().map(line).collect())
+    }
+
+    /// Waits until an Event of this reason is on an object whose note contains `part`.
+    ///
+    /// # Errors
+    /// When none comes; the complaint shows those that came.
+    pub async fn event(&self, kind: &str, name: &str, reason: &str, part: &str) -> Result<()> {
+        let what = format!("{kind} {name} has an Event {reason} with {part:?}");
+        let start = format!("{reason}: ");
+        let waited = eventually(&what, async || {
+            let events = self.events(kind, name).await?;
+            Ok(events.iter().any(|event| event.starts_with(&start) && event.contains(part)).then_some(()))
+        });
+        match waited.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.context(format!("it has {:#?}", self.events(kind, name).await))),
+        }
+    }
+
+    /// Waits until the condition Ready of a Machine has this reason and its message contains `part`.
+    ///
+    /// # Errors
+    /// When that does not come about; the complaint shows the Machines.
+    pub async fn machine_reason(&self, name: &str, reason: &str, part: &str) -> Result<Condition> {
+        let what = format!("Machine {name} is {reason} with {part:?}");
+        let waited = eventually(&what, async || {
+            let machine = self.machines().get(name).await?;
+            let own = machine.status.and_then(|status| status.machinist).unwrap_or_default();
+            let mut conditions = own.conditions.into_iter();
+            Ok(conditions.find(|condition| condition.reason == reason && condition.message.contains(part)))
+        });
+        match waited.await {
+            Ok(condition) => Ok(condition),
+            Err(error) => Err(error.context(self.describe_machines().await)),
+        }
+    }
+
+    /// Deletes all Machines, then all classes and Secrets, and checks that nothing of them is left anywhere.
+    ///
+    /// # Errors
+    /// When something is left; the complaint says what.
+    pub async fn clear(&self) -> Result<()> {
+        let everything = ListParams::default();
+        self.machines().delete_collection(&DeleteParams::default(), &everything).await?;
+        self.no_machines().await?;
+        let vms = self.cloud.live_vms();
+        ensure!(vms.is_empty(), "VMs are left: {vms:?}");
+        let (nodes, tokens) = self.left_in_target().await?;
+        ensure!(nodes.is_empty(), "Nodes are left: {nodes:?}");
+        ensure!(tokens.is_empty(), "bootstrap tokens are left: {tokens:?}");
+        self.classes().delete_collection(&DeleteParams::default(), &everything).await?;
+        eventually("no class is left", async || Ok(self.classes().list(&everything).await?.items.is_empty().then_some(())))
+            .await?;
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
+        secrets.delete_collection(&DeleteParams::default(), &everything).await?;
+        eventually("no Secret is left", async || Ok(secrets.list(&everything).await?.items.is_empty().then_some(()))).await
+    }
+
+    /// Kubeconfig of the host's account.
+    #[must_use]
+    pub fn host_kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     async fn describe_machines(&self) -> String {

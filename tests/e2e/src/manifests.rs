@@ -5,7 +5,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::ObjectMeta;
 use machinist_api::{Machine, MachineClass};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// Where everything lives.
@@ -32,6 +32,21 @@ pub fn plugin(name: &str, component: &[u8], endpoint: &str) -> Result<ConfigMap>
     map.data = Some(
         [("sha256", digest), ("settings.json", settings), ("grants.yaml", grants(endpoint))]
             .map(|(key, value)| (key.to_owned(), value))
+            .into(),
+    );
+    Ok(map)
+}
+
+/// The ConfigMap of a driver with other settings and grants than those of the simulated cloud's.
+///
+/// # Errors
+/// When it cannot be compressed.
+pub fn plugin_granted(name: &str, component: &[u8], settings: &Value, grants: &Value) -> Result<ConfigMap> {
+    let packed = zstd::encode_all(component, 3).context("failed to compress the driver")?;
+    let mut map = plugin_with(name, "plugin.wasm.zst", packed);
+    map.data = Some(
+        [("settings.json", settings), ("grants.json", grants)]
+            .map(|(key, value)| (key.to_owned(), value.to_string()))
             .into(),
     );
     Ok(map)
@@ -104,6 +119,15 @@ pub fn class(name: &str, secret: &str) -> MachineClass {
         "providerSpec": { "zone": "sim-1a", "type": "sim.small", "image": "linux-1" },
     }))
     .expect("the class is right")
+}
+
+/// A class of another provider, whose Secret has the name `secret`.
+#[must_use]
+pub fn class_of(name: &str, secret: &str, provider: &str, spec: &Value) -> MachineClass {
+    let mut class = class(name, secret);
+    class.provider = Some(provider.to_owned());
+    class.provider_spec = serde_json::from_value(spec.clone()).unwrap_or_default();
+    class
 }
 
 /// A Machine of a class.

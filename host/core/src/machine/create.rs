@@ -94,9 +94,6 @@ fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts
         node_name: machine.node_name.clone(),
         vm: None,
     });
-    if progress.create.is_some() {
-        return Known::Nothing;
-    }
     let has_traces =
         stored.is_some() || machine.create_intent.is_some() || machine.last_known_state.is_some();
     let is_first = !machine.has_finalizer && !has_traces;
@@ -196,7 +193,7 @@ fn note_intent(
             return Ok(());
         }
         let window = driver.consistency_window;
-        let lag = if window.is_zero() { window } else { window };
+        let lag = if window.is_zero() { window } else { window.saturating_add(Call::Create.deadline()) };
         let left = lag - elapsed(begun, now);
         if left > jiff::SignedDuration::ZERO {
             let message =

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 
 use crate::driver::InProgress;
 use crate::driver_error::{CallError, Code};
-use crate::gate::{EffectKind, permits};
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::retry::Situation;
 
@@ -116,10 +115,10 @@ pub(super) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp)
     })
 }
 
-/// Only a Machine that has not begun to live: one that did and lost its id is judged by its health.
+/// Only a Machine that has not begun to live: one that did and lost its id is judged by its health. A frozen gate is asked
+/// before all of creation, so that none is failed behind it.
 fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
     let machine = &view.machine;
     matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending)
         && elapsed(machine.created, now) > view.settings.creation_timeout
-        && permits(view.gate, EffectKind::FailMachine)
 }

@@ -24,10 +24,12 @@ pub(crate) struct Change<T> {
     pub new: Option<Arc<T>>,
     /// The version of this change.
     pub resource_version: String,
+    /// It comes from a listing. Versions in a listing follow no order.
+    pub is_listed: bool,
 }
 
 /// Runs until the stream ends. `trim` takes away what nobody reads before an object is kept. `on_change` is told of each
-/// change, `on_synced` of each complete listing.
+/// change, `on_synced` of each complete listing, with the highest version in it: everything up to there has been told.
 ///
 /// An object that cannot be decoded is left out and logged: it harms only itself.
 pub(crate) async fn feed<T>(
@@ -35,33 +37,42 @@ pub(crate) async fn feed<T>(
     store: Store<T>,
     trim: impl Fn(&mut T),
     on_change: impl Fn(Change<T>),
-    on_synced: impl Fn(),
+    on_synced: impl Fn(String),
 ) where
     T: Resource<DynamicType = ()> + Clone + Debug,
 {
     let kind = T::kind(&()).into_owned();
     // The keys that a listing has not shown yet: what is left at its end is gone.
     let mut unseen: Option<BTreeSet<ObjectKey>> = None;
+    let mut highest = String::new();
     let mut stream = std::pin::pin!(stream);
     while let Some(event) = stream.next().await {
         match event {
-            Ok(watcher::Event::Init) => unseen = Some(store.keys().into_iter().collect()),
+            Ok(watcher::Event::Init) => {
+                unseen = Some(store.keys().into_iter().collect());
+                highest.clear();
+            }
             Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
                 let Some((key, object)) = decoded(&kind, object, &trim) else { continue };
+                let resource_version = object.resource_version().unwrap_or_default();
+                let is_listed = unseen.is_some();
                 if let Some(unseen) = &mut unseen {
                     unseen.remove(&key);
+                    if is_later(&resource_version, &highest) {
+                        highest.clone_from(&resource_version);
+                    }
                 }
-                let resource_version = object.resource_version().unwrap_or_default();
                 let old = store.insert(key.clone(), object.clone());
-                on_change(Change { key, old, new: Some(object), resource_version });
+                on_change(Change { key, old, new: Some(object), resource_version, is_listed });
             }
             Ok(watcher::Event::InitDone) => {
                 for key in unseen.take().into_iter().flatten() {
                     let old = store.remove(&key);
-                    on_change(Change { key, old, new: None, resource_version: String::new() });
+                    let resource_version = String::new();
+                    on_change(Change { key, old, new: None, resource_version, is_listed: true });
                 }
                 store.mark_synced();
-                on_synced();
+                on_synced(std::mem::take(&mut highest));
             }
             Ok(watcher::Event::Delete(object)) => {
                 let metadata = match object.0 {
@@ -71,12 +82,18 @@ pub(crate) async fn feed<T>(
                 let key = key_of(&metadata);
                 let old = store.remove(&key);
                 let resource_version = metadata.resource_version.unwrap_or_default();
-                on_change(Change { key, old, new: None, resource_version });
+                on_change(Change { key, old, new: None, resource_version, is_listed: false });
             }
             // The stream backs off by itself and lists anew where it must.
             Err(error) => debug!(kind, error = %error, "watch interrupted"),
         }
     }
+}
+
+/// Versions are decimal numbers of any length; what is none is never later.
+fn is_later(version: &str, than: &str) -> bool {
+    let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && (version.len(), version) > (than.len(), than)
 }
 
 fn decoded<T>(kind: &str, object: DeserializeGuard<T>, trim: &impl Fn(&mut T)) -> Option<(ObjectKey, Arc<T>)>

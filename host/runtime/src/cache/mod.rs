@@ -2,8 +2,10 @@
 //!
 //! One feed a kind fills one store. Snapshots are shared and immutable: nothing that reads a store can change it.
 
+mod backoff;
 mod feed;
 mod store;
 
+pub(crate) use backoff::backoff;
 pub(crate) use feed::{Change, feed};
 pub(crate) use store::{Store, StoreReader};

@@ -81,11 +81,6 @@ impl<T> StoreReader<T> {
         self.read(|contents| contents.objects.len())
     }
 
-    /// True when there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// True once the first complete listing is in.
     pub(crate) fn is_synced(&self) -> bool {
         self.read(|contents| contents.is_synced)

@@ -1,7 +1,7 @@
 //! What a change wakes, and how urgently.
 
 use k8s_openapi::api::core::v1::{Node, Secret};
-use machinist_api::{Machine, MachineClass};
+use machinist_api::{Machine, MachineClass, MachineSpec};
 use machinist_core::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::phase::Phase;
 use machinist_core::queue::Priority;
@@ -20,7 +20,10 @@ impl Engine {
             Message::Class(change) => self.class_changed(&change),
             Message::Secret(change) => self.secret_changed(&change),
             Message::Node(change) => self.node_changed(&change),
-            Message::Synced => {}
+            Message::Synced(kind, version) => {
+                self.listed.insert(kind);
+                self.seen(kind, &version);
+            }
             Message::Providers(providers) => self.providers_changed(&providers),
         }
     }
@@ -31,6 +34,10 @@ impl Engine {
         let phase = |machine: Option<&Machine>| machine.map(|machine| machine::phase_of(machine).as_str());
         self.metrics.phase_changed(phase(old), phase(new));
         let key = Key::Machine(change.key.clone());
+        if uid(old) != uid(new) {
+            // Another Machine of that name, which has failed at nothing and of which nothing was told.
+            self.forget(&key);
+        }
         let class_of =
             |machine: Option<&Machine>| machine.and_then(|machine| class_key(&change.key, machine));
         if class_of(old) != class_of(new) || new.is_none() {
@@ -41,7 +48,7 @@ impl Engine {
         match new {
             None => self.forget(&key),
             Some(machine) => {
-                let is_edit = old.is_none_or(|old| old.metadata.generation != machine.metadata.generation);
+                let is_edit = old.is_none_or(|old| is_edit(old, machine));
                 let is_deleting = machine.metadata.deletion_timestamp.is_some();
                 let was_deleting = old.is_some_and(|old| old.metadata.deletion_timestamp.is_some());
                 if is_edit || is_deleting != was_deleting {
@@ -57,7 +64,7 @@ impl Engine {
                 }
             }
         }
-        self.seen(Kind::Machine, &change.resource_version);
+        self.seen_change(Kind::Machine, change);
     }
 
     fn class_changed(&mut self, change: &Change<MachineClass>) {
@@ -83,7 +90,7 @@ impl Engine {
         } else {
             self.forget(&key);
         }
-        self.seen(Kind::Class, &change.resource_version);
+        self.seen_change(Kind::Class, change);
     }
 
     fn secret_changed(&mut self, change: &Change<Secret>) {
@@ -100,7 +107,7 @@ impl Engine {
         } else {
             self.forget(&key);
         }
-        self.seen(Kind::Secret, &change.resource_version);
+        self.seen_change(Kind::Secret, change);
     }
 
     fn node_changed(&mut self, change: &Change<Node>) {
@@ -109,7 +116,14 @@ impl Engine {
                 self.wake(Key::Machine(machine), Priority::Event);
             }
         }
-        self.seen(Kind::Node, &change.resource_version);
+        self.seen_change(Kind::Node, change);
+    }
+
+    /// A listing brings versions in any order: it counts as a whole, at its end.
+    fn seen_change<T>(&mut self, kind: Kind, change: &Change<T>) {
+        if !change.is_listed {
+            self.seen(kind, &change.resource_version);
+        }
     }
 
     /// Machines that wait for a driver are tried at once; the others do not care which version serves.
@@ -139,4 +153,14 @@ impl Engine {
         self.ledger.changed(&key);
         self.wake(key, Priority::Event);
     }
+}
+
+fn uid(machine: Option<&Machine>) -> Option<&str> {
+    machine?.metadata.uid.as_deref()
+}
+
+/// Somebody wishes for something else. The provider id is no wish: this program writes it.
+fn is_edit(old: &Machine, new: &Machine) -> bool {
+    let wishes = |machine: &Machine| MachineSpec { provider_id: None, ..machine.spec.clone() };
+    old.metadata.generation != new.metadata.generation && wishes(old) != wishes(new)
 }

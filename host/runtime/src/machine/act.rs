@@ -1,7 +1,5 @@
 //! Effects on clusters and clouds. Each has a deadline, a precondition, and an outcome; none decides anything.
 
-use std::time::Duration;
-
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
@@ -15,17 +13,15 @@ use tracing::{Instrument, info, info_span};
 
 use crate::context::Context;
 use crate::engine::Kind;
-use crate::kube_error::act_error;
+use crate::kube_error::within_deadline;
 use crate::names::{CREATE_INTENT, FIELD_MANAGER};
 use crate::world::World;
 
 use super::observe::Observed;
 use super::pass::Memory;
+use super::patch::Metadata;
 use super::request::{UserData, request};
 use super::token;
-
-/// One request to an API server: longer than any server takes that is well, shorter than anyone's patience.
-pub(super) const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What came of an effect.
 pub(super) struct Done {
@@ -160,16 +156,6 @@ fn forbidden(effect: &Effect) -> Outcome {
     }
 }
 
-/// A request to an API server with a deadline. After it, the request may still have happened.
-pub(super) async fn within_deadline<T>(
-    request: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, ActError> {
-    match tokio::time::timeout(REQUEST_DEADLINE, request).await {
-        Ok(result) => result.map_err(|error| act_error(&error)),
-        Err(_) => Err(ActError::Ambiguous { message: format!("no answer within {REQUEST_DEADLINE:?}") }),
-    }
-}
-
 type Wrote = Result<Option<(Kind, String)>, ActError>;
 
 async fn patch_machine(context: &Context, observed: &Observed, patch: Value) -> Wrote {
@@ -188,20 +174,24 @@ async fn claim(context: &Context, observed: &Observed) -> Wrote {
     let meta = &observed.machine.metadata;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
     finalizers.push(names::finalizers::MACHINE.to_owned());
-    let mut metadata = json!({
-        "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": finalizers,
-    });
-    if !observed.view.machine.has_priority {
-        metadata["annotations"] =
-            json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
-    }
-    patch_machine(context, observed, json!({ "metadata": metadata })).await
+    let metadata = Metadata::of(meta)
+        .in_version(meta)
+        .with("finalizers", json!(finalizers))
+        .with_some("annotations", default_priority(observed));
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// A Machine without a priority gets the default one, as others expect to find one.
+fn default_priority(observed: &Observed) -> Option<Value> {
+    let priority = json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
+    (!observed.view.machine.has_priority).then_some(priority)
 }
 
 async fn note_intent(context: &Context, observed: &Observed) -> Wrote {
     let now = context.clock.now().to_string();
-    let metadata = json!({ "uid": observed.machine.metadata.uid, "annotations": { CREATE_INTENT: now } });
-    patch_machine(context, observed, json!({ "metadata": metadata })).await
+    let metadata =
+        Metadata::of(&observed.machine.metadata).with("annotations", json!({ CREATE_INTENT: now }));
+    patch_machine(context, observed, metadata.patch()).await
 }
 
 /// No version is asked for: what the cloud gave must be stored whatever else has changed meanwhile.
@@ -211,26 +201,19 @@ async fn record_vm(
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
 ) -> Wrote {
-    let mut metadata = json!({ "uid": observed.machine.metadata.uid });
-    if let Some(node_name) = node_name {
-        metadata["labels"] = json!({ names::labels::NODE: node_name.as_str() });
-    }
-    if !observed.view.machine.has_priority {
-        metadata["annotations"] =
-            json!({ names::annotations::PRIORITY: names::annotations::DEFAULT_PRIORITY });
-    }
-    let patch = json!({ "metadata": metadata, "spec": { "providerID": provider_id.as_str() } });
-    patch_machine(context, observed, patch).await
+    let metadata = Metadata::of(&observed.machine.metadata)
+        .with_some("labels", node_name.map(|name| json!({ names::labels::NODE: name.as_str() })))
+        .with_some("annotations", default_priority(observed));
+    let spec = json!({ "providerID": provider_id.as_str() });
+    patch_machine(context, observed, metadata.patch_with_spec(&spec)).await
 }
 
 async fn release(context: &Context, observed: &Observed) -> Wrote {
     let meta = &observed.machine.metadata;
     let finalizers: Vec<&String> =
         meta.finalizers.iter().flatten().filter(|name| *name != names::finalizers::MACHINE).collect();
-    let metadata = json!({
-        "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": finalizers,
-    });
-    match patch_machine(context, observed, json!({ "metadata": metadata })).await {
+    let metadata = Metadata::of(meta).in_version(meta).with("finalizers", json!(finalizers));
+    match patch_machine(context, observed, metadata.patch()).await {
         Err(ActError::Gone) => Ok(None),
         // The object goes with its last finalizer, so there is no version to wait for.
         other => other.map(|_| None),
@@ -244,25 +227,22 @@ fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
 
 async fn sync_node(context: &Context, observed: &Observed, name: &NodeName, change: &NodeChange) -> Wrote {
     let Some(node) = &observed.node else { return Err(ActError::Gone) };
-    let mut metadata = Map::new();
-    metadata.insert("uid".into(), json!(node.metadata.uid));
-    if !change.labels.is_empty() {
-        metadata.insert("labels".into(), json!(change.labels));
-    }
-    let mut annotations = json!(change.annotations);
+    let mut annotations: Map<String, Value> =
+        change.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
     if let Some(applied) = &change.last_applied {
-        annotations[names::annotations::LAST_APPLIED_TEMPLATE] =
-            json!(super::template::last_applied(applied));
+        let text = super::template::last_applied(applied);
+        annotations.insert(names::annotations::LAST_APPLIED_TEMPLATE.to_owned(), json!(text));
     }
-    if annotations.as_object().is_some_and(|all| !all.is_empty()) {
-        metadata.insert("annotations".into(), annotations);
-    }
-    let mut patch = json!({ "metadata": metadata });
-    if let Some(taints) = &change.taints {
-        // A list is written whole, so it must be the list that was seen.
-        patch["metadata"]["resourceVersion"] = json!(node.metadata.resource_version);
-        patch["spec"] = json!({ "taints": super::template::taints(taints) });
-    }
+    let metadata = Metadata::of(&node.metadata)
+        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
+        .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
+    let patch = match &change.taints {
+        Some(taints) => {
+            let spec = json!({ "taints": super::template::taints(taints) });
+            metadata.in_version(&node.metadata).patch_with_spec(&spec)
+        }
+        None => metadata.patch(),
+    };
     let params = PatchParams::apply(FIELD_MANAGER);
     let patched =
         within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Merge(patch))).await?;
@@ -282,9 +262,9 @@ async fn delete_node(
     {
         let rest: Vec<&String> =
             node.finalizers().iter().filter(|finalizer| *finalizer != names::finalizers::NODE).collect();
-        let patch = json!({ "metadata": {
-            "uid": uid.as_str(), "resourceVersion": node.metadata.resource_version, "finalizers": rest,
-        } });
+        let metadata =
+            Metadata::of(&node.metadata).in_version(&node.metadata).with("finalizers", json!(rest));
+        let patch = metadata.patch();
         let params = PatchParams::apply(FIELD_MANAGER);
         gone_is_done(within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await)?;
     }
@@ -293,8 +273,11 @@ async fn delete_node(
         ..DeleteParams::default()
     };
     match gone_is_done(within_deadline(api.delete(name.as_str(), &params)).await) {
-        // Another Node of that name: ours is gone.
-        Err(ActError::Conflict) => Ok(()),
+        // Another Node of that name means that ours is gone; but that is not the only conflict there is.
+        Err(ActError::Conflict) => match within_deadline(api.get_opt(name.as_str())).await? {
+            Some(node) if node.metadata.uid.as_deref() == Some(uid.as_str()) => Err(ActError::Conflict),
+            Some(_) | None => Ok(()),
+        },
         other => other,
     }
 }

@@ -3,6 +3,7 @@
 mod act;
 mod observe;
 mod pass;
+mod patch;
 mod publish;
 mod request;
 mod sentence;

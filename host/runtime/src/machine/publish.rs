@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 use tracing::debug;
 
 use crate::context::Context;
+use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 
-use super::act::within_deadline;
 use super::observe::Observed;
 use super::sentence::sentence;
 
@@ -65,7 +65,11 @@ pub(super) async fn publish(
         Err(ActError::Gone) => Published::Nothing,
         Err(error) => {
             debug!(error = %error, "status not written");
-            Published::Failed(RetryPolicy::CONFLICT)
+            Published::Failed(match conclusion.wake {
+                // The next pass also does again what has just failed, which is not to be hurried.
+                Wake::Retry { .. } => RetryPolicy::SHORT,
+                Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => RetryPolicy::CONFLICT,
+            })
         }
     }
 }
@@ -135,7 +139,7 @@ fn last_operation(
 ) -> Option<Value> {
     let operation = change.operation.as_ref()?;
     let description = sentence(&operation.note, observed.view.machine.key.name.as_str());
-    let code = operation.code.map(|code| code.name());
+    let code = operation.code.map(machinist_core::driver_error::Code::name);
     let last = &current.last_operation;
     let is_same = last.description.as_deref() == Some(&description)
         && last.error_code.as_deref() == code
@@ -189,10 +193,11 @@ fn own(
     let condition = ready(old, conclusion, generation, now);
     let (attempts, next) = match conclusion.wake {
         Wake::Retry { policy, hint } => {
-            let failures = observed.view.failures;
+            // This failure comes on top of those before.
+            let failures = observed.view.failures.saturating_add(1);
             let delay =
                 policy.delay(failures, jitter).max(hint.unwrap_or_default().min(retry::MAX_RETRY_AFTER));
-            (Some(i32::try_from(failures).unwrap_or(i32::MAX).saturating_add(1)), now.checked_add(delay).ok())
+            (i32::try_from(failures).ok(), now.checked_add(delay).ok())
         }
         Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => (None, None),
     };

@@ -22,14 +22,16 @@ pub(super) fn last_applied(applied: &NodeMeta) -> String {
 /// Taints as a Node's spec has them.
 pub(super) fn taints(taints: &[TaintFact]) -> Value {
     let one = |taint: &TaintFact| {
-        let mut value = json!({ "key": taint.key, "effect": taint.effect });
+        let mut fields = Map::new();
+        fields.insert("key".into(), json!(taint.key));
+        fields.insert("effect".into(), json!(taint.effect));
         if !taint.value.is_empty() {
-            value["value"] = json!(taint.value);
+            fields.insert("value".into(), json!(taint.value));
         }
         if let Some(time) = taint.time_added {
-            value["timeAdded"] = json!(time.to_string());
+            fields.insert("timeAdded".into(), json!(time.to_string()));
         }
-        value
+        Value::Object(fields)
     };
     Value::Array(taints.iter().map(one).collect())
 }

@@ -14,10 +14,11 @@ use machinist_core::id::Uid;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::kube_error::within_deadline;
 use crate::names::{FIELD_MANAGER, TOKEN_OWNER};
 use crate::settings::Settings;
 
-use super::act::{gone_is_done, within_deadline};
+use super::act::gone_is_done;
 use super::observe::Observed;
 
 /// Where Kubernetes looks for bootstrap tokens.

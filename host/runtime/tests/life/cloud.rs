@@ -1,4 +1,5 @@
 //! A cloud in memory: VMs that are made, boot, join as Nodes, and go.
+#![expect(clippy::result_large_err, reason = "the port's own type of answers")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};

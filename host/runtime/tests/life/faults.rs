@@ -58,8 +58,10 @@ async fn an_api_server_in_trouble_at_any_request_is_overcome() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_nobody_answers_holds_up_only_its_own_object_and_only_until_its_deadline() {
-    check(Habits::default(), &[Fate::Hang, Fate::HangAfter], |call| call.is_request() || call.what == "events")
-        .await;
+    check(Habits::default(), &[Fate::Hang, Fate::HangAfter], |call| {
+        call.is_request() || call.what == "events"
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +116,8 @@ async fn a_pass_waits_until_the_caches_show_what_the_last_one_wrote() {
     stage.add_machine("a");
     stage.until_running("a").await;
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let writes = stage.wire.records(|call| call.is_write() && !matches!(call.name.as_str(), "small" | "account"));
+    let writes =
+        stage.wire.records(|call| call.is_write() && !matches!(call.name.as_str(), "small" | "account"));
     assert!(writes.len() <= 7, "{}", crate::wire::table(&writes));
     let calls = stage.wire.records(|call| call.verb == "CALL");
     assert_eq!(calls.len(), 1, "{}", crate::wire::table(&calls));

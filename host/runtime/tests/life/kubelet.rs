@@ -97,7 +97,7 @@ impl Kubelets {
             }
         }
         // The Node may be gone by now.
-        let _ = self.api.edit_status("nodes", node, json!({ "status": { "conditions": conditions } }));
+        let _ = self.api.edit_status("nodes", node, &json!({ "status": { "conditions": conditions } }));
     }
 
     fn conditions(&self, is_ready: bool) -> Value {

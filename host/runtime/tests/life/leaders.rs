@@ -34,7 +34,10 @@ async fn the_second_host_does_nothing_until_the_first_has_ended() {
     let ended = stage.wire.elapsed();
     until_leading(&stage, &two, Duration::from_secs(20)).await;
     let waited = stage.wire.elapsed() - ended;
-    assert!(waited < Duration::from_secs(5), "a Lease that was given back is taken soon, not after {waited:?}");
+    assert!(
+        waited < Duration::from_secs(5),
+        "a Lease that was given back is taken soon, not after {waited:?}"
+    );
     stage.add_machine("b");
     stage.until_running("b").await;
     assert!(effects(&stage, "one").last().unwrap().at <= ended);
@@ -77,10 +80,11 @@ async fn check_loss(fate: &'static Fate, is_all: bool) {
             lost = Some(stage.wire.elapsed());
         }
     }
-    stage.until("all are Running", Duration::from_secs(60), || {
-        (0..250).all(|number| stage.phase(&format!("m{number}")) == "Running")
-    })
-    .await;
+    stage
+        .until("all are Running", Duration::from_secs(60), || {
+            (0..250).all(|number| stage.phase(&format!("m{number}")) == "Running")
+        })
+        .await;
     stage.assert_one_vm_each(250);
     let lost = lost.expect("leadership was lost");
     let last = effects(&stage, "one").last().map(|record| record.at).unwrap_or_default();
@@ -122,10 +126,11 @@ async fn lost_leadership_stops_everything_at_once_also_in_the_middle_of_passes()
     let after = stage.wire.records_since(deposed, is_effect);
     assert!(after.is_empty(), "{}", table(&after));
     let _next = stage.host("next");
-    stage.until("all are Running", Duration::from_secs(60), || {
-        (0..20).all(|number| stage.phase(&format!("m{number}")) == "Running")
-    })
-    .await;
+    stage
+        .until("all are Running", Duration::from_secs(60), || {
+            (0..20).all(|number| stage.phase(&format!("m{number}")) == "Running")
+        })
+        .await;
     stage.assert_one_vm_each(20);
 }
 

@@ -10,11 +10,11 @@ mod stage;
 mod wire;
 
 mod conformance;
-mod lifecycle;
 mod crashes;
 mod crowds;
 mod faults;
 mod leaders;
+mod lifecycle;
 mod prerequisites;
 mod repeatable;
 mod retries;

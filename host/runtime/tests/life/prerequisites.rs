@@ -61,7 +61,7 @@ async fn a_class_that_names_no_secret_waits_until_it_does() {
     stage.add_machine("a");
     assert_waits(&stage, "SecretMissing").await;
     let patch = json!({ "secretRef": class()["secretRef"] });
-    stage.api.edit("machineclasses", &in_namespace("small"), patch).unwrap();
+    stage.api.edit("machineclasses", &in_namespace("small"), &patch).unwrap();
     assert_goes_on(&stage).await;
 }
 
@@ -75,7 +75,7 @@ async fn user_data_that_is_missing_is_awaited() {
     let _host = stage.host("host");
     stage.add_machine("a");
     assert_waits(&stage, "UserDataMissing").await;
-    stage.api.edit("secrets", &in_namespace("account"), json!({ "data": secret()["data"] })).unwrap();
+    stage.api.edit("secrets", &in_namespace("account"), &json!({ "data": secret()["data"] })).unwrap();
     assert_goes_on(&stage).await;
 }
 
@@ -85,7 +85,7 @@ async fn a_provider_that_nobody_serves_waits_for_a_plugin_or_for_another_class()
         let stage = Stage::set();
         let edit = |provider: &str| {
             let patch = json!({ "provider": provider });
-            stage.api.edit("machineclasses", &in_namespace("small"), patch).unwrap();
+            stage.api.edit("machineclasses", &in_namespace("small"), &patch).unwrap();
         };
         edit("Elsewhere");
         let _host = stage.host("host");
@@ -105,11 +105,14 @@ async fn a_provider_that_nobody_serves_waits_for_a_plugin_or_for_another_class()
 async fn a_machine_that_cannot_be_understood_waits_until_it_is_edited() {
     let stage = Stage::set();
     stage.add_machine("a");
-    stage.api.edit("machines", &in_namespace("a"), json!({ "spec": { "class": { "kind": "Other" } } })).unwrap();
+    stage
+        .api
+        .edit("machines", &in_namespace("a"), &json!({ "spec": { "class": { "kind": "Other" } } }))
+        .unwrap();
     let _host = stage.host("host");
     assert_waits(&stage, "InvalidMachine").await;
     let patch = json!({ "spec": { "class": { "kind": "MachineClass" } } });
-    stage.api.edit("machines", &in_namespace("a"), patch).unwrap();
+    stage.api.edit("machines", &in_namespace("a"), &patch).unwrap();
     assert_goes_on(&stage).await;
 }
 

@@ -10,7 +10,8 @@ use crate::wire::Fate;
 /// A life with everything that could bring chance into it: many Machines, failures, broken watches, a crash, an election.
 async fn eventful() -> String {
     let habits = Habits { reads_lag: Duration::from_secs(3), ..Habits::default() };
-    let kubelet_habits = KubeletHabits { heartbeat: Some(Duration::from_secs(10)), ..KubeletHabits::default() };
+    let kubelet_habits =
+        KubeletHabits { heartbeat: Some(Duration::from_secs(10)), ..KubeletHabits::default() };
     let stage = Stage::with(habits, kubelet_habits);
     stage.add_class();
     let one = stage.candidate("one");
@@ -38,8 +39,12 @@ async fn eventful() -> String {
         stage.api.delete("machines", &in_namespace(&format!("m{number:02}"))).unwrap();
     }
     stage.until("all are gone", Duration::from_secs(300), || stage.api.all("machines").is_empty()).await;
-    let versions: Vec<String> =
-        stage.api.all("events").iter().map(|event| event["metadata"]["resourceVersion"].to_string()).collect();
+    let versions: Vec<String> = stage
+        .api
+        .all("events")
+        .iter()
+        .map(|event| event["metadata"]["resourceVersion"].to_string())
+        .collect();
     format!("{}{}", stage.wire.trace(), versions.join(" "))
 }
 

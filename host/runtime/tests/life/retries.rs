@@ -90,7 +90,7 @@ async fn a_change_of_the_class_or_its_secret_or_the_machine_is_tried_at_once_and
         until_creates(&stage, 5).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let changed = stage.wire.elapsed();
-        stage.api.edit(plural, &in_namespace(name), patch).unwrap();
+        stage.api.edit(plural, &in_namespace(name), &patch).unwrap();
         until_creates(&stage, 7).await;
         let times = stage.wire.times(is_create);
         let waited = times[5].checked_sub(changed).unwrap();
@@ -110,8 +110,8 @@ async fn labels_and_foreign_annotations_do_not_shorten_a_pause() {
     for round in 0..5 {
         tokio::time::sleep(Duration::from_secs(60)).await;
         let patch = json!({ "metadata": { "labels": { "round": round.to_string() } } });
-        stage.api.edit("machineclasses", &in_namespace("small"), patch.clone()).unwrap();
-        stage.api.edit("secrets", &in_namespace("account"), patch).unwrap();
+        stage.api.edit("machineclasses", &in_namespace("small"), &patch).unwrap();
+        stage.api.edit("secrets", &in_namespace("account"), &patch).unwrap();
     }
     assert_eq!(stage.wire.times(is_create).len(), 1);
 }

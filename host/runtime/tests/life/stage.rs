@@ -176,7 +176,8 @@ impl Stage {
 
     /// Waits until `holds`, at most `limit`.
     pub(crate) async fn until(&self, what: &str, limit: Duration, holds: impl Fn() -> bool) {
-        let end = self.wire.elapsed() + limit;
+        let (begin, mut pause) = (self.wire.elapsed(), Duration::from_millis(5));
+        let end = begin + limit;
         while !holds() {
             let machines = self.api.all("machines");
             let status: Vec<String> =
@@ -186,7 +187,10 @@ impl Stage {
                 "not within {limit:?}: {what}\nmachines: {status:#?}\ntrace:\n{}",
                 self.wire.trace()
             );
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(pause).await;
+            if self.wire.elapsed() - begin > Duration::from_secs(5) {
+                pause = Duration::from_millis(50);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The demo: what a user does, in the order in which a user does it, and whether all of it held.
 
 mod progress;
+mod stopwatch;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -8,8 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use kube::ResourceExt;
-use kube::api::ListParams;
 use tokio::time::Instant;
 
 use crate::host::Host;
@@ -18,6 +17,7 @@ use crate::manifests;
 use crate::wait::eventually;
 
 use progress::Progress;
+use stopwatch::Stopwatch;
 use summary::Summary;
 
 /// Runs Machinist on a real kube-apiserver: a driver in a ConfigMap makes machines, is swapped in flight, and everything is
@@ -26,7 +26,7 @@ use summary::Summary;
 #[command(name = "cargo xtask demo")]
 pub struct Options {
     /// How many Machines
-    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=5_000))]
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=5_000))]
     pub machines: u32,
     /// Leave everything running and print the kubeconfig to use with kubectl; Ctrl-C ends it
     #[arg(long)]
@@ -36,7 +36,7 @@ pub struct Options {
 /// Versions of the driver. They are two builds, with two digests.
 const VERSIONS: [&str; 2] = ["1.0.0", "1.1.0"];
 
-/// Between two creations, so that there is something to watch and creates are in flight when the driver is swapped.
+/// Between two looks, and between two creations while there is nothing special to wait for.
 const PACE: Duration = Duration::from_millis(60);
 
 /// True when all of it held.
@@ -105,14 +105,21 @@ async fn story(
     progress.say(&format!("driver {} serves; creating {} Machines", VERSIONS[0], options.machines));
     let names: Vec<String> = (1..=options.machines).map(|number| format!("worker-{number:04}")).collect();
     let swap_at = names.len() / 2;
+    let stopwatch = Stopwatch::start(lab);
     let mut calls_before_swap = None;
     for (number, name) in names.iter().enumerate() {
         if number == swap_at {
             progress.say(&format!("swapping the driver to {} while Machines are being created", VERSIONS[1]));
             lab.put_plugin(&manifests::plugin("sim", second, &lab.cloud.url())?).await?;
         }
+        stopwatch.create(name);
         lab.create_machine(name, "small").await?;
-        let end = Instant::now() + if number < swap_at { PACE } else { pace_of_swap(names.len() - swap_at) };
+        let end = Instant::now()
+            + if number < swap_at {
+                PACE.min(Duration::from_secs(3) / options.machines)
+            } else {
+                pace_of_swap(names.len() - swap_at)
+            };
         while Instant::now() < end && calls_before_swap.is_none() {
             progress.show(lab).await?;
             if number >= swap_at && serving_version(lab).await?.as_deref() == Some(VERSIONS[1]) {
@@ -122,11 +129,10 @@ async fn story(
                     VERSIONS[1], VERSIONS[0]
                 ));
             }
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep_until(end.min(Instant::now() + PACE)).await;
         }
     }
     all(lab, progress, "all Machines are Running", "Running", names.len()).await?;
-    let running = running_after(lab).await?;
     progress.say("all Machines are Running, their Nodes are Ready");
     let created = lab.cloud.stats();
     if !options.keep {
@@ -140,7 +146,7 @@ async fn story(
     let (nodes, tokens) = lab.left_in_target().await?;
     Ok(Summary {
         machines: names.len(),
-        running,
+        running: stopwatch.taken(),
         metrics,
         versions: VERSIONS,
         calls_before_swap: calls_before_swap.unwrap_or_default(),
@@ -181,22 +187,6 @@ async fn all_gone(lab: &Lab, progress: &mut Progress) -> Result<()> {
         Ok(phases.is_empty().then_some(()))
     })
     .await
-}
-
-/// Milliseconds from each Machine's creation until it was Running, sorted.
-async fn running_after(lab: &Lab) -> Result<Vec<Duration>> {
-    let machines = lab.machines().list(&ListParams::default()).await?;
-    let mut all: Vec<Duration> = machines
-        .items
-        .iter()
-        .filter_map(|machine| {
-            let since = machine.status.as_ref()?.current_status.last_update_time.as_ref()?.0;
-            let created = machine.creation_timestamp()?.0;
-            Some(since.duration_since(created).unsigned_abs())
-        })
-        .collect();
-    all.sort();
-    Ok(all)
 }
 
 async fn keep(lab: &Lab, progress: &mut Progress) -> Result<()> {

@@ -31,11 +31,7 @@ impl Summary {
         let before = whole(self.calls_before_swap);
         println!();
         println!("  machines                {}", self.machines);
-        println!(
-            "  time to Running         p50 {} s, p99 {} s (whole seconds, as the API keeps them)",
-            self.at(50),
-            self.at(99)
-        );
+        println!("  time to Running         p50 {} s, p99 {} s", self.at(50), self.at(99));
         let [first, second] = self.versions;
         println!(
             "  driver calls            {all}: {before} until {second} served, {} from then on",
@@ -72,7 +68,7 @@ impl Summary {
 
     fn at(&self, percent: usize) -> String {
         let index = (self.running.len() * percent).div_ceil(100).saturating_sub(1);
-        self.running.get(index).map_or_else(|| "-".to_owned(), |time| time.as_secs().to_string())
+        self.running.get(index).map_or_else(|| "-".to_owned(), |time| format!("{:.2}", time.as_secs_f64()))
     }
 }
 

@@ -52,13 +52,13 @@ impl ApiServer {
     }
 
     /// Applies a merge patch to everything but the status.
-    pub(crate) fn edit(&self, plural: &str, path: &str, patch: Value) -> Answer {
-        self.lock().patch(kinds::of(plural), key(plural, path), &patch, Part::Main)
+    pub(crate) fn edit(&self, plural: &str, path: &str, patch: &Value) -> Answer {
+        self.lock().patch(kinds::of(plural), key(plural, path), patch, Part::Main)
     }
 
     /// Applies a merge patch to the status.
-    pub(crate) fn edit_status(&self, plural: &str, path: &str, patch: Value) -> Answer {
-        self.lock().patch(kinds::of(plural), key(plural, path), &patch, Part::Status)
+    pub(crate) fn edit_status(&self, plural: &str, path: &str, patch: &Value) -> Answer {
+        self.lock().patch(kinds::of(plural), key(plural, path), patch, Part::Status)
     }
 
     /// Asks for the deletion of an object.

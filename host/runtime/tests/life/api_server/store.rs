@@ -63,6 +63,8 @@ impl Store {
             return Err(Refusal::already_exists(&named(&key)));
         }
         self.made += 1;
+        // Null is nothing.
+        let mut object = merged(&object);
         object["apiVersion"] = json!(kind.api_version());
         object["kind"] = json!(kind.name);
         let meta = fields(&mut object["metadata"]);
@@ -256,6 +258,12 @@ fn wishes(object: &Value) -> Value {
     all.remove("metadata");
     all.remove("status");
     object
+}
+
+fn merged(object: &Value) -> Value {
+    let mut made = json!({});
+    merge(&mut made, object);
+    made
 }
 
 fn whole_second(at: Timestamp) -> String {

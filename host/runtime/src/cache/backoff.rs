@@ -1,0 +1,74 @@
+//! How a watch comes back after an error.
+
+use std::time::Duration;
+
+use kube::runtime::utils::{Backoff, ResetTimerBackoff};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::engine::Kind;
+
+/// After the first error.
+const FIRST: Duration = Duration::from_millis(800);
+
+/// Never more than this.
+const LAST: Duration = Duration::from_secs(30);
+
+/// After so long without an error the next one counts as the first.
+const RESET_AFTER: Duration = Duration::from_mins(2);
+
+/// The pauses of Kubernetes' own clients, with jitter from the tenant's seed, so that a run can be repeated.
+pub(crate) fn backoff(seed: [u8; 32], kind: Kind) -> ResetTimerBackoff<Seeded> {
+    let mut seed = seed;
+    // Watches that broke together come back apart.
+    if let Some(byte) = seed.first_mut() {
+        *byte ^= 0x80 | kind as u8;
+    }
+    ResetTimerBackoff::new(Seeded { random: StdRng::from_seed(seed), next: FIRST }, RESET_AFTER)
+}
+
+/// Doubles, with up to as much again on top.
+pub(crate) struct Seeded {
+    random: StdRng,
+    next: Duration,
+}
+
+impl Iterator for Seeded {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = self.next.mul_f64(1.0 + self.random.random_range(0.0..1.0));
+        self.next = (self.next * 2).min(LAST);
+        Some(pause.min(LAST))
+    }
+}
+
+impl Backoff for Seeded {
+    fn reset(&mut self) {
+        self.next = FIRST;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_limit_and_start_anew_after_success() {
+        let mut backoff = backoff([7; 32], Kind::Machine);
+        let pauses: Vec<Duration> = backoff.by_ref().take(9).collect();
+        for (at, pause) in pauses.iter().enumerate() {
+            let nominal = FIRST * 2_u32.pow(u32::try_from(at).unwrap());
+            assert!(*pause >= nominal.min(LAST) && *pause <= (nominal * 2).min(LAST), "{pauses:?}");
+        }
+        backoff.reset();
+        assert!(backoff.next().unwrap() < FIRST * 2);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_pauses_and_each_kind_its_own() {
+        let pauses = |kind| backoff([7; 32], kind).take(5).collect::<Vec<_>>();
+        assert_eq!(pauses(Kind::Node), pauses(Kind::Node));
+        assert_ne!(pauses(Kind::Node), pauses(Kind::Machine));
+    }
+}

@@ -1,0 +1,193 @@
+//! Machines from create to Running on a real API server, beside a plain client that makes as many writes.
+
+mod baseline;
+mod follow;
+mod requests;
+mod troubled;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use control_plane::{ProcessUsage, process_usage};
+use e2e::{Host, Lab, LabOptions, within};
+use futures::{StreamExt, TryStreamExt};
+
+use crate::conditions::BusyCores;
+use crate::times::Times;
+
+use follow::Follow;
+pub(crate) use baseline::Baseline;
+pub(crate) use requests::Requests;
+pub(crate) use troubled::Troubled;
+
+/// Requests in flight, of whoever creates the Machines and of the plain client.
+const CONCURRENCY: usize = 128;
+/// Machines before those that count: connections, caches and compiled code are there then.
+const WARM_UP: usize = 10;
+/// Kubelets say nothing meanwhile, as in the figures of the Go controllers that these stand beside.
+const HEARTBEAT: Duration = Duration::from_secs(300);
+
+/// CPU time of those who take part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cpu {
+    pub(crate) host: Duration,
+    pub(crate) api_server: Duration,
+    pub(crate) etcd: Duration,
+    /// This process: cloud, kubelets, and whoever creates and watches.
+    pub(crate) bench: Duration,
+    /// Cores that were busy with something else.
+    pub(crate) others: f64,
+}
+
+/// What is measured about Machines.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) api_server: String,
+    pub(crate) machines: usize,
+    /// From the first create until all are Running.
+    pub(crate) wall: Duration,
+    /// From each one's create until it is Running.
+    pub(crate) each: Times,
+    pub(crate) requests: Requests,
+    /// Calls of the drivers by operation.
+    pub(crate) cloud: BTreeMap<String, u64>,
+    pub(crate) duplicates: u64,
+    pub(crate) cpu: Cpu,
+    pub(crate) peak_bytes: u64,
+    /// Memory of the host before the first Machine.
+    pub(crate) idle_bytes: u64,
+    pub(crate) baseline: Baseline,
+    pub(crate) troubled: Vec<Troubled>,
+}
+
+impl Figures {
+    /// Calls of the drivers.
+    pub(crate) fn cloud_calls(&self) -> u64 {
+        self.cloud.values().sum()
+    }
+}
+
+pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+    eprintln!("building the driver");
+    let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
+    eprintln!("starting control plane, cloud and kubelets");
+    let mut options = LabOptions::default();
+    options.cloud.latency =
+        simcloud::Latency { create_ms: 20, boot_ms: 500, ..simcloud::Latency::ZERO };
+    options.kubelets.heartbeat = HEARTBEAT;
+    let lab = Lab::start(options).await?;
+    let host = start_host(&lab).await?;
+    lab.install_driver(&driver).await?;
+    create(&lab, "warm-up", WARM_UP).await?;
+    lab.machines_in_phase("Running", WARM_UP).await?;
+    eprintln!("{machines} Machines");
+    let counted = counted(&lab, &host, machines).await?;
+    stop(host).await?;
+    eprintln!("a plain client with as many writes");
+    let baseline = baseline::measure(&lab, machines, &counted.requests, CONCURRENCY).await?;
+    eprintln!("clouds in trouble");
+    let host = start_host(&lab).await?;
+    let troubled = troubled::measure(&lab).await?;
+    stop(host).await?;
+    let api_server = lab.client.apiserver_version().await.context("failed to ask for the version")?.git_version;
+    Ok(Figures { api_server, baseline, troubled, ..counted })
+}
+
+async fn start_host(lab: &Lab) -> Result<Host> {
+    let mut options = lab.host_options();
+    options.flags = vec!["--log".into(), "info".into()];
+    let mut host = Host::start(&options)?;
+    host.ready().await?;
+    Ok(host)
+}
+
+async fn stop(host: Host) -> Result<()> {
+    let ended = host.terminate().await?;
+    anyhow::ensure!(ended.success(), "the host ended with {ended}");
+    Ok(())
+}
+
+/// Many Machines at once; when each was asked for.
+async fn create(lab: &Lab, prefix: &str, count: usize) -> Result<BTreeMap<String, Instant>> {
+    futures::stream::iter(0..count)
+        .map(|number| async move {
+            let name = format!("{prefix}-{number:04}");
+            let asked = Instant::now();
+            lab.create_machine(&name, "small").await?;
+            anyhow::Ok((name, asked))
+        })
+        .buffer_unordered(CONCURRENCY)
+        .try_collect()
+        .await
+}
+
+async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
+    const PREFIX: &str = "worker";
+    let before = requests::settled(host).await?;
+    let (calls_before, usage_before) = (lab.cloud.stats(), Usage::now(lab, host)?);
+    let cores = BusyCores::start()?;
+    let follow = Follow::start(lab.machines(), PREFIX, machines);
+    let started = Instant::now();
+    let asked = create(lab, PREFIX, machines).await?;
+    let running = follow.all().await?;
+    let wall = running.values().max().context("some are Running")?.duration_since(started);
+    let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
+    let after = requests::settled(host).await?;
+    let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
+    let stats = lab.cloud.stats();
+    Ok(Figures {
+        api_server: String::new(),
+        machines,
+        wall,
+        each: Times::of(running.iter().filter_map(took).collect()),
+        requests: Requests::between(&before, &after),
+        cloud: drivers_calls(&calls_before, &stats),
+        duplicates: stats.duplicates_ever,
+        cpu,
+        peak_bytes: process_usage(host.pid())?.peak_rss_bytes,
+        idle_bytes: usage_before.host.rss_bytes,
+        baseline: Baseline::default(),
+        troubled: Vec::new(),
+    })
+}
+
+/// By operation, without those of the kubelets and of this program.
+fn drivers_calls(before: &simcloud::Stats, after: &simcloud::Stats) -> BTreeMap<String, u64> {
+    const NOT_OF_DRIVERS: [&str; 3] = ["admin", "stats", "vm.userData"];
+    let operations = after.calls.keys().filter(|operation| !NOT_OF_DRIVERS.contains(&operation.as_str()));
+    operations
+        .map(|operation| (operation.clone(), after.calls_of(operation) - before.calls_of(operation)))
+        .filter(|(_, calls)| *calls > 0)
+        .collect()
+}
+
+/// What processes have used so far.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    host: ProcessUsage,
+    api_server: ProcessUsage,
+    etcd: ProcessUsage,
+    bench: ProcessUsage,
+}
+
+impl Usage {
+    fn now(lab: &Lab, host: &Host) -> Result<Self> {
+        let pids = lab.plane.pids();
+        Ok(Self {
+            host: process_usage(host.pid())?,
+            api_server: process_usage(pids.api_server.context("the API server runs")?)?,
+            etcd: process_usage(pids.etcd)?,
+            bench: process_usage(std::process::id())?,
+        })
+    }
+
+    fn since(&self, before: &Self, cores: &BusyCores) -> Result<Cpu> {
+        let host = self.host.cpu.saturating_sub(before.host.cpu);
+        let api_server = self.api_server.cpu.saturating_sub(before.api_server.cpu);
+        let etcd = self.etcd.cpu.saturating_sub(before.etcd.cpu);
+        let bench = self.bench.cpu.saturating_sub(before.bench.cpu);
+        let others = cores.others(host + api_server + etcd + bench)?;
+        Ok(Cpu { host, api_server, etcd, bench, others })
+    }
+}
