@@ -71,7 +71,8 @@ impl CodeCache {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             let is_draft = entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes());
-            let is_old = || Ok::<_, io::Error>(entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > STALE));
+            let is_old =
+                || Ok::<_, io::Error>(entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > STALE));
             if is_draft && is_old()? {
                 fs::remove_file(entry.path())?;
             }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Strategy};
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Strategy,
+};
 
 /// One tick of the epoch, and so the unit in which processor time is counted.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
@@ -81,6 +83,15 @@ fn pooling(pool: &Pool) -> PoolingAllocationConfig {
         .max_component_instance_size(4 * 1024 * 1024)
         .max_core_instance_size(4 * 1024 * 1024)
         .max_unused_warm_slots(64);
+    if PoolingAllocationConfig::is_pagemap_scan_available() {
+        // The kernel says which pages a call has touched; wiping these is cheaper than giving them back and faulting them
+        // in again: a third of an empty call's time. Without that knowledge all of it would have to be wiped.
+        config
+            .pagemap_scan(Enabled::Yes)
+            .linear_memory_keep_resident(512 * 1024)
+            .async_stack_keep_resident(64 * 1024)
+            .table_keep_resident(64 * 1024);
+    }
     config
 }
 

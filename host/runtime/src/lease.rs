@@ -66,7 +66,9 @@ pub async fn take_part(
             Some(until) => tokio::time::timeout_at(until, seat.turn(&moment)).await.unwrap_or(SOON),
             None => seat.turn(&moment).await,
         };
-        match (*leads.borrow(), seat.both.leads(moment())) {
+        // Read before the match: the guard of the watch must be gone when it is told.
+        let led = *leads.borrow();
+        match (led, seat.both.leads(moment())) {
             (true, false) => {
                 warn!("leadership lost");
                 tell(false);

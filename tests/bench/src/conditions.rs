@@ -69,7 +69,8 @@ fn busy() -> Result<Duration> {
     let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1).take(8);
     let ticks: Vec<u32> = fields.map(str::parse).collect::<Result<_, _>>().context("odd CPU times")?;
     // Neither idle nor waiting for disks.
-    let busy: u32 = ticks.iter().enumerate().filter(|(place, _)| ![3, 4].contains(place)).map(|(_, ticks)| ticks).sum();
+    let busy: u32 =
+        ticks.iter().enumerate().filter(|(place, _)| ![3, 4].contains(place)).map(|(_, ticks)| ticks).sum();
     Ok(TICK * busy)
 }
 

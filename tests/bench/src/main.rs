@@ -42,7 +42,10 @@ enum Part {
 fn main() -> Result<()> {
     let options = Options::parse();
     rustls::crypto::ring::default_provider().install_default().ok();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("failed to start threads")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("failed to start threads")?;
     // On a worker like any other task: the thread that blocks on a future is woken in another way.
     let text = runtime.block_on(async { tokio::spawn(measure(options.clone())).await })??;
     println!("{text}");

@@ -24,7 +24,8 @@ pub(crate) fn render(
         "# Figures\n\nWritten by `cargo xtask bench -- --write`. Compare ratios, not seconds: each figure stands beside a \
          baseline of the same run.\n\n",
     );
-    let api_server = machines.map(|figures| format!(", kube-apiserver {}", figures.api_server)).unwrap_or_default();
+    let api_server =
+        machines.map(|figures| format!(", kube-apiserver {}", figures.api_server)).unwrap_or_default();
     line(
         &mut page,
         format_args!(
@@ -66,7 +67,10 @@ fn render_calls(page: &mut String, figures: &calls::Figures) {
         "One call at a time, in turn with the same work in plain Rust (for the request: `reqwest` with pooled connections). \
          The server is one thread on loopback that answers at once. Times in µs.",
     );
-    line(page, format_args!("| call | sandboxed median | p99 | plain median | p99 | over plain, median | aim |"));
+    line(
+        page,
+        format_args!("| call | sandboxed median | p99 | plain median | p99 | over plain, median | aim |"),
+    );
     line(page, format_args!("| --- | --- | --- | --- | --- | --- | --- |"));
     for pair in &figures.pairs {
         line(
@@ -126,7 +130,8 @@ fn render_machines(page: &mut String, figures: &machines::Figures) {
     row(page, "plain client", format!("{plain:.2} s for {} writes", figures.baseline.writes), None);
     row(page, "ratio", format!("**{:.2}**", wall / plain), Some((WALL_RATIO, wall / plain)));
     let each = &figures.each;
-    let spread = format!("{:.2} / {:.2} / {:.2} s", secs(each.median()), secs(each.p99()), secs(each.longest()));
+    let spread =
+        format!("{:.2} / {:.2} / {:.2} s", secs(each.median()), secs(each.p99()), secs(each.longest()));
     row(page, "one Machine, median / p99 / longest", spread, None);
     let requests = &figures.requests;
     for (what, total, aim) in [
@@ -139,7 +144,8 @@ fn render_machines(page: &mut String, figures: &machines::Figures) {
     }
     row(page, "duplicate VMs", figures.duplicates.to_string(), Some((0.0, float(figures.duplicates))));
     let peak = megabytes(figures.peak_bytes);
-    let memory = format!("**{peak:.1} MB** ({:.1} MB before the first of them)", megabytes(figures.idle_bytes));
+    let memory =
+        format!("**{peak:.1} MB** ({:.1} MB before the first of them)", megabytes(figures.idle_bytes));
     row(page, "peak memory of the host", memory, Some((PEAK_MB, peak)));
     let (cpu, baseline) = (&figures.cpu, &figures.baseline);
     row(page, "CPU of the host", format!("{:.2} s", secs(cpu.host)), None);
@@ -187,7 +193,11 @@ fn render_requests(page: &mut String, figures: &machines::Figures) {
 }
 
 fn render_troubled(page: &mut String, troubled: &[Troubled]) {
-    heading(page, "Clouds in trouble", "Exactly one VM for each Machine is the aim, whatever the cloud does.");
+    heading(
+        page,
+        "Clouds in trouble",
+        "Exactly one VM for each Machine is the aim, whatever the cloud does.",
+    );
     line(page, format_args!("| cloud | Machines | VMs created | duplicates | until all are Running |"));
     line(page, format_args!("| --- | --- | --- | --- | --- |"));
     for Troubled { what, machines, wall, vms, duplicates } in troubled {

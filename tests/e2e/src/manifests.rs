@@ -126,7 +126,7 @@ pub fn class(name: &str, secret: &str) -> MachineClass {
 pub fn class_of(name: &str, secret: &str, provider: &str, spec: &Value) -> MachineClass {
     let mut class = class(name, secret);
     class.provider = Some(provider.to_owned());
-    class.provider_spec = serde_json::from_value(spec.clone()).unwrap_or_default();
+    class.provider_spec = Some(spec.clone());
     class
 }
 

@@ -114,10 +114,15 @@ fn current_status(
     let differs = change.phase.is_some_and(|new| new != phase);
     let timeout =
         change.timeout_active.filter(|active| current.current_status.timeout_active != Some(*active));
-    if !differs && timeout.is_none() {
+    // Clocks start at this time. Where another program left none, they start with the first write.
+    let has_no_clock = phase != Phase::New && current.current_status.last_update_time.is_none();
+    if !differs && timeout.is_none() && !has_no_clock {
         return None;
     }
     let mut value = Map::new();
+    if has_no_clock {
+        value.insert("lastUpdateTime".into(), time(now));
+    }
     if let Some(phase) = change.phase.filter(|_| differs) {
         value.insert("phase".into(), json!(phase.as_str()));
         value.insert("lastUpdateTime".into(), time(now));

@@ -73,7 +73,7 @@ async fn serve(listener: TcpListener) {
 /// Requests of this benchmark have no body: each ends with its head.
 async fn answer_all(mut connection: TcpStream, answer: String) {
     connection.set_nodelay(true).ok();
-    let mut heard = Vec::new();
+    let mut heard: Vec<u8> = Vec::new();
     let mut part = [0; 4096];
     loop {
         match connection.read(&mut part).await {

@@ -53,7 +53,9 @@ pub(crate) async fn load(host: &PluginHost, map: RawConfigMap) -> Result<()> {
         let report = host.plugins().into_iter().find(|report| report.source == source);
         match report.context("a declared plugin is known")? {
             report if report.state == PluginState::Ready => return Ok(()),
-            report if report.state == PluginState::Rejected => bail!("{} is rejected: {:?}", report.plugin, report.reason),
+            report if report.state == PluginState::Rejected => {
+                bail!("{} is rejected: {:?}", report.plugin, report.reason)
+            }
             _ => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
@@ -61,13 +63,18 @@ pub(crate) async fn load(host: &PluginHost, map: RawConfigMap) -> Result<()> {
 
 /// A request about one machine, with what a Machine usually has.
 pub(crate) fn request(provider: &str, provider_id: &str) -> MachineRequest {
-    let text = |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let text =
+        |pairs: &[(&str, &str)]| pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     MachineRequest {
         machine: MachineIdentity {
             namespace: "shoot".into(),
             name: Name::new("machine-1"),
             uid: Uid::new("uid-1"),
-            labels: text(&[("pool", "workers"), ("node", "machine-1"), ("machine-template-hash", "5d8f7c9b6")]),
+            labels: text(&[
+                ("pool", "workers"),
+                ("node", "machine-1"),
+                ("machine-template-hash", "5d8f7c9b6"),
+            ]),
             annotations: text(&[("machinepriority.machine.sapcloud.io", "3")]),
             provider_id: Some(ProviderId::new(provider_id)),
             node_template: Some(r#"{"metadata":{"labels":{"pool":"workers"}}}"#.to_owned()),

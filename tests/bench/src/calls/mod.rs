@@ -63,7 +63,8 @@ pub(crate) async fn measure() -> Result<Figures> {
     host::load(&host, host::plain(plain)).await?;
     host::load(&host, host::sim(&sim, &cloud.url())?).await?;
     let native = Native::new(&cloud.url())?;
-    let (plain, sim) = (host::request("plain", "plain:///0.1.0/uid-1"), host::request("sim", "sim:///sim-1a/vm-1"));
+    let (plain, sim) =
+        (host::request("plain", "plain:///0.1.0/uid-1"), host::request("sim", "sim:///sim-1a/vm-1"));
     eprintln!("calling");
     let pairs = vec![
         empty(&host, &plain).await?,
@@ -92,7 +93,10 @@ async fn empty(host: &PluginHost, request: &MachineRequest) -> Result<Pair> {
 
 /// With secrets, grants and an answer that is a VM.
 async fn without_network(host: &PluginHost, request: &MachineRequest) -> Result<Pair> {
-    ensure!(host.get_status(request.clone()).await? == native::plain_status(request)?, "both ways answer alike");
+    ensure!(
+        host.get_status(request.clone()).await? == native::plain_status(request)?,
+        "both ways answer alike"
+    );
     alternate(
         "a call about a machine without a request (`get-status`)",
         None,
@@ -103,7 +107,10 @@ async fn without_network(host: &PluginHost, request: &MachineRequest) -> Result<
 }
 
 async fn with_request(host: &PluginHost, native: &Native, request: &MachineRequest) -> Result<Pair> {
-    ensure!(host.get_status(request.clone()).await? == native.get_status(request).await?, "both ways answer alike");
+    ensure!(
+        host.get_status(request.clone()).await? == native.get_status(request).await?,
+        "both ways answer alike"
+    );
     alternate(
         "a call with one HTTP request (`get-status`)",
         Some(Duration::from_micros(250)),

@@ -61,7 +61,12 @@ impl Write {
 
 /// Makes, for as many Machines, the writes that the host made, each Machine's one after the other and many Machines at
 /// once. Nodes are there before, as kubelets bring them.
-pub(crate) async fn measure(lab: &Lab, machines: usize, made: &Requests, concurrency: usize) -> Result<Baseline> {
+pub(crate) async fn measure(
+    lab: &Lab,
+    machines: usize,
+    made: &Requests,
+    concurrency: usize,
+) -> Result<Baseline> {
     let client = lab.client.clone();
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = Namespace {
@@ -103,7 +108,10 @@ async fn node(client: &Client, number: usize) -> Result<u64> {
         "metadata": { "name": name(number) },
         "spec": { "providerID": format!("sim:///sim-1a/{}", name(number)) },
     }))?;
-    Api::<Node>::all(client.clone()).create(&PostParams::default(), &node).await.context("failed to create a Node")?;
+    Api::<Node>::all(client.clone())
+        .create(&PostParams::default(), &node)
+        .await
+        .context("failed to create a Node")?;
     Ok(1)
 }
 
@@ -128,14 +136,24 @@ async fn one(client: &Client, number: usize, shares: &BTreeMap<Write, (usize, us
 }
 
 /// About as large as what the host writes, and never the same twice: what changes nothing is not stored.
-async fn perform(client: &Client, machines: &Api<Machine>, write: Write, name: &str, time: usize) -> Result<()> {
+async fn perform(
+    client: &Client,
+    machines: &Api<Machine>,
+    write: Write,
+    name: &str,
+    time: usize,
+) -> Result<()> {
     let params = PatchParams::apply("plain-client");
     let secrets: Api<Secret> = Api::namespaced(client.clone(), TOKENS);
     match write {
         Write::PostToken => drop(secrets.create(&PostParams::default(), &token(name, time)).await?),
         Write::DeleteToken => drop(secrets.delete(&token_name(name, time), &DeleteParams::default()).await?),
-        Write::PatchMachine => drop(machines.patch(name, &params, &Patch::Merge(machine_patch(name, time))).await?),
-        Write::PatchStatus => drop(machines.patch_status(name, &params, &Patch::Merge(status_patch(time))).await?),
+        Write::PatchMachine => {
+            drop(machines.patch(name, &params, &Patch::Merge(machine_patch(name, time))).await?)
+        }
+        Write::PatchStatus => {
+            drop(machines.patch_status(name, &params, &Patch::Merge(status_patch(time))).await?)
+        }
         Write::PatchNode => {
             let patch = json!({ "metadata": {
                 "labels": { "pool": "workers", names::labels::MACHINE_NAME: name },

@@ -21,7 +21,8 @@ impl Follow {
     pub(crate) fn start(api: Api<Machine>, prefix: &'static str, wanted: usize) -> Self {
         Self(tokio::spawn(async move {
             let seen = tokio::time::timeout(PATIENCE, follow(api, prefix, wanted));
-            seen.await.with_context(|| format!("not all of {wanted} Machines are Running after {PATIENCE:?}"))?
+            seen.await
+                .with_context(|| format!("not all of {wanted} Machines are Running after {PATIENCE:?}"))?
         }))
     }
 

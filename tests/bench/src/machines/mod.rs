@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use control_plane::{ProcessUsage, process_usage};
-use e2e::{Host, Lab, LabOptions, within};
+use e2e::{Host, Lab, LabOptions};
 use futures::{StreamExt, TryStreamExt};
 
 use crate::conditions::BusyCores;
 use crate::times::Times;
 
-use follow::Follow;
 pub(crate) use baseline::Baseline;
+use follow::Follow;
 pub(crate) use requests::Requests;
 pub(crate) use troubled::Troubled;
 
@@ -73,8 +73,7 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
     eprintln!("starting control plane, cloud and kubelets");
     let mut options = LabOptions::default();
-    options.cloud.latency =
-        simcloud::Latency { create_ms: 20, boot_ms: 500, ..simcloud::Latency::ZERO };
+    options.cloud.latency = simcloud::Latency { create_ms: 20, boot_ms: 500, ..simcloud::Latency::ZERO };
     options.kubelets.heartbeat = HEARTBEAT;
     let lab = Lab::start(options).await?;
     let host = start_host(&lab).await?;
@@ -90,7 +89,8 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let host = start_host(&lab).await?;
     let troubled = troubled::measure(&lab).await?;
     stop(host).await?;
-    let api_server = lab.client.apiserver_version().await.context("failed to ask for the version")?.git_version;
+    let api_server =
+        lab.client.apiserver_version().await.context("failed to ask for the version")?.git_version;
     Ok(Figures { api_server, baseline, troubled, ..counted })
 }
 

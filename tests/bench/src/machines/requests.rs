@@ -45,7 +45,11 @@ impl Requests {
                 resource: label(labels, "resource").to_owned(),
                 failed: (!code.starts_with('2')).then(|| code.to_owned()),
             };
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a counter of requests")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a counter of requests"
+            )]
             let value = value as u64;
             *counts.entry(request).or_default() += value;
         }
@@ -65,7 +69,11 @@ impl Requests {
 
     /// Of these, the writes.
     pub(crate) fn writes(&self) -> u64 {
-        self.0.iter().filter(|(request, _)| !request.is_apart() && request.is_write()).map(|(_, count)| count).sum()
+        self.0
+            .iter()
+            .filter(|(request, _)| !request.is_apart() && request.is_write())
+            .map(|(_, count)| count)
+            .sum()
     }
 
     /// Writes of this kind, whatever came of them.
@@ -90,7 +98,8 @@ pub(crate) async fn settled(host: &Host) -> Result<Requests> {
 }
 
 fn label<'a>(labels: &'a str, name: &str) -> &'a str {
-    let value = labels.split(',').find_map(|pair| pair.trim_end_matches('}').strip_prefix(name)?.strip_prefix("=\""));
+    let value =
+        labels.split(',').find_map(|pair| pair.trim_end_matches('}').strip_prefix(name)?.strip_prefix("=\""));
     value.and_then(|value| value.strip_suffix('"')).unwrap_or_default()
 }
 

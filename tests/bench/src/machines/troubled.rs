@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use e2e::Lab;
 use simcloud::{Effect, Faults, Match, Rule};
 
@@ -22,7 +22,8 @@ pub(crate) async fn measure(lab: &Lab) -> Result<Vec<Troubled>> {
     Ok(vec![
         // As many as in the figures of the Go controllers.
         one(lab, "lag", 200, "reads lag by 8 s", lagging()).await?,
-        one(lab, "lost", 200, "reads lag by 8 s, and of the creates 20 % happen without an answer", losing()).await?,
+        one(lab, "lost", 200, "reads lag by 8 s, and of the creates 20 % happen without an answer", losing())
+            .await?,
     ])
 }
 
@@ -33,7 +34,7 @@ async fn one(
     what: &'static str,
     faults: Faults,
 ) -> Result<Troubled> {
-    lab.cloud.set_faults(faults).context("failed to set the faults")?;
+    lab.cloud.set_faults(faults).map_err(|error| anyhow!("{error:?}"))?;
     let before = lab.cloud.stats();
     let follow = Follow::start(lab.machines(), prefix, machines);
     let started = Instant::now();
