@@ -3,7 +3,7 @@
 //! It is additive and optional. Under that project's own CRDs the API server prunes it, so nothing that safety needs may
 //! live here alone, and its absence after a write is no reason to write again.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,43 +39,7 @@ pub struct OwnMachineStatus {
     /// When the step is tried again, if nothing changes before.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub next_attempt: Option<Time>,
-    /// What the Machine waits for, in one sentence.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub waiting_for: Option<String>,
-    /// Written before the cloud is asked to create the VM, where the cloud cannot recognise a repeated request by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub create_intent: Option<CreateIntent>,
     /// The zone or the like in which the VM runs, as the driver reports it.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub failure_domain: Option<String>,
-    /// The driver that was called last for this Machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<ProviderInUse>,
-}
-
-/// The intent to create a VM.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct CreateIntent {
-    /// The idempotency key of the request.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    /// When the intent was written. What the cloud lists later than its consistency window after this moment is complete.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<MicroTime>,
-}
-
-/// Which driver serves a Machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ProviderInUse {
-    /// Name of the plugin.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<String>,
-    /// Version that the plugin gives itself.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// Digest of the component.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub digest: Option<String>,
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -50,9 +50,4 @@ impl JsonSchema for IntOrString {
 /// what a second has more is gone after the first write.
 pub fn time(at: Timestamp) -> Time {
     Time(Timestamp::from_second(at.as_second()).unwrap_or(at))
-}
-
-/// The moment as objects store it where seconds are too coarse: whole microseconds.
-pub fn micro_time(at: Timestamp) -> MicroTime {
-    MicroTime(Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::own_status::OwnMachineStatus;
@@ -244,7 +244,7 @@ fn ready(
         reason: conclusion.reason.as_str().to_owned(),
         message: crate::events::clip(&conclusion.message, 2_048),
         observed_generation: generation,
-        last_transition_time: since.map_or(Time(whole(now)), |old| old.last_transition_time.clone()),
+        last_transition_time: since.map_or(machinist_api::value::time(now), |old| old.last_transition_time.clone()),
     }
 }
 
@@ -253,11 +253,7 @@ fn is_same_condition(old: &Condition, new: &Condition) -> bool {
         == (&new.type_, &new.status, &new.reason, &new.message)
 }
 
-/// Kubernetes times are whole seconds.
+/// As objects store it.
 fn time(at: Timestamp) -> Value {
-    json!(whole(at).to_string())
-}
-
-fn whole(at: Timestamp) -> Timestamp {
-    at.checked_sub(SignedDuration::new(0, at.subsec_nanosecond())).unwrap_or(at)
+    json!(machinist_api::value::time(at))
 }
