@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::cache::{Watch, backoff};
 use crate::clock::Clock;
 use crate::engine::Message;
 use crate::events::{About, EventWriter};
@@ -36,6 +37,8 @@ pub(crate) struct PluginSource {
     pub leads: watch::Receiver<bool>,
     /// The clock.
     pub clock: Clock,
+    /// Where randomness starts.
+    pub seed: [u8; 32],
 }
 
 /// Watches until `stop`.
@@ -43,7 +46,7 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
     let api: Api<ConfigMap> = Api::namespaced(source.client.clone(), &source.namespace);
     // Small pages: each of these objects may be a megabyte.
     let config = watcher::Config::default().labels(machinist_api::names::labels::PLUGIN).page_size(10);
-    let mut found = std::pin::pin!(watcher(api.clone(), config).default_backoff());
+    let mut found = std::pin::pin!(watcher(api.clone(), config).backoff(backoff(source.seed, Watch::Plugins)));
     let mut messages = source.plugins.messages();
     let mut known: BTreeMap<String, Known> = BTreeMap::new();
     let mut pending: BTreeMap<String, PluginNews> = BTreeMap::new();

@@ -99,6 +99,7 @@ impl Tenant {
                 engine: outbox,
                 leads: leads.clone(),
                 clock: self.clock.clone(),
+                seed: self.seed,
             },
             stop.clone(),
         ));
@@ -129,7 +130,7 @@ impl Watches {
     ) where
         T: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static,
     {
-        let backoff = backoff(self.seed, kind);
+        let backoff = backoff(self.seed, kind.into());
         let stream = watcher(api, watcher::Config::default()).backoff(backoff);
         let (changes, syncs) = (self.outbox.clone(), self.outbox.clone());
         let (world, synced) = (self.world.clone(), self.synced.clone());

@@ -46,8 +46,7 @@ fn main() -> Result<()> {
         .enable_all()
         .build()
         .context("failed to start threads")?;
-    // On a worker like any other task: the thread that blocks on a future is woken in another way.
-    let text = runtime.block_on(async { tokio::spawn(measure(options.clone())).await })??;
+    let text = runtime.block_on(measure(&options))?;
     println!("{text}");
     if options.write {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("FIGURES.md");
@@ -56,7 +55,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-async fn measure(options: Options) -> Result<String> {
+async fn measure(options: &Options) -> Result<String> {
     let conditions = Conditions::now()?;
     let wants = |part| options.only.is_none_or(|only| only == part);
     let calls = if wants(Part::Calls) { Some(calls::measure().await?) } else { None };

@@ -72,14 +72,14 @@ enum Known<'a> {
 }
 
 /// What must be stored of a VM.
-struct Found {
-    provider_id: ProviderId,
-    node_name: Option<NodeName>,
+pub(super) struct Found {
+    pub(super) provider_id: ProviderId,
+    pub(super) node_name: Option<NodeName>,
     vm: Option<Vm>,
 }
 
 impl Found {
-    fn of(vm: &Vm) -> Self {
+    pub(super) fn of(vm: &Vm) -> Self {
         Self { provider_id: vm.provider_id.clone(), node_name: name_of(&vm.node_name), vm: Some(vm.clone()) }
     }
 }
@@ -117,7 +117,7 @@ fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts
 }
 
 /// A driver that answers `uninitialized` says which machine it means.
-fn found_in(error: &CallError) -> Option<Found> {
+pub(super) fn found_in(error: &CallError) -> Option<Found> {
     let CallError::Guest(DriverError { code: Code::Uninitialized, provider_id: Some(id), node_name, .. }) =
         error
     else {

@@ -2,7 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
+use crate::act_error::ActError;
+use crate::driver::{self, Answer, Deletion, DriverFacts, VmState, is_not_found};
 use crate::driver_error::{CallError, Code};
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::retry::Situation;
@@ -10,6 +11,7 @@ use crate::retry::Situation;
 use super::conclusion::{
     Conclusion, DeletionStage, Note, Operation, Reason, StatusChange, Step, Wake, elapsed,
 };
+use super::create::{Found, found_in};
 use super::effect::{Effect, Progress};
 use super::step::{PREREQUISITE, ask_again, reason_of, rest, retry_call, write_failed};
 use super::view::{ClassFact, DriverFact, MachineFact, MachineView};
@@ -38,6 +40,8 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
     }
     match vm(view, progress, now) {
         Vm::Probe => Step::act(Effect::ProbeVm),
+        Vm::Record(effect) => Step::act(effect),
+        Vm::Unstored(error) => write_failed(Reason::WriteFailed, "store the VM's id on the Machine", &error),
         Vm::Delete => Step::act(Effect::DeleteVm),
         Vm::Wait(conclusion) => Step::Finish(*conclusion),
         Vm::Gone => leftovers(view, progress),
@@ -61,6 +65,9 @@ fn begin() -> Step {
 
 enum Vm {
     Probe,
+    /// The look found what the Machine does not know yet.
+    Record(Effect),
+    Unstored(ActError),
     Delete,
     Wait(Box<Conclusion>),
     /// Proven.
@@ -115,9 +122,30 @@ fn before_order(view: &MachineView, driver: &DriverFacts, progress: &Progress, n
         {
             terminating(view, None, now)
         }
-        // Whatever else the look says, the order is what must be tried: it is idempotent, and its error counts.
-        Some(Ok(_) | Err(_)) => Vm::Delete,
+        Some(look) => match (unknown_node(view, look), &progress.record) {
+            (Some(effect), None) => Vm::Record(effect),
+            // What the server refuses it will refuse for ever, and the VM is the dearer one of both.
+            (Some(_), Some(Err(error))) if !matches!(error, ActError::Invalid { .. } | ActError::Denied { .. }) => {
+                Vm::Unstored(error.clone())
+            }
+            // Whatever else the look says, the order is what must be tried: it is idempotent, and its error counts.
+            (Some(_), Some(Ok(()) | Err(_))) | (None, _) => Vm::Delete,
+        },
     }
+}
+
+/// A VM whose create was not stored may have a Node already. It is found by its name on the Machine, so the name is stored
+/// before the VM goes: afterwards nobody could tell it.
+fn unknown_node(view: &MachineView, look: &Answer<driver::Vm>) -> Option<Effect> {
+    if !view.has_target() || view.machine.node_name.is_some() {
+        return None;
+    }
+    let found = match look {
+        Ok(vm) => Found::of(vm),
+        Err(error) => found_in(error)?,
+    };
+    let provider_id = view.machine.provider_id.clone().unwrap_or(found.provider_id);
+    found.node_name.map(|name| Effect::RecordVm { provider_id, node_name: Some(name) })
 }
 
 /// The look of this pass went before the order, so a VM that it found is looked for once more in another pass. That holds

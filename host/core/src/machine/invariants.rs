@@ -92,10 +92,13 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         | Effect::NoteIntent
         | Effect::CreateVm
         | Effect::InitializeVm
-        | Effect::RecordVm { .. }
         | Effect::SyncNode { .. }
             if is_deleting =>
         {
+            Err(Violation::CreateWhileDeleting)
+        }
+        // What a look finds is stored for the deletion to find it again, but nothing after the order to remove it.
+        Effect::RecordVm { .. } if is_deleting && progress.delete_vm.is_some() => {
             Err(Violation::CreateWhileDeleting)
         }
         Effect::CreateVm => create(view, progress),

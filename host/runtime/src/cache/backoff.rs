@@ -8,6 +8,32 @@ use rand::{RngExt, SeedableRng};
 
 use crate::engine::Kind;
 
+/// The watches of a tenant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Watch {
+    /// Of Machines.
+    Machines,
+    /// Of classes.
+    Classes,
+    /// Of Secrets.
+    Secrets,
+    /// Of Nodes.
+    Nodes,
+    /// Of the ConfigMaps with plugins.
+    Plugins,
+}
+
+impl From<Kind> for Watch {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Machine => Self::Machines,
+            Kind::Class => Self::Classes,
+            Kind::Secret => Self::Secrets,
+            Kind::Node => Self::Nodes,
+        }
+    }
+}
+
 /// After the first error.
 const FIRST: Duration = Duration::from_millis(800);
 
@@ -18,11 +44,11 @@ const LAST: Duration = Duration::from_secs(30);
 const RESET_AFTER: Duration = Duration::from_mins(2);
 
 /// The pauses of Kubernetes' own clients, with jitter from the tenant's seed, so that a run can be repeated.
-pub(crate) fn backoff(seed: [u8; 32], kind: Kind) -> ResetTimerBackoff<Seeded> {
+pub(crate) fn backoff(seed: [u8; 32], watch: Watch) -> ResetTimerBackoff<Seeded> {
     let mut seed = seed;
     // Watches that broke together come back apart.
     if let Some(byte) = seed.first_mut() {
-        *byte ^= 0x80 | kind as u8;
+        *byte ^= 0x80 | watch as u8;
     }
     ResetTimerBackoff::new(Seeded { random: StdRng::from_seed(seed), next: FIRST }, RESET_AFTER)
 }
@@ -55,7 +81,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_limit_and_start_anew_after_success() {
-        let mut backoff = backoff([7; 32], Kind::Machine);
+        let mut backoff = backoff([7; 32], Watch::Machines);
         let pauses: Vec<Duration> = backoff.by_ref().take(9).collect();
         for (at, pause) in pauses.iter().enumerate() {
             let nominal = FIRST * 2_u32.pow(u32::try_from(at).unwrap());
@@ -66,9 +92,9 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_pauses_and_each_kind_its_own() {
-        let pauses = |kind| backoff([7; 32], kind).take(5).collect::<Vec<_>>();
-        assert_eq!(pauses(Kind::Node), pauses(Kind::Node));
-        assert_ne!(pauses(Kind::Node), pauses(Kind::Machine));
+    fn the_same_seed_gives_the_same_pauses_and_each_watch_its_own() {
+        let pauses = |watch| backoff([7; 32], watch).take(5).collect::<Vec<_>>();
+        assert_eq!(pauses(Watch::Nodes), pauses(Watch::Nodes));
+        assert_ne!(pauses(Watch::Nodes), pauses(Watch::Machines));
     }
 }

@@ -6,6 +6,6 @@ mod backoff;
 mod feed;
 mod store;
 
-pub(crate) use backoff::backoff;
+pub(crate) use backoff::{Watch, backoff};
 pub(crate) use feed::{Change, feed};
 pub(crate) use store::{Store, StoreReader};

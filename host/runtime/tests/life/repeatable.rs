@@ -59,7 +59,9 @@ fn the_same_seed_gives_the_same_trace() {
     for _ in 0..3 {
         let other = paused().block_on(eventful());
         let differs = one.lines().zip(other.lines()).find(|(one, other)| one != other);
-        assert_eq!(differs, None);
+        let at = one.lines().zip(other.lines()).position(|(one, other)| one != other).unwrap_or_default();
+        let around = |trace: &str| trace.lines().skip(at.saturating_sub(12)).take(16).map(|line| format!("{line}\n")).collect::<String>();
+        assert_eq!(differs, None, "\n{}\nother:\n{}", around(&one), around(&other));
         assert_eq!(one.lines().count(), other.lines().count());
     }
 }

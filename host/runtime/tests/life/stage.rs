@@ -197,13 +197,14 @@ impl Stage {
     /// Waits until the Machine is Running.
     pub(crate) async fn until_running(&self, name: &str) {
         let what = format!("{name} is Running");
-        self.until(&what, Duration::from_secs(120), || self.phase(name) == "Running").await;
+        // In a cloud without keys an unresolved create is awaited for longer than any call takes.
+        self.until(&what, Duration::from_secs(600), || self.phase(name) == "Running").await;
     }
 
     /// Waits until the Machine is gone.
     pub(crate) async fn until_gone(&self, name: &str) {
         let what = format!("{name} is gone");
-        self.until(&what, Duration::from_secs(120), || self.machine(name).is_none()).await;
+        self.until(&what, Duration::from_secs(600), || self.machine(name).is_none()).await;
     }
 
     /// Nothing of any Machine is left: no VM, Node, token or Machine.

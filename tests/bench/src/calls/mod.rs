@@ -5,11 +5,13 @@ mod host;
 mod native;
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use machinist_core::driver::MachineRequest;
 use machinist_plugin_host::PluginHost;
+use tokio::task::JoinSet;
 
 use crate::times::Times;
 
@@ -50,6 +52,76 @@ pub(crate) struct Figures {
     pub(crate) http_a_second: (f64, f64),
 }
 
+/// The kinds of calls.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// With the least work in it: a text that is JSON.
+    Empty,
+    /// With secrets, grants and an answer that is a VM.
+    WithoutNetwork,
+    /// With one HTTP request.
+    WithRequest,
+}
+
+impl Kind {
+    fn what(self) -> &'static str {
+        match self {
+            Self::Empty => "an empty call (`validate-class`)",
+            Self::WithoutNetwork => "a call about a machine without a request (`get-status`)",
+            Self::WithRequest => "a call with one HTTP request (`get-status`)",
+        }
+    }
+
+    fn aim(self) -> Option<Duration> {
+        match self {
+            Self::Empty => Some(Duration::from_micros(60)),
+            Self::WithoutNetwork => None,
+            Self::WithRequest => Some(Duration::from_micros(250)),
+        }
+    }
+}
+
+/// Both ways, and what they are asked.
+struct Ways {
+    host: PluginHost,
+    native: Native,
+    plain: MachineRequest,
+    sim: MachineRequest,
+}
+
+impl Ways {
+    async fn sandboxed(&self, kind: Kind) -> Result<()> {
+        match kind {
+            Kind::Empty => drop(black_box(self.host.validate_class(self.plain.class.clone()).await?)),
+            Kind::WithoutNetwork => drop(black_box(self.host.get_status(self.plain.clone()).await?)),
+            Kind::WithRequest => drop(black_box(self.host.get_status(self.sim.clone()).await?)),
+        }
+        Ok(())
+    }
+
+    async fn native(&self, kind: Kind) -> Result<()> {
+        match kind {
+            Kind::Empty => drop(black_box(native::validate_class(black_box(&self.plain.class))?)),
+            Kind::WithoutNetwork => drop(black_box(native::plain_status(black_box(&self.plain))?)),
+            Kind::WithRequest => drop(black_box(self.native.get_status(&self.sim).await?)),
+        }
+        Ok(())
+    }
+
+    async fn answer_alike(&self) -> Result<()> {
+        let (plain, sim) = (&self.plain, &self.sim);
+        let classes = self.host.validate_class(plain.class.clone()).await?;
+        ensure!(classes == native::validate_class(&plain.class)?, "both ways find the same in a class");
+        ensure!(
+            self.host.get_status(plain.clone()).await? == native::plain_status(plain)?,
+            "both ways see one machine"
+        );
+        let vms = (self.host.get_status(sim.clone()).await?, self.native.get_status(sim).await?);
+        ensure!(vms.0 == vms.1, "both ways see one VM: {vms:?}");
+        Ok(())
+    }
+}
+
 pub(crate) async fn measure() -> Result<Figures> {
     eprintln!("building the drivers");
     let (plain, sim) = tokio::task::spawn_blocking(|| {
@@ -62,97 +134,59 @@ pub(crate) async fn measure() -> Result<Figures> {
     eprintln!("loading the drivers");
     host::load(&host, host::plain(plain)).await?;
     host::load(&host, host::sim(&sim, &cloud.url())?).await?;
-    let native = Native::new(&cloud.url())?;
-    let (plain, sim) =
-        (host::request("plain", "plain:///0.1.0/uid-1"), host::request("sim", "sim:///sim-1a/vm-1"));
+    let ways = Arc::new(Ways {
+        host,
+        native: Native::new(&cloud.url())?,
+        plain: host::request("plain", "plain:///0.1.0/uid-1"),
+        sim: host::request("sim", "sim:///sim-1a/vm-1"),
+    });
+    ways.answer_alike().await?;
     eprintln!("calling");
-    let pairs = vec![
-        empty(&host, &plain).await?,
-        without_network(&host, &plain).await?,
-        with_request(&host, &native, &sim).await?,
-    ];
-    let empty_a_second = a_second(async || Ok(drop(host.validate_class(plain.class.clone()).await?))).await?;
-    let sandboxed = a_second(async || Ok(drop(host.get_status(sim.clone()).await?))).await?;
-    let in_rust = a_second(async || Ok(drop(native.get_status(&sim).await?))).await?;
-    host.shutdown().await;
-    Ok(Figures { pairs, callers: CALLERS, empty_a_second, http_a_second: (sandboxed, in_rust) })
-}
-
-/// The call with the least work in it: a text that is JSON.
-async fn empty(host: &PluginHost, request: &MachineRequest) -> Result<Pair> {
-    let answers = host.validate_class(request.class.clone()).await?;
-    ensure!(answers == native::validate_class(&request.class)?, "both ways answer alike");
-    alternate(
-        "an empty call (`validate-class`)",
-        Some(Duration::from_micros(60)),
-        async || Ok(drop(black_box(native::validate_class(black_box(&request.class))?))),
-        async || Ok(drop(black_box(host.validate_class(request.class.clone()).await?))),
-    )
-    .await
-}
-
-/// With secrets, grants and an answer that is a VM.
-async fn without_network(host: &PluginHost, request: &MachineRequest) -> Result<Pair> {
-    ensure!(
-        host.get_status(request.clone()).await? == native::plain_status(request)?,
-        "both ways answer alike"
-    );
-    alternate(
-        "a call about a machine without a request (`get-status`)",
-        None,
-        async || Ok(drop(black_box(native::plain_status(black_box(request))?))),
-        async || Ok(drop(black_box(host.get_status(request.clone()).await?))),
-    )
-    .await
-}
-
-async fn with_request(host: &PluginHost, native: &Native, request: &MachineRequest) -> Result<Pair> {
-    ensure!(
-        host.get_status(request.clone()).await? == native.get_status(request).await?,
-        "both ways answer alike"
-    );
-    alternate(
-        "a call with one HTTP request (`get-status`)",
-        Some(Duration::from_micros(250)),
-        async || Ok(drop(native.get_status(request).await?)),
-        async || Ok(drop(host.get_status(request.clone()).await?)),
-    )
-    .await
+    let mut pairs = Vec::new();
+    for kind in [Kind::Empty, Kind::WithoutNetwork, Kind::WithRequest] {
+        // As tasks, on workers, as the controllers make their calls.
+        pairs.push(tokio::spawn(alternate(Arc::clone(&ways), kind)).await??);
+    }
+    let empty_a_second = a_second(&ways, Kind::Empty, false).await?;
+    let http_a_second =
+        (a_second(&ways, Kind::WithRequest, false).await?, a_second(&ways, Kind::WithRequest, true).await?);
+    ways.host.shutdown().await;
+    Ok(Figures { pairs, callers: CALLERS, empty_a_second, http_a_second })
 }
 
 /// Both ways in turn, so that whatever else the machine does befalls both.
-async fn alternate(
-    what: &'static str,
-    aim: Option<Duration>,
-    mut native: impl AsyncFnMut() -> Result<()>,
-    mut sandboxed: impl AsyncFnMut() -> Result<()>,
-) -> Result<Pair> {
+async fn alternate(ways: Arc<Ways>, kind: Kind) -> Result<Pair> {
     for _ in 0..WARM_UP {
-        native().await?;
-        sandboxed().await?;
+        ways.native(kind).await?;
+        ways.sandboxed(kind).await?;
     }
     let mut times = (Vec::with_capacity(ROUNDS), Vec::with_capacity(ROUNDS));
     for _ in 0..ROUNDS {
         let started = Instant::now();
-        native().await?;
+        ways.native(kind).await?;
         times.0.push(started.elapsed());
         let started = Instant::now();
-        sandboxed().await?;
+        ways.sandboxed(kind).await?;
         times.1.push(started.elapsed());
     }
-    Ok(Pair { what, rounds: ROUNDS, native: Times::of(times.0), sandboxed: Times::of(times.1), aim })
+    let (native, sandboxed) = (Times::of(times.0), Times::of(times.1));
+    Ok(Pair { what: kind.what(), rounds: ROUNDS, native, sandboxed, aim: kind.aim() })
 }
 
 /// How many calls a second end when many callers call at the same time.
-async fn a_second(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
+async fn a_second(ways: &Arc<Ways>, kind: Kind, natively: bool) -> Result<f64> {
     let started = Instant::now();
-    let callers = (0..CALLERS).map(|_| async {
-        for _ in 0..CALLS_A_CALLER {
-            call().await?;
-        }
-        anyhow::Ok(())
-    });
-    futures::future::try_join_all(callers).await?;
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let ways = Arc::clone(ways);
+        callers.spawn(async move {
+            for _ in 0..CALLS_A_CALLER {
+                if natively { ways.native(kind).await? } else { ways.sandboxed(kind).await? }
+            }
+            anyhow::Ok(())
+        });
+    }
+    callers.join_all().await.into_iter().collect::<Result<()>>()?;
     let calls = u32::try_from(CALLERS * CALLS_A_CALLER)?;
     Ok(f64::from(calls) / started.elapsed().as_secs_f64())
 }

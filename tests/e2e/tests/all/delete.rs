@@ -34,7 +34,7 @@ async fn a_machine_whose_creation_never_began_goes_at_once() {
             lab.delete_machine(name).await?;
             is_gone_soon(lab, name).await?;
         }
-        ensure!(lab.cloud.stats().calls_of("create-vm") == 0, "{:?}", lab.cloud.stats());
+        ensure!(lab.cloud.stats().calls_of("vm.create") == 0, "{:?}", lab.cloud.stats());
         Ok(())
     })
     .await;

@@ -69,6 +69,55 @@ fn a_vm_that_is_there_is_removed_and_looked_for_again() {
 }
 
 #[test]
+fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node_is_found() {
+    let unstored = || {
+        deleting().with(|view| {
+            view.machine.provider_id = None;
+            view.machine.node_name = None;
+            view.target = TargetFact::Cluster(NodePresence::Absent);
+        })
+    };
+    check(&unstored().on(Outcome::ProbeVm(Ok(vm()))), &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]]);
+    let mut uninitialized = DriverError::new(Code::Uninitialized, "half made");
+    uninitialized.provider_id = Some(vm().provider_id);
+    uninitialized.node_name = Some(vm().node_name);
+    check(&unstored().on(Outcome::ProbeVm(Err(uninitialized.into()))), &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]]);
+    let unreachable = ActError::Unreachable { message: "down".into() };
+    check(
+        &unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(unreachable))),
+        &expect![[r#"
+            act probe-vm
+            act record-vm sim://1 node-1
+            WriteFailed: failed to store the VM's id on the Machine: the API server is unreachable: down
+            retry from 1s to 1m0s
+        "#]],
+    );
+    let invalid = ActError::Invalid { message: "never".into() };
+    check(&unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(invalid))), &expect![[r#"
+        act probe-vm
+        act record-vm sim://1 node-1
+        act delete-vm
+        VmTerminating: the cloud is removing the VM
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]]);
+}
+
+#[test]
 fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
     check(
         &deleting(),
