@@ -75,7 +75,11 @@ impl Sandbox {
         match answer {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => Err(explain(&error, &output, prepared, &vault)),
-            Err(_elapsed) => Err(breakage::past_deadline(allowed).into()),
+            // The limit, not what was left of it after waiting: retries of one call say the same.
+            Err(_elapsed) => {
+                let limit = A::OPERATION.deadline().unsigned_abs().min(prepared.limits.deadline);
+                Err(breakage::past_deadline(limit).into())
+            }
         }
     }
 

@@ -117,7 +117,8 @@ impl Loader {
             grants: Arc::clone(&declared.grants),
             limits,
         };
-        let deadline = Instant::now() + Operation::Describe.deadline().unsigned_abs();
+        let longest = Operation::Describe.deadline().unsigned_abs();
+        let deadline = Instant::now() + longest.min(prepared.limits.deadline);
         let about = self.sandbox.call(&prepared, Describe, deadline).await.map_err(Error::Describe)?;
         Ok((prepared, about))
     }

@@ -47,7 +47,8 @@ pub async fn take_part(
         wall: clock.now(),
     };
     let api = Api::namespaced(candidate.client.clone(), &candidate.namespace);
-    let [first, second] = candidate.names.map(|name| Record { name, api: api.clone(), seen: None, renewed_at: None });
+    let [first, second] =
+        candidate.names.map(|name| Record { name, api: api.clone(), seen: None, renewed_at: None });
     let election = || Election::new(candidate.identity.clone(), candidate.times);
     let mut seat = Seat {
         both: Both { first: election(), second: election() },

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
+use machinist_core::act_error::ActError;
 use machinist_core::machine::Severity;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
@@ -18,6 +20,7 @@ use crate::cache::{Watch, backoff};
 use crate::clock::Clock;
 use crate::engine::Message;
 use crate::events::{About, EventWriter};
+use crate::kube_error::within_deadline;
 use crate::names::{FIELD_MANAGER, PLUGIN_STATUS};
 use crate::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins};
 
@@ -41,17 +44,22 @@ pub(crate) struct PluginSource {
     pub seed: [u8; 32],
 }
 
+/// Until a status that could not be written is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+
 /// Watches until `stop`.
 pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationToken) {
     let api: Api<ConfigMap> = Api::namespaced(source.client.clone(), &source.namespace);
     // Small pages: each of these objects may be a megabyte.
     let config = watcher::Config::default().labels(machinist_api::names::labels::PLUGIN).page_size(10);
-    let mut found = std::pin::pin!(watcher(api.clone(), config).backoff(backoff(source.seed, Watch::Plugins)));
+    let mut found =
+        std::pin::pin!(watcher(api.clone(), config).backoff(backoff(source.seed, Watch::Plugins)));
     let mut messages = source.plugins.messages();
     let mut known: BTreeMap<String, Known> = BTreeMap::new();
     let mut pending: BTreeMap<String, PluginNews> = BTreeMap::new();
     let mut listed: Option<Vec<String>> = None;
     let mut leads = source.leads.clone();
+    let mut has_failed = false;
     loop {
         tokio::select! {
             biased;
@@ -97,10 +105,18 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                 PluginMessage::Incident(_) => {}
             },
             changed = leads.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(RETRY), if has_failed => {}
         }
+        has_failed = false;
         if *leads.borrow() {
             for (name, news) in std::mem::take(&mut pending) {
-                tell(&source, &api, &known, &name, &news).await;
+                let Some(known) = known.get_mut(&name).filter(|known| known.uid == news.uid) else {
+                    continue;
+                };
+                if !tell(&source, &api, known, &news).await {
+                    has_failed = true;
+                    pending.insert(name, news);
+                }
             }
         }
     }
@@ -122,34 +138,34 @@ impl Known {
     }
 }
 
-async fn tell(
-    source: &PluginSource,
-    api: &Api<ConfigMap>,
-    known: &BTreeMap<String, Known>,
-    name: &str,
-    news: &PluginNews,
-) {
-    let Some(known) = known.get(name).filter(|known| known.uid == news.uid) else { return };
+/// Writes a plugin's state onto its ConfigMap. False when that is to be tried again.
+async fn tell(source: &PluginSource, api: &Api<ConfigMap>, known: &mut Known, news: &PluginNews) -> bool {
     if known.status.as_deref() == Some(news.status.as_str()) {
-        return;
+        return true;
+    }
+    let patch = json!({ "metadata": { "uid": news.uid, "annotations": { PLUGIN_STATUS: news.status } } });
+    let (params, patch) = (PatchParams::apply(FIELD_MANAGER), Patch::Merge(patch));
+    match within_deadline(api.patch_metadata(&news.config_map, &params, &patch)).await {
+        // The watch may show it only after the next news.
+        Ok(_) => known.status = Some(news.status.clone()),
+        Err(
+            error
+            @ (ActError::Gone | ActError::Conflict | ActError::Denied { .. } | ActError::Invalid { .. }),
+        ) => {
+            warn!(config_map = news.config_map, error = %error, "status of plugin not written");
+        }
+        Err(error) => {
+            debug!(config_map = news.config_map, error = %error, "status of plugin not written yet");
+            return false;
+        }
     }
     if news.is_settled {
         let severity = if news.is_warning { Severity::Warning } else { Severity::Normal };
-        let about = about(&source.namespace, name, &news.uid);
-        source.events.write(
-            about,
-            format!("Plugin{}", news.state),
-            &news.message,
-            severity,
-            source.clock.now(),
-        );
+        let about = about(&source.namespace, &news.config_map, &news.uid);
+        let reason = format!("Plugin{}", news.state);
+        source.events.write(about, reason, &news.message, severity, source.clock.now());
     }
-    let patch = json!({ "metadata": { "uid": news.uid, "annotations": { PLUGIN_STATUS: news.status } } });
-    if let Err(error) =
-        api.patch_metadata(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch)).await
-    {
-        warn!(config_map = name, error = %error, "status of plugin not written");
-    }
+    true
 }
 
 fn about(namespace: &str, name: &str, uid: &str) -> About {

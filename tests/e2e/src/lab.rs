@@ -123,8 +123,13 @@ impl Lab {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 // As `kubectl replace` does, but for the status that the host keeps there.
-                let patch = json!({ "data": map.data, "binaryData": map.binary_data });
-                api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+                let data = map.data.clone().unwrap_or_default();
+                let binary_data = map.binary_data.clone().unwrap_or_default();
+                let patch = serde_json::from_value(json!([
+                    { "op": "add", "path": "/data", "value": data },
+                    { "op": "add", "path": "/binaryData", "value": binary_data },
+                ]))?;
+                api.patch(name, &PatchParams::default(), &Patch::Json::<()>(patch)).await?;
                 Ok(())
             }
             Err(error) => Err(error).with_context(|| format!("failed to create ConfigMap {name}")),
@@ -325,11 +330,16 @@ impl Lab {
         ensure!(nodes.is_empty(), "Nodes are left: {nodes:?}");
         ensure!(tokens.is_empty(), "bootstrap tokens are left: {tokens:?}");
         self.classes().delete_collection(&DeleteParams::default(), &everything).await?;
-        eventually("no class is left", async || Ok(self.classes().list(&everything).await?.items.is_empty().then_some(())))
-            .await?;
+        eventually("no class is left", async || {
+            Ok(self.classes().list(&everything).await?.items.is_empty().then_some(()))
+        })
+        .await?;
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
         secrets.delete_collection(&DeleteParams::default(), &everything).await?;
-        eventually("no Secret is left", async || Ok(secrets.list(&everything).await?.items.is_empty().then_some(()))).await
+        eventually("no Secret is left", async || {
+            Ok(secrets.list(&everything).await?.items.is_empty().then_some(()))
+        })
+        .await
     }
 
     /// Kubeconfig of the host's account.

@@ -125,7 +125,9 @@ fn before_order(view: &MachineView, driver: &DriverFacts, progress: &Progress, n
         Some(look) => match (unknown_node(view, look), &progress.record) {
             (Some(effect), None) => Vm::Record(effect),
             // What the server refuses it will refuse for ever, and the VM is the dearer one of both.
-            (Some(_), Some(Err(error))) if !matches!(error, ActError::Invalid { .. } | ActError::Denied { .. }) => {
+            (Some(_), Some(Err(error)))
+                if !matches!(error, ActError::Invalid { .. } | ActError::Denied { .. }) =>
+            {
                 Vm::Unstored(error.clone())
             }
             // Whatever else the look says, the order is what must be tried: it is idempotent, and its error counts.

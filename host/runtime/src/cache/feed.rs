@@ -119,3 +119,82 @@ fn key_of(metadata: &kube::core::ObjectMeta) -> ObjectKey {
         metadata.name.as_deref().unwrap_or_default(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use futures::{FutureExt, stream};
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::runtime::watcher::Event;
+
+    use super::*;
+
+    fn map(name: &str, version: &str) -> DeserializeGuard<ConfigMap> {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(name.into());
+        map.metadata.resource_version = Some(version.into());
+        DeserializeGuard(Ok(map))
+    }
+
+    /// What is told of these events, one a line.
+    fn told(events: Vec<Event<DeserializeGuard<ConfigMap>>>) -> Vec<String> {
+        let told = RefCell::new(Vec::new());
+        let on_change = |change: Change<ConfigMap>| {
+            let what = if change.new.is_some() { "is" } else { "gone" };
+            let whence = if change.is_listed { "listed" } else { "watched" };
+            told.borrow_mut()
+                .push(format!("{} {what} at {:?} {whence}", change.key, change.resource_version));
+        };
+        let on_synced = |version| told.borrow_mut().push(format!("all at {version:?}"));
+        let events = stream::iter(events.into_iter().map(Ok));
+        feed(events, Store::default(), |_| {}, on_change, on_synced).now_or_never().unwrap();
+        told.into_inner()
+    }
+
+    #[test]
+    fn a_listing_counts_as_a_whole_with_its_highest_version() {
+        let events = vec![
+            Event::Init,
+            Event::InitApply(map("a", "98")),
+            Event::InitApply(map("b", "101")),
+            Event::InitApply(map("c", "7")),
+            Event::InitDone,
+            Event::Apply(map("a", "102")),
+            Event::Init,
+            Event::InitApply(map("c", "7")),
+            Event::InitDone,
+        ];
+        assert_eq!(
+            told(events),
+            [
+                r#"a is at "98" listed"#,
+                r#"b is at "101" listed"#,
+                r#"c is at "7" listed"#,
+                r#"all at "101""#,
+                r#"a is at "102" watched"#,
+                r#"c is at "7" listed"#,
+                r#"a gone at "" listed"#,
+                r#"b gone at "" listed"#,
+                r#"all at "7""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_listing_that_breaks_off_takes_nothing_away() {
+        let events = vec![
+            Event::Init,
+            Event::InitApply(map("a", "1")),
+            Event::InitApply(map("b", "2")),
+            Event::InitDone,
+            Event::Init,
+            Event::InitApply(map("a", "1")),
+            Event::Init,
+            Event::InitApply(map("a", "1")),
+            Event::InitApply(map("b", "2")),
+            Event::InitDone,
+        ];
+        assert!(told(events).iter().all(|line| !line.contains("gone")));
+    }
+}

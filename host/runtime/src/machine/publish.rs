@@ -244,7 +244,8 @@ fn ready(
         reason: conclusion.reason.as_str().to_owned(),
         message: crate::events::clip(&conclusion.message, 2_048),
         observed_generation: generation,
-        last_transition_time: since.map_or(machinist_api::value::time(now), |old| old.last_transition_time.clone()),
+        last_transition_time: since
+            .map_or(machinist_api::value::time(now), |old| old.last_transition_time.clone()),
     }
 }
 

@@ -71,7 +71,7 @@ impl Kubelets {
             "status": { "conditions": self.conditions(is_ready_at_once) },
         });
         // A Node of that name that is there already is taken over, as kubelets do it.
-        let _ = self.api.create("nodes", object);
+        let _ = self.api.create("nodes", &object);
         if !is_ready_at_once {
             tokio::time::sleep(self.habits.ready_after).await;
             self.report(node);

@@ -92,6 +92,10 @@ async fn check_loss(fate: &'static Fate, is_all: bool) {
     assert!(two.leads() && !one.leads());
     assert!(last <= lost && last < first, "{fate:?}: one until {last:?} (lost {lost:?}), two from {first:?}");
     assert!(lost < first, "{fate:?}: one led until {lost:?}, two from {first:?}");
+    // Whatever its requests do, it gives up after the renewal deadline, so that what is in flight has the rest of the time.
+    let renewals = stage.wire.records(|call| call.actor == "one" && call.what == "leases");
+    let renewed = renewals.iter().rfind(|record| record.code == Some(200)).unwrap().at;
+    assert!(lost - renewed <= Duration::from_millis(10_150), "{fate:?}: renewed {renewed:?}, lost {lost:?}");
 }
 
 #[tokio::test(start_paused = true)]

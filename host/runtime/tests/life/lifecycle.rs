@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::cloud::Habits;
 use crate::kubelet::KubeletHabits;
-use crate::stage::{Stage, in_namespace};
-use crate::wire::{Call, table};
+use crate::stage::{Stage, class, in_namespace};
+use crate::wire::{Call, Fate, table};
 
 /// Requests that are made for the Machine `a`, not for its class and Secret.
 fn for_machine(call: &Call) -> bool {
@@ -177,20 +177,35 @@ async fn class_and_secret_are_held_while_they_are_used_and_let_go_afterwards() {
 #[tokio::test(start_paused = true)]
 async fn a_host_that_starts_where_all_is_well_writes_nothing() {
     let stage = Stage::set();
+    let mut other = class();
+    other["metadata"]["name"] = json!("other");
+    stage.api.create("machineclasses", &other).unwrap();
     let host = stage.host("host");
-    for name in ["a", "b", "c"] {
+    let names = ["a", "b", "z"];
+    for name in names {
         stage.add_machine(name);
     }
-    for name in ["a", "b", "c"] {
+    let patch = json!({ "spec": { "class": { "name": "other" } } });
+    stage.api.edit("machines", &in_namespace("z"), &patch).unwrap();
+    for name in names {
         stage.until_running(name).await;
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     host.end().await;
-    // Classes and Secrets are listed in any order with Machines; their users must be known before they are let go.
-    let begun = stage.wire.len();
-    let host = stage.host("next");
-    stage.until("the caches are complete", Duration::from_secs(5), || host.is_synced()).await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    let writes = stage.wire.records_since(begun, Call::is_write);
-    assert!(writes.is_empty(), "{}", table(&writes));
+    // Every kind is the last to be listed once, so that a user is the last that is known.
+    for late in ["machines", "machineclasses", "secrets", "nodes"] {
+        let begun = stage.wire.len();
+        let mut has_failed = false;
+        stage.wire.plan(move |call| {
+            let fails = call.verb == "LIST" && call.what == late && !has_failed;
+            has_failed |= fails;
+            if fails { Fate::Refuse(500) } else { Fate::Pass }
+        });
+        let host = stage.host(&format!("late-{late}"));
+        stage.until("the caches are complete", Duration::from_secs(5), || host.is_synced()).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let writes = stage.wire.records_since(begun, Call::is_write);
+        assert!(writes.is_empty(), "{late}:\n{}", table(&writes));
+        host.end().await;
+    }
 }

@@ -15,6 +15,8 @@ mod crowds;
 mod faults;
 mod leaders;
 mod lifecycle;
+mod nodes;
+mod plugins;
 mod prerequisites;
 mod repeatable;
 mod retries;

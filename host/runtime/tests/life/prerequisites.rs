@@ -42,21 +42,21 @@ async fn a_class_that_is_missing_is_awaited() {
 #[tokio::test(start_paused = true)]
 async fn a_secret_that_is_missing_is_awaited() {
     let stage = Stage::empty();
-    stage.api.create("machineclasses", class()).unwrap();
+    stage.api.create("machineclasses", &class()).unwrap();
     let _host = stage.host("host");
     stage.add_machine("a");
     assert_waits(&stage, "SecretMissing").await;
-    stage.api.create("secrets", secret()).unwrap();
+    stage.api.create("secrets", &secret()).unwrap();
     assert_goes_on(&stage).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_class_that_names_no_secret_waits_until_it_does() {
     let stage = Stage::empty();
-    stage.api.create("secrets", secret()).unwrap();
+    stage.api.create("secrets", &secret()).unwrap();
     let mut without = class();
     without["secretRef"] = Value::Null;
-    stage.api.create("machineclasses", without).unwrap();
+    stage.api.create("machineclasses", &without).unwrap();
     let _host = stage.host("host");
     stage.add_machine("a");
     assert_waits(&stage, "SecretMissing").await;
@@ -70,8 +70,8 @@ async fn user_data_that_is_missing_is_awaited() {
     let stage = Stage::empty();
     let mut without = secret();
     without["data"]["userData"] = Value::Null;
-    stage.api.create("secrets", without).unwrap();
-    stage.api.create("machineclasses", class()).unwrap();
+    stage.api.create("secrets", &without).unwrap();
+    stage.api.create("machineclasses", &class()).unwrap();
     let _host = stage.host("host");
     stage.add_machine("a");
     assert_waits(&stage, "UserDataMissing").await;
@@ -121,7 +121,7 @@ async fn a_machine_is_deleted_while_it_waits() {
     for reason in ["ClassMissing", "SecretMissing"] {
         let stage = Stage::empty();
         if reason == "SecretMissing" {
-            stage.api.create("machineclasses", class()).unwrap();
+            stage.api.create("machineclasses", &class()).unwrap();
         }
         let _host = stage.host("host");
         stage.add_machine("a");
@@ -139,7 +139,7 @@ async fn an_object_that_cannot_be_decoded_harms_only_itself() {
         "metadata": { "name": "broken", "namespace": crate::stage::NAMESPACE },
         "spec": { "class": "text", "nodeTemplate": 7 },
     });
-    stage.api.create("machines", broken).unwrap();
+    stage.api.create("machines", &broken).unwrap();
     let _host = stage.host("host");
     stage.add_machine("a");
     stage.until_running("a").await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use kube::Client;
 use machinist_core::id::ProviderName;
 use machinist_core::lease::LeaseTimes;
 use machinist_runtime::clock::Clock;
@@ -66,13 +67,13 @@ impl Stage {
 
     /// Class `small` and its Secret `account`.
     pub(crate) fn add_class(&self) {
-        self.api.create("secrets", secret()).unwrap();
-        self.api.create("machineclasses", class()).unwrap();
+        self.api.create("secrets", &secret()).unwrap();
+        self.api.create("machineclasses", &class()).unwrap();
     }
 
     /// A Machine of class `small`.
     pub(crate) fn add_machine(&self, name: &str) {
-        self.api.create("machines", machine(name)).unwrap();
+        self.api.create("machines", &machine(name)).unwrap();
     }
 
     /// The Machine, while it is there.
@@ -102,7 +103,13 @@ impl Stage {
     /// A host that leads from its start on.
     pub(crate) fn host(&self, name: &str) -> Host {
         let (leads, is_leading) = watch::channel(true);
-        self.start(name, leads, is_leading, None)
+        self.start(name, Some(self.api.client(name)), (leads, is_leading), None)
+    }
+
+    /// A host without a cluster that Nodes could join.
+    pub(crate) fn host_without_target(&self, name: &str) -> Host {
+        let (leads, is_leading) = watch::channel(true);
+        self.start(name, None, (leads, is_leading), None)
     }
 
     /// A host that takes part in an election.
@@ -118,14 +125,15 @@ impl Stage {
         };
         let resign = CancellationToken::new();
         let election = take_part(candidate, leads.clone(), Arc::default(), resign.clone());
-        self.start(name, leads, is_leading, Some((resign, tokio::spawn(election))))
+        let target = Some(self.api.client(name));
+        self.start(name, target, (leads, is_leading), Some((resign, tokio::spawn(election))))
     }
 
     fn start(
         &self,
         name: &str,
-        leads: watch::Sender<bool>,
-        is_leading: watch::Receiver<bool>,
+        target: Option<Client>,
+        (leads, is_leading): (watch::Sender<bool>, watch::Receiver<bool>),
         election: Option<(CancellationToken, JoinHandle<()>)>,
     ) -> Host {
         let start = {
@@ -136,12 +144,11 @@ impl Stage {
         let (outbox, inbox) = mpsc::unbounded_channel();
         self.news.lock().unwrap().push(outbox);
         let plugins = Arc::new(NoPlugins { news: Mutex::new(Some(inbox)) });
-        let client = self.api.client(name);
         let tenant = Tenant {
-            control: client.clone(),
+            control: self.api.client(name),
             namespace: NAMESPACE.to_owned(),
             plugin_namespace: "plugins".to_owned(),
-            target: Some(client),
+            target,
             settings: Settings::for_cluster("test"),
             ports: Ports { drivers: self.cloud.drivers(name), plugins },
             clock: self.clock.clone(),
@@ -158,14 +165,24 @@ impl Stage {
 
     /// The plugins of these providers have changed.
     pub(crate) fn tell_of_plugins(&self, providers: &[&str]) {
+        self.tell("none", "{}", providers);
+    }
+
+    /// The plugin in ConfigMap `plugins/driver` has this status.
+    pub(crate) fn tell_of_plugin(&self, status: &str) {
+        let map = self.api.find("configmaps", "plugins/driver").unwrap();
+        self.tell(map["metadata"]["uid"].as_str().unwrap(), status, &[]);
+    }
+
+    fn tell(&self, uid: &str, status: &str, providers: &[&str]) {
         let news = PluginNews {
             config_map: "driver".into(),
-            uid: "none".into(),
+            uid: uid.into(),
             state: "Ready".into(),
             is_warning: false,
             is_settled: true,
-            message: "serves".into(),
-            status: "{}".into(),
+            message: format!("serves {status}"),
+            status: status.into(),
             providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
         };
         for host in self.news.lock().unwrap().iter() {
@@ -179,19 +196,20 @@ impl Stage {
         let (begin, mut pause) = (self.wire.elapsed(), Duration::from_millis(5));
         let end = begin + limit;
         while !holds() {
-            let machines = self.api.all("machines");
-            let status: Vec<String> =
-                machines.iter().take(3).map(|machine| machine["status"].to_string()).collect();
-            assert!(
-                self.wire.elapsed() < end,
-                "not within {limit:?}: {what}\nmachines: {status:#?}\ntrace:\n{}",
-                self.wire.trace()
-            );
+            assert!(self.wire.elapsed() < end, "not within {limit:?}: {what}\n{}", self.story());
             tokio::time::sleep(pause).await;
             if self.wire.elapsed() - begin > Duration::from_secs(5) {
                 pause = Duration::from_millis(50);
             }
         }
+    }
+
+    /// What there is to say when a test fails.
+    fn story(&self) -> String {
+        let machines = self.api.all("machines");
+        let status: Vec<String> =
+            machines.iter().take(3).map(|machine| machine["status"].to_string()).collect();
+        format!("machines: {status:#?}\ntrace:\n{}", self.wire.trace())
     }
 
     /// Waits until the Machine is Running.

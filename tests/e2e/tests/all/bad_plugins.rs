@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
-use crate::scene::{PLAIN, SIM, delete_plugin, installed, is_running, runs};
+use crate::scene::{HOSTILE, SIM, delete_plugin, installed, is_running, runs, soon};
 
 const RAW: &str = "plugin.wasm";
 const PACKED: &str = "plugin.wasm.zst";
@@ -37,7 +37,8 @@ async fn is_rejected(lab: &Lab, name: &str, map: &ConfigMap, part: &str) -> Resu
     lab.put_plugin(map).await?;
     e2e::eventually(&format!("{name} is rejected with {part:?}"), async || {
         let status = lab.plugin_status("sim").await?.context("there is a status")?;
-        let is_so = status["state"] == "Rejected" && status["reason"].as_str().is_some_and(|reason| reason.contains(part));
+        let is_so = status["state"] == "Rejected"
+            && status["reason"].as_str().is_some_and(|reason| reason.contains(part));
         Ok(is_so.then_some(()))
     })
     .await
@@ -65,10 +66,22 @@ async fn bad_content_never_replaces_a_driver_that_serves() {
         let contract = "machinist:provider/driver@0.1.0";
         let cases = [
             ("garbage", with(lab, RAW, b"#!/bin/sh\nexit 0\n".to_vec())?, "it is not WebAssembly"),
-            ("core module", with(lab, RAW, b"\0asm\x01\0\0\0".to_vec())?, "it is a core module, not a component"),
+            (
+                "core module",
+                with(lab, RAW, b"\0asm\x01\0\0\0".to_vec())?,
+                "it is a core module, not a component",
+            ),
             ("empty component", with(lab, RAW, b"\0asm\x0d\0\x01\0".to_vec())?, "it exports nothing"),
-            ("other world", with(lab, RAW, renamed(&SIM, "machinist:provider/driver", "machinist:provider/healer"))?, "it exports no machinist:provider/driver"),
-            ("new version", with(lab, RAW, renamed(&SIM, contract, "machinist:provider/driver@0.2.0"))?, "this host serves 0.1.0"),
+            (
+                "other world",
+                with(lab, RAW, renamed(&SIM, "machinist:provider/driver", "machinist:provider/healer"))?,
+                "it exports no machinist:provider/driver",
+            ),
+            (
+                "new version",
+                with(lab, RAW, renamed(&SIM, contract, "machinist:provider/driver@0.2.0"))?,
+                "this host serves 0.1.0",
+            ),
             ("truncated", with(lab, RAW, SIM[..SIM.len() / 2].to_vec())?, "it is damaged or truncated"),
             ("damaged archive", with(lab, PACKED, damaged)?, "the zstd data is damaged"),
             ("truncated archive", with(lab, PACKED, packed[..middle].to_vec())?, "the zstd data is damaged"),
@@ -79,7 +92,8 @@ async fn bad_content_never_replaces_a_driver_that_serves() {
         for (name, map, part) in &cases {
             is_rejected(lab, name, map, part).await?;
         }
-        let rejected = host.metrics().await?.sum("machinist_plugin_state", &["plugin=\"sim\"", "state=\"Rejected\""]);
+        let rejected =
+            host.metrics().await?.sum("machinist_plugin_state", &["plugin=\"sim\"", "state=\"Rejected\""]);
         ensure!(rejected == 1.0, "{rejected}");
         lab.no_machines().await?;
         // And it can be mended in place.
@@ -94,7 +108,11 @@ async fn bad_content_never_replaces_a_driver_that_serves() {
 async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it() {
     installed(LabOptions::default(), async |lab, host| {
         let mut second = manifests::plugin("second", &SIM, &lab.cloud.url())?;
-        second.metadata.labels.get_or_insert_default().insert("machinist.dev/plugin-name".into(), "rival".into());
+        second
+            .metadata
+            .labels
+            .get_or_insert_default()
+            .insert("machinist.dev/plugin-name".into(), "rival".into());
         lab.put_plugin(&second).await?;
         lab.plugin_state("second", "Rejected").await?;
         let part = "provider sim is served by plugin sim, and the first stays";
@@ -105,7 +123,10 @@ async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it
         delete_plugin(lab, "sim").await?;
         lab.plugin_state("second", "Ready").await?;
         runs(lab, "by-the-second").await?;
-        let calls = host.metrics().await?.sum("machinist_plugin_calls_total", &["plugin=\"rival\"", "outcome=\"ok\""]);
+        let calls = host
+            .metrics()
+            .await?
+            .sum("machinist_plugin_calls_total", &["plugin=\"rival\"", "outcome=\"ok\""]);
         ensure!(calls >= 1.0, "{calls}");
         Ok(())
     })
@@ -115,25 +136,24 @@ async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it
 #[tokio::test]
 async fn a_bad_plugin_that_never_served_is_no_driver_and_disturbs_nobody() {
     installed(LabOptions::default(), async |lab, _| {
-        let bad = manifests::plugin_with("bad", RAW, PLAIN[..PLAIN.len() / 3].to_vec());
+        let bad = manifests::plugin_with("bad", RAW, HOSTILE[..HOSTILE.len() / 3].to_vec());
         lab.put_plugin(&bad).await?;
         lab.plugin_state("bad", "Rejected").await?;
         let status = lab.plugin_status("bad").await?.context("there is a status")?;
         ensure!(status["serving"] == false && status["held"].is_null(), "{status}");
-        lab.put_class(&manifests::class_of("plain", "sim", "plain", &json!({}))).await?;
-        lab.create_machine("waits", "plain").await?;
-        lab.machine_reason("waits", "DriverNotReady", "no plugin serves provider \"plain\"").await?;
+        // A driver that makes machines and never finds them, so that they can go.
+        let spec = json!({ "do": "fail", "code": "not-found", "in": ["get-status"] });
+        lab.put_class(&manifests::class_of("other", "sim", "hostile", &spec)).await?;
+        lab.create_machine("waits", "other").await?;
+        lab.machine_reason("waits", "DriverNotReady", "no plugin serves provider \"hostile\"").await?;
         lab.create_machine("runs", "small").await?;
         is_running(lab, "runs").await?;
-        lab.put_plugin(&manifests::plugin_with("bad", RAW, PLAIN.clone())).await?;
+        lab.put_plugin(&manifests::plugin_with("bad", RAW, HOSTILE.clone())).await?;
         lab.plugin_state("bad", "Ready").await?;
-        crate::scene::soon("the Machine goes on at once", async || {
+        soon("the Machine goes on at once", async || {
             Ok(lab.machines().get("waits").await?.provider_id().map(drop))
         })
-        .await?;
-        // This driver finds what it has made for ever, so its Machine is let go by hand.
-        crate::scene::patch_machine(lab, "waits", &json!({ "metadata": { "finalizers": null } })).await?;
-        lab.delete_machine("waits").await
+        .await
     })
     .await;
 }

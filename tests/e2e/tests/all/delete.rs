@@ -10,7 +10,10 @@ use crate::scene::{
 };
 
 async fn is_gone_soon(lab: &Lab, name: &str) -> Result<()> {
-    soon(&format!("Machine {name} is gone"), async || Ok(lab.machines().get_opt(name).await?.is_none().then_some(()))).await
+    soon(&format!("Machine {name} is gone"), async || {
+        Ok(lab.machines().get_opt(name).await?.is_none().then_some(()))
+    })
+    .await
 }
 
 #[tokio::test]
@@ -79,7 +82,11 @@ async fn deletion_waits_with_a_reason_while_the_class_or_the_secret_of_a_vm_is_g
         lab.machine_reason("m", "ClassMissing", "so the VM cannot be removed").await?;
         lab.event("Machine", "m", "ClassMissing", "create it again").await?;
         let machine = lab.machines().get("m").await?;
-        ensure!(machine.phase().as_str() == "Terminating" && lab.cloud.live_vms().len() == 1, "{:?}", machine.status);
+        ensure!(
+            machine.phase().as_str() == "Terminating" && lab.cloud.live_vms().len() == 1,
+            "{:?}",
+            machine.status
+        );
         let operation = serde_json::to_value(machine.status.unwrap_or_default().last_operation)?;
         ensure!(operation["type"] == "Delete" && operation["state"] == "Failed", "{operation}");
         lab.put_class(&manifests::class("small", "other")).await?;

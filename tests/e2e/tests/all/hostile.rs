@@ -118,14 +118,25 @@ async fn a_description_that_breaks_is_no_driver() {
 #[tokio::test]
 async fn answers_that_no_honest_driver_gives_are_named() {
     installed(LabOptions::default(), async |lab, _| {
+        let long = json!({ "repeat": "n", "times": 300 });
         let cases = [
-            ("nameless", json!({ "do": "say", "field": "provider-id", "text": "", "in": ["create"] }), "provider"),
-            ("long", json!({ "do": "say", "field": "node-name", "text": { "repeat": "n", "times": 300 }, "in": ["create"] }), "node"),
+            (
+                "nameless",
+                json!({ "do": "say", "field": "provider-id", "text": "", "in": ["create"] }),
+                "DriverBroken",
+                "a machine without a provider id",
+            ),
+            (
+                "long",
+                json!({ "do": "say", "field": "node-name", "text": long, "in": ["create"] }),
+                "WriteFailed",
+                "must be no more than 63 bytes",
+            ),
         ];
-        for (name, spec, part) in &cases {
+        for (name, spec, reason, part) in &cases {
             install(lab, name, spec, &json!({})).await?;
             lab.create_machine(name, name).await?;
-            lab.machine_reason(name, "DriverBroken", part).await?;
+            lab.machine_reason(name, reason, part).await?;
         }
         runs(lab, "beside").await.map(drop)
     })

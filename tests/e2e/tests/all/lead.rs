@@ -58,7 +58,10 @@ async fn story(lab: &Lab) -> Result<()> {
     // Given back, not run out: far below the 4 s of a Lease.
     let ended = first.terminate().await?;
     ensure!(ended.success(), "SIGTERM ends in order: {ended}");
-    within(Duration::from_millis(2_500), "the second host takes over", async || Ok(leads(&second).await?.then_some(()))).await?;
+    within(Duration::from_millis(2_500), "the second host takes over", async || {
+        Ok(leads(&second).await?.then_some(()))
+    })
+    .await?;
     let taken = holders(lab).await?;
     ensure!(taken[0] == taken[1] && taken[0] != held[0], "{taken:?}");
     lab.create_machine("b", "small").await?;
@@ -66,8 +69,10 @@ async fn story(lab: &Lab) -> Result<()> {
 
     let third = start(lab, "first").await?;
     second.kill();
-    eventually("the third host takes over from the one that was killed", async || Ok(leads(&third).await?.then_some(())))
-        .await?;
+    eventually("the third host takes over from the one that was killed", async || {
+        Ok(leads(&third).await?.then_some(()))
+    })
+    .await?;
     lab.clear().await?;
     let ended = third.terminate().await?;
     ensure!(ended.success(), "SIGTERM ends in order: {ended}");
@@ -82,4 +87,29 @@ async fn one_host_leads_with_both_leases_and_another_takes_over() {
     let _turn = ONE_AT_A_TIME.lock().await;
     let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
     story(&lab).await.expect("the story comes to its end");
+}
+
+#[tokio::test]
+async fn without_a_target_cluster_a_machine_is_available_as_soon_as_its_vm_is_there() {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
+    let story = async {
+        let mut options = lab.host_options();
+        options.flags.extend(["--control-kubeconfig".into(), options.kubeconfig.display().to_string()]);
+        options.kubeconfig = "none".into();
+        let mut host = Host::start(&options)?;
+        host.ready().await?;
+        lab.install_driver(&SIM).await?;
+        lab.create_machine("m", "small").await?;
+        lab.machines_in_phase("Available", 1).await?;
+        let status = lab.machines().get("m").await?.status.unwrap_or_default();
+        ensure!(status.addresses.iter().any(|address| address.type_ == "InternalIP"), "{status:?}");
+        ensure!(lab.left_in_target().await?.1.is_empty(), "there is nothing to join, so there is no token");
+        lab.delete_machine("m").await?;
+        lab.no_machines().await?;
+        ensure!(lab.cloud.live_vms().is_empty(), "the VM is gone");
+        host.terminate().await?;
+        anyhow::Ok(())
+    };
+    story.await.expect("the story comes to its end");
 }

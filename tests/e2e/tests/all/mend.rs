@@ -25,7 +25,8 @@ async fn waits(lab: &Lab, name: &str, reason: &str, part: &str) -> Result<()> {
 
 /// Once mended, it goes on at once and not at the end of its back-off; then it runs.
 async fn goes_on(lab: &Lab, name: &str) -> Result<()> {
-    soon("the Machine goes on at once", async || Ok(lab.machines().get(name).await?.provider_id().map(drop))).await?;
+    soon("the Machine goes on at once", async || Ok(lab.machines().get(name).await?.provider_id().map(drop)))
+        .await?;
     is_running(lab, name).await?;
     lab.delete_machine(name).await?;
     lab.no_machines().await
@@ -59,15 +60,40 @@ async fn a_machine_waits_for_its_class_and_for_the_classs_secret() {
 async fn a_class_that_cannot_be_used_is_named_with_what_is_wrong() {
     let spec = json!({ "zone": "sim-1a", "type": "sim.small", "image": "linux-1" });
     let broken: [(&str, Value, Value, &str, &str); 4] = [
-        ("unknown", json!({ "provider": "nowhere" }), json!({ "provider": "sim" }), "DriverNotReady", "no plugin serves provider \"nowhere\""),
-        ("none", json!({ "provider": null }), json!({ "provider": "sim" }), "ClassInvalid", "provider is required"),
-        ("typeless", json!({ "providerSpec": { "type": null } }), json!({ "providerSpec": spec }), "CreationFailed", "providerSpec.type is required"),
-        ("unnamed", json!({ "secretRef": null }), json!({ "secretRef": { "name": "sim", "namespace": manifests::NAMESPACE } }), "SecretMissing", "names no Secret"),
+        (
+            "unknown",
+            json!({ "provider": "nowhere" }),
+            json!({ "provider": "sim" }),
+            "DriverNotReady",
+            "no plugin serves provider \"nowhere\"",
+        ),
+        (
+            "none",
+            json!({ "provider": null }),
+            json!({ "provider": "sim" }),
+            "ClassInvalid",
+            "provider is required",
+        ),
+        (
+            "typeless",
+            json!({ "providerSpec": { "type": null } }),
+            json!({ "providerSpec": spec }),
+            "CreationFailed",
+            "providerSpec.type is required",
+        ),
+        (
+            "unnamed",
+            json!({ "secretRef": null }),
+            json!({ "secretRef": { "name": "sim", "namespace": manifests::NAMESPACE } }),
+            "SecretMissing",
+            "names no Secret",
+        ),
     ];
     installed(LabOptions::default(), async move |lab, _| {
         for (name, breaks, mends, reason, part) in broken {
-            lab.put_class(&manifests::class(name, "sim")).await?;
-            patch_class(lab, name, &breaks).await?;
+            let mut class = serde_json::to_value(manifests::class(name, "sim"))?;
+            merge(&mut class, &breaks);
+            lab.put_class(&serde_json::from_value(class)?).await?;
             lab.create_machine(name, name).await?;
             waits(lab, name, reason, part).await?;
             patch_class(lab, name, &mends).await?;
@@ -82,9 +108,24 @@ async fn a_class_that_cannot_be_used_is_named_with_what_is_wrong() {
 async fn a_machine_that_cannot_be_understood_says_which_field() {
     installed(LabOptions::default(), async |lab, _| {
         let cases = [
-            ("kindless", json!({ "class": { "kind": "AWSMachineClass" } }), json!({ "class": { "kind": "MachineClass" } }), "spec.class.kind must be MachineClass"),
-            ("timeless", json!({ "healthTimeout": "soon" }), json!({ "healthTimeout": null }), "spec.healthTimeout is no duration"),
-            ("nameless", json!({ "class": { "name": "" } }), json!({ "class": { "name": "small" } }), "spec.class.name is required"),
+            (
+                "kindless",
+                json!({ "class": { "kind": "AWSMachineClass" } }),
+                json!({ "class": { "kind": "MachineClass" } }),
+                "spec.class.kind must be MachineClass",
+            ),
+            (
+                "timeless",
+                json!({ "healthTimeout": "soon" }),
+                json!({ "healthTimeout": null }),
+                "spec.healthTimeout is no duration",
+            ),
+            (
+                "nameless",
+                json!({ "class": { "name": "" } }),
+                json!({ "class": { "name": "small" } }),
+                "spec.class.name is required",
+            ),
         ];
         for (name, breaks, mends, part) in cases {
             let mut machine = serde_json::to_value(manifests::machine(name, "small"))?;
@@ -108,7 +149,8 @@ async fn a_wrong_token_is_reported_and_a_right_one_is_used_at_once() {
         waits(lab, "m", "CreationFailed", "Unauthenticated").await?;
         let code = lab.machines().get("m").await?.status.unwrap_or_default().last_operation.error_code;
         ensure!(code.as_deref() == Some("Unauthenticated"), "the autoscaler reads {code:?}");
-        let said = serde_json::to_string(&lab.machines().get("m").await?)? + &lab.events("Machine", "m").await?.join("\n");
+        let said = serde_json::to_string(&lab.machines().get("m").await?)?
+            + &lab.events("Machine", "m").await?.join("\n");
         ensure!(!said.contains("not-the-token"), "the token is told to nobody: {said}");
         let mut there = secrets(lab).get("wrong").await?;
         there.data = manifests::secret("wrong", lab.cloud.token()).data;

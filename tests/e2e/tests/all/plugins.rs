@@ -32,7 +32,8 @@ async fn a_plugins_state_shows_as_event_annotation_metric_and_in_the_list() {
         ensure!(status["held"]["providers"] == json!(["sim"]), "{status}");
         ensure!(status["digest"].as_str().is_some_and(|shown| shown.ends_with(digest)), "{status}");
         let state = async |source: &str, state: &str| {
-            let labels = [format!("source=\"{}/{source}\"", manifests::NAMESPACE), format!("state=\"{state}\"")];
+            let labels =
+                [format!("source=\"{}/{source}\"", manifests::NAMESPACE), format!("state=\"{state}\"")];
             anyhow::Ok(host.metrics().await?.sum("machinist_plugin_state", &[&labels[0], &labels[1]]))
         };
         let metrics = host.metrics().await?;
@@ -43,7 +44,9 @@ async fn a_plugins_state_shows_as_event_annotation_metric_and_in_the_list() {
         lab.plugin_state("broken", "Rejected").await?;
         ensure!(state("broken", "Rejected").await? == 1.0, "the metric follows");
         let table = list(lab, "table").await?;
-        let row = |name: &str| table.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
+        let row = |name: &str| {
+            table.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned()
+        };
         for part in ["sim", "Ready", "yes", &digest[..12]] {
             ensure!(row("sim").contains(part), "{part} is missing in\n{table}");
         }
@@ -51,7 +54,9 @@ async fn a_plugins_state_shows_as_event_annotation_metric_and_in_the_list() {
             ensure!(row("broken").contains(part), "{part} is missing in\n{table}");
         }
         let rows: Value = serde_json::from_str(&list(lab, "json").await?)?;
-        let of = |name: &str| rows.as_array().and_then(|rows| rows.iter().find(|row| row["config_map"] == name)).cloned();
+        let of = |name: &str| {
+            rows.as_array().and_then(|rows| rows.iter().find(|row| row["config_map"] == name)).cloned()
+        };
         ensure!(of("sim").is_some_and(|row| row["state"] == "Ready"), "{rows}");
         ensure!(of("broken").is_some_and(|row| row["state"] == "Rejected"), "{rows}");
         delete_plugin(lab, "broken").await?;
@@ -87,18 +92,22 @@ async fn machines_wait_for_a_driver_that_is_taken_away_and_go_on_when_it_is_back
 async fn settings_and_grants_take_effect_with_the_next_call() {
     installed(LabOptions::default(), async |lab, host| {
         let mut denied = manifests::plugin("sim", &SIM, &lab.cloud.url())?;
-        denied.data.get_or_insert_default().insert("grants.yaml".into(), "egress: []".into());
+        let elsewhere = manifests::grants("http://127.0.0.1:1");
+        denied.data.get_or_insert_default().insert("grants.yaml".into(), elsewhere);
         let swaps = async || anyhow::Ok(host.metrics().await?.sum("machinist_plugin_swaps_total", &[]));
         let before = swaps().await?;
         lab.put_plugin(&denied).await?;
         eventually("the change serves", async || Ok((swaps().await? > before).then_some(()))).await?;
         lab.create_machine("m", "small").await?;
         lab.machine_reason("m", "CreationFailed", "").await?;
-        lab.event("ConfigMap", "sim", "EgressRefused", "grant-host").await?;
+        lab.event("ConfigMap", "sim", "EgressRefused", "grant-port").await?;
         ensure!(lab.cloud.stats().created == 0, "nothing reached the cloud");
         lab.put_plugin(&manifests::plugin("sim", &SIM, &lab.cloud.url())?).await?;
         eventually("the change serves", async || Ok((swaps().await? > before + 1.0).then_some(()))).await?;
-        soon("the Machine goes on at once", async || Ok(lab.machines().get("m").await?.provider_id().map(drop))).await?;
+        soon("the Machine goes on at once", async || {
+            Ok(lab.machines().get("m").await?.provider_id().map(drop))
+        })
+        .await?;
         is_running(lab, "m").await.map(drop)
     })
     .await;

@@ -26,7 +26,7 @@ pub(crate) async fn scene(options: LabOptions, test: impl AsyncFnOnce(&Lab, &Hos
     let lab = Lab::start(options).await.expect("the lab starts");
     let host = lab.start_host().await.expect("the host starts");
     if let Err(error) = test(&lab, &host).await {
-        panic!("{error:?}\n\nthe host's log ends with:\n{}", host.log_end());
+        panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
     }
 }
 
@@ -95,6 +95,8 @@ pub(crate) fn secrets(lab: &Lab) -> Api<Secret> {
 /// Deletes a plugin's ConfigMap.
 pub(crate) async fn delete_plugin(lab: &Lab, name: &str) -> Result<()> {
     let api: Api<ConfigMap> = Api::namespaced(lab.client.clone(), e2e::manifests::NAMESPACE);
-    api.delete(name, &DeleteParams::default()).await.with_context(|| format!("failed to delete ConfigMap {name}"))?;
+    api.delete(name, &DeleteParams::default())
+        .await
+        .with_context(|| format!("failed to delete ConfigMap {name}"))?;
     Ok(())
 }

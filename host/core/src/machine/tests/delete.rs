@@ -77,25 +77,31 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
             view.target = TargetFact::Cluster(NodePresence::Absent);
         })
     };
-    check(&unstored().on(Outcome::ProbeVm(Ok(vm()))), &expect![[r#"
+    check(
+        &unstored().on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
         act probe-vm
         act record-vm sim://1 node-1
         act delete-vm
         VmTerminating: the cloud is removing the VM
         status: Delete Processing Deleting { stage: Vm, trouble: None }
         again after 1s
-    "#]]);
+    "#]],
+    );
     let mut uninitialized = DriverError::new(Code::Uninitialized, "half made");
     uninitialized.provider_id = Some(vm().provider_id);
     uninitialized.node_name = Some(vm().node_name);
-    check(&unstored().on(Outcome::ProbeVm(Err(uninitialized.into()))), &expect![[r#"
+    check(
+        &unstored().on(Outcome::ProbeVm(Err(uninitialized.into()))),
+        &expect![[r#"
         act probe-vm
         act record-vm sim://1 node-1
         act delete-vm
         VmTerminating: the cloud is removing the VM
         status: Delete Processing Deleting { stage: Vm, trouble: None }
         again after 1s
-    "#]]);
+    "#]],
+    );
     let unreachable = ActError::Unreachable { message: "down".into() };
     check(
         &unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(unreachable))),
@@ -107,14 +113,17 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
         "#]],
     );
     let invalid = ActError::Invalid { message: "never".into() };
-    check(&unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(invalid))), &expect![[r#"
+    check(
+        &unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(invalid))),
+        &expect![[r#"
         act probe-vm
         act record-vm sim://1 node-1
         act delete-vm
         VmTerminating: the cloud is removing the VM
         status: Delete Processing Deleting { stage: Vm, trouble: None }
         again after 1s
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

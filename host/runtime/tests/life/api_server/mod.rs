@@ -34,7 +34,7 @@ impl ApiServer {
     }
 
     /// Creates an object; its kind, namespace and name are in it.
-    pub(crate) fn create(&self, plural: &str, object: Value) -> Answer {
+    pub(crate) fn create(&self, plural: &str, object: &Value) -> Answer {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let kind = kinds::of(plural);

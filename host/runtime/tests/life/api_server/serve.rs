@@ -98,7 +98,7 @@ impl ApiServer {
                 if name.is_empty() {
                     return Err(Refusal::invalid("metadata.name: Required value"));
                 }
-                store.create(ask.kind, (key.0, key.1, name), object, now)
+                store.create(ask.kind, (key.0, key.1, name), &object, now)
             }
             "PATCH" => store.patch(ask.kind, key, &parsed()?, ask.part),
             "PUT" => store.replace(ask.kind, key, parsed()?, ask.part),

@@ -52,19 +52,13 @@ impl Store {
         self.objects.iter().filter(|(key, _)| is_wanted(key)).map(|(_, object)| object.clone()).collect()
     }
 
-    pub(crate) fn create(
-        &mut self,
-        kind: &'static Kind,
-        key: Key,
-        mut object: Value,
-        now: Timestamp,
-    ) -> Answer {
+    pub(crate) fn create(&mut self, kind: &'static Kind, key: Key, object: &Value, now: Timestamp) -> Answer {
         if self.objects.contains_key(&key) {
             return Err(Refusal::already_exists(&named(&key)));
         }
         self.made += 1;
         // Null is nothing.
-        let mut object = merged(&object);
+        let mut object = merged(object);
         object["apiVersion"] = json!(kind.api_version());
         object["kind"] = json!(kind.name);
         let meta = fields(&mut object["metadata"]);
