@@ -1,9 +1,13 @@
 //! The way of a call to its sandbox: find the generation, wait for a turn, run, keep the record.
 
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_core::driver::Answer;
 use machinist_core::driver_error::{Breakage, Refusal};
@@ -76,7 +80,10 @@ impl Drop for Place<'_> {
 }
 
 impl Inner {
-    /// Makes a call on the threads of the guests. Dropping the future ends the call.
+    /// Makes a call: begun on the caller's thread, and gone on with on the threads of the guests if it has to wait or
+    /// computes for longer than a tick. Dropping the future ends the call.
+    ///
+    /// To wake another thread and to be woken by it takes longer than a call that asks nobody.
     pub(crate) async fn dispatch<A: Ask>(
         self: &Arc<Self>,
         provider: ProviderName,
@@ -91,10 +98,21 @@ impl Inner {
         let inner = Arc::clone(self);
         let call = async move { inner.run(&generation, ask, deadline).await };
         let call = self.calls.track_future(call.in_current_span());
-        match AbortOnDropHandle::new(self.guests.spawn(call)).await {
-            Ok(answer) => answer,
+        // As a task of the guests' threads would be: what unwinds here is the call and not its caller.
+        let mut call = AssertUnwindSafe(call).catch_unwind().boxed();
+        let begun = poll_fn(|context| {
+            // Timers, connections and tasks of the call belong to the guests' threads from the beginning.
+            let _at_home = self.guests.enter();
+            Poll::Ready(call.as_mut().poll(context))
+        });
+        let ended = match begun.await {
+            Poll::Ready(ended) => Ok(ended),
+            Poll::Pending => AbortOnDropHandle::new(self.guests.spawn(call)).await,
+        };
+        match ended {
+            Ok(Ok(answer)) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),
-            Err(_panicked) => {
+            Ok(Err(_)) | Err(_) => {
                 Err(Breakage::Trap { detail: "the host failed during the call; its log says how".to_owned() }
                     .into())
             }

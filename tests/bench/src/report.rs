@@ -166,7 +166,7 @@ fn render_machines(page: &mut String, figures: &machines::Figures) {
     row(page, "cores busy with something else", busy, None);
 }
 
-fn row(page: &mut String, what: &str, figure: String, aim: Option<(f64, f64)>) {
+fn row(page: &mut String, what: &str, figure: impl std::fmt::Display, aim: Option<(f64, f64)>) {
     let aim = aim.map_or(String::new(), |(most, is)| format!("at most {most}: {}", verdict(is <= most)));
     line(page, format_args!("| {what} | {figure} | {aim} |"));
 }

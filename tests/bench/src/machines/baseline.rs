@@ -149,10 +149,10 @@ async fn perform(
         Write::PostToken => drop(secrets.create(&PostParams::default(), &token(name, time)).await?),
         Write::DeleteToken => drop(secrets.delete(&token_name(name, time), &DeleteParams::default()).await?),
         Write::PatchMachine => {
-            drop(machines.patch(name, &params, &Patch::Merge(machine_patch(name, time))).await?)
+            drop(machines.patch(name, &params, &Patch::Merge(machine_patch(name, time))).await?);
         }
         Write::PatchStatus => {
-            drop(machines.patch_status(name, &params, &Patch::Merge(status_patch(time))).await?)
+            drop(machines.patch_status(name, &params, &Patch::Merge(status_patch(time))).await?);
         }
         Write::PatchNode => {
             let patch = json!({ "metadata": {
