@@ -30,11 +30,12 @@ fn module() -> &'static Path {
 /// two cores when Go's own cache is empty, and says so on standard error. Any number of processes may call this at the
 /// same time; one of them builds. Blocks: call it from a blocking thread.
 ///
-/// The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME`, else `~/.cache`, with `machinist/control-plane/<digest>`.
+/// The cache is `$MACHINIST_CACHE`, else `$XDG_CACHE_HOME/machinist`, else `~/.cache/machinist`, with
+/// `control-plane/<digest>`.
 pub fn binary() -> anyhow::Result<PathBuf> {
     let version = go_version(Path::new("go"))?;
     let flags = linker_flags();
-    let folder = cache_root()?.join("machinist/control-plane").join(digest(module(), &flags, &version)?);
+    let folder = cache_root()?.join("control-plane").join(digest(module(), &flags, &version)?);
     let binary = folder.join("control-plane");
     if binary.is_file() {
         return Ok(binary);
@@ -185,8 +186,8 @@ fn absorb(hasher: &mut Sha256, part: &[u8]) {
 fn cache_root() -> anyhow::Result<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("MACHINIST_CACHE")
-        .or_else(|| folder("XDG_CACHE_HOME"))
-        .or_else(|| folder("HOME").map(|home| home.join(".cache")))
+        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
+        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
         .context(
             "none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set: set one of them for the built binary",
         )

@@ -45,15 +45,14 @@ pub fn bytes_with(package: &str, variable: &str, value: &str) -> Result<Vec<u8>>
     std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
 }
 
-/// Where the components are built: `$MACHINIST_CACHE/guests`, by default `~/.cache/machinist/guests`.
+/// Where the components are built: `guests` in `$MACHINIST_CACHE`, else in `$XDG_CACHE_HOME/machinist`, else in
+/// `~/.cache/machinist`.
 pub fn folder() -> Result<PathBuf> {
-    let cache = match env::var_os("MACHINIST_CACHE") {
-        Some(cache) => PathBuf::from(cache),
-        None => {
-            let home = env::var_os("HOME").context("neither MACHINIST_CACHE nor HOME is set")?;
-            Path::new(&home).join(".cache/machinist")
-        }
-    };
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = folder("MACHINIST_CACHE")
+        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
+        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
+        .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set")?;
     Ok(cache.join("guests"))
 }
 

@@ -59,24 +59,23 @@ impl Name {
             Self::Clippy => {
                 Line::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }
-            Self::Build => build(),
+            Self::Build => test(&["--no-run"]),
             Self::Components => components::build_all(),
             Self::ControlPlane => {
-                // A second build of the same targets costs a second, and this step can be asked for alone.
-                build()?;
+                // Compiling what is compiled costs a second, and this step can be asked for alone.
+                test(&["--no-run"])?;
                 launch::build_control_plane(&paths::binaries("debug")?)
             }
-            // Tidy has run: its tests are not counted twice.
-            Self::Test => Line::cargo(&["test", "--workspace", "--exclude", "tidy"]).run(),
+            Self::Test => test(&[]),
         }
     }
 }
 
-fn build() -> Result<()> {
-    // Components are no libraries of this machine: a linker may refuse the names that they export.
-    let components = components::packages(&paths::root()?)?;
-    let excluded: Vec<&str> = components.iter().flat_map(|package| ["--exclude", package]).collect();
-    Line::cargo(&["build", "--workspace", "--all-targets"]).with(&excluded).run()
+/// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles them
+/// once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are not counted
+/// twice.
+fn test(arguments: &[&str]) -> Result<()> {
+    Line::cargo(&["test", "--workspace", "--exclude", "tidy"]).with(arguments).run()
 }
 
 /// Prints the steps.

@@ -1,5 +1,7 @@
 //! A driver that misbehaves breaks its own call, by the name of the limit, and nothing else.
 
+use std::time::Duration;
+
 use machinist_core::driver_error::{Breakage, CallError, Limit, Refusal};
 use machinist_plugin_host::{PluginReport, PluginState};
 
@@ -41,6 +43,23 @@ async fn check(spec: &str, expected: Limit) {
 async fn a_loop_uses_up_its_processor_time() {
     check(r#"{"do":"loop"}"#, Limit::CpuTime).await;
     check(r#"{"do":"loop-in-host"}"#, Limit::CpuTime).await;
+}
+
+/// A call begins on its caller's thread, which has other things to do.
+#[tokio::test]
+async fn a_loop_is_over_for_the_callers_thread_after_a_moment() {
+    let (world, _) = world().await;
+    let before = own_cpu();
+    world.create("hostile", r#"{"do":"loop"}"#).await.expect_err("breaks");
+    let used = own_cpu() - before;
+    assert!(used < Duration::from_millis(60), "of the 200 ms of the loop the caller's thread bore {used:?}");
+}
+
+/// Processor time of this thread, to which the runtime of a test keeps.
+fn own_cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel counts");
+    let nanos = stat.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.expect("a number"))
 }
 
 #[tokio::test]

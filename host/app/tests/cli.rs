@@ -1,0 +1,61 @@
+//! The command line as its users meet it, above all when they type the wrong thing.
+
+use std::process::{Command, Output};
+
+fn machinist(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_machinist")).args(arguments).output().expect("the binary starts")
+}
+
+#[track_caller]
+fn refuses(arguments: &[&str], part: &str) {
+    let output = machinist(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{arguments:?} is accepted");
+    assert!(said.contains(part), "{arguments:?} says {said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn help_names_the_commands_and_the_flags_that_operators_know() {
+    let help = String::from_utf8(machinist(&["--help"]).stdout).expect("help is text");
+    for command in ["run", "plugin", "completion"] {
+        assert!(help.contains(command), "{command} is missing in\n{help}");
+    }
+    assert!(!help.contains("compile-component"), "a command for the host itself is shown");
+    let help = String::from_utf8(machinist(&["run", "--help"]).stdout).expect("help is text");
+    for flag in [
+        "--target-kubeconfig",
+        "--control-kubeconfig",
+        "--namespace",
+        "--machine-creation-timeout",
+        "--leader-elect",
+    ] {
+        assert!(help.contains(flag), "{flag} is missing in\n{help}");
+    }
+}
+
+#[test]
+fn completion_is_printed_for_a_shell() {
+    let output = machinist(&["completion", "bash"]);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("_machinist"));
+}
+
+#[test]
+fn wrong_flags_are_refused_with_the_reason() {
+    refuses(&["run", "--machine-health-timeout", "ten"], "ten");
+    refuses(&["run", "--machine-health-timeout=-5m"], "must not be negative");
+    refuses(&["run", "--concurrent-syncs", "0"], "0");
+    refuses(&["run", "--port", "70000"], "70000");
+    refuses(&["run", "--log", "info,=,"], "--log");
+    refuses(&["plugin"], "list");
+}
+
+#[test]
+fn a_cluster_that_is_not_named_right_is_an_error_and_no_guess() {
+    refuses(&["run", "--target-kubeconfig", "none"], "--control-kubeconfig");
+    refuses(&["run", "--target-kubeconfig", "/does/not/exist"], "/does/not/exist");
+    refuses(&["plugin", "list", "--kubeconfig", "/does/not/exist"], "/does/not/exist");
+    let times = ["run", "--leader-elect-renew-deadline", "1m"];
+    refuses(&times, "--leader-elect-lease-duration");
+}
