@@ -46,8 +46,6 @@ pub struct MachineFact {
     pub deletion: Option<Timestamp>,
     /// Our finalizer is on it. It is put there before the first create: without it no VM was ever asked for.
     pub has_finalizer: bool,
-    /// Other finalizers are on it too.
-    pub has_foreign_finalizers: bool,
     /// The priority annotation is there.
     pub has_priority: bool,
     /// When a create was last begun whose cloud keeps no keys.

@@ -81,7 +81,6 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         created,
         deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
         has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
-        has_foreign_finalizers: finalizers.iter().any(|name| name != names::finalizers::MACHINE),
         has_priority: annotations.is_some_and(|all| all.contains_key(names::annotations::PRIORITY)),
         create_intent: annotations
             .and_then(|all| all.get(crate::names::CREATE_INTENT))

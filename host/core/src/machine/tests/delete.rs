@@ -21,17 +21,6 @@ fn a_machine_without_our_finalizer_is_let_go() {
         never again
     "#]],
     );
-    let kept_by_others = creating().with(|view| {
-        view.machine.deletion = Some(seconds(1));
-        view.machine.has_foreign_finalizers = true;
-    });
-    check(
-        &kept_by_others,
-        &expect![[r#"
-        Deleted: nothing of ours holds the Machine
-        never again
-    "#]],
-    );
 }
 
 #[test]
@@ -163,9 +152,9 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
 }
 
 #[test]
-fn other_finalizers_do_not_keep_ours() {
+fn without_a_node_the_token_and_the_finalizer_go() {
     check(
-        &deleting().without_node().with(|view| view.machine.has_foreign_finalizers = true),
+        &deleting().without_node(),
         &expect![[r#"
         act probe-vm
         act delete-vm

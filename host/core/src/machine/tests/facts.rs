@@ -54,7 +54,6 @@ fn machine() -> MachineFact {
         created: seconds(0),
         deletion: None,
         has_finalizer: false,
-        has_foreign_finalizers: false,
         has_priority: false,
         create_intent: None,
         provider_id: None,
