@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use e2e::demo::{Options, run};
+use tokio::signal::unix::{SignalKind, signal};
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -14,7 +15,19 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(run(options)) {
+    let keeps = options.keep;
+    let outcome = runtime.block_on(async {
+        // What was started ends with the future that is dropped here, whichever signal comes and whenever.
+        tokio::select! {
+            outcome = run(options) => outcome,
+            () = signalled() => {
+                eprintln!("demo: everything is stopped");
+                Ok(keeps)
+            }
+        }
+    });
+    runtime.shutdown_background();
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -22,4 +35,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ctrl-C, or the end of the terminal or of whoever started the demo.
+async fn signalled() {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    futures::future::select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
 }

@@ -7,7 +7,7 @@ mod summary;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
 use tokio::time::Instant;
 
@@ -63,10 +63,7 @@ pub async fn run(options: Options) -> Result<bool> {
     let lab = Lab::start(lab_options).await?;
     progress.say("starting Machinist under its least-privilege account (deploy/rbac)");
     let mut host = lab.start_host().await?;
-    let outcome = tokio::select! {
-        outcome = story(&lab, &mut host, &options, &drivers, &mut progress) => outcome,
-        _ = tokio::signal::ctrl_c() => anyhow::bail!("interrupted; everything is stopped"),
-    };
+    let outcome = story(&lab, &mut host, &options, &drivers, &mut progress).await;
     let summary = match outcome {
         Ok(summary) => summary,
         Err(error) => {
@@ -197,6 +194,5 @@ async fn keep(lab: &Lab, progress: &mut Progress) -> Result<()> {
         manifests::NAMESPACE,
         manifests::NAMESPACE,
     ));
-    tokio::signal::ctrl_c().await.context("failed to wait for Ctrl-C")?;
-    Ok(())
+    std::future::pending().await
 }
