@@ -6,6 +6,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+/// What the time in a Lease can tell apart.
+const RECORD_TICK: SignedDuration = SignedDuration::from_micros(1);
+
 /// A moment on two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
@@ -167,12 +170,18 @@ impl Election {
 
     /// The fields to write when we hold it: now, with `transitions` as decided. For [`LeaseAction::Renew`] use
     /// [`Election::transitions`].
+    ///
+    /// Each claim of one process is later than the one before, also when its wall clock was set back: to a candidate that
+    /// looks seldom, a renewal with the time of an earlier one would be a record that stood still.
     pub fn claim(&self, transitions: i32, now: Moment) -> LeaseFact {
+        let ours = self.observed.as_ref().filter(|observed| observed.lease.holder == self.me);
+        let earlier = ours.and_then(|observed| observed.lease.renewed_at);
+        let later = earlier.map(|earlier| earlier.checked_add(RECORD_TICK).unwrap_or(earlier));
         LeaseFact {
             holder: self.me.clone(),
             transitions,
             duration: self.times.duration,
-            renewed_at: Some(now.wall),
+            renewed_at: Some(later.map_or(now.wall, |later| later.max(now.wall))),
         }
     }
 

@@ -104,6 +104,18 @@ fn a_leader_renews_and_steps_down_when_it_could_not() {
 }
 
 #[test]
+fn a_renewal_is_later_than_the_one_before_also_on_a_clock_that_was_set_back() {
+    let mut election = leader();
+    let mut before = Some(at(100).wall);
+    for wall in [50, 100, 99, 101, 7] {
+        let claim = election.claim(3, clocks(102, wall));
+        assert!(claim.renewed_at > before, "{:?} after {before:?}", claim.renewed_at);
+        before = claim.renewed_at;
+        election.wrote(claim, clocks(102, wall));
+    }
+}
+
+#[test]
 fn a_leader_that_slept_knows_by_the_wall_that_its_time_is_over() {
     assert_eq!(leader().decide(clocks(100, 200)), LeaseAction::Lost);
 }
