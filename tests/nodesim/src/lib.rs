@@ -21,6 +21,6 @@ pub use config::{Config, StartError, Target, Timing};
 pub use fleet::{Action, Done, Fleet, KubeletId, Stats, StatusWrite};
 pub use node::{lease, lease_renewal, node, status_patch};
 pub use run::NodeSim;
-pub use source::{SimcloudSource, VmEvent, VmSource};
+pub use source::{Ec2Source, SimcloudSource, VmEvent, VmSource};
 pub use user_data::bootstrap_token;
 pub use vm::{Address, Vm};

@@ -10,22 +10,49 @@ use crate::{components, paths};
 
 /// The driver that both of them run.
 const DRIVER: &str = "sim-driver";
+/// The driver for EC2, which the benchmark measures, and the demo shows if it is asked to.
+const EC2_DRIVER: &str = "aws-driver";
 
 /// The demo, as fast to build as can be.
 pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
-    let binaries = prepare("debug", &["--package", "e2e"])?;
+    let binaries = if asks_for_ec2(arguments) {
+        let binaries = prepare("debug", &["--package", "e2e", "--package", "ec2"])?;
+        components::build(EC2_DRIVER)?;
+        prepare_emulators(&binaries)?;
+        binaries
+    } else {
+        prepare("debug", &["--package", "e2e"])?
+    };
     Line::new(binaries.join("demo")).with(arguments).become_it()
 }
 
 /// The benchmark, as fast to run as can be.
 pub(crate) fn bench(arguments: &[OsString]) -> Result<()> {
-    let binaries = prepare("release", &["--package", "bench", "--release"])?;
+    let binaries = prepare("release", &["--package", "bench", "--package", "ec2", "--release"])?;
+    components::build(EC2_DRIVER)?;
+    prepare_emulators(&binaries)?;
     Line::new(binaries.join("bench")).with(arguments).become_it()
 }
 
 /// The control plane, by the binary that cargo has built into this folder. What is in the cache is not built again.
 pub(crate) fn build_control_plane(binaries: &Path) -> Result<()> {
     Line::new(binaries.join("control-plane")).with(&["build"]).run()
+}
+
+/// moto, by the binary that cargo has built into this folder. What is in the cache is not installed again.
+pub(crate) fn prepare_emulators(binaries: &Path) -> Result<()> {
+    Line::new(binaries.join("ec2")).with(&["prepare"]).run()
+}
+
+/// Whether `--provider aws` is among the demo's arguments, however it is written.
+fn asks_for_ec2(arguments: &[OsString]) -> bool {
+    let is_aws = |value: &str| value.eq_ignore_ascii_case("aws");
+    let apart = arguments.windows(2).any(|pair| match pair {
+        [option, value] => option == "--provider" && value.to_str().is_some_and(is_aws),
+        _ => false,
+    });
+    let joined = |argument: &OsString| argument.to_str()?.strip_prefix("--provider=").map(is_aws);
+    apart || arguments.iter().filter_map(joined).any(|is_meant| is_meant)
 }
 
 fn prepare(profile_folder: &str, what: &[&str]) -> Result<std::path::PathBuf> {
@@ -37,4 +64,19 @@ fn prepare(profile_folder: &str, what: &[&str]) -> Result<std::path::PathBuf> {
     let binaries = paths::binaries(profile_folder)?;
     build_control_plane(&binaries)?;
     Ok(binaries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(arguments: &[&str]) -> bool {
+        asks_for_ec2(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_demo_needs_ec2_only_with_the_provider_aws() {
+        assert!(asks(&["--", "--provider", "aws"]) && asks(&["--machines", "3", "--provider=AWS"]));
+        assert!(!asks(&[]) && !asks(&["--provider", "sim"]) && !asks(&["aws", "--provider"]));
+    }
 }

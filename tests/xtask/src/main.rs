@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
 /// The commands of this repository: each does its own set-up.
 ///
-/// What takes long to make (components, the control plane of the tests, tools) is kept in a cache folder outside the
+/// What takes long to make (components, the control plane of the tests, cloud emulators, tools) is kept in a cache folder outside the
 /// clone: $MACHINIST_CACHE, by default machinist in $XDG_CACHE_HOME or ~/.cache.
 struct Arguments {
     #[command(subcommand)]

@@ -19,7 +19,7 @@ struct Need {
     next_step: &'static str,
 }
 
-const NEEDS: [Need; 3] = [
+const NEEDS: [Need; 4] = [
     Need {
         name: "Go",
         ask: &["go", "version"],
@@ -31,10 +31,17 @@ const NEEDS: [Need; 3] = [
     Need {
         name: "Python",
         ask: &["python3", "--version"],
-        least: (3, 9),
+        least: (3, 10),
         what_for: "third-party cloud emulators of the tests run on it",
         next_step: "install it with the system's package manager (Debian: apt-get install python3), and put `python3` \
                     on the PATH",
+    },
+    Need {
+        name: "Python's modules venv and ensurepip, of Python",
+        ask: &["python3", "-c", "import ensurepip, venv, sys; print('%d.%d' % sys.version_info[:2])"],
+        least: (3, 10),
+        what_for: "third-party cloud emulators of the tests are installed into a virtual environment of their own",
+        next_step: "install them with the system's package manager (Debian: apt-get install python3-venv)",
     },
     Need {
         name: "git",
@@ -134,6 +141,14 @@ mod tests {
         let text = complaint(GO, None).unwrap();
         assert!(text.contains("Go 1.21 or later: it was not found"), "{text}");
         assert!(text.contains("next: install it from https://go.dev/dl/"), "{text}");
+    }
+
+    #[test]
+    fn a_python_that_makes_no_virtual_environments_is_named_with_the_package_to_install() {
+        let venv = NEEDS.iter().find(|need| need.name.contains("venv")).unwrap();
+        let text = complaint(venv, None).unwrap();
+        assert!(text.contains("venv") && text.contains("apt-get install python3-venv"), "{text}");
+        assert_eq!(complaint(venv, Some("3.11")), None);
     }
 
     #[test]

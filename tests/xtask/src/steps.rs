@@ -19,6 +19,7 @@ pub(crate) enum Name {
     Build,
     Components,
     ControlPlane,
+    Emulators,
     Test,
 }
 
@@ -32,6 +33,7 @@ impl Name {
             Self::Build => "build",
             Self::Components => "components",
             Self::ControlPlane => "control-plane",
+            Self::Emulators => "emulators",
             Self::Test => "test",
         }
     }
@@ -47,6 +49,7 @@ impl Name {
             Self::ControlPlane => {
                 "etcd and kube-apiserver for the tests (the first time: six to seven minutes)"
             }
+            Self::Emulators => "moto, the EC2 of the tests (the first time: a minute or two)",
             Self::Test => "unit, plugin-host and end-to-end tests",
         }
     }
@@ -65,6 +68,11 @@ impl Name {
                 // Compiling what is compiled costs a second, and this step can be asked for alone.
                 test(&["--no-run"])?;
                 launch::build_control_plane(&paths::binaries("debug")?)
+            }
+            Self::Emulators => {
+                // As above.
+                test(&["--no-run"])?;
+                launch::prepare_emulators(&paths::binaries("debug")?)
             }
             Self::Test => test(&[]),
         }

@@ -1,5 +1,6 @@
 //! Where VMs come from.
 
+mod ec2;
 mod simcloud;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::vm::Vm;
 
+pub use ec2::Ec2Source;
 pub use simcloud::SimcloudSource;
 
 /// What happens to the VMs of a cloud.

@@ -1,0 +1,147 @@
+//! What is to be done after a launch: interfaces that forward what is not their own, and IPv6 prefixes.
+
+use std::fmt;
+
+use crate::answer::{Instance, Nic};
+use crate::bindings::machinist::provider::types::{self as wit, Code, DriverError, Request};
+use crate::errors::error;
+use crate::machine::Look;
+use crate::machine::{Machines, Outcome, known_id, not_found, only};
+use crate::map;
+use crate::marks::Marks;
+use crate::spec::{self, Spec};
+
+/// How soon an instance that reads do not show yet is looked for again.
+const LAG_RETRY_MS: u64 = 2_000;
+
+/// What an instance lacks of what its class wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// Interfaces that check source and destination still.
+    pub(crate) checking: Vec<String>,
+    /// Interfaces, and how many prefixes they lack.
+    pub(crate) prefixes: Vec<(String, i32)>,
+    /// Network card and device of interfaces that are to have prefixes and are not attached.
+    pub(crate) absent: Vec<(i32, i32)>,
+}
+
+impl Due {
+    /// Each interface is looked at itself. More prefixes than wanted are left: a pod may use them.
+    pub(crate) fn of(spec: &Spec, instance: &Instance) -> Self {
+        let mut due = Self::default();
+        if spec.is_forwarding {
+            let checking = instance.interfaces.iter().filter(|nic| nic.checks && !nic.is_fabric());
+            due.checking = checking.map(|nic| nic.id.clone()).collect();
+        }
+        for interface in spec.interfaces.iter().filter(|interface| interface.ipv6_prefixes > 0) {
+            let place = (interface.card.unwrap_or(0), interface.device);
+            let is_it = |nic: &&Nic| (nic.card, nic.device) == place;
+            match instance.interfaces.iter().find(is_it) {
+                Some(nic) if nic.ipv6_prefixes < interface.ipv6_prefixes => {
+                    due.prefixes.push((nic.id.clone(), interface.ipv6_prefixes - nic.ipv6_prefixes));
+                }
+                Some(_) => {}
+                None => due.absent.push(place),
+            }
+        }
+        due
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if !self.checking.is_empty() {
+            parts.push(format!("turn off the source/destination check of {}", self.checking.join(", ")));
+        }
+        for (nic, lacking) in &self.prefixes {
+            parts.push(format!("assign {lacking} IPv6 prefixes to {nic}"));
+        }
+        for (card, device) in &self.absent {
+            parts.push(format!("attach an interface at network card {card}, device {device}"));
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
+
+impl Machines<'_> {
+    /// Nothing in EC2 unless the class asks for it.
+    pub(crate) fn initialize(&self, request: &Request) -> Outcome<wit::Vm> {
+        let spec = spec::read_in_part(&request.class);
+        let keys = spec.tag_keys();
+        let marks = Marks::new(request, keys.as_ref());
+        let instance = self.launched(request, &marks)?;
+        let due = Due::of(&spec, &instance);
+        match self.do_what_is_due(&due) {
+            Ok(()) => Ok(self.vm(&instance)),
+            Err(failed) => Err(Box::new(DriverError {
+                provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
+                node_name: Some(instance.node_name),
+                ..*failed
+            })),
+        }
+    }
+
+    /// Right after a launch reads may not show the instance. That is not its absence.
+    fn launched(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Instance> {
+        let Some(id) = known_id(request) else {
+            return only(self.find(marks)?)?.ok_or_else(|| not_found(request));
+        };
+        let look = self.look(&id, marks)?;
+        let is_unseen = matches!(look, Look::Unseen);
+        if let Look::Here(instance) = look {
+            return Ok(*instance);
+        }
+        match only(self.find(marks)?)? {
+            Some(instance) => Ok(instance),
+            None if is_unseen => Err(Box::new(DriverError {
+                retry_after_ms: Some(LAG_RETRY_MS),
+                ..error(
+                    Code::Unavailable,
+                    format!(
+                        "EC2 does not show the instance {id} yet, which takes seconds after a launch; if it was \
+                         terminated, delete the Machine"
+                    ),
+                )
+            })),
+            None => Err(not_found(request)),
+        }
+    }
+
+    /// Goes on after a refusal, so that one interface does not keep the others from what they need.
+    fn do_what_is_due(&self, due: &Due) -> Outcome<()> {
+        let mut refused = None;
+        for nic in &due.checking {
+            refused = self.ec2.stop_checking(nic).err().or(refused);
+        }
+        for (nic, lacking) in &due.prefixes {
+            refused = self.ec2.assign_prefixes(nic, *lacking).err().or(refused);
+        }
+        match (refused, due.absent.first()) {
+            (Some(failed), _) => Err(failed.into()),
+            (None, Some((card, device))) => Err(Box::new(error(
+                Code::FailedPrecondition,
+                format!(
+                    "failed to assign IPv6 prefixes: no interface is attached at network card {card}, device {device}: \
+                     attach one, or delete the Machine"
+                ),
+            ))),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// What is known without a request: the class asks for nothing.
+pub(crate) fn is_offered(request: &Request) -> Outcome<()> {
+    if spec::read_in_part(&request.class).needs_initialize() {
+        return Ok(());
+    }
+    Err(Box::new(error(
+        Code::Unimplemented,
+        "nothing to initialize: the MachineClass asks neither for srcAndDstChecksEnabled false nor for ipv6PrefixCount",
+    )))
+}

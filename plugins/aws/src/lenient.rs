@@ -1,0 +1,335 @@
+//! JSON read as leniently as Go's `encoding/json` reads it into structs: keys match without regard to case, unknown ones
+//! are passed over, null is the zero value, and of a key that comes twice the last counts (objects are put together).
+//!
+//! Faults do not end the reading: all of them are collected, each with the path of its field.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::errors::quoted;
+
+/// The most that a fault repeats of a value.
+const SHOWN_CHARACTERS: usize = 40;
+
+/// What was found beside the values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Findings {
+    /// What makes the document unusable.
+    pub(crate) problems: Vec<String>,
+    /// What is passed over.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Findings {
+    pub(crate) fn problem(&mut self, text: impl Into<String>) {
+        self.problems.push(text.into());
+    }
+
+    pub(crate) fn warning(&mut self, text: impl Into<String>) {
+        self.warnings.push(text.into());
+    }
+}
+
+/// An object, where it stands, and which of its fields were asked for.
+#[derive(Debug)]
+pub(crate) struct Object<'a> {
+    at: String,
+    entries: Vec<(&'a str, &'a Value)>,
+    asked: Vec<&'static str>,
+}
+
+impl<'a> Object<'a> {
+    /// The whole document. Null is an object without fields; anything else but an object is a problem and read as one.
+    pub(crate) fn root(value: &'a Value, findings: &mut Findings) -> Self {
+        let mut root = Self { at: String::new(), entries: Vec::new(), asked: Vec::new() };
+        root.take(value, findings);
+        root
+    }
+
+    /// An entry of a list.
+    pub(crate) fn entry(at: String, value: &'a Value, findings: &mut Findings) -> Self {
+        let mut entry = Self { at, entries: Vec::new(), asked: Vec::new() };
+        entry.take(value, findings);
+        entry
+    }
+
+    fn take(&mut self, value: &'a Value, findings: &mut Findings) {
+        match value {
+            Value::Object(fields) => {
+                self.entries.extend(fields.iter().map(|(key, value)| (key.as_str(), value)));
+            }
+            Value::Null => {}
+            other => {
+                let at = if self.at.is_empty() { "providerSpec" } else { &self.at };
+                findings.problem(format!("{at} must be an object, got {}", shown(other)));
+            }
+        }
+    }
+
+    /// The path of a field.
+    pub(crate) fn path(&self, name: &str) -> String {
+        if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }
+    }
+
+    /// A text, empty when there is none.
+    pub(crate) fn text(&mut self, name: &'static str, findings: &mut Findings) -> String {
+        let value = self.last_set(name);
+        self.as_text(name, value, findings).unwrap_or_default()
+    }
+
+    /// A text that may be absent. Null says so as well.
+    pub(crate) fn optional_text(&mut self, name: &'static str, findings: &mut Findings) -> Option<String> {
+        let value = self.last(name);
+        self.as_text(name, value, findings)
+    }
+
+    /// A whole number of 32 bits, 0 when there is none.
+    pub(crate) fn number(&mut self, name: &'static str, findings: &mut Findings) -> i32 {
+        let value = self.last_set(name);
+        self.as_number(name, value, findings).unwrap_or_default()
+    }
+
+    /// A whole number of 32 bits that may be absent.
+    pub(crate) fn optional_number(&mut self, name: &'static str, findings: &mut Findings) -> Option<i32> {
+        let value = self.last(name);
+        self.as_number(name, value, findings)
+    }
+
+    /// True or false, false when there is none.
+    pub(crate) fn flag(&mut self, name: &'static str, findings: &mut Findings) -> bool {
+        let value = self.last_set(name);
+        self.as_flag(name, value, findings).unwrap_or_default()
+    }
+
+    /// True or false, or absent.
+    pub(crate) fn optional_flag(&mut self, name: &'static str, findings: &mut Findings) -> Option<bool> {
+        let value = self.last(name);
+        self.as_flag(name, value, findings)
+    }
+
+    /// An object that may be absent.
+    pub(crate) fn object(&mut self, name: &'static str, findings: &mut Findings) -> Option<Object<'a>> {
+        let values = self.values(name);
+        let after_null = values.iter().rposition(|value| value.is_null()).map_or(0, |index| index + 1);
+        let values = values.get(after_null..).filter(|values| !values.is_empty())?;
+        let mut object = Self { at: self.path(name), entries: Vec::new(), asked: Vec::new() };
+        for value in values {
+            object.take(value, findings);
+        }
+        Some(object)
+    }
+
+    /// The entries of a list, each with its path.
+    pub(crate) fn list(&mut self, name: &'static str, findings: &mut Findings) -> Vec<(String, &'a Value)> {
+        let path = self.path(name);
+        match self.last(name) {
+            None => Vec::new(),
+            Some(Value::Array(entries)) => {
+                let at = |(index, entry): (usize, &'a Value)| (format!("{path}[{index}]"), entry);
+                entries.iter().enumerate().map(at).collect()
+            }
+            Some(other) => {
+                findings.problem(format!("{path} must be a list, got {}", shown(other)));
+                Vec::new()
+            }
+        }
+    }
+
+    /// The texts of a list, each with its path. Null is an empty text.
+    pub(crate) fn texts(&mut self, name: &'static str, findings: &mut Findings) -> Vec<(String, String)> {
+        let entries = self.list(name, findings);
+        let text = |(at, value): (String, &Value)| match value {
+            Value::String(text) => Some((at, text.clone())),
+            Value::Null => Some((at, String::new())),
+            other => {
+                findings.problem(format!("{at} must be a string, got {}", shown(other)));
+                None
+            }
+        };
+        entries.into_iter().filter_map(text).collect()
+    }
+
+    /// A map from texts to texts, in which case matters.
+    pub(crate) fn map(&mut self, name: &'static str, findings: &mut Findings) -> BTreeMap<String, String> {
+        let Some(object) = self.object(name, findings) else { return BTreeMap::new() };
+        let mut map = BTreeMap::new();
+        for (key, value) in &object.entries {
+            match value {
+                Value::String(text) => {
+                    map.insert((*key).to_owned(), text.clone());
+                }
+                Value::Null => {
+                    map.insert((*key).to_owned(), String::new());
+                }
+                other => {
+                    let at = format!("{}[{:?}]", object.at, quoted(key, SHOWN_CHARACTERS));
+                    findings.problem(format!("{at} must be a string, got {}", shown(other)));
+                }
+            }
+        }
+        map
+    }
+
+    /// Warns of the fields that nobody asked for.
+    pub(crate) fn finish(self, findings: &mut Findings) {
+        for (key, _) in &self.entries {
+            if !self.asked.iter().any(|asked| folded(asked) == folded(key)) {
+                let path = self.path(&quoted(key, SHOWN_CHARACTERS));
+                findings.warning(format!("{path} is not a field and is ignored"));
+            }
+        }
+    }
+
+    fn values(&mut self, name: &'static str) -> Vec<&'a Value> {
+        self.asked.push(name);
+        let name = folded(name);
+        self.entries.iter().filter(|(key, _)| folded(key) == name).map(|(_, value)| *value).collect()
+    }
+
+    /// What a field that knows absence holds in the end.
+    fn last(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.values(name).last().copied().filter(|value| !value.is_null())
+    }
+
+    /// What a field that knows no absence holds in the end: null changes nothing there.
+    fn last_set(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.values(name).into_iter().rfind(|value| !value.is_null())
+    }
+
+    fn as_text(&self, name: &str, value: Option<&Value>, findings: &mut Findings) -> Option<String> {
+        match value? {
+            Value::String(text) => Some(text.clone()),
+            other => self.unfit(name, "a string", other, findings),
+        }
+    }
+
+    fn as_number(&self, name: &str, value: Option<&Value>, findings: &mut Findings) -> Option<i32> {
+        let value = value?;
+        match value.as_i64().and_then(|number| i32::try_from(number).ok()) {
+            Some(number) => Some(number),
+            None => self.unfit(name, "a whole number of 32 bits", value, findings),
+        }
+    }
+
+    fn as_flag(&self, name: &str, value: Option<&Value>, findings: &mut Findings) -> Option<bool> {
+        match value? {
+            Value::Bool(flag) => Some(*flag),
+            other => self.unfit(name, "true or false", other, findings),
+        }
+    }
+
+    fn unfit<T>(&self, name: &str, wanted: &str, got: &Value, findings: &mut Findings) -> Option<T> {
+        findings.problem(format!("{} must be {wanted}, got {}", self.path(name), shown(got)));
+        None
+    }
+}
+
+/// A value, in part and in one line.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        other => quoted(&other.to_string(), SHOWN_CHARACTERS),
+    }
+}
+
+/// Keys that Go holds for equal are equal after this. Two letters beyond ASCII fold into ASCII: the long s and the sign of
+/// Kelvin.
+fn folded(key: &str) -> String {
+    let fold = |char: char| match char {
+        'ſ' => 's',
+        '\u{212A}' => 'k',
+        other => other.to_ascii_lowercase(),
+    };
+    key.chars().map(fold).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read<T>(value: &Value, read: impl FnOnce(&mut Object<'_>, &mut Findings) -> T) -> (T, Findings) {
+        let mut findings = Findings::default();
+        let mut object = Object::root(value, &mut findings);
+        let result = read(&mut object, &mut findings);
+        object.finish(&mut findings);
+        (result, findings)
+    }
+
+    #[test]
+    fn keys_match_without_regard_to_case() {
+        for key in ["machineType", "MachineType", "MACHINETYPE", "machinetype"] {
+            let (text, findings) = read(&json!({ key: "m5" }), |object, all| object.text("machineType", all));
+            assert_eq!((text.as_str(), findings), ("m5", Findings::default()), "{key}");
+        }
+        let (text, _) = read(&json!({ "\u{212A}eyName": "k" }), |object, all| object.text("keyName", all));
+        assert_eq!(text, "k");
+        let (tags, _) =
+            read(&json!({ "tagſ": { "A": "1", "a": "2" } }), |object, all| object.map("tags", all));
+        assert_eq!(tags.len(), 2);
+    }
+
+    #[test]
+    fn of_keys_that_come_twice_the_last_counts_and_objects_are_put_together() {
+        let spec = json!({ "AMI": "first", "ami": "last", "IAM": { "name": "a" }, "iam": { "arn": "b" } });
+        let ((ami, name, arn), _) = read(&spec, |object, all| {
+            let mut iam = object.object("iam", all).unwrap();
+            (object.text("ami", all), iam.text("name", all), iam.text("arn", all))
+        });
+        assert_eq!((ami.as_str(), name.as_str(), arn.as_str()), ("last", "a", "b"));
+        let spec = json!({ "AMI": "set", "ami": null, "KEYNAME": "set", "keyName": null });
+        let (both, _) =
+            read(&spec, |object, all| (object.text("ami", all), object.optional_text("keyName", all)));
+        assert_eq!(both, ("set".to_owned(), None));
+    }
+
+    #[test]
+    fn null_is_the_zero_value() {
+        let spec = json!({ "a": null, "b": null, "c": null, "d": null, "e": null, "f": null, "g": [null] });
+        let ((), findings) = read(&spec, |object, all| {
+            assert_eq!((object.text("a", all), object.number("b", all)), (String::new(), 0));
+            assert!(!object.flag("c", all) && object.object("d", all).is_none());
+            assert!(object.list("e", all).is_empty() && object.map("f", all).is_empty());
+            assert_eq!(object.texts("g", all), [("g[0]".to_owned(), String::new())]);
+        });
+        assert_eq!(findings, Findings::default());
+    }
+
+    #[test]
+    fn every_wrong_type_is_a_problem_with_its_path() {
+        let spec = json!({
+            "a": 1, "b": 1.5, "c": "yes", "d": [], "e": {}, "f": { "k": 1 }, "g": [true], "h": 3_000_000_000_i64,
+        });
+        let ((), findings) = read(&spec, |object, all| {
+            object.text("a", all);
+            object.number("b", all);
+            object.flag("c", all);
+            object.object("d", all);
+            object.list("e", all);
+            object.map("f", all);
+            object.texts("g", all);
+            object.optional_number("h", all);
+        });
+        let expected = [
+            "a must be a string, got 1",
+            "b must be a whole number of 32 bits, got 1.5",
+            "c must be true or false, got \"yes\"",
+            "d must be an object, got a list",
+            "e must be a list, got an object",
+            "f[\"k\"] must be a string, got 1",
+            "g[0] must be a string, got true",
+            "h must be a whole number of 32 bits, got 3000000000",
+        ];
+        assert_eq!(findings.problems, expected);
+    }
+
+    #[test]
+    fn unknown_fields_are_warned_of() {
+        let (_, findings) = read(&json!({ "ami": "a", "colour": 1 }), |object, all| object.text("ami", all));
+        assert_eq!(findings.warnings, ["colour is not a field and is ignored"]);
+        assert!(findings.problems.is_empty());
+    }
+}

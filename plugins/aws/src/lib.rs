@@ -1,0 +1,45 @@
+//! Driver for AWS EC2.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | what does the host call | `component` |
+//! | what does each call do in the cloud | `create`, `initialize`, `machine` |
+//! | which instance is whose | `marks` |
+//! | what may a class say, and how leniently is it read | `spec`, `lenient` |
+//! | what does an instance launch with | `launch`, `placement` |
+//! | where does a call go | `region`, `settings` |
+//! | what does the API look like | `ec2`, `answer`, `xml`, `params` |
+//! | how does a request leave the sandbox | `http`, `credentials` |
+//! | what does a failure mean | `codes`, `errors`, `trouble` |
+//! | what is known from one call to the next | `state` |
+//! | how do EC2's words become the contract's | `map`, `volume` |
+//!
+//! Only `component` and `http` touch the host; the rest is plain functions, tested natively against a model of EC2.
+
+mod answer;
+mod bindings;
+mod codes;
+mod component;
+mod create;
+mod credentials;
+mod ec2;
+mod errors;
+mod http;
+mod initialize;
+mod launch;
+mod lenient;
+mod machine;
+mod map;
+mod marks;
+mod params;
+mod placement;
+mod region;
+mod settings;
+mod spec;
+mod state;
+mod trouble;
+mod volume;
+mod xml;
+
+#[cfg(test)]
+mod tests;

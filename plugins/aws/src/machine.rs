@@ -1,0 +1,230 @@
+//! What each call of the host does in EC2. Creation and what comes after it have modules of their own.
+
+use crate::answer::Instance;
+use crate::bindings::machinist::provider::types::{self as wit, Class, Code, DriverError, Request};
+use crate::ec2::Ec2;
+use crate::errors::error;
+use crate::initialize::Due;
+use crate::map;
+use crate::marks::{CLUSTER_TAG, ClusterMarks, Marks};
+use crate::spec;
+use crate::state::State;
+
+pub(crate) type Outcome<T> = Result<T, Box<DriverError>>;
+
+/// Takes a line for the log: a static message, and what varies.
+pub(crate) type Note<'a> = &'a dyn Fn(&str, &[(&str, &str)]);
+
+/// Page tokens of a listing begin with the part of it that they belong to: what carries the cluster's name, then what
+/// carries the class's tag keys only.
+const MARKED: &str = "m:";
+const KEYED: &str = "k:";
+
+/// EC2 of one region, and a log.
+#[derive(Clone, Copy)]
+pub(crate) struct Machines<'a> {
+    pub(crate) ec2: Ec2<'a>,
+    pub(crate) note: Note<'a>,
+}
+
+/// What a look by a provider id found.
+pub(crate) enum Look {
+    /// The machine's.
+    Here(Box<Instance>),
+    /// Its end has begun, and nothing stops it.
+    Gone,
+    /// Somebody else's.
+    Foreign,
+    /// Reads do not know it: gone for long, or not shown yet.
+    Unseen,
+}
+
+/// The region of a call: where the provider id says that the instance is, else where the last create went, else the
+/// class's. A class that moves to another region leaves the instances that it made where they are.
+pub(crate) fn region_of(request: &Request) -> Outcome<String> {
+    let id = request.machine.provider_id.as_deref().and_then(map::parts);
+    let by_id = id.and_then(|(region, _)| region).map(str::to_owned);
+    let class = || spec::read_in_part(&request.class).usable_region().map(str::to_owned);
+    let begun = || State::parse(request.machine.last_known_state.as_deref()).region;
+    by_id.or_else(begun).or_else(class).ok_or_else(no_region)
+}
+
+/// The region of a create. One that has begun ends where it began.
+pub(crate) fn region_of_create(request: &Request) -> Outcome<String> {
+    let state = State::parse(request.machine.last_known_state.as_deref());
+    match (state.instance, state.region) {
+        (Some(_), Some(region)) => Ok(region),
+        _ => Ok(spec::read(&request.class)?.0.region),
+    }
+}
+
+/// The region of a listing.
+pub(crate) fn region_of_class(class: &Class) -> Outcome<String> {
+    spec::read_in_part(class).usable_region().map(str::to_owned).ok_or_else(no_region)
+}
+
+fn no_region() -> Box<DriverError> {
+    Box::new(DriverError {
+        terminal: true,
+        ..error(
+            Code::InvalidArgument,
+            "the MachineClass's providerSpec is invalid: region is missing, or not of lower-case letters, digits and hyphens",
+        )
+    })
+}
+
+impl Machines<'_> {
+    /// How the machine's instance is. Changes nothing.
+    pub(crate) fn get_status(&self, request: &Request) -> Outcome<wit::Vm> {
+        let spec = spec::read_in_part(&request.class);
+        let keys = spec.tag_keys();
+        let marks = Marks::new(request, keys.as_ref());
+        let instance = self.locate(request, &marks)?.ok_or_else(|| not_found(request))?;
+        let due = Due::of(&spec, &instance);
+        if due.is_nothing() {
+            return Ok(self.vm(&instance));
+        }
+        Err(Box::new(DriverError {
+            provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
+            node_name: Some(instance.node_name.clone()),
+            ..error(Code::Uninitialized, format!("the instance {} is launched; due is to {due}", instance.id))
+        }))
+    }
+
+    /// By id, else by uid, else by name. An id that leads to somebody else's instance leads nowhere.
+    pub(crate) fn locate(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Option<Instance>> {
+        if let Some(id) = known_id(request)
+            && let Look::Here(instance) = self.look(&id, marks)?
+        {
+            return Ok(Some(*instance));
+        }
+        only(self.find(marks)?)
+    }
+
+    pub(crate) fn look(&self, id: &str, marks: &Marks<'_>) -> Outcome<Look> {
+        Ok(match self.ec2.instance(id)? {
+            None => Look::Unseen,
+            Some(instance) if !instance.is_there() => Look::Gone,
+            Some(instance) if marks.belong_to(&instance) => Look::Here(Box::new(instance)),
+            Some(instance) => {
+                let line = "the machine's id leads to an instance of somebody else, left alone";
+                (self.note)(line, &[("instance", &instance.id)]);
+                Look::Foreign
+            }
+        })
+    }
+
+    /// The machine's instances that exist: by uid; where there are none, by the Machine's name.
+    pub(crate) fn find(&self, marks: &Marks<'_>) -> Outcome<Vec<Instance>> {
+        let mut found = self.ec2.search(&marks.uid_filters())?;
+        // The filter is the cloud's; what it lets slip is still not ours.
+        found.retain(|instance| instance.is_there() && marks.are_on(instance));
+        if let Some(filters) = marks.name_filters().filter(|_| found.is_empty()) {
+            found = self.ec2.search(&filters)?;
+            found.retain(|instance| instance.is_there() && marks.name_is_on(instance));
+        }
+        Ok(found)
+    }
+
+    /// Orders the end of every instance that carries the machine's marks, and of the one that its id leads to. Volumes and
+    /// interfaces go with the instance, unless the class says otherwise. One refusal does not keep the others from being
+    /// ordered.
+    pub(crate) fn delete(&self, request: &Request) -> Outcome<()> {
+        let spec = spec::read_in_part(&request.class);
+        let keys = spec.tag_keys();
+        let marks = Marks::new(request, keys.as_ref());
+        let found = self.find(&marks)?;
+        let mut ids: Vec<String> = found.into_iter().map(|instance| instance.id).collect();
+        if let Some(id) = known_id(request).filter(|id| !ids.contains(id)) {
+            match self.look(&id, &marks)? {
+                // Reads lag and orders do not, and the id is one that this driver gave.
+                Look::Here(_) | Look::Unseen => ids.push(id),
+                Look::Gone | Look::Foreign => {}
+            }
+        }
+        let mut refused = None;
+        for id in &ids {
+            match self.ec2.terminate(id) {
+                Ok(()) => (self.note)("instance ordered away", &[("instance", id)]),
+                Err(failed) => refused = refused.or(Some(failed)),
+            }
+        }
+        refused.map_or(Ok(()), |failed| Err(failed.into()))
+    }
+
+    /// One page of the cluster's instances.
+    pub(crate) fn list(&self, class: &Class, cluster: &str, token: Option<&str>) -> Outcome<wit::Page> {
+        let keys = spec::read_in_part(class).tag_keys();
+        let marks = ClusterMarks { cluster, keys: keys.as_ref() };
+        match token.map(|token| (token.strip_prefix(MARKED), token.strip_prefix(KEYED))) {
+            None => self.marked(marks, None),
+            Some((Some(token), _)) => self.marked(marks, Some(token)),
+            Some((None, Some(token))) => self.keyed(marks, Some(token).filter(|token| !token.is_empty())),
+            Some((None, None)) => Err(Box::new(error(
+                Code::InvalidArgument,
+                "failed to list instances: the page token is not one of this driver's",
+            ))),
+        }
+    }
+
+    /// What carries the cluster's name; then comes what only another program can have made.
+    fn marked(&self, marks: ClusterMarks<'_>, token: Option<&str>) -> Outcome<wit::Page> {
+        let page = self.ec2.page(&marks.filters(), token)?;
+        let own = page.instances.iter().filter(|instance| instance.tag(CLUSTER_TAG).is_some());
+        let machines = self.listed(own, marks);
+        let next = page.next.map(|next| format!("{MARKED}{next}"));
+        Ok(wit::Page { machines, next: next.or(marks.keys.map(|_| KEYED.to_owned())) })
+    }
+
+    fn keyed(&self, marks: ClusterMarks<'_>, token: Option<&str>) -> Outcome<wit::Page> {
+        let Some(keys) = marks.keys else { return Ok(wit::Page { machines: Vec::new(), next: None }) };
+        let page = self.ec2.page(&ClusterMarks::key_filters(keys), token)?;
+        let others = page.instances.iter().filter(|instance| instance.tag(CLUSTER_TAG).is_none());
+        let machines = self.listed(others, marks);
+        Ok(wit::Page { machines, next: page.next.map(|next| format!("{KEYED}{next}")) })
+    }
+
+    fn listed<'b>(
+        &self,
+        instances: impl Iterator<Item = &'b Instance>,
+        marks: ClusterMarks<'_>,
+    ) -> Vec<wit::Listed> {
+        let region = self.ec2.region();
+        let ours = instances.filter(|instance| instance.is_there() && marks.are_on(instance));
+        ours.map(|instance| map::listed(instance, &region)).collect()
+    }
+
+    pub(crate) fn vm(&self, instance: &Instance) -> wit::Vm {
+        map::vm(instance, &self.ec2.region())
+    }
+}
+
+/// The instance of the provider id, or of a create that the host has not stored yet.
+pub(crate) fn known_id(request: &Request) -> Option<String> {
+    let stored = request.machine.provider_id.as_deref().and_then(map::parts);
+    let begun = || State::parse(request.machine.last_known_state.as_deref()).instance;
+    stored.map(|(_, id)| id.to_owned()).or_else(begun)
+}
+
+/// The only one.
+pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
+    if instances.len() > 1 {
+        let mut ids: Vec<&str> = instances.iter().map(|instance| instance.id.as_str()).collect();
+        ids.sort_unstable();
+        let shown = ids.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+        return Err(Box::new(error(
+            Code::OutOfRange,
+            format!("{} instances carry this Machine's marks: {shown}; terminate all but one", ids.len()),
+        )));
+    }
+    Ok(instances.into_iter().next())
+}
+
+pub(crate) fn not_found(request: &Request) -> Box<DriverError> {
+    let machine = &request.machine;
+    let id = known_id(request).map(|id| format!(", and {id} is terminated or not shown")).unwrap_or_default();
+    Box::new(error(
+        Code::NotFound,
+        format!("there is no instance of Machine {} with uid {}{id}", machine.name, machine.uid),
+    ))
+}

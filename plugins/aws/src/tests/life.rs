@@ -1,0 +1,225 @@
+//! Looking at a machine, and its end.
+
+use serde_json::json;
+
+use super::world::{Fault, World, request, request_of, spec, spec_with, with_id, with_state};
+use crate::bindings::machinist::provider::types::{Code, VmState};
+use crate::machine::{region_of, region_of_class};
+use crate::trouble::Trouble;
+
+/// An instance as machine-controller-manager leaves it.
+fn made_by_another_program(world: &World, index: usize) {
+    world.change(index, |vm| {
+        vm.tags.remove("machinist.dev/machine-uid");
+        vm.tags.remove("machinist.dev/cluster");
+    });
+}
+
+#[test]
+fn an_instance_is_found_by_id_and_without_it_by_uid() {
+    let world = World::new();
+    let request = request(1);
+    assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
+    let vm = world.create(&request).unwrap();
+    world.sent();
+    for request in
+        [request.clone(), with_id(&request, &vm), with_state(&request, vm.last_known_state.as_ref())]
+    {
+        let seen = world.status(&request).unwrap();
+        assert_eq!(
+            (&seen.provider_id, &seen.node_name, seen.state),
+            (&vm.provider_id, &vm.node_name, VmState::Pending)
+        );
+        assert_eq!(world.sent().len(), 1);
+    }
+}
+
+#[test]
+fn every_state_has_its_name_and_what_ends_is_not_found() {
+    let world = World::new();
+    let request = with_id(&request(1), &world.create(&request(1)).unwrap());
+    let table = [
+        ("pending", VmState::Pending),
+        ("running", VmState::Running),
+        ("stopping", VmState::Stopping),
+        ("stopped", VmState::Stopped),
+        ("hibernating", VmState::Unknown),
+    ];
+    for (state, expected) in table {
+        world.change(0, |vm| vm.state = state);
+        assert_eq!(world.status(&request).unwrap().state, expected, "{state}");
+    }
+    for state in ["shutting-down", "terminated"] {
+        world.change(0, |vm| vm.state = state);
+        assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound, "{state}");
+    }
+}
+
+#[test]
+fn several_instances_of_one_machine_are_named() {
+    let world = World::new();
+    for key in ["one", "two"] {
+        let mut request = request(1);
+        request.idempotency_key = key.into();
+        world.create(&request).unwrap();
+    }
+    let error = world.status(&request(1)).unwrap_err();
+    assert_eq!(error.code, Code::OutOfRange);
+    assert!(error.message.contains("i-00000001, i-00000002"), "{}", error.message);
+    // By name as well.
+    made_by_another_program(&world, 0);
+    made_by_another_program(&world, 1);
+    assert_eq!(world.status(&request(1)).unwrap_err().code, Code::OutOfRange);
+    world.delete(&request(1)).unwrap();
+    assert!(world.live().is_empty());
+}
+
+#[test]
+fn what_another_program_has_made_is_known_by_name_and_tag_keys() {
+    let world = World::new();
+    let vm = world.create(&request(1)).unwrap();
+    made_by_another_program(&world, 0);
+    assert_eq!(world.status(&request(1)).unwrap().provider_id, vm.provider_id);
+    let other_keys =
+        spec_with(json!({ "tags": { "kubernetes.io/cluster/other": "", "kubernetes.io/role/node": "" } }));
+    assert_eq!(world.status(&request_of(1, &other_keys)).unwrap_err().code, Code::NotFound);
+    assert_eq!(world.status(&request(2)).unwrap_err().code, Code::NotFound);
+    world.delete(&request(1)).unwrap();
+    assert!(world.live().is_empty());
+}
+
+#[test]
+fn a_deletion_is_a_look_and_an_order_and_may_be_repeated() {
+    let world = World::new();
+    let request = with_id(&request(1), &world.create(&request(1)).unwrap());
+    world.create(&super::world::request(2)).unwrap();
+    world.sent();
+    world.delete(&request).unwrap();
+    assert_eq!(world.sent(), ["DescribeInstances", "TerminateInstances"]);
+    assert_eq!(world.live().len(), 1);
+    assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
+    world.sent();
+    // By uid, by name, by id: nothing is there to order.
+    world.delete(&request).unwrap();
+    assert_eq!(world.sent(), ["DescribeInstances"; 3]);
+    assert_eq!(world.live().len(), 1);
+}
+
+#[test]
+fn a_deletion_works_with_any_class() {
+    for broken in ["{ nonsense", "null", "{\"region\": 1}", "{\"tags\": [], \"region\": \"eu-west-1\"}"] {
+        for is_ours in [true, false] {
+            let world = World::new();
+            let vm = world.create(&request(1)).unwrap();
+            let mut request = with_id(&request(1), &vm);
+            request.class.spec = broken.into();
+            assert_eq!(region_of(&request).unwrap(), "eu-west-1", "{broken}");
+            if !is_ours {
+                made_by_another_program(&world, 0);
+            }
+            world.delete(&request).unwrap();
+            assert!(world.live().is_empty(), "{broken}");
+        }
+    }
+}
+
+#[test]
+fn the_region_is_the_id_s_else_the_last_create_s_else_the_class_s() {
+    let mut request = request(1);
+    request.machine.provider_id = Some("aws:///us-east-1/i-1".into());
+    request.machine.last_known_state = Some(r#"{"region": "us-west-2"}"#.into());
+    assert_eq!(region_of(&request).unwrap(), "us-east-1");
+    request.machine.provider_id = None;
+    assert_eq!(region_of(&request).unwrap(), "us-west-2");
+    request.machine.last_known_state = None;
+    assert_eq!(region_of(&request).unwrap(), "eu-west-1");
+    request.class.spec = "{".into();
+    let error = region_of(&request).unwrap_err();
+    assert_eq!((error.code, error.terminal), (Code::InvalidArgument, true));
+    assert!(error.message.contains("region is missing"), "{}", error.message);
+    assert_eq!(region_of_class(&request.class).unwrap_err().code, Code::InvalidArgument);
+}
+
+#[test]
+fn an_instance_that_reads_do_not_show_yet_is_ordered_away_by_its_id() {
+    let world = World::new();
+    world.set(|model| model.lags = true);
+    let vm = world.create(&request(1)).unwrap();
+    // The host may have stored the id, or only what the create left to know.
+    for request in [with_id(&request(1), &vm), with_state(&request(1), vm.last_known_state.as_ref())] {
+        world.change(0, |vm| vm.state = "pending");
+        world.delete(&request).unwrap();
+        assert!(world.live().is_empty());
+    }
+}
+
+#[test]
+fn an_id_that_nobody_knows_is_success() {
+    let world = World::new();
+    let mut request = request(1);
+    request.machine.provider_id = Some("aws:///eu-west-1/i-0123456789abcdef0".into());
+    world.delete(&request).unwrap();
+    assert_eq!(world.sent().last().unwrap(), "TerminateInstances");
+    assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn what_belongs_to_another_cluster_or_machine_is_left_alone() {
+    let world = World::new();
+    let mut theirs = request(1);
+    theirs.cluster = "c2".into();
+    let vm = world.create(&theirs).unwrap();
+    let neighbour = world.create(&request(2)).unwrap();
+    for request in [request(1), with_id(&request(1), &vm), with_id(&request(1), &neighbour)] {
+        assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
+        world.delete(&request).unwrap();
+        assert_eq!(world.live().len(), 2);
+    }
+    assert_eq!(world.notes().iter().filter(|note| note.contains("left alone")).count(), 4);
+    // A stranger's instance without any mark.
+    world.change(0, |vm| vm.tags = [("Name".to_owned(), "database".to_owned())].into());
+    world.delete(&with_id(&request(1), &vm)).unwrap();
+    assert_eq!(world.live().len(), 2);
+}
+
+#[test]
+fn a_machine_restored_under_another_uid_keeps_its_instance() {
+    let world = World::new();
+    let vm = world.create(&request(1)).unwrap();
+    let mut restored = with_id(&request(1), &vm);
+    restored.machine.uid = "uid-of-later".into();
+    assert_eq!(world.status(&restored).unwrap().provider_id, vm.provider_id);
+    world.delete(&restored).unwrap();
+    assert!(world.live().is_empty());
+}
+
+#[test]
+fn a_deletion_that_fails_half_way_says_so_and_ends_well_when_repeated() {
+    let world = World::new();
+    let request = with_id(&request(1), &world.create(&request(1)).unwrap());
+    world.fault("TerminateInstances", Fault::Instead(Err(Trouble::TimedOut)));
+    let error = world.delete(&request).unwrap_err();
+    assert_eq!((error.code, error.may_have_happened), (Code::DeadlineExceeded, true));
+    world.refuse("DescribeInstances", 503, "RequestLimitExceeded");
+    let error = world.delete(&request).unwrap_err();
+    assert_eq!((error.code, error.may_have_happened), (Code::Unavailable, false));
+    world.refuse("TerminateInstances", 400, "OperationNotPermitted");
+    let error = world.delete(&request).unwrap_err();
+    assert_eq!((error.code, error.may_have_happened), (Code::FailedPrecondition, false));
+    assert!(error.message.contains("termination protection"), "{}", error.message);
+    world.delete(&request).unwrap();
+    assert!(world.live().is_empty());
+}
+
+#[test]
+fn one_instance_that_cannot_be_ordered_away_does_not_keep_the_other() {
+    let world = World::new();
+    for key in ["one", "two"] {
+        let mut request = request_of(1, &spec());
+        request.idempotency_key = key.into();
+        world.create(&request).unwrap();
+    }
+    world.refuse("TerminateInstances", 400, "OperationNotPermitted");
+    assert_eq!(world.delete(&request(1)).unwrap_err().code, Code::FailedPrecondition);
+    assert_eq!(world.live().len(), 1);
+}

@@ -1,0 +1,226 @@
+//! The model, what goes wrong on the way to it, and words for what tests do with both.
+
+use std::cell::RefCell;
+
+use serde_json::{Value, json};
+
+use super::model::{Form, Model, Vm};
+use crate::bindings::machinist::provider::types::{
+    self as wit, Class, Creation, DriverError, Machine, Page, Request,
+};
+use crate::ec2::{Answer, Ec2, Transport};
+use crate::errors::Target;
+use crate::machine::Machines;
+use crate::state::State;
+use crate::trouble::Trouble;
+
+/// Stands for the placeholder.
+pub(super) const USER_DATA: &str = "x0placeholder0x";
+pub(super) const REGION: &str = "eu-west-1";
+
+type Outcome<T> = Result<T, Box<DriverError>>;
+
+/// What happens to a request.
+pub(super) enum Fault {
+    /// It does not reach the cloud.
+    Instead(Result<Answer, Trouble>),
+    /// It does, and this comes back.
+    After(Result<Answer, Trouble>),
+    /// It does, and so many bytes of the answer come back.
+    Cut(usize),
+}
+
+pub(super) struct World {
+    pub(super) model: RefCell<Model>,
+    sent: RefCell<Vec<Form>>,
+    bodies: RefCell<Vec<String>>,
+    fault: RefCell<Option<(&'static str, Fault)>>,
+    notes: RefCell<Vec<String>>,
+}
+
+impl Transport for World {
+    fn target(&self) -> Target {
+        Target { host: format!("ec2.{REGION}.amazonaws.com"), region: REGION.into(), is_override: false }
+    }
+
+    fn send(&self, form: &str) -> Result<Answer, Trouble> {
+        let read: Form = form_urlencoded::parse(form.as_bytes()).into_owned().collect();
+        self.sent.borrow_mut().push(read.clone());
+        self.bodies.borrow_mut().push(form.to_owned());
+        let fault = self.fault.borrow_mut().take_if(|(action, _)| *action == read["Action"]);
+        if let Some((_, Fault::Instead(answer))) = fault {
+            return answer;
+        }
+        let (status, body) = self.model.borrow_mut().handle(&read);
+        match fault {
+            Some((_, Fault::After(answer))) => answer,
+            Some((_, Fault::Cut(bytes))) => {
+                Ok(Answer { status, body: body.into_bytes()[..bytes].to_vec(), ..Answer::default() })
+            }
+            Some((_, Fault::Instead(_))) | None => {
+                Ok(Answer { status, body: body.into_bytes(), ..Answer::default() })
+            }
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self {
+            model: RefCell::new(Model::new()),
+            sent: RefCell::default(),
+            bodies: RefCell::default(),
+            fault: RefCell::default(),
+            notes: RefCell::default(),
+        }
+    }
+
+    /// For the next request of this action.
+    pub(super) fn fault(&self, action: &'static str, fault: Fault) {
+        *self.fault.borrow_mut() = Some((action, fault));
+    }
+
+    /// The next request of this action is refused by EC2.
+    pub(super) fn refuse(&self, action: &'static str, status: u16, code: &str) {
+        self.fault(action, Fault::Instead(Ok(answer(super::model::refused(status, code, "because")))));
+    }
+
+    /// The actions that were sent since the last question.
+    pub(super) fn sent(&self) -> Vec<String> {
+        self.bodies.take();
+        self.sent.take().iter().map(|form| form["Action"].clone()).collect()
+    }
+
+    /// The forms that were sent since the last question, as they were.
+    pub(super) fn bodies(&self) -> Vec<String> {
+        self.sent.take();
+        self.bodies.take()
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.notes.take()
+    }
+
+    pub(super) fn live(&self) -> Vec<Vm> {
+        self.model.borrow().vms.iter().filter(|vm| vm.is_live()).cloned().collect()
+    }
+
+    pub(super) fn change(&self, index: usize, change: impl FnOnce(&mut Vm)) {
+        change(&mut self.model.borrow_mut().vms[index]);
+    }
+
+    pub(super) fn set(&self, change: impl FnOnce(&mut Model)) {
+        change(&mut self.model.borrow_mut());
+    }
+
+    pub(super) fn begin(&self, request: &Request) -> Outcome<Creation> {
+        self.with(|machines| machines.create(request, USER_DATA))
+    }
+
+    /// A create that ends.
+    pub(super) fn create(&self, request: &Request) -> Outcome<wit::Vm> {
+        self.begin(request).map(|creation| match creation {
+            Creation::Created(vm) => vm,
+            Creation::InProgress(progress) => panic!("{}", progress.message),
+        })
+    }
+
+    pub(super) fn initialize(&self, request: &Request) -> Outcome<wit::Vm> {
+        self.with(|machines| machines.initialize(request))
+    }
+
+    pub(super) fn status(&self, request: &Request) -> Outcome<wit::Vm> {
+        self.with(|machines| machines.get_status(request))
+    }
+
+    pub(super) fn delete(&self, request: &Request) -> Outcome<()> {
+        self.with(|machines| machines.delete(request))
+    }
+
+    pub(super) fn list(&self, class: &Class, cluster: &str, token: Option<&str>) -> Outcome<Page> {
+        self.with(|machines| machines.list(class, cluster, token))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(Machines<'_>) -> T) -> T {
+        let note = |message: &str, _: &[(&str, &str)]| self.notes.borrow_mut().push(message.to_owned());
+        act(Machines { ec2: Ec2::new(self), note: &note })
+    }
+}
+
+pub(super) fn answer((status, body): (u16, String)) -> Answer {
+    Answer { status, body: body.into_bytes(), ..Answer::default() }
+}
+
+pub(super) fn class(spec: &Value) -> Class {
+    Class {
+        name: "small".into(),
+        provider: "AWS".into(),
+        spec: spec.to_string(),
+        node_template: None,
+        zones: Vec::new(),
+    }
+}
+
+pub(super) fn spec() -> Value {
+    json!({
+        "ami": "ami-1",
+        "region": REGION,
+        "machineType": "m5.large",
+        "iam": { "name": "nodes" },
+        "blockDevices": [{ "ebs": { "volumeType": "gp3", "volumeSize": 50 } }],
+        "networkInterfaces": [{ "subnetID": "subnet-1", "securityGroupIDs": ["sg-1"] }],
+        "tags": { "kubernetes.io/cluster/shoot": "1", "kubernetes.io/role/node": "1" },
+    })
+}
+
+/// The class with other fields at the top.
+pub(super) fn spec_with(fields: Value) -> Value {
+    let mut spec = spec();
+    let Value::Object(fields) = fields else { panic!("an object") };
+    for (name, value) in fields {
+        spec[name] = value;
+    }
+    spec
+}
+
+/// A request for the Machine with this number.
+pub(super) fn request(number: usize) -> Request {
+    request_of(number, &spec())
+}
+
+pub(super) fn request_of(number: usize, spec: &Value) -> Request {
+    Request {
+        machine: Machine {
+            namespace: "shoot".into(),
+            name: format!("machine-{number}"),
+            uid: format!("uid-{number}"),
+            labels: Vec::new(),
+            annotations: Vec::new(),
+            provider_id: None,
+            node_template: None,
+            last_known_state: None,
+        },
+        class: class(spec),
+        idempotency_key: format!("uid-{number}"),
+        cluster: "c1".into(),
+        deadline_ms: 300_000,
+    }
+}
+
+/// The same request after the host has stored the id.
+pub(super) fn with_id(request: &Request, vm: &wit::Vm) -> Request {
+    let mut request = request.clone();
+    request.machine.provider_id = Some(vm.provider_id.clone());
+    request
+}
+
+/// The same request after the host has stored what the driver wants to know.
+pub(super) fn with_state(request: &Request, state: Option<&String>) -> Request {
+    let mut request = request.clone();
+    request.machine.last_known_state = Some(state.expect("a state").clone());
+    request
+}
+
+pub(super) fn state_of(text: Option<&String>) -> State {
+    State::parse(text.map(String::as_str))
+}
