@@ -109,6 +109,12 @@ impl MachineClass {
     pub fn secret_references(&self) -> impl Iterator<Item = &SecretReference> {
         self.secret_ref.iter().chain(&self.credentials_secret_ref)
     }
+
+    /// The text of the annotation that pins a version of the driver.
+    pub fn driver_digest(&self) -> Option<&str> {
+        let annotations = self.metadata.annotations.as_ref()?;
+        annotations.get(crate::names::annotations::DRIVER_DIGEST).map(String::as_str)
+    }
 }
 
 fn raw_object(_: &mut SchemaGenerator) -> Schema {

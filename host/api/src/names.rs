@@ -91,6 +91,8 @@ pub mod annotations {
     pub const SCALE_DOWN_DISABLED: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
     /// On a Node, with value `true`: the controller has set [`SCALE_DOWN_DISABLED`] and may remove it.
     pub const SCALE_DOWN_DISABLED_BY_US: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm";
+    /// On a MachineClass: `sha256:` and 64 hex digits of the one version of its driver that makes its machines.
+    pub const DRIVER_DIGEST: &str = "machinist.dev/driver-digest";
     /// What the autoscaler's options for one group of nodes begin with.
     pub const AUTOSCALER_PREFIX: &str = "autoscaler.gardener.cloud/";
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt, select};
 use machinist_core::driver::{Answer, Creation, Deletion, DriverFacts, MachineRequest, Vm};
+use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::Refusal;
 use machinist_core::id::ProviderName;
 use machinist_plugin_host::source::configmap::RawConfigMap;
-use machinist_plugin_host::{PluginHost, PluginReport, PluginState, SourceId};
+use machinist_plugin_host::{Digest, PluginHost, PluginReport, PluginState, SourceId};
 use machinist_runtime::ports::{Drivers, PluginConfigMap, PluginMessage, PluginNews, Plugins};
 use serde_json::json;
 
@@ -27,8 +28,8 @@ impl Adapter {
 }
 
 impl Drivers for Adapter {
-    fn facts(&self, provider: &ProviderName) -> Result<DriverFacts, Refusal> {
-        self.host.facts(provider, None)
+    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
+        self.host.facts(provider, pin.map(Digest::from).as_ref())
     }
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
@@ -89,6 +90,7 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
     let providers = held.map(|held| held.providers.clone()).unwrap_or_default();
     let status = json!({
         "plugin": report.plugin.as_str(),
+        "content": report.content.map(|content| content.to_string()),
         "state": report.state.name(),
         "reason": report.reason,
         "since": report.since.round(jiff::Unit::Second).unwrap_or(report.since).to_string(),

@@ -19,7 +19,7 @@ pub(crate) struct Machinist {
 pub(crate) enum Command {
     /// Run the controllers until SIGTERM
     Run(Box<RunFlags>),
-    /// Look at plugins
+    /// Look at plugins, and bring them into a cluster
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// Print a completion script, e.g. `machinist completion bash > /etc/bash_completion.d/machinist`
@@ -36,19 +36,104 @@ pub(crate) enum Command {
 pub(crate) enum PluginCommand {
     /// List the plugins of a namespace: state, version, what they serve, and why not
     List(ListFlags),
+    /// Show what a component is: size, world, imports, providers, hosts, limits, class schema
+    ///
+    /// The component is loaded in a sandbox as the host would load it, and asked to describe itself; it reaches nothing. One
+    /// that the host would refuse is an error, and what is known of it is shown all the same.
+    Inspect(InspectFlags),
+    /// Pack a component and bring it into a cluster, in one ConfigMap or in several
+    ///
+    /// The component is checked as the host would check it. Parts are written before the ConfigMap that names them, so the
+    /// last write is the switch: until the host has loaded the version, the one before it serves. Then parts that no version
+    /// needs are removed.
+    Push(Box<PushFlags>),
 }
 
+/// Which cluster, and where in it.
 #[derive(Debug, Args)]
-pub(crate) struct ListFlags {
+pub(crate) struct ClusterFlags {
     /// Kubeconfig file; without it the pod's own account
     #[arg(long, env = "KUBECONFIG")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Namespace of the plugins
     #[arg(long, short, default_value = "machinist-system")]
     pub(crate) namespace: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListFlags {
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
     /// `table` for people, `json` for programs
     #[arg(long, short, default_value = "table")]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectFlags {
+    /// The component: `.wasm`, `.wasm.zst` or `.wasm.gz`
+    #[arg(required_unless_present = "configmap", conflicts_with = "configmap", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Inspect what this ConfigMap holds, with its settings and grants
+    #[arg(long)]
+    pub(crate) configmap: Option<String>,
+    /// Grants to show and check, YAML or JSON; instead of those of the ConfigMap
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) grants: Option<PathBuf>,
+    /// Settings that the driver reads, a JSON object; instead of those of the ConfigMap
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) settings: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    /// `table` for people, `json` for programs
+    #[arg(long, short, default_value = "table")]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PushFlags {
+    /// The component: `.wasm`, or packed as `.wasm.zst` or `.wasm.gz`; it is packed anew
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Name of the ConfigMap, created or updated. Its parts are called NAME-DIGEST-LAYOUT-NUMBER
+    #[arg(long, value_name = "NAME")]
+    pub(crate) configmap: String,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+    /// The plugin that this is a version of; by default what the ConfigMap says already, or its name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) plugin_name: Option<String>,
+    /// What the driver reads as its settings, a JSON object; by default what the ConfigMap has already
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) settings: Option<PathBuf>,
+    /// What the driver may do, YAML or JSON; by default what the ConfigMap has already
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) grants: Option<PathBuf>,
+    /// How the component is packed
+    #[arg(long, default_value = "zstd")]
+    pub(crate) encoding: EncodingName,
+    /// The most that one ConfigMap holds, in bytes; a larger component is cut into parts
+    #[arg(long, value_name = "BYTES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_024..=1_040_000))]
+    pub(crate) part_size: u32,
+    /// Take over what somebody else wrote into the ConfigMap, such as `kubectl apply`
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Ask no cluster: print the objects that would be written, as YAML
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not wait for the host, and leave parts of older versions where they are
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// How long to wait for the host
+    #[arg(long, default_value = "3m", value_parser = duration)]
+    pub(crate) timeout: SignedDuration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum EncodingName {
+    Zstd,
+    Gzip,
+    None,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -9,7 +9,15 @@ mod adapter;
 mod admin;
 mod args;
 mod incidents;
+mod plugin_cluster;
+mod plugin_file;
+mod plugin_inspect;
 mod plugin_list;
+mod plugin_ownership;
+mod plugin_plan;
+mod plugin_push;
+mod plugin_view;
+mod plugin_wait;
 mod run;
 mod start;
 
@@ -28,7 +36,15 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Run(flags) => report(async_main(run::run(*flags))),
-        Command::Plugin(PluginCommand::List(flags)) => report(async_main(plugin_list::list(flags))),
+        Command::Plugin(command) => report(async_main(plugin(command))),
+    }
+}
+
+async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
+    match command {
+        PluginCommand::List(flags) => plugin_list::list(flags).await,
+        PluginCommand::Inspect(flags) => plugin_inspect::inspect(flags).await,
+        PluginCommand::Push(flags) => plugin_push::push(*flags).await,
     }
 }
 

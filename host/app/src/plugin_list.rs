@@ -1,19 +1,16 @@
 //! `machinist plugin list`: what the host wrote onto the plugins' ConfigMaps.
 
-use std::sync::Arc;
-
-use anyhow::Context as _;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Api;
 use kube::api::{ListParams, PartialObjectMeta};
-use machinist_runtime::clusters::{Access, client, config};
-use machinist_runtime::metrics::Metrics;
+use machinist_api::names::labels::PLUGIN;
+use machinist_plugin_host::source::parts::PART_KIND;
 use machinist_runtime::names::PLUGIN_STATUS;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{ListFlags, Output};
+use crate::plugin_cluster::{config_maps, explained};
 
 /// The status annotation, as far as it is shown.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,21 +43,21 @@ struct Row {
 }
 
 pub(crate) async fn list(flags: ListFlags) -> anyhow::Result<()> {
-    let access = flags.kubeconfig.map_or(Access::InCluster, Access::Kubeconfig);
-    let client = client(config(&access).await?, Arc::new(Metrics::default()))?;
-    let api: Api<ConfigMap> = Api::namespaced(client, &flags.namespace);
-    let params = ListParams::default().labels(machinist_api::names::labels::PLUGIN);
+    let namespace = &flags.cluster.namespace;
+    let api = config_maps(&flags.cluster).await?;
+    // A part is no plugin: what its plugin waits for stands with the index that names it.
+    let plugins = format!("{PLUGIN},{PLUGIN}!={PART_KIND}");
     let maps = api
-        .list_metadata(&params)
+        .list_metadata(&ListParams::default().labels(&plugins))
         .await
-        .with_context(|| format!("failed to list the plugins of namespace {}", flags.namespace))?;
+        .map_err(|error| explained(error, &format!("list the plugins of namespace {namespace}")))?;
     let rows: Vec<Row> = maps.items.iter().map(row).collect();
     match flags.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&rows)?),
         Output::Table if rows.is_empty() => {
             println!(
-                "No plugins in namespace {}: a plugin is a ConfigMap with the label machinist.dev/plugin.",
-                flags.namespace
+                "No plugins in namespace {namespace}: `machinist plugin push` brings one, or write a ConfigMap with the \
+                 label {PLUGIN}.",
             );
         }
         Output::Table => println!("{}", table(&rows)),

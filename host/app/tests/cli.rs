@@ -48,7 +48,12 @@ fn wrong_flags_are_refused_with_the_reason() {
     refuses(&["run", "--concurrent-syncs", "0"], "0");
     refuses(&["run", "--port", "70000"], "70000");
     refuses(&["run", "--log", "info,=,"], "--log");
-    refuses(&["plugin"], "list");
+    for command in ["list", "inspect", "push"] {
+        refuses(&["plugin"], command);
+    }
+    refuses(&["plugin", "inspect"], "FILE");
+    refuses(&["plugin", "inspect", "a.wasm", "--configmap", "a"], "cannot be used with");
+    refuses(&["plugin", "push", "a.wasm", "--configmap", "a", "--encoding", "lzma"], "zstd");
 }
 
 #[test]
@@ -56,6 +61,8 @@ fn a_cluster_that_is_not_named_right_is_an_error_and_no_guess() {
     refuses(&["run", "--target-kubeconfig", "none"], "--control-kubeconfig");
     refuses(&["run", "--target-kubeconfig", "/does/not/exist"], "/does/not/exist");
     refuses(&["plugin", "list", "--kubeconfig", "/does/not/exist"], "/does/not/exist");
+    let inspect = ["plugin", "inspect", "--configmap", "sim", "--kubeconfig", "/does/not/exist"];
+    refuses(&inspect, "/does/not/exist");
     let times = ["run", "--leader-elect-renew-deadline", "1m"];
     refuses(&times, "--leader-elect-lease-duration");
 }

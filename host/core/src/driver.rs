@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::driver_digest::DriverDigest;
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::id::{ClassName, FailureDomain, Name, Namespace, NodeName, ProviderId, ProviderName, Uid};
 
@@ -90,8 +91,8 @@ pub struct ClassSpec {
     pub node_template: Option<String>,
     /// Zones that may be used instead, best first.
     pub zones: Vec<String>,
-    /// `sha256:…` of the one version of the driver that may answer, where the class pins it. Stays in the host.
-    pub driver_digest: Option<String>,
+    /// The one version of the driver that may answer, where the class pins it. Stays in the host.
+    pub driver_digest: Option<DriverDigest>,
 }
 
 /// The values that stay in the host. `Debug` shows the keys only.

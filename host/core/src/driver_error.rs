@@ -4,6 +4,7 @@ use std::fmt;
 
 use jiff::SignedDuration;
 
+use crate::driver_digest::DriverDigest;
 use crate::id::{NodeName, ProviderId};
 
 /// The closed set of codes, numbered and named as machine-controller-manager does.
@@ -216,6 +217,16 @@ pub enum Refusal {
         /// What is there instead, as `; …`, or empty.
         hint: String,
     },
+    /// The provider is served, but not by the version that the class pins.
+    #[error("no driver for {provider} has digest {pin}, which the class pins; loaded: {loaded}")]
+    NotLoaded {
+        /// As the class names it.
+        provider: String,
+        /// The digest that the class pins.
+        pin: DriverDigest,
+        /// The versions that are there, and what an operator should know of others.
+        loaded: String,
+    },
     /// The plugin is known and not ready.
     #[error("plugin {plugin} is not ready: {state}")]
     NotReady {
@@ -267,7 +278,9 @@ impl CallError {
                 Code::DeadlineExceeded
             }
             Self::Broken(_) => Code::Internal,
-            Self::Refused(Refusal::UnknownProvider { .. }) => Code::FailedPrecondition,
+            Self::Refused(Refusal::UnknownProvider { .. } | Refusal::NotLoaded { .. }) => {
+                Code::FailedPrecondition
+            }
             Self::Refused(_) => Code::Unavailable,
         }
     }

@@ -8,6 +8,7 @@ pub mod addresses;
 pub mod barrier;
 pub mod bootstrap_token;
 pub mod driver;
+pub mod driver_digest;
 pub mod driver_error;
 pub mod duration;
 pub mod gate;

@@ -22,6 +22,7 @@ use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
 use crate::ticker::Ticker;
 use crate::vault::Vault;
+use crate::witness::{MemoryWitness, watched};
 
 /// What all calls share.
 pub(crate) struct Sandbox {
@@ -31,6 +32,8 @@ pub(crate) struct Sandbox {
     pub(crate) egress: Egress,
     /// For calls that the contract makes without network.
     pub(crate) no_grants: Arc<Grants>,
+    /// Is shown the memory of each instance.
+    pub(crate) witness: Option<Arc<dyn MemoryWitness>>,
 }
 
 /// A version of a plugin, ready to be instantiated.
@@ -62,12 +65,15 @@ impl Sandbox {
         let answer = {
             let _running = self.ticker.running();
             let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
-            timeout_at(deadline.into(), async {
+            let asked = timeout_at(deadline.into(), async {
                 let instance = prepared.pre.instantiate_async(&mut store).await?;
                 let driver = instance.machinist_provider_driver();
                 ask.ask(Running { driver, store: &mut store, vault: &vault, deadline_ms }).await
-            })
-            .await
+            });
+            match &self.witness {
+                None => asked.await,
+                Some(witness) => watched(&**witness, &prepared.plugin, A::OPERATION, asked).await,
+            }
         };
         let state = store.data();
         let output = state.output.text();

@@ -1,6 +1,6 @@
 //! Compilation in a process of its own: tens of seconds and hundreds of megabytes must not be the host's.
 //!
-//! The child gets the component through its stdin, length first, and writes the code to its stdout, which is a file.
+//! The child gets the component through its stdin, behind its length and the kind of code, and writes the code to its stdout, which is a file.
 //! Its stdin stays open as long as the parent lives; when it ends, so does the child.
 
 use std::ffi::OsString;
@@ -14,6 +14,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
+
+use crate::engine::CodeKind;
 
 pub(crate) mod child;
 
@@ -68,12 +70,13 @@ const DEADLINE: Duration = Duration::from_secs(300);
 pub(crate) struct Compiler {
     exe: PathBuf,
     args: Vec<OsString>,
+    kind: CodeKind,
     turn: Semaphore,
 }
 
 impl Compiler {
-    pub(crate) fn new(exe: PathBuf, args: Vec<OsString>) -> Self {
-        Self { exe, args, turn: Semaphore::new(1) }
+    pub(crate) fn new(exe: PathBuf, args: Vec<OsString>, kind: CodeKind) -> Self {
+        Self { exe, args, kind, turn: Semaphore::new(1) }
     }
 
     /// Compiles `component` into `output`, which is written from its start. Dropping the future ends the child.
@@ -105,7 +108,7 @@ impl Compiler {
         };
         let feed = async {
             let length = u64::try_from(component.len()).unwrap_or(u64::MAX);
-            stdin.write_all(&length.to_le_bytes()).await?;
+            stdin.write_all(&child::header(length, self.kind)).await?;
             stdin.write_all(component).await?;
             stdin.flush().await
         };

@@ -87,13 +87,13 @@ impl Inner {
     pub(crate) async fn dispatch<A: Ask>(
         self: &Arc<Self>,
         provider: ProviderName,
-        pin: Option<String>,
+        pin: Option<Digest>,
         ask: A,
     ) -> Answer<A::Answer> {
         let started = Instant::now();
         let longest = A::OPERATION.deadline().unsigned_abs();
         let generation =
-            self.route(&provider, pin.as_deref(), started + longest.min(self.settings.patience)).await?;
+            self.route(&provider, pin.as_ref(), started + longest.min(self.settings.patience)).await?;
         let deadline = started + longest.min(generation.prepared.limits.deadline);
         let inner = Arc::clone(self);
         let call = async move { inner.run(&generation, ask, deadline).await };
@@ -143,7 +143,7 @@ impl Inner {
             Err(refusal) => (Err(refusal.into()), Duration::ZERO),
         };
         let error = answer.as_ref().err();
-        self.metrics.ended(plugin, A::OPERATION, took, error);
+        self.metrics.ended((plugin, &generation.source), A::OPERATION, took, error);
         if let Some(until) = generation.ended(error, &self.settings.quarantine, Timestamp::now()) {
             self.quarantined(until);
         }
@@ -154,22 +154,15 @@ impl Inner {
     async fn route(
         &self,
         provider: &ProviderName,
-        pin: Option<&str>,
+        pin: Option<&Digest>,
         patience: Instant,
     ) -> Result<Arc<Generation>, Refusal> {
-        let pin = match pin.map(str::parse::<Digest>).transpose() {
-            Ok(pin) => pin,
-            Err(error) => {
-                let hint = format!("; the class's pin {error}");
-                return Err(Refusal::UnknownProvider { provider: provider.to_string(), hint });
-            }
-        };
         let mut revision = None;
         loop {
             if self.is_closing.load(Ordering::Acquire) {
                 return Err(Refusal::ShuttingDown);
             }
-            let route = self.shelf.routes().find(provider, pin.as_ref());
+            let route = self.shelf.routes().find(provider, pin);
             let refusal = match route {
                 Route::Found(generation) => return available(generation),
                 Route::Nowhere(refusal) => return Err(refusal),

@@ -1,6 +1,7 @@
 //! The engine of all drivers, and the settings that compiled code depends on.
 
 use std::hash::{Hash as _, Hasher};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -8,6 +9,8 @@ use tracing::warn;
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Strategy,
 };
+
+use crate::witness::Memories;
 
 /// One tick of the epoch, and so the unit in which processor time is counted.
 pub(crate) const TICK: Duration = Duration::from_millis(5);
@@ -21,16 +24,27 @@ pub(crate) struct Pool {
     pub memory_bytes: u64,
     /// The largest table that a grant may allow.
     pub table_elements: u64,
+    /// Memories are to be looked at when a call is over, so they cannot be the pool's.
+    pub is_witnessed: bool,
 }
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { calls: 128, memory_bytes: 256 * 1024 * 1024, table_elements: 20_000 }
+        Self { calls: 128, memory_bytes: 256 * 1024 * 1024, table_elements: 20_000, is_witnessed: false }
     }
 }
 
+/// Which memories compiled code is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodeKind {
+    /// Those of wasmtime.
+    Usual,
+    /// Those that a witness looks at. wasmtime cannot map the beginning of these from a file, and fills them itself.
+    Witnessed,
+}
+
 /// The settings that compiled code depends on: the same in the host and in the process that compiles.
-pub(crate) fn code_settings() -> Config {
+pub(crate) fn code_settings(kind: CodeKind) -> Config {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
@@ -39,6 +53,7 @@ pub(crate) fn code_settings() -> Config {
         .async_stack_size(2 * 1024 * 1024)
         // Exports are plain functions; concurrency inside of a component would only cost.
         .concurrency_support(false)
+        .memory_init_cow(kind == CodeKind::Usual)
         // Every proposal that is off is code that cannot be wrong. No tool chain needs these yet.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
@@ -49,20 +64,23 @@ pub(crate) fn code_settings() -> Config {
 
 /// An engine on the pool where the address space allows one, else on plain allocation.
 pub(crate) fn engine(pool: &Pool) -> Result<Engine> {
-    let mut pooled = code_settings();
+    if pool.is_witnessed {
+        return Engine::new(code_settings(CodeKind::Witnessed).with_host_memory(Arc::new(Memories)));
+    }
+    let mut pooled = code_settings(CodeKind::Usual);
     pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));
     match Engine::new(&pooled) {
         Ok(engine) => Ok(engine),
         Err(error) => {
             warn!(error = format!("{error:#}"), "no room for the instance pool, plain allocation instead");
-            Engine::new(&code_settings())
+            Engine::new(&code_settings(CodeKind::Usual))
         }
     }
 }
 
 /// The engine of the process that compiles: it runs nothing and reserves nothing.
-pub(crate) fn compiling_engine() -> Result<Engine> {
-    Engine::new(&code_settings())
+pub(crate) fn compiling_engine(kind: CodeKind) -> Result<Engine> {
+    Engine::new(&code_settings(kind))
 }
 
 fn pooling(pool: &Pool) -> PoolingAllocationConfig {

@@ -9,10 +9,13 @@ use tokio::sync::Semaphore;
 
 use crate::call::Prepared;
 use crate::convert::About;
+use crate::source::SourceId;
 use crate::state::{Health, QuarantineRule};
 
 /// Held by the routes and by each of its calls; it goes when the last of these lets go.
 pub(crate) struct Generation {
+    /// Where it came from: tells the versions of a plugin apart.
+    pub(crate) source: SourceId,
     pub(crate) prepared: Prepared,
     pub(crate) about: About,
     /// Calls of this version at the same time.
@@ -29,9 +32,9 @@ pub(crate) struct Counts {
 }
 
 impl Generation {
-    pub(crate) fn new(prepared: Prepared, about: About) -> Self {
+    pub(crate) fn new(source: SourceId, prepared: Prepared, about: About) -> Self {
         let permits = Semaphore::new(prepared.limits.calls_in_flight.min(Semaphore::MAX_PERMITS));
-        Self { prepared, about, permits, counts: Counts::default(), health: Mutex::default() }
+        Self { source, prepared, about, permits, counts: Counts::default(), health: Mutex::default() }
     }
 
     pub(crate) fn quarantined_until(&self, now: Timestamp) -> Option<Timestamp> {

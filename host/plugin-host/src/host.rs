@@ -32,6 +32,7 @@ use crate::engine;
 use crate::generation::Generation;
 use crate::grants::Grants;
 use crate::guest::link;
+use crate::inspect::{Inspected, inspect};
 use crate::limits::Ceilings;
 use crate::load::Loader;
 use crate::metrics::Metrics;
@@ -39,7 +40,7 @@ use crate::registry::Declaration;
 use crate::report::PluginReport;
 use crate::routes::Route;
 use crate::settings::HostSettings;
-use crate::shelf::{Declaring, Shelf, chain};
+use crate::shelf::{Order, Orders, Shelf, chain};
 use crate::source::configmap::{KIND_LABEL, RawConfigMap};
 use crate::source::{Declared, SourceId};
 use crate::ticker::Ticker;
@@ -114,12 +115,22 @@ impl PluginHost {
             let _entered = runtime.enter();
             Egress::new(settings.egress.clone())
         };
-        let sandbox =
-            Arc::new(Sandbox { engine, linker, ticker, egress, no_grants: Arc::new(Grants::default()) });
+        let sandbox = Arc::new(Sandbox {
+            engine,
+            linker,
+            ticker,
+            egress,
+            no_grants: Arc::new(Grants::default()),
+            witness: settings.memory_witness.clone(),
+        });
         let loader = Loader {
             sandbox: Arc::clone(&sandbox),
             cache: Arc::new(cache),
-            compiler: Compiler::new(settings.compiler.clone(), settings.compiler_args.clone()),
+            compiler: Compiler::new(
+                settings.compiler.clone(),
+                settings.compiler_args.clone(),
+                settings.code_kind(),
+            ),
             compiling: tokio::sync::Mutex::new(()),
             defaults: settings.default_limits.clone(),
             ceilings: Ceilings {
@@ -145,7 +156,8 @@ impl PluginHost {
     }
 
     /// Takes note of a ConfigMap and loads its plugin in the background. Content that is known changes nothing; other
-    /// content of the same source takes the place of what is still loading. Without the label it is withdrawn.
+    /// content of the same source takes the place of what is still loading. A part may complete an index that waits for it.
+    /// Without the label it is withdrawn.
     pub async fn declare(&self, raw: RawConfigMap) {
         let id = raw.source();
         if !raw.labels.contains_key(KIND_LABEL) {
@@ -158,11 +170,12 @@ impl PluginHost {
         let _declared = declare.await;
     }
 
-    /// The source is gone: what it held serves no more. Calls in flight end as they would.
+    /// The source is gone: what it held serves no more. Calls in flight end as they would. A part that is gone harms nothing
+    /// that is loaded.
     pub async fn withdraw(&self, source: SourceId) {
         let inner = self.inner();
         inner.supersede(&source, None);
-        inner.shelf.withdraw(&source);
+        inner.follow(inner.shelf.withdraw(&source));
     }
 
     /// All sources, by plugin and name.
@@ -250,6 +263,14 @@ impl PluginHost {
         self.inner().dispatch(provider, pin, ask::ValidateClass(class)).await
     }
 
+    /// Looks at a component as a load would, down to what it says about itself. Nothing of it serves.
+    pub async fn inspect(&self, declared: Declared) -> Inspected {
+        let inner = Arc::clone(self.inner());
+        let fallback = Inspected::interrupted(&declared);
+        let inspection = self.inner().guests.spawn(async move { inspect(&inner.loader, declared).await });
+        inspection.await.unwrap_or(fallback)
+    }
+
     /// Adds the metrics of plugins and of egress.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.inner().metrics.register(registry);
@@ -277,12 +298,12 @@ impl PluginHost {
 /// How a class chooses its driver.
 struct Class {
     provider: ProviderName,
-    pin: Option<String>,
+    pin: Option<Digest>,
 }
 
 impl Class {
     fn of(class: &ClassSpec) -> Self {
-        Self { provider: class.provider.clone(), pin: class.driver_digest.clone() }
+        Self { provider: class.provider.clone(), pin: class.driver_digest.map(Digest::from) }
     }
 }
 
@@ -300,13 +321,18 @@ impl Inner {
         if self.is_closing.load(Ordering::Acquire) {
             return;
         }
-        match self.shelf.declare(raw) {
-            Declaring::Known => {}
-            Declaring::Wrong => self.supersede(&raw.source(), None),
-            Declaring::Load(declaration, declared) => {
-                let inner = Arc::clone(self);
-                let load = self.guests.spawn(async move { inner.load(declaration, *declared).await });
-                self.supersede(&raw.source(), Some(load.abort_handle()));
+        self.follow(self.shelf.declare(raw));
+    }
+
+    fn follow(self: &Arc<Self>, orders: Orders) {
+        for (source, order) in orders {
+            match order {
+                Order::Stop => self.supersede(&source, None),
+                Order::Load(declaration, declared) => {
+                    let inner = Arc::clone(self);
+                    let load = self.guests.spawn(async move { inner.load(declaration, *declared).await });
+                    self.supersede(&source, Some(load.abort_handle()));
+                }
             }
         }
     }
@@ -333,7 +359,7 @@ impl Inner {
             let tell = |progress| self.shelf.progress(id, declaration, &progress);
             match self.loader.load(&declared, &tell).await {
                 Ok((prepared, about)) => {
-                    self.shelf.loaded(id, declaration, Generation::new(prepared, about));
+                    self.shelf.loaded(id, declaration, Generation::new(id.clone(), prepared, about));
                     return;
                 }
                 Err(error) if error.is_passing() => {

@@ -6,13 +6,16 @@
 //! | question | module |
 //! | --- | --- |
 //! | what does a ConfigMap declare | [`source::configmap`] |
+//! | what do several ConfigMaps make together | [`source::parts`] |
 //! | may this component be loaded | [`verify`] |
+//! | what is known of a component that nobody loads | `inspect` |
 //! | who compiles it, and is compiled code still ours | `compile`, `code_cache` |
 //! | which version serves which provider | `registry`, `routes` |
 //! | when is a plugin left alone | [`state`] |
 //! | how does a call get its turn | `dispatch` |
 //! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
 //! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
+//! | what is in an instance's memory when its call is over | `witness` |
 
 mod ask;
 mod bindings;
@@ -29,6 +32,7 @@ mod generation;
 pub mod grants;
 mod guest;
 mod host;
+mod inspect;
 pub mod limits;
 mod load;
 mod metrics;
@@ -42,13 +46,16 @@ pub mod state;
 mod ticker;
 pub mod vault;
 pub mod verify;
+mod witness;
 
 pub use code_cache::key::CacheKey;
 pub use compile::child::compile_main;
 pub use convert::About;
 pub use digest::{Digest, NotADigest};
 pub use host::{PluginHost, StartError};
+pub use inspect::Inspected;
 pub use report::{HeldReport, PluginReport};
 pub use settings::HostSettings;
 pub use source::SourceId;
 pub use state::PluginState;
+pub use witness::{MemoryWitness, WitnessedCall};

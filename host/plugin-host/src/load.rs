@@ -92,10 +92,10 @@ impl Loader {
         declared: &Declared,
         tell: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<(Prepared, About), Error> {
-        let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
-            .map_err(Error::Limits)?;
         let (bytes, digest) = unpack(declared).await?;
         tell(Progress::Fetched { digest, size_bytes: bytes.len() });
+        let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
+            .map_err(Error::Limits)?;
         if let Some(expected) = declared.digest.filter(|&expected| expected != digest) {
             return Err(Error::Digest { expected, found: digest });
         }

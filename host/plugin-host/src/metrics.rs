@@ -13,12 +13,15 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::report::PluginReport;
+use crate::source::SourceId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
     plugin: String,
     operation: &'static str,
     outcome: &'static str,
+    /// The ConfigMap of the version that answered.
+    source: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -167,7 +170,7 @@ impl Metrics {
 
     pub(crate) fn ended(
         &self,
-        plugin: &PluginName,
+        (plugin, source): (&PluginName, &SourceId),
         operation: Operation,
         took: Duration,
         error: Option<&CallError>,
@@ -181,7 +184,8 @@ impl Metrics {
             let labels = BreakageLabels { plugin: plugin.clone(), kind: kind(breakage) };
             self.breakages.get_or_create(&labels).inc();
         }
-        self.calls.get_or_create(&CallLabels { plugin, operation, outcome }).inc();
+        let labels = CallLabels { plugin, operation, outcome, source: source.to_string() };
+        self.calls.get_or_create(&labels).inc();
     }
 
     pub(crate) fn cache(&self, outcome: CacheOutcome) {

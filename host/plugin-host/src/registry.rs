@@ -26,10 +26,16 @@ pub(crate) struct Declaration(u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Declared,
+    /// Something else has to arrive first.
+    Waiting {
+        reason: String,
+    },
     Fetched,
     Verified,
     Ready,
-    Rejected { reason: String },
+    Rejected {
+        reason: String,
+    },
 }
 
 /// Something that can serve.
@@ -90,7 +96,7 @@ impl<G: Clone> Registry<G> {
         serving.is_some() && serving == source.held.as_ref().map(|held| held.number)
     }
 
-    /// True while a declaration has not come to an end: a provider may yet appear.
+    /// True while a declaration is on its way by itself: a provider may yet appear. Who waits for an operator is not.
     pub(crate) fn is_loading(&self) -> bool {
         self.sources
             .values()
@@ -157,6 +163,11 @@ impl<G: Clone> Registry<G> {
 
     pub(crate) fn is_current(&self, id: &SourceId, declaration: Declaration) -> bool {
         self.sources.get(id).is_some_and(|source| source.declaration == declaration)
+    }
+
+    /// Which content is declared.
+    pub(crate) fn fingerprint(&self, id: &SourceId) -> Option<Fingerprint> {
+        self.sources.get(id).map(|source| source.fingerprint)
     }
 
     fn current(&mut self, id: &SourceId, declaration: Declaration) -> Option<&mut Source<G>> {

@@ -5,6 +5,7 @@ use machinist_core::id::{PluginName, ProviderName};
 
 use crate::digest::Digest;
 use crate::source::SourceId;
+use crate::source::configmap::Fingerprint;
 use crate::state::PluginState;
 
 /// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
@@ -14,9 +15,11 @@ pub struct PluginReport {
     pub plugin: PluginName,
     /// Where it comes from.
     pub source: SourceId,
+    /// Which content of the source this is about.
+    pub content: Option<Fingerprint>,
     /// Where the source's content is on its way.
     pub state: PluginState,
-    /// Why, when it is Rejected or Quarantined.
+    /// Why, when it is Rejected or Quarantined; what it waits for, when it is Declared and waits.
     pub reason: Option<String>,
     /// When it got into this state.
     pub since: Timestamp,
@@ -61,22 +64,26 @@ pub struct HeldReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gist {
     plugin: PluginName,
+    content: Option<Fingerprint>,
     state: PluginState,
     reason: Option<String>,
     serving: bool,
     digest: Option<Digest>,
     generation: Option<u64>,
+    warnings: Vec<String>,
 }
 
 impl PluginReport {
     pub(crate) fn gist(&self) -> Gist {
         Gist {
             plugin: self.plugin.clone(),
+            content: self.content,
             state: self.state,
             reason: self.reason.clone(),
             serving: self.serving,
             digest: self.digest,
             generation: self.held.as_ref().map(|held| held.generation),
+            warnings: self.warnings.clone(),
         }
     }
 }

@@ -56,6 +56,7 @@ impl Routes {
         for (id, source) in registry.sources() {
             let state = match &source.stage {
                 Stage::Declared | Stage::Fetched | Stage::Verified => "is being loaded",
+                Stage::Waiting { .. } => "waits for its parts",
                 Stage::Rejected { .. } => "is rejected",
                 Stage::Ready => continue,
             };
@@ -73,19 +74,31 @@ impl Routes {
         match found {
             Some(generation) => Route::Found(Arc::clone(generation)),
             None if self.is_loading => Route::Perhaps(self.not_ready()),
-            None => Route::Nowhere(self.unknown(&provider, pin)),
+            None => Route::Nowhere(match (pin, self.serving.get(&provider)) {
+                (Some(pin), Some(serving)) => self.not_loaded(&provider, pin, serving),
+                (_, None) | (None, _) => self.unknown(&provider),
+            }),
         }
+    }
+
+    fn not_loaded(&self, provider: &ProviderName, pin: &Digest, serving: &Generation) -> Refusal {
+        let loaded = self.pinned.iter().filter(|((name, _), _)| name == provider);
+        let versions = loaded.map(|((_, digest), generation)| {
+            let serves = if *digest == serving.prepared.digest { ", serves" } else { "" };
+            format!("{digest} ({} {}{serves})", generation.about.name, generation.about.version)
+        });
+        let problems = self.not_serving.iter().cloned();
+        let loaded = versions.chain(problems).collect::<Vec<_>>().join("; ");
+        Refusal::NotLoaded { provider: provider.to_string(), pin: (*pin).into(), loaded }
     }
 
     fn not_ready(&self) -> Refusal {
         Refusal::NotReady { plugin: "for this provider".to_owned(), state: self.not_serving.join(", ") }
     }
 
-    fn unknown(&self, provider: &ProviderName, pin: Option<&Digest>) -> Refusal {
+    fn unknown(&self, provider: &ProviderName) -> Refusal {
         let mut hint = String::new();
-        if let (Some(pin), Some(serving)) = (pin, self.serving.get(provider)) {
-            hint = format!("; the class pins {pin}, and {} serves", serving.prepared.digest);
-        } else if !self.serving.is_empty() {
+        if !self.serving.is_empty() {
             let names: Vec<&str> = self.serving.keys().map(ProviderName::as_str).collect();
             hint = format!("; served are {}", names.join(", "));
         }

@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::code_cache::key::CacheKey;
 use crate::egress::EgressSettings;
-use crate::engine::Pool;
+use crate::engine::{CodeKind, Pool};
 use crate::limits::Limits;
 use crate::state::QuarantineRule;
+use crate::witness::MemoryWitness;
 
 /// Settings of the plugin host. `new` fills in what is the same nearly everywhere.
 #[derive(Clone)]
@@ -41,6 +43,9 @@ pub struct HostSettings {
     pub shutdown_deadline: Duration,
     /// How the host speaks to clouds.
     pub egress: EgressSettings,
+    /// Is shown the memory of each instance when its call is over. For tests: instances then come without a pool, which makes
+    /// calls slower, and a witness sees what users keep secret.
+    pub memory_witness: Option<Arc<dyn MemoryWitness>>,
 }
 
 impl HostSettings {
@@ -67,7 +72,12 @@ impl HostSettings {
             patience: Duration::from_secs(30),
             shutdown_deadline: Duration::from_secs(25),
             egress: EgressSettings::default(),
+            memory_witness: None,
         }
+    }
+
+    pub(crate) fn code_kind(&self) -> CodeKind {
+        if self.memory_witness.is_some() { CodeKind::Witnessed } else { CodeKind::Usual }
     }
 
     pub(crate) fn pool(&self) -> Pool {
@@ -75,6 +85,7 @@ impl HostSettings {
             calls: u32::try_from(self.max_calls_in_flight).unwrap_or(u32::MAX),
             memory_bytes: self.max_memory_bytes,
             table_elements: self.max_table_elements,
+            is_witnessed: self.memory_witness.is_some(),
         }
     }
 }

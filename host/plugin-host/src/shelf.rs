@@ -17,21 +17,29 @@ use crate::metrics::Metrics;
 use crate::registry::{Declaration, Registry, Source, Stage, Version};
 use crate::report::{Gist, HeldReport, PluginReport};
 use crate::routes::Routes;
-use crate::source::configmap::RawConfigMap;
-use crate::source::{Declared, SourceId};
+use crate::source::configmap::{Fingerprint, RawConfigMap};
+use crate::source::parts::{Found, Part};
+use crate::source::stock::Stock;
+use crate::source::{Content, Declared, SourceId};
 use crate::state::PluginState;
+
+mod look;
+
+use look::Seen;
 
 /// Changes that a slow listener may lag behind; beyond, it gets all reports again.
 const CHANGES: usize = 256;
 
-/// What a declaration came to.
-pub(crate) enum Declaring {
-    /// Nothing is different.
-    Known,
-    /// Rejected at first sight.
-    Wrong,
+/// What is to be done about a source.
+pub(crate) enum Order {
+    /// Its content is to be loaded.
     Load(Declaration, Box<Declared>),
+    /// There is nothing to load: what is still loading is for older content.
+    Stop,
 }
+
+/// Orders, by source.
+pub(crate) type Orders = Vec<(SourceId, Order)>;
 
 pub(crate) struct Shelf {
     contents: Mutex<Contents>,
@@ -42,15 +50,24 @@ pub(crate) struct Shelf {
 }
 
 struct Contents {
+    stock: Stock<Indexed>,
     registry: Registry<Arc<Generation>>,
     details: BTreeMap<SourceId, Details>,
     told: BTreeMap<SourceId, Gist>,
     served: BTreeMap<PluginName, u64>,
 }
 
+/// What is kept with an index.
+struct Indexed {
+    fingerprint: Fingerprint,
+}
+
 /// What is known of a source's current content.
 #[derive(Clone, Debug, Default)]
 struct Details {
+    content: Option<Fingerprint>,
+    /// A part that is gone after it was loaded.
+    lost: Option<String>,
     warnings: Vec<String>,
     digest: Option<Digest>,
     size_bytes: Option<usize>,
@@ -62,6 +79,7 @@ impl Shelf {
     pub(crate) fn new(metrics: Metrics) -> Self {
         Self {
             contents: Mutex::new(Contents {
+                stock: Stock::default(),
                 registry: Registry::new(),
                 details: BTreeMap::new(),
                 told: BTreeMap::new(),
@@ -91,31 +109,51 @@ impl Shelf {
         self.contents().reports(Timestamp::now())
     }
 
-    /// Takes note of a source's content.
-    pub(crate) fn declare(&self, raw: &RawConfigMap) -> Declaring {
-        let now = Timestamp::now();
+    /// Takes note of a ConfigMap. Known content needs nothing.
+    pub(crate) fn declare(&self, raw: &RawConfigMap) -> Orders {
+        if raw.is_part() { self.declare_part(raw) } else { self.declare_source(raw) }
+    }
+
+    fn declare_part(&self, raw: &RawConfigMap) -> Orders {
         let id = raw.source();
-        let fingerprint = raw.fingerprint();
+        let found = Part::read(raw).map_or_else(Found::Wrong, Found::Part);
+        let now = Timestamp::now();
         let mut contents = self.contents();
-        let plugin = raw.plugin_name();
-        let declaration = contents.registry.declare(id.clone(), plugin, raw.created, fingerprint, now);
-        let Some(declaration) = declaration else { return Declaring::Known };
-        contents.details.insert(id.clone(), Details::default());
-        let declared = match raw.declared() {
-            Ok(declared) => {
-                contents
-                    .details
-                    .insert(id, Details { warnings: declared.warnings.clone(), ..Details::default() });
-                Declaring::Load(declaration, Box::new(declared))
-            }
-            Err(error) => {
-                let stage = Stage::Rejected { reason: chain(&error) };
-                contents.registry.reach(&id, declaration, stage, now);
-                Declaring::Wrong
-            }
-        };
+        let mut orders = contents.forget_source(&id, now);
+        contents.stock.put_part(id.clone(), found);
+        orders.extend(contents.look_at_indexes_of(&id, now));
         self.publish(&mut contents, now);
-        declared
+        orders
+    }
+
+    fn declare_source(&self, raw: &RawConfigMap) -> Orders {
+        let (id, fingerprint) = (raw.source(), raw.fingerprint());
+        let declared = raw.declared();
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        // It may have been a part until it was changed.
+        contents.stock.take_part(&id);
+        let mut orders = contents.look_at_indexes_of(&id, now);
+        let seen = Seen { id: id.clone(), plugin: raw.plugin_name(), created: raw.created, fingerprint };
+        orders.extend(match declared {
+            Ok(declared) => match declared.component.clone() {
+                Content::Whole(component) => {
+                    contents.stock.take_index(&id);
+                    contents.load(seen, declared.with(component), fingerprint, now)
+                }
+                Content::Parts(index) => {
+                    contents.stock.put_index(id.clone(), declared.with(index), Indexed { fingerprint });
+                    contents.look_at_index(&id, now)
+                }
+            },
+            Err(error) => {
+                contents.stock.take_index(&id);
+                let stage = Stage::Rejected { reason: chain(&error) };
+                contents.settle(seen, fingerprint, stage, Vec::new(), now)
+            }
+        });
+        self.publish(&mut contents, now);
+        orders
     }
 
     pub(crate) fn progress(&self, id: &SourceId, declaration: Declaration, progress: &Progress) {
@@ -157,13 +195,15 @@ impl Shelf {
         self.publish(&mut contents, now);
     }
 
-    pub(crate) fn withdraw(&self, id: &SourceId) {
+    /// The ConfigMap is gone, be it a plugin or a part.
+    pub(crate) fn withdraw(&self, id: &SourceId) -> Orders {
         let now = Timestamp::now();
         let mut contents = self.contents();
-        contents.registry.withdraw(id, now);
-        contents.details.remove(id);
-        contents.told.remove(id);
+        let mut orders = contents.forget_source(id, now);
+        contents.stock.take_part(id);
+        orders.extend(contents.look_at_indexes_of(id, now));
         self.publish(&mut contents, now);
+        orders
     }
 
     /// Looks whether time alone has changed something: a quarantine that began or ended.
@@ -221,10 +261,11 @@ impl Contents {
         PluginReport {
             plugin: source.plugin.clone(),
             source: id.clone(),
+            content: details.content,
             state,
             reason,
             since: source.since,
-            warnings: details.warnings,
+            warnings: details.warnings.into_iter().chain(details.lost).collect(),
             digest: details.digest,
             size_bytes: details.size_bytes,
             compile_ms: details.compile_ms,
@@ -238,6 +279,7 @@ impl Contents {
 fn state(source: &Source<Arc<Generation>>, now: Timestamp) -> (PluginState, Option<String>) {
     match &source.stage {
         Stage::Declared => (PluginState::Declared, None),
+        Stage::Waiting { reason } => (PluginState::Declared, Some(reason.clone())),
         Stage::Fetched => (PluginState::Fetched, None),
         Stage::Verified => (PluginState::Verified, None),
         Stage::Rejected { reason } => (PluginState::Rejected, Some(reason.clone())),
@@ -273,6 +315,9 @@ fn tell(report: &PluginReport) {
     let PluginReport { plugin, source, state, serving, .. } = report;
     let digest = report.digest.map(tracing::field::display);
     match &report.reason {
+        Some(reason) if *state == PluginState::Declared => {
+            info!(%plugin, %source, %state, serving, reason, "plugin state");
+        }
         None => info!(%plugin, %source, %state, serving, digest, "plugin state"),
         Some(reason) => warn!(%plugin, %source, %state, serving, digest, reason, "plugin state"),
     }

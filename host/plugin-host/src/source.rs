@@ -1,6 +1,9 @@
 //! Where plugins come from.
 
 pub mod configmap;
+mod encoding;
+pub mod parts;
+pub(crate) mod stock;
 mod unpack;
 
 use std::fmt;
@@ -12,6 +15,7 @@ use machinist_core::id::{Name, Namespace, PluginName};
 use crate::digest::{Digest, NotADigest};
 use crate::grants::{self, Grants};
 
+pub use encoding::Encoding;
 pub use unpack::{Packed, UnpackError};
 
 /// Names one source: a ConfigMap by namespace and name.
@@ -36,17 +40,26 @@ impl fmt::Display for SourceId {
     }
 }
 
+/// What a source holds of its component.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// All of it.
+    Whole(Packed),
+    /// The names of its parts.
+    Parts(parts::Index),
+}
+
 /// A plugin as its source declares it. Nothing of the component has been looked at.
 #[derive(Clone, Debug)]
-pub struct Declared {
+pub struct Declared<C = Packed> {
     /// Which plugin it is a version of.
     pub plugin: PluginName,
     /// Where it comes from.
     pub source: SourceId,
     /// When the source was made; decides which version is newer.
     pub created: Option<Timestamp>,
-    /// The component.
-    pub component: Packed,
+    /// The component, or what is known of it.
+    pub component: C,
     /// What the component's digest must be, where the source says.
     pub digest: Option<Digest>,
     /// Settings of the driver, a JSON object.
@@ -55,6 +68,28 @@ pub struct Declared {
     pub grants: Arc<Grants>,
     /// Oddities that do no harm, such as keys without meaning.
     pub warnings: Vec<String>,
+}
+
+impl<C> Declared<C> {
+    /// The same with another component.
+    pub fn with<D>(self, component: D) -> Declared<D> {
+        let Self { plugin, source, created, component: _, digest, settings, grants, warnings } = self;
+        Declared { plugin, source, created, component, digest, settings, grants, warnings }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bare(source: SourceId, component: C) -> Self {
+        Self {
+            plugin: "plugin".into(),
+            source,
+            created: None,
+            component,
+            digest: None,
+            settings: Arc::from("{}"),
+            grants: Arc::default(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// Why a source declares no plugin that could be loaded.
@@ -73,7 +108,11 @@ pub enum Error {
     #[error("label {} is empty", configmap::NAME_LABEL)]
     EmptyName,
     /// No component at all.
-    #[error("binaryData has neither {} nor {}", configmap::WASM, configmap::WASM_ZST)]
+    #[error(
+        "binaryData has neither plugin.wasm nor plugin.wasm.gz nor plugin.wasm.zst, and data has no {}: \
+         `machinist plugin push` brings the component",
+        parts::INDEX_KEY
+    )]
     NoComponent,
     /// The component stands in `data`, where bytes are text.
     #[error("{key} belongs into binaryData, not data")]
@@ -82,8 +121,25 @@ pub enum Error {
         key: &'static str,
     },
     /// Two components.
-    #[error("binaryData has both {} and {}", configmap::WASM, configmap::WASM_ZST)]
-    TwoComponents,
+    #[error("there is both {first} and {second}: keep one of them")]
+    TwoComponents {
+        /// One.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// The index stands in `binaryData`.
+    #[error("{} belongs into data, not binaryData", parts::INDEX_KEY)]
+    IndexAsBytes,
+    /// The index is wrong.
+    #[error("{} is wrong", parts::INDEX_KEY)]
+    Index(#[source] parts::IndexError),
+    /// Parts without the digest of the whole.
+    #[error("{} needs {} beside it, the digest of the whole component", parts::INDEX_KEY, configmap::SHA256)]
+    PartsWithoutDigest,
+    /// A part by itself is no plugin.
+    #[error("it is a part of a plugin, not a plugin")]
+    IsPart,
     /// The digest is none.
     #[error("{} is wrong", configmap::SHA256)]
     Digest(#[source] NotADigest),

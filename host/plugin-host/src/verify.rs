@@ -84,25 +84,57 @@ const INERT: [&str; 6] = [
     "wasi:random/insecure-seed",
 ];
 
+/// What a component imports and exports, whether this host takes it or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// Imports that do something.
+    pub granted: Vec<String>,
+    /// Imports that exist for language runtimes and lead nowhere.
+    pub inert: Vec<String>,
+    /// Imports that this host does not have.
+    pub unknown: Vec<String>,
+    /// What it offers.
+    pub exports: Vec<String>,
+}
+
+impl Outside {
+    /// Whether this host takes it.
+    ///
+    /// # Errors
+    /// When it does not, with the reason.
+    pub fn verify(self) -> Result<Inspection, Error> {
+        // A component of another world imports other things, too; its world is the better reason.
+        let contract = contract(self.exports)?;
+        if !self.unknown.is_empty() {
+            return Err(Error::UnknownImports { names: self.unknown });
+        }
+        Ok(Inspection { granted: self.granted, inert: self.inert, contract })
+    }
+}
+
 /// Looks at a component. Reads it once, compiles and runs nothing.
+///
+/// # Errors
+/// When this host does not take it.
 pub fn inspect(component: &[u8]) -> Result<Inspection, Error> {
-    let outside = outside(component)?;
-    let mut granted = Vec::new();
-    let mut inert = Vec::new();
-    let mut unknown = Vec::new();
-    for name in outside.imports {
+    outside(component)?.verify()
+}
+
+/// Reads what a component imports and exports.
+///
+/// # Errors
+/// When it is no component, or cannot be read to its end.
+pub fn outside(component: &[u8]) -> Result<Outside, Error> {
+    let Names { imports, exports } = names(component)?;
+    let mut outside = Outside { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };
+    for name in imports {
         match kind_of_import(&name) {
-            Some(Import::Granted) => granted.push(name),
-            Some(Import::Inert) => inert.push(name),
-            None => unknown.push(name),
+            Some(Import::Granted) => outside.granted.push(name),
+            Some(Import::Inert) => outside.inert.push(name),
+            None => outside.unknown.push(name),
         }
     }
-    // A component of another world imports other things, too; its world is the better reason.
-    let contract = contract(outside.exports)?;
-    if !unknown.is_empty() {
-        return Err(Error::UnknownImports { names: unknown });
-    }
-    Ok(Inspection { granted, inert, contract })
+    Ok(outside)
 }
 
 enum Import {
@@ -138,17 +170,17 @@ fn contract(exports: Vec<String>) -> Result<Version, Error> {
     }
 }
 
-struct Outside {
+struct Names {
     imports: Vec<String>,
     exports: Vec<String>,
 }
 
-fn outside(component: &[u8]) -> Result<Outside, Error> {
+fn names(component: &[u8]) -> Result<Names, Error> {
     if !component.starts_with(b"\0asm") {
         let start = component.get(..component.len().min(8)).unwrap_or_default();
         return Err(Error::NotWasm { start: crate::digest::hex(start) });
     }
-    let mut outside = Outside { imports: Vec::new(), exports: Vec::new() };
+    let mut names = Names { imports: Vec::new(), exports: Vec::new() };
     // Components and modules nest; only the outermost one's imports and exports are the host's business.
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(component) {
@@ -160,18 +192,18 @@ fn outside(component: &[u8]) -> Result<Outside, Error> {
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(imports) if depth == 1 => {
                 for import in imports {
-                    outside.imports.push(import.map_err(Error::Damaged)?.name.name.to_owned());
+                    names.imports.push(import.map_err(Error::Damaged)?.name.name.to_owned());
                 }
             }
             Payload::ComponentExportSection(exports) if depth == 1 => {
                 for export in exports {
-                    outside.exports.push(export.map_err(Error::Damaged)?.name.name.to_owned());
+                    names.exports.push(export.map_err(Error::Damaged)?.name.name.to_owned());
                 }
             }
             _ => {}
         }
     }
-    Ok(outside)
+    Ok(names)
 }
 
 fn shown(exports: &[String]) -> String {

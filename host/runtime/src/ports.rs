@@ -6,13 +6,14 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use machinist_core::driver::{Answer, Creation, Deletion, DriverFacts, MachineRequest, Vm};
+use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::Refusal;
 use machinist_core::id::ProviderName;
 
 /// The drivers, by provider.
 pub trait Drivers: Send + Sync {
-    /// What the driver that serves this provider can do. Fast: asked in each pass.
-    fn facts(&self, provider: &ProviderName) -> Result<DriverFacts, Refusal>;
+    /// What the driver that serves this provider can do, or the version of it with this digest. Fast: asked in each pass.
+    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal>;
     /// See `wit/provider`.
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>>;
     /// See `wit/provider`.

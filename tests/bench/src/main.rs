@@ -7,6 +7,8 @@ mod calls;
 mod conditions;
 mod machines;
 mod report;
+mod signing;
+mod swaps;
 mod times;
 
 use std::path::Path;
@@ -20,9 +22,9 @@ use conditions::Conditions;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask bench --")]
 struct Options {
-    /// Only this part
+    /// Only this part; may be given several times
     #[arg(long, value_enum, conflicts_with = "write")]
-    only: Option<Part>,
+    only: Vec<Part>,
     /// How many Machines
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(10..=5_000))]
     machines: u32,
@@ -35,8 +37,24 @@ struct Options {
 enum Part {
     /// Driver calls in a fresh instance
     Calls,
+    /// Loading and swapping drivers
+    Swaps,
+    /// Signing a request
+    Signing,
     /// Machines from create to Running
     Machines,
+    /// Machines on EC2, played by moto
+    Ec2,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default)]
+struct Figures {
+    calls: Option<calls::Figures>,
+    swaps: Option<swaps::Figures>,
+    signing: Option<signing::Figures>,
+    machines: Option<machines::Figures>,
+    ec2: Option<machines::ec2::Figures>,
 }
 
 fn main() -> Result<()> {
@@ -57,12 +75,22 @@ fn main() -> Result<()> {
 
 async fn measure(options: &Options) -> Result<String> {
     let conditions = Conditions::now()?;
-    let wants = |part| options.only.is_none_or(|only| only == part);
-    let calls = if wants(Part::Calls) { Some(calls::measure().await?) } else { None };
-    let machines = if wants(Part::Machines) {
-        Some(machines::measure(usize::try_from(options.machines)?).await?)
-    } else {
-        None
-    };
-    Ok(report::render(&conditions, calls.as_ref(), machines.as_ref()))
+    let wants = |part| options.only.is_empty() || options.only.contains(&part);
+    let mut figures = Figures::default();
+    if wants(Part::Calls) {
+        figures.calls = Some(calls::measure().await?);
+    }
+    if wants(Part::Swaps) {
+        figures.swaps = Some(swaps::measure().await?);
+    }
+    if wants(Part::Signing) {
+        figures.signing = Some(signing::measure().await?);
+    }
+    if wants(Part::Machines) {
+        figures.machines = Some(machines::measure(usize::try_from(options.machines)?).await?);
+    }
+    if wants(Part::Ec2) {
+        figures.ec2 = Some(machines::ec2::measure().await?);
+    }
+    Ok(report::render(&conditions, &figures))
 }

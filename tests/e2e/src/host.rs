@@ -2,13 +2,16 @@
 
 use std::fs::File;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use nix::errno::Errno;
+use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid, getppid};
 
 use crate::metrics::Metrics;
 use crate::wait::within;
@@ -24,6 +27,22 @@ pub struct HostOptions {
     pub log: PathBuf,
     /// Further flags.
     pub flags: Vec<String>,
+}
+
+impl HostOptions {
+    /// With the log that a user has, not the one that helps with tests.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        for pair in self.flags.windows(2).map(<[String]>::to_vec).collect::<Vec<_>>() {
+            if let [flag, level] = pair.as_slice()
+                && flag == "--log"
+            {
+                self.flags.retain(|one| one != flag && one != level);
+            }
+        }
+        self.flags.extend(["--log".into(), "info".into()]);
+        self
+    }
 }
 
 /// A running host. Killed when it is dropped.
@@ -56,7 +75,7 @@ pub fn binary() -> Result<PathBuf> {
 }
 
 impl Host {
-    /// Starts it. It is not ready yet.
+    /// Starts it. It is not ready yet. It is killed when the calling thread ends, however that ends.
     ///
     /// # Errors
     /// When the executable is missing or does not start.
@@ -67,7 +86,8 @@ impl Host {
             .append(true)
             .open(&options.log)
             .context("failed to open the host's log")?;
-        let child = Command::new(binary()?)
+        let mut command = Command::new(binary()?);
+        command
             .arg("run")
             .arg("--target-kubeconfig")
             .arg(&options.kubeconfig)
@@ -77,9 +97,9 @@ impl Host {
             .args(&options.flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .context("failed to start the host")?;
+            .stderr(log);
+        end_with_this_thread(&mut command);
+        let child = command.spawn().context("failed to start the host")?;
         Ok(Self { child, port, log: options.log.clone() })
     }
 
@@ -156,6 +176,14 @@ impl Host {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Lines of its log with this level, such as `ERROR`.
+    #[must_use]
+    pub fn log_lines(&self, level: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let is_it = |line: &&str| line.split_whitespace().nth(1) == Some(level);
+        text.lines().filter(is_it).map(str::to_owned).collect()
+    }
+
     /// The last lines of its log.
     #[must_use]
     pub fn log_end(&self) -> String {
@@ -174,6 +202,21 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// A process that is killed drops nothing: the kernel ends the host then. It looks at the thread that has started the host.
+fn end_with_this_thread(command: &mut Command) {
+    let parent = getpid();
+    let before_exec = move || {
+        set_pdeathsig(Signal::SIGKILL)?;
+        // Who was killed before that line is never heard of.
+        if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
+    };
+    #[expect(unsafe_code, reason = "between fork and exec: system calls only, nothing allocates or locks")]
+    // SAFETY: the closure makes two system calls and touches no memory of others.
+    unsafe {
+        command.pre_exec(before_exec);
     }
 }
 

@@ -1,15 +1,19 @@
 //! The whole of Machinist on a real control plane: the lab that demo, tests and benchmarks share.
 //!
-//! A [`Lab`] is a real etcd and kube-apiserver, a simulated cloud, the kubelets of its VMs, and the host as a process of
-//! its own under its least-privilege account. Everything listens on loopback and ends with the lab.
+//! A [`Lab`] is a real etcd and kube-apiserver, a [`Cloud`], the kubelets of its VMs, and the host as a process of its own
+//! under its least-privilege account. Everything listens on loopback and ends with the lab.
 
+mod cloud;
 pub mod demo;
 mod host;
 mod lab;
 pub mod manifests;
 mod metrics;
+pub mod sandbox;
+pub mod swaps;
 mod wait;
 
+pub use cloud::{Aws, Cloud, Made};
 pub use host::{Host, HostOptions, binary};
 pub use lab::{Lab, LabOptions};
 pub use metrics::Metrics;

@@ -35,9 +35,22 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
     if !machine.has_finalizer {
         return rest(Reason::Deleted, "nothing of ours holds the Machine", Wake::Gone);
     }
-    if machine.phase != Phase::Terminating {
-        return begin();
+    let step = if machine.phase == Phase::Terminating { go_on(view, progress, now) } else { begin() };
+    match (&view.driver, step) {
+        (DriverFact::Substitute { why, .. }, Step::Finish(conclusion)) => {
+            Step::Finish(by_substitute(conclusion, why))
+        }
+        (_, step) => step,
     }
+}
+
+/// A VM must go even if the version that made it is gone. Every pass says by whom it is removed.
+fn by_substitute(conclusion: Conclusion, why: &str) -> Conclusion {
+    let message = format!("{}; the version that serves removes the VM: {why}", conclusion.message);
+    Conclusion { message, ..conclusion }
+}
+
+fn go_on(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     match vm(view, progress, now) {
         Vm::Probe => Step::act(Effect::ProbeVm),
         Vm::Record(effect) => Step::act(effect),
@@ -78,7 +91,7 @@ enum Vm {
 /// when a look finds nothing: what else belongs to the machine goes with it.
 fn vm(view: &MachineView, progress: &Progress, now: Timestamp) -> Vm {
     let driver = match &view.driver {
-        DriverFact::Ready(driver) => driver,
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => driver,
         DriverFact::Refused(refusal) => {
             return blocked(Reason::DriverNotReady, refusal.to_string());
         }

@@ -26,6 +26,9 @@ pub enum Violation {
     /// The cloud keeps no keys, and nothing would tell the next pass that this create was begun.
     #[error("a VM is created without a note of it where the cloud keeps no keys")]
     CreateWithoutIntent,
+    /// The class pins a version of the driver, and another one was to make or finish the VM.
+    #[error("a VM is made by another version of the driver than the class pins")]
+    CreateBySubstitute,
     /// The status says that there is a VM, and nobody would know which.
     #[error("a Machine counts as made and the id of its VM is not stored")]
     Unrecorded,
@@ -101,6 +104,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         Effect::RecordVm { .. } if is_deleting && progress.delete_vm.is_some() => {
             Err(Violation::CreateWhileDeleting)
         }
+        Effect::CreateVm | Effect::InitializeVm if matches!(view.driver, DriverFact::Substitute { .. }) => {
+            Err(Violation::CreateBySubstitute)
+        }
         Effect::CreateVm => create(view, progress),
         Effect::DeleteVm | Effect::DeleteNode { .. } | Effect::ReleaseFinalizer if !is_deleting => {
             Err(Violation::DeleteWithoutRequest)
@@ -167,7 +173,7 @@ fn names_a_vm<T>(look: &Result<T, CallError>) -> bool {
 
 fn driver(view: &MachineView) -> Option<&DriverFacts> {
     match &view.driver {
-        DriverFact::Ready(driver) => Some(driver),
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => Some(driver),
         DriverFact::NotChosen | DriverFact::Refused(_) => None,
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Step
     let driver = match &view.driver {
         DriverFact::Ready(driver) => driver,
         DriverFact::Refused(refusal) => return waits(Reason::DriverNotReady, refusal.to_string()),
+        DriverFact::Substitute { why, .. } => return waits(Reason::DriverNotReady, why.clone()),
         DriverFact::NotChosen => return waits(Reason::DriverNotReady, "no driver is chosen yet".into()),
     };
     if let Gate::Frozen { reason, .. } = view.gate

@@ -121,6 +121,14 @@ pub enum DriverFact {
     NotChosen,
     /// None serves.
     Refused(Refusal),
+    /// The version that the class pins cannot be called, and another one serves its provider. That is good enough to remove
+    /// a VM, and never to make one.
+    Substitute {
+        /// What can be called.
+        serving: DriverFacts,
+        /// Why the pinned one cannot.
+        why: String,
+    },
     /// One serves.
     Ready(DriverFacts),
 }

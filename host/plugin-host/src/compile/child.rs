@@ -6,7 +6,7 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
-use crate::engine;
+use crate::engine::{self, CodeKind};
 
 /// Exit status for a component that does not compile; its reason is on stderr.
 pub(crate) const REJECTED: u8 = 2;
@@ -29,15 +29,15 @@ pub fn compile_main() -> ExitCode {
         eprintln!("failed to limit the compiler: {error}");
         return ExitCode::from(FAILED);
     }
-    let component = match component(&mut io::stdin().lock()) {
-        Ok(component) => component,
+    let (kind, component) = match component(&mut io::stdin().lock()) {
+        Ok(read) => read,
         Err(error) => {
             eprintln!("failed to read the component: {error}");
             return ExitCode::from(FAILED);
         }
     };
     end_with_parent();
-    let engine = match engine::compiling_engine() {
+    let engine = match engine::compiling_engine(kind) {
         Ok(engine) => engine,
         Err(error) => {
             eprintln!("failed to set up the compiler: {error:#}");
@@ -78,10 +78,19 @@ fn humble() -> io::Result<()> {
     Ok(())
 }
 
-fn component(input: &mut impl Read) -> io::Result<Vec<u8>> {
+/// What goes before the component.
+pub(super) fn header(length: u64, kind: CodeKind) -> [u8; 9] {
+    let [a, b, c, d, e, f, g, h] = length.to_le_bytes();
+    [a, b, c, d, e, f, g, h, u8::from(kind == CodeKind::Witnessed)]
+}
+
+fn component(input: &mut impl Read) -> io::Result<(CodeKind, Vec<u8>)> {
     let mut length = [0; 8];
     input.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
+    let mut kind = [0];
+    input.read_exact(&mut kind)?;
+    let kind = if kind == [0] { CodeKind::Usual } else { CodeKind::Witnessed };
     if length > MOST_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{length} bytes are too many")));
     }
@@ -90,7 +99,7 @@ fn component(input: &mut impl Read) -> io::Result<Vec<u8>> {
     if component.len() as u64 != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok(component)
+    Ok((kind, component))
 }
 
 /// Nothing more comes through stdin; its end is the parent's end.
@@ -107,9 +116,11 @@ mod tests {
 
     #[test]
     fn a_component_comes_whole_or_not_at_all() {
-        let message = [&5_u64.to_le_bytes()[..], b"bytes and more"].concat();
-        assert_eq!(component(&mut &message[..]).expect("is whole"), b"bytes");
-        assert!(component(&mut &message[..10]).is_err());
-        assert!(component(&mut &u64::MAX.to_le_bytes()[..]).is_err());
+        for kind in [CodeKind::Usual, CodeKind::Witnessed] {
+            let message = [&header(5, kind)[..], b"bytes and more"].concat();
+            assert_eq!(component(&mut &message[..]).expect("is whole"), (kind, b"bytes".to_vec()));
+            assert!(component(&mut &message[..10]).is_err());
+            assert!(component(&mut &header(u64::MAX, kind)[..]).is_err());
+        }
     }
 }

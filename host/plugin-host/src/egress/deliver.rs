@@ -11,7 +11,7 @@ use wasmtime_wasi_http::RequestOptions;
 
 use super::EgressSettings;
 use super::connect::ConnectError;
-use super::failure::{Failure, Reason};
+use super::failure::{Failure, Reason, copied};
 use super::outgoing::Outgoing;
 use super::pool::Client;
 use super::stream::Carried;
@@ -128,14 +128,6 @@ fn connect_failure(error: &ConnectError) -> Failure {
         ConnectError::Timeout => Failure::ConnectTimeout,
         ConnectError::Dial(error) => Failure::Connect(copied(error)),
         ConnectError::Tls(error) => Failure::Tls(copied(error)),
-    }
-}
-
-/// An error that is lent; what matters of it is its kind, its text, and what TLS said.
-fn copied(error: &std::io::Error) -> std::io::Error {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        Some(tls) => std::io::Error::new(error.kind(), tls.clone()),
-        None => std::io::Error::new(error.kind(), error.to_string()),
     }
 }
 

@@ -27,6 +27,31 @@ pub enum Reason {
     RequestSize,
     /// The call sent as many requests as it may.
     RequestCount,
+    /// The host does not sign it.
+    Auth(AuthReason),
+}
+
+/// Why the host did not sign a request: a closed set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AuthReason {
+    /// The mark cannot be read, or there are two.
+    Mark,
+    /// The scheme is unknown or not granted.
+    Scheme,
+    /// The service is not granted.
+    Service,
+    /// The region is not granted.
+    Region,
+    /// The host is not granted for signing.
+    Host,
+    /// A header that belongs to the signature, or one that cannot be signed.
+    Header,
+    /// The Secret has no keys, or blank ones.
+    Keys,
+    /// The Secret asks for web identity and the grants do not offer it.
+    WebIdentity,
+    /// The egress rules do not allow the credential service.
+    Sts,
 }
 
 impl Reason {
@@ -56,6 +81,17 @@ impl Reason {
             Self::PlaceholderValue => "placeholder-value",
             Self::RequestSize => "request-size",
             Self::RequestCount => "request-count",
+            Self::Auth(reason) => match reason {
+                AuthReason::Mark => "auth-mark",
+                AuthReason::Scheme => "auth-scheme",
+                AuthReason::Service => "auth-service",
+                AuthReason::Region => "auth-region",
+                AuthReason::Host => "auth-host",
+                AuthReason::Header => "auth-header",
+                AuthReason::Keys => "auth-keys",
+                AuthReason::WebIdentity => "auth-web-identity",
+                AuthReason::Sts => "auth-sts",
+            },
         }
     }
 
@@ -75,6 +111,17 @@ impl Reason {
             Self::PlaceholderValue => "an encoded secret does not fit its place; another encoding is needed",
             Self::RequestSize => "the request body is over the limit",
             Self::RequestCount => "the call sent as many requests as it may",
+            Self::Auth(reason) => match reason {
+                AuthReason::Mark => "the mark machinist-auth cannot be read",
+                AuthReason::Scheme => "the scheme is not granted under auth",
+                AuthReason::Service => "the service is not granted under auth",
+                AuthReason::Region => "the region is not granted under auth",
+                AuthReason::Host => "the host is not granted under auth",
+                AuthReason::Header => "a header belongs to the signature or cannot be signed",
+                AuthReason::Keys => "the Secret has no keys to sign with, or blank ones",
+                AuthReason::WebIdentity => "the Secret asks for web identity, which auth does not grant",
+                AuthReason::Sts => "the credential service is not granted under egress",
+            },
         }
     }
 }
@@ -167,6 +214,25 @@ impl Failure {
         }
     }
 
+    /// The same failure for another request that waited for the same.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::Refused(reason) => Self::Refused(*reason),
+            Self::RequestBody => Self::RequestBody,
+            Self::RequestSize { limit_bytes } => Self::RequestSize { limit_bytes: *limit_bytes },
+            Self::Resolve(error) => Self::Resolve(copied(error)),
+            Self::ConnectTimeout => Self::ConnectTimeout,
+            Self::Connect(error) => Self::Connect(copied(error)),
+            Self::Tls(error) => Self::Tls(copied(error)),
+            Self::ResponseTimeout => Self::ResponseTimeout,
+            Self::BodyTimeout => Self::BodyTimeout,
+            Self::Incomplete => Self::Incomplete,
+            Self::ResponseHeaders => Self::ResponseHeaders,
+            Self::ResponseSize { limit_bytes } => Self::ResponseSize { limit_bytes: *limit_bytes },
+            Self::Protocol => Self::Protocol,
+        }
+    }
+
     /// As the component sees it.
     pub fn into_wasi(self) -> WasiError {
         match self {
@@ -189,6 +255,14 @@ impl Failure {
             Self::ResponseSize { limit_bytes } => WasiError::HttpResponseBodySize(Some(limit_bytes)),
             Self::Protocol => WasiError::HttpProtocolError,
         }
+    }
+}
+
+/// An error that is lent; what matters of it is its kind, its text, and what TLS said.
+pub(super) fn copied(error: &io::Error) -> io::Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(tls) => io::Error::new(error.kind(), tls.clone()),
+        None => io::Error::new(error.kind(), error.to_string()),
     }
 }
 

@@ -33,6 +33,18 @@ struct ReasonLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct CauseLabels {
+    plugin: String,
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct FromLabels {
+    plugin: String,
+    from: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct DirectionLabels {
     plugin: String,
     direction: &'static str,
@@ -48,6 +60,32 @@ pub(super) struct Metrics {
     duration: Family<PluginLabel, Histogram, fn() -> Histogram>,
     connections: Family<PluginLabel, Gauge>,
     reveals: Family<PluginLabel, Counter>,
+    throttles: Family<CauseLabels, Counter>,
+    turns: Family<OutcomeLabels, Counter>,
+    wait: Family<PluginLabel, Histogram, fn() -> Histogram>,
+    session_keys: Family<FromLabels, Counter>,
+}
+
+/// Where a session's keys came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeysFrom {
+    /// They were kept.
+    Cache,
+    /// The credential service gave them.
+    Service,
+    /// There are none.
+    Nowhere,
+}
+
+/// How a request that had to wait for its turn went on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// It got its turn.
+    Waited(Duration),
+    /// Its turn would have come too late.
+    Late,
+    /// Too many waited already.
+    Crowded,
 }
 
 impl Default for Metrics {
@@ -60,12 +98,17 @@ impl Default for Metrics {
             duration: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
             connections: Family::default(),
             reveals: Family::default(),
+            throttles: Family::default(),
+            turns: Family::default(),
+            wait: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
+            session_keys: Family::default(),
         }
     }
 }
 
 impl Metrics {
     pub(super) fn register(&self, registry: &mut Registry) {
+        self.register_egress(registry.sub_registry_with_prefix("machinist_egress"));
         let registry = registry.sub_registry_with_prefix("machinist_plugin");
         registry.register(
             "http_requests",
@@ -90,6 +133,29 @@ impl Metrics {
         );
         registry.register("http_connections", "Open connections of plugins", self.connections.clone());
         registry.register("secret_reveals", "Secret values that plugins were shown", self.reveals.clone());
+    }
+
+    fn register_egress(&self, registry: &mut Registry) {
+        registry.register(
+            "throttles",
+            "Answers by which a cloud asked for fewer requests, by what said so",
+            self.throttles.clone(),
+        );
+        registry.register(
+            "turns",
+            "HTTP requests that could not be sent at once since their account was throttled, by how they went on",
+            self.turns.clone(),
+        );
+        registry.register(
+            "wait_seconds",
+            "Time that HTTP requests waited for the turn of their account",
+            self.wait.clone(),
+        );
+        registry.register(
+            "session_keys",
+            "Requests that were to be signed with a session's keys, by where the keys came from",
+            self.session_keys.clone(),
+        );
     }
 
     pub(super) fn of(&self, plugin: &PluginName) -> PluginMetrics {
@@ -147,6 +213,33 @@ impl PluginMetrics {
         if times > 0 {
             self.all.reveals.get_or_create(&PluginLabel { plugin: self.plugin.clone() }).inc_by(times);
         }
+    }
+
+    /// `cause` is what said so: the status, or a code in the body.
+    pub(super) fn throttled(&self, cause: &'static str) {
+        self.all.throttles.get_or_create(&CauseLabels { plugin: self.plugin.clone(), cause }).inc();
+    }
+
+    pub(super) fn waited(&self, wait: Wait) {
+        let outcome = match wait {
+            Wait::Waited(time) => {
+                let label = PluginLabel { plugin: self.plugin.clone() };
+                self.all.wait.get_or_create(&label).observe(time.as_secs_f64());
+                "waited"
+            }
+            Wait::Late => "late",
+            Wait::Crowded => "crowded",
+        };
+        self.all.turns.get_or_create(&OutcomeLabels { plugin: self.plugin.clone(), outcome }).inc();
+    }
+
+    pub(super) fn keys(&self, from: KeysFrom) {
+        let from = match from {
+            KeysFrom::Cache => "cache",
+            KeysFrom::Service => "service",
+            KeysFrom::Nowhere => "nowhere",
+        };
+        self.all.session_keys.get_or_create(&FromLabels { plugin: self.plugin.clone(), from }).inc();
     }
 
     fn count_bytes(&self, direction: &'static str, bytes: usize) {

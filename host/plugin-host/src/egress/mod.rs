@@ -6,16 +6,23 @@
 //! | normalise the target, match the grants | [`crate::grants`] |
 //! | drop headers that belong to the connection, collect the body | `outgoing` |
 //! | replace placeholders in granted places | `substitute` |
+//! | find keys for a request that is marked to be signed | `auth` |
+//! | wait for the turn of its cloud account | `throttle` |
+//! | sign exactly what is sent | [`sigv4`] |
 //! | resolve, check every address, connect, TLS | `connect` |
 //! | time-outs, retry of a stale connection | `deliver` |
+//! | learn pace and stale keys from the answer | `listen` |
 //! | limit and scrub what comes back | `response` |
+//! | answers that the host gives itself | `synthetic` |
 //!
 //! Deliberately absent: a proxy from the environment, followed redirects, decompression, cookies.
 
+mod auth;
 mod connect;
 mod deliver;
 mod failure;
 mod json;
+mod listen;
 mod metrics;
 mod outgoing;
 mod pool;
@@ -24,10 +31,13 @@ mod response;
 mod session;
 mod stream;
 mod substitute;
+mod synthetic;
+mod throttle;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use machinist_core::id::PluginName;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
@@ -35,14 +45,17 @@ use tokio::time::Instant;
 use crate::grants::Grants;
 use crate::vault::Vault;
 
-pub use failure::{Failure, Reason};
+pub use auth::sigv4;
+pub use failure::{AuthReason, Failure, Reason};
 pub use resolve::{Resolve, SystemResolver};
 pub use session::Session;
 
 pub(crate) use outgoing::is_connection_header;
 
+use auth::Auth;
 use metrics::Metrics;
 use pool::Pool;
+use throttle::Throttle;
 
 /// A request that was not sent, for Events. Carries no query, no body and no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +70,9 @@ pub struct RefusalNotice {
 
 /// Is told of each refused request. Must not block.
 pub type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
+
+/// The time on the wall, for signatures and for the end of keys.
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// How the host speaks to clouds, the same for all plugins.
 #[derive(Clone)]
@@ -73,6 +89,8 @@ pub struct EgressSettings {
     pub idle_connections_per_host: usize,
     /// Is told of each refused request.
     pub on_refusal: Option<RefusalListener>,
+    /// What the host holds for the time.
+    pub clock: WallClock,
 }
 
 impl Default for EgressSettings {
@@ -84,6 +102,7 @@ impl Default for EgressSettings {
             idle_timeout: Duration::from_secs(50),
             idle_connections_per_host: 64,
             on_refusal: None,
+            clock: Arc::new(Timestamp::now),
         }
     }
 }
@@ -95,6 +114,8 @@ pub struct Egress(Arc<Inner>);
 struct Inner {
     settings: EgressSettings,
     pool: Pool,
+    auth: Auth,
+    throttle: Throttle,
     metrics: Metrics,
 }
 
@@ -103,7 +124,8 @@ impl Egress {
     pub fn new(settings: EgressSettings) -> Self {
         let metrics = Metrics::default();
         let pool = Pool::new(&settings, &metrics);
-        Self(Arc::new(Inner { settings, pool, metrics }))
+        let (auth, throttle) = (Auth::default(), Throttle::default());
+        Self(Arc::new(Inner { settings, pool, auth, throttle, metrics }))
     }
 
     /// The hooks of one call: no answer comes later than `deadline`.
@@ -125,6 +147,11 @@ impl Egress {
     /// Connections of a plugin that are open.
     pub fn open_connections(&self, plugin: &PluginName) -> i64 {
         self.0.metrics.open_connections(plugin)
+    }
+
+    /// Cloud accounts whose requests have to wait for turns, since the cloud asked for fewer.
+    pub fn slow_accounts(&self) -> usize {
+        self.0.throttle.slow_accounts()
     }
 
     /// Requests of a plugin that were refused for this reason.

@@ -14,8 +14,10 @@ use wasmtime_wasi_http::{Error as WasiError, WasiBody};
 
 use super::deliver::body_failure;
 use super::failure::Failure;
+use super::listen::Listener;
 use super::metrics::PluginMetrics;
 use super::outgoing::without_connection_headers;
+use super::synthetic::{CLOCK_SKEW, without_own_headers};
 use crate::vault::Scrubber;
 
 /// What holds for one answer.
@@ -25,6 +27,10 @@ pub(super) struct Terms {
     pub(super) between_bytes: Duration,
     pub(super) deadline: Instant,
     pub(super) metrics: PluginMetrics,
+    /// Hears the body as the server sent it.
+    pub(super) listener: Option<Listener>,
+    /// By how many seconds the host's clock is ahead, where that may be why a signature is refused.
+    pub(super) clock_skew_seconds: Option<i64>,
 }
 
 /// The answer as the component may see it. Trailers stay behind: no cloud API uses them.
@@ -40,7 +46,11 @@ pub(super) fn hand_back(
         return Err(Failure::ResponseSize { limit_bytes: terms.limit_bytes });
     }
     let length = parts.headers.get(CONTENT_LENGTH).cloned();
-    let mut headers = scrubbed(without_connection_headers(parts.headers), &terms.scrubber);
+    let headers = without_own_headers(without_connection_headers(parts.headers));
+    let mut headers = scrubbed(headers, &terms.scrubber);
+    if let Some(seconds) = terms.clock_skew_seconds {
+        headers.insert(CLOCK_SKEW, HeaderValue::from(seconds));
+    }
     // A body that may be scrubbed has another length than the one that was sent.
     if let Some(length) = length.filter(|_| !has_body || terms.scrubber.is_idle()) {
         headers.insert(CONTENT_LENGTH, length);
@@ -52,7 +62,7 @@ pub(super) fn hand_back(
     Ok(response)
 }
 
-fn scrubbed(headers: HeaderMap, scrubber: &Scrubber) -> HeaderMap {
+pub(super) fn scrubbed(headers: HeaderMap, scrubber: &Scrubber) -> HeaderMap {
     if scrubber.is_idle() {
         return headers;
     }
@@ -118,6 +128,9 @@ impl Body for GuestBody {
                     let Ok(piece) = frame.into_data() else { continue };
                     self.received_bytes += piece.len() as u64;
                     self.terms.metrics.received(piece.len());
+                    if let Some(listener) = &mut self.terms.listener {
+                        listener.hear(&piece);
+                    }
                     if self.received_bytes > self.terms.limit_bytes {
                         let limit_bytes = self.terms.limit_bytes;
                         return self.fail(Failure::ResponseSize { limit_bytes });
@@ -132,6 +145,7 @@ impl Body for GuestBody {
                 }
                 Poll::Ready(None) => {
                     self.incoming = None;
+                    self.terms.listener = None;
                     let rest = self.terms.scrubber.finish();
                     return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
                 }

@@ -7,19 +7,24 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use jiff::Timestamp;
 use machinist_core::id::PluginName;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
+use super::auth::{Found, Mark, NoKeys, sigv4};
 use super::deliver::{Times, deliver};
-use super::failure::{Failure, Reason};
-use super::metrics::PluginMetrics;
+use super::failure::{AuthReason, Failure, Reason};
+use super::listen::Asked;
+use super::metrics::{PluginMetrics, Wait};
 use super::outgoing::{Outgoing, without_connection_headers};
 use super::response::{Terms, hand_back};
-use super::substitute::substitute;
+use super::substitute::{Substituted, substitute};
+use super::synthetic::Synthetic;
+use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
-use crate::grants::{EgressRule, Grants, RequestTarget, Verdict};
+use crate::grants::{AuthGrant, EgressRule, Grants, Host, RequestTarget, Verdict};
 use crate::vault::Vault;
 
 /// Enough for the largest user data of any cloud in any encoding.
@@ -37,13 +42,14 @@ type Io = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
 /// The hooks of one call. Requests that are on their way outlive it only as long as their futures do.
 pub struct Session(Arc<Call>);
 
-struct Call {
-    egress: Arc<Inner>,
-    plugin: PluginName,
-    grants: Arc<Grants>,
-    vault: Vault,
-    deadline: Instant,
-    metrics: PluginMetrics,
+/// What all requests of one call share.
+pub(super) struct Call {
+    pub(super) egress: Arc<Inner>,
+    pub(super) plugin: PluginName,
+    pub(super) grants: Arc<Grants>,
+    pub(super) vault: Vault,
+    pub(super) deadline: Instant,
+    pub(super) metrics: PluginMetrics,
     requests: AtomicU64,
     refusals: AtomicU64,
 }
@@ -118,20 +124,108 @@ impl Call {
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
     ) -> Result<Response<WasiBody>, Failure> {
-        let times = Times::new(options, &self.egress.settings, self.deadline);
         self.count_request()?;
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let target =
             RequestTarget::new(&parts.method, &parts.uri).map_err(|_| Failure::Refused(Reason::Target))?;
         let rule = self.judge(&target)?;
+        let marked = self.marked(&mut parts.headers, target.host())?;
         let body = self.collect(body).await?;
         let headers = self.allowed_headers(parts.headers);
         let outgoing = Outgoing { target, headers, body };
-        let outgoing = substitute(outgoing, &self.grants, &self.vault).map_err(Failure::Refused)?;
-        self.metrics.sent(outgoing.body.len());
+        let filled = substitute(outgoing, &self.grants, &self.vault).map_err(Failure::Refused)?;
+        match self.on_the_way(filled, marked, rule, options).await {
+            Ok(response) => Ok(response),
+            Err(NoKeys::Answer(answer) | NoKeys::Held(answer)) => Ok(answer.hand_back(self.vault.scrubber())),
+            Err(NoKeys::Failure(failure)) => Err(failure),
+        }
+    }
+
+    /// What is left to do with a request that is complete: keys, turn, signature, sending. `Held` and `Answer` are answers
+    /// of the host's own.
+    async fn on_the_way(
+        &self,
+        filled: Substituted,
+        marked: Option<(Mark, &AuthGrant)>,
+        rule: &EgressRule,
+        options: Option<RequestOptions>,
+    ) -> Result<Response<WasiBody>, NoKeys> {
+        let Substituted { mut outgoing, used } = filled;
+        let signer = match &marked {
+            Some((mark, grant)) => Some((mark, self.find_keys(mark, grant).await?)),
+            None => None,
+        };
+        let who = match &signer {
+            Some((mark, found)) => found.who(mark),
+            None => self.vault.digest(&used).map_or_else(|| Who::Plugin(self.plugin.clone()), Who::Holder),
+        };
+        let account = Account::new(who, &outgoing.target);
+        self.turn(&account, outgoing.target.host()).await.map_err(NoKeys::Held)?;
+        // Signed when it is sent: a signature grows old while it waits.
+        let now = (self.egress.settings.clock)();
+        if let Some((mark, found)) = &signer {
+            self.sign(&mut outgoing, mark, found, now)?;
+        }
+        let kept_keys = signer.as_ref().and_then(|(_, found)| found.kept());
         let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
+        let (times, sent_at) = (Times::new(options, &self.egress.settings, self.deadline), Instant::now());
+        self.metrics.sent(outgoing.body.len());
         let response = deliver(&client, &outgoing, times).await?;
-        hand_back(response, outgoing.target.method(), self.terms(times))
+        let (status, now) = (response.status(), (self.egress.settings.clock)());
+        let asked =
+            Asked { egress: self.egress.clone(), metrics: self.metrics.clone(), account, sent_at, kept_keys };
+        let is_refusal = status.is_client_error() || status.is_server_error();
+        let skew =
+            if is_refusal && signer.is_some() { clock_skew_seconds(response.headers(), now) } else { None };
+        let terms = Terms {
+            listener: asked.listen(status, response.headers(), now),
+            clock_skew_seconds: skew,
+            scrubber: self.vault.scrubber(),
+            limit_bytes: self.grants.limits().response_kib.unwrap_or(RESPONSE_KIB).saturating_mul(1024),
+            between_bytes: times.between_bytes,
+            deadline: self.deadline,
+            metrics: self.metrics.clone(),
+        };
+        Ok(hand_back(response, outgoing.target.method(), terms)?)
+    }
+
+    /// Takes the mark off, and finds the grant under which the request is signed.
+    fn marked(&self, headers: &mut HeaderMap, host: &Host) -> Result<Option<(Mark, &AuthGrant)>, Failure> {
+        let refused = |reason| Failure::Refused(Reason::Auth(reason));
+        let Some(mark) = Mark::take(headers).map_err(refused)? else { return Ok(None) };
+        let grant = mark.grant(&self.grants, host).map_err(refused)?;
+        Ok(Some((mark, grant)))
+    }
+
+    /// Waits until the account may send one more. What holds it back is an answer for the component.
+    pub(super) async fn turn(&self, account: &Account, host: &Host) -> Result<(), Synthetic> {
+        match self.egress.throttle.turn(account, self.deadline).await {
+            Ok(Passage::Straight) => Ok(()),
+            Ok(Passage::Waited(time)) => {
+                self.metrics.waited(Wait::Waited(time));
+                Ok(())
+            }
+            Err(held) => {
+                self.metrics.waited(if held.is_crowded { Wait::Crowded } else { Wait::Late });
+                Err(Synthetic::held_back(host, held.retry_after))
+            }
+        }
+    }
+
+    fn sign(
+        &self,
+        outgoing: &mut Outgoing,
+        mark: &Mark,
+        found: &Found,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        let scope = sigv4::Scope { service: &mark.service, region: &mark.region };
+        let Outgoing { target, headers, body } = outgoing;
+        let signature = sigv4::sign(target, headers, body, found.keys(), scope, now)
+            .map_err(|_| Failure::Refused(Reason::Auth(AuthReason::Header)))?;
+        self.vault.hide_signature(signature.hex());
+        signature.apply(headers);
+        Ok(())
     }
 
     /// Refused ones count too, or a component could probe for ever.
@@ -171,16 +265,6 @@ impl Call {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         headers
-    }
-
-    fn terms(&self, times: Times) -> Terms {
-        Terms {
-            scrubber: self.vault.scrubber(),
-            limit_bytes: self.grants.limits().response_kib.unwrap_or(RESPONSE_KIB).saturating_mul(1024),
-            between_bytes: times.between_bytes,
-            deadline: self.deadline,
-            metrics: self.metrics.clone(),
-        }
     }
 
     fn note(&self, failure: &Failure, method: &Method, uri: &Uri) {

@@ -1,6 +1,8 @@
 //! Puts secrets where placeholders stand, only in granted places and towards granted hosts. A placeholder anywhere else
 //! refuses the whole request: it was lost by mistake or smuggled on purpose. All other bytes stay as they are.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -14,16 +16,26 @@ use super::outgoing::Outgoing;
 use crate::grants::{Grants, Host, Place, SecretKey};
 use crate::vault::{PLACEHOLDER_BYTES, PLACEHOLDER_PREFIX, Vault};
 
+/// A request with its secrets.
+#[derive(Debug)]
+pub(super) struct Substituted {
+    pub(super) outgoing: Outgoing,
+    /// Whose values it carries.
+    pub(super) used: BTreeSet<SecretKey>,
+}
+
 /// The request with its secrets. Signing and sending come after this.
-pub(super) fn substitute(outgoing: Outgoing, grants: &Grants, vault: &Vault) -> Result<Outgoing, Reason> {
-    let filler = Filler { grants, vault, host: outgoing.target.host() };
+pub(super) fn substitute(outgoing: Outgoing, grants: &Grants, vault: &Vault) -> Result<Substituted, Reason> {
+    let filler = Filler { grants, vault, host: outgoing.target.host(), used: RefCell::default() };
     let in_url = [Some(outgoing.target.path()), outgoing.target.query()];
     if in_url.into_iter().flatten().any(|part| count(part.as_bytes()) > 0) {
         return Err(Reason::PlaceholderPlace);
     }
     let body = filler.body(&outgoing.headers, &outgoing.body)?;
     let headers = filler.headers(&outgoing.headers)?;
-    Ok(Outgoing { headers, body: body.map_or_else(|| outgoing.body.clone(), Bytes::from), ..outgoing })
+    let used = filler.used.into_inner();
+    let body = body.map_or_else(|| outgoing.body.clone(), Bytes::from);
+    Ok(Substituted { outgoing: Outgoing { headers, body, ..outgoing }, used })
 }
 
 /// Where something stands in this request.
@@ -65,6 +77,7 @@ struct Filler<'a> {
     grants: &'a Grants,
     vault: &'a Vault,
     host: &'a Host,
+    used: RefCell<BTreeSet<SecretKey>>,
 }
 
 impl Filler<'_> {
@@ -157,6 +170,7 @@ impl Filler<'_> {
                 secret.steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
             filled.extend_from_slice(rest.get(..at).unwrap_or_default());
             filled.extend_from_slice(value);
+            self.used.borrow_mut().insert(secret.key.clone());
             rest = rest.get(end..).unwrap_or_default();
         }
         if rest.len() == text.len() {

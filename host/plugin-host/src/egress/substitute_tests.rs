@@ -47,7 +47,7 @@ impl Case {
             .map(|(name, value)| (name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap()));
         let outgoing =
             Outgoing { target, headers: headers.collect(), body: Bytes::copy_from_slice(body.as_bytes()) };
-        substitute(outgoing, &self.grants, &self.vault)
+        substitute(outgoing, &self.grants, &self.vault).map(|filled| filled.outgoing)
     }
 
     fn body(&self, content_type: &str, body: &str) -> Result<String, Reason> {

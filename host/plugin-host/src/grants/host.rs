@@ -55,11 +55,28 @@ pub enum HostPattern {
     Exact(Host),
     /// All names with at least one more label in front; stored with its leading dot.
     Below(String),
+    /// All names with exactly one label between two parts, as in `ec2.*.example.com`; stored with their dots.
+    Between {
+        /// In front of the label.
+        before: String,
+        /// Behind it.
+        after: String,
+    },
 }
 
 impl HostPattern {
-    /// Reads `api.example.com`, `*.example.com` or an address; `Err` says what is wrong.
+    /// Reads `api.example.com`, `*.example.com`, `api.*.example.com` or an address; `Err` says what is wrong.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if let Some((before, after)) = text.split_once(".*.") {
+            return match (Host::parse(before), Host::parse(after)) {
+                (Some(Host::Name(before)), Some(Host::Name(after))) if after.contains('.') => {
+                    Ok(Self::Between { before: format!("{before}."), after: format!(".{after}") })
+                }
+                _ => Err(format!(
+                    "{text:?} is too wide: behind the wildcard stands a domain of at least two labels"
+                )),
+            };
+        }
         let Some(domain) = text.strip_prefix("*.") else {
             return Host::parse(text)
                 .map(Self::Exact)
@@ -77,7 +94,11 @@ impl HostPattern {
             (Self::Exact(exact), host) => exact == host,
             // The suffix starts with a dot and no name does.
             (Self::Below(suffix), Host::Name(name)) => name.ends_with(suffix.as_str()),
-            (Self::Below(_), Host::Address(_)) => false,
+            (Self::Between { before, after }, Host::Name(name)) => name
+                .strip_prefix(before.as_str())
+                .and_then(|rest| rest.strip_suffix(after.as_str()))
+                .is_some_and(|label| !label.is_empty() && !label.contains('.')),
+            (Self::Below(_) | Self::Between { .. }, Host::Address(_)) => false,
         }
     }
 }
@@ -87,6 +108,7 @@ impl fmt::Display for HostPattern {
         match self {
             Self::Exact(host) => write!(f, "{host}"),
             Self::Below(suffix) => write!(f, "*{suffix}"),
+            Self::Between { before, after } => write!(f, "{before}*{after}"),
         }
     }
 }

@@ -1,12 +1,15 @@
-//! What the operator allows a plugin: which hosts it may reach, where its secrets may travel, and its limits.
+//! What the operator allows a plugin: which hosts it may reach, where its secrets may travel, what the host may sign
+//! for it, and its limits.
 //!
 //! Text is parsed once into honest types; matching is a pure function of the grants and a normalised target.
 
 mod address;
+mod auth;
 mod host;
 mod limits;
 mod path;
 mod raw;
+mod raw_auth;
 mod secret;
 mod target;
 
@@ -17,11 +20,17 @@ use http::Method;
 use rustls::pki_types::CertificateDer;
 
 pub use address::{AddressClass, AddressClasses};
+pub use auth::{
+    AuthDenial, AuthGrant, AuthScheme, AuthWanted, FilePrefix, KeyNames, NamePattern, StsUrl,
+    WebIdentityGrant,
+};
 pub use host::{Host, HostPattern};
 pub use limits::RawLimits;
 pub use path::PathPrefix;
 pub use secret::{JsonPointer, Place, SecretGrant, SecretKey};
 pub use target::{RequestTarget, Scheme, TargetError};
+
+pub(crate) use auth::{is_name, is_normal_path};
 
 /// Grants beyond this size are no grants that a person reviewed.
 const TEXT_LIMIT_BYTES: usize = 256 * 1024;
@@ -162,6 +171,7 @@ pub struct Grants {
     pub(crate) egress: Vec<EgressRule>,
     pub(crate) secrets: Vec<SecretGrant>,
     pub(crate) reveal: BTreeSet<SecretKey>,
+    pub(crate) auth: Vec<AuthGrant>,
     pub(crate) limits: RawLimits,
     pub(crate) roots: Vec<CertificateDer<'static>>,
     pub(crate) digest: [u8; 32],
@@ -211,6 +221,16 @@ impl Grants {
     /// The keys whose values the plugin may see.
     pub fn revealed(&self) -> &BTreeSet<SecretKey> {
         &self.reveal
+    }
+
+    /// What the host may sign, in the order in which it is tried. The keys that it signs with have no placeholder.
+    pub fn auth(&self) -> &[AuthGrant] {
+        &self.auth
+    }
+
+    /// The grant under which such a request is signed.
+    pub fn signs(&self, wanted: &AuthWanted<'_>) -> Result<&AuthGrant, AuthDenial> {
+        auth::choose(&self.auth, wanted)
     }
 
     /// Limits that differ from the host's.

@@ -8,6 +8,7 @@ use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use super::raw_auth::{self, RawAuthGrant};
 use super::{
     AddressClass, AddressClasses, EgressRule, Error, Grants, Host, HostPattern, JsonPointer, PathPrefix,
     Place, RawLimits, Scheme, SecretGrant, SecretKey,
@@ -20,6 +21,7 @@ struct RawGrants {
     egress: Vec<RawEgressRule>,
     secrets: Vec<RawSecretGrant>,
     reveal: Vec<String>,
+    auth: Vec<RawAuthGrant>,
     limits: RawLimits,
     ca: Option<String>,
 }
@@ -71,10 +73,13 @@ pub(super) fn parse(text: &str) -> Result<Grants, Error> {
     let raw = raw.unwrap_or_default();
     let egress = each(raw.egress, "egress", rule)?;
     let secrets = each(raw.secrets, "secrets", secret)?;
+    let auth = each(raw.auth, "auth", raw_auth::grant)?;
+    raw_auth::check(&auth, &secrets, &raw.reveal)?;
     raw.limits.check()?;
     Ok(Grants {
         egress,
         secrets,
+        auth,
         reveal: raw.reveal.iter().map(|key| SecretKey::named(key)).collect(),
         limits: raw.limits,
         roots: raw.ca.as_deref().map(roots).transpose()?.unwrap_or_default(),

@@ -50,6 +50,12 @@ impl JsonPointer {
     }
 }
 
+impl fmt::Display for JsonPointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|segment| write!(f, "/{}", segment.replace('~', "~0").replace('/', "~1")))
+    }
+}
+
 /// A place in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {

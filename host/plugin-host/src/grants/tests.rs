@@ -103,6 +103,8 @@ fn what_grants_cannot_mean_is_an_error_that_names_it() {
     refused("secrets: [{ key: a, places: [{ json: '/a~2' }] }]", "JSON pointer");
     refused("secrets: [{ key: a, places: [{ form: a }], hosts: [] }]", "secrets[0].hosts");
     refused("ca: hello", "ca");
+    refused("egress: [{ host: 'a.*.b.*.com' }]", "egress[0].host");
+    refused("egress: [{ host: 'a*.b.com' }]", "egress[0].host");
     refused("- a", "failed to read grants");
     refused(&format!("# {}", "x".repeat(TEXT_LIMIT_BYTES)), "more than");
 }
@@ -260,6 +262,120 @@ fn what_is_sent_is_what_was_judged() {
     assert_eq!(sent("http://[::FFFF:1.2.3.4]:81"), "http://1.2.3.4:81/");
     assert_eq!(sent("https://[2001:DB8:0::1]:8443/"), "https://[2001:db8::1]:8443/");
     assert_eq!(target("https://a.com/p?secret=1").unwrap().to_string(), "GET https://a.com:443/p");
+}
+
+#[test]
+fn one_label_between_two_parts_can_be_any() {
+    let grants = grants("egress: [{ host: ec2.*.example.com }]");
+    assert_eq!(grants.egress()[0].host().to_string(), "ec2.*.example.com");
+    for host in ["ec2.eu-west-1.example.com", "EC2.x.example.com."] {
+        assert_eq!(verdict(&grants, &Method::GET, &format!("https://{host}/")), Ok(()), "{host}");
+    }
+    for host in ["ec2.example.com", "ec2.a.b.example.com", "ec2.a.example.com.evil.net", "xec2.a.example.com"]
+    {
+        assert_eq!(verdict(&grants, &Method::GET, &format!("https://{host}/")), Err(Denial::Host), "{host}");
+    }
+}
+
+const AUTH: &str = r"
+auth:
+  - scheme: aws-sigv4
+    services: [ec2]
+    regions: [eu-*, us-east-1]
+    hosts: [ec2.*.example.com, 127.0.0.1]
+    web-identity:
+      token-files: [/var/run/secrets/, /run/tokens]
+";
+
+fn signs(scheme_grants: &Grants, service: &str, region: &str, host: &str) -> Result<(), AuthDenial> {
+    let host = Host::parse(host).unwrap();
+    let wanted = AuthWanted { scheme: AuthScheme::AwsSigV4, service, region, host: &host };
+    scheme_grants.signs(&wanted).map(|_| ())
+}
+
+#[test]
+fn what_is_signed_is_named_by_scheme_service_region_and_host() {
+    let some = grants(AUTH);
+    assert_eq!(signs(&some, "ec2", "eu-west-1", "ec2.eu-west-1.example.com"), Ok(()));
+    assert_eq!(signs(&some, "ec2", "us-east-1", "127.0.0.1"), Ok(()));
+    assert_eq!(signs(&some, "iam", "eu-west-1", "127.0.0.1"), Err(AuthDenial::Service));
+    assert_eq!(signs(&some, "ec2", "us-east-11", "127.0.0.1"), Err(AuthDenial::Region));
+    assert_eq!(signs(&some, "ec2", "xeu-west-1", "127.0.0.1"), Err(AuthDenial::Region));
+    assert_eq!(signs(&some, "ec2", "eu-west-1", "evil.com"), Err(AuthDenial::Host));
+    let all = grants("auth: [{ scheme: aws-sigv4, services: [ec2] }]");
+    assert_eq!(signs(&all, "ec2", "anywhere-9", "evil.com"), Ok(()), "the egress rules judge the host");
+    assert_eq!(signs(&grants("egress: []"), "ec2", "eu-west-1", "127.0.0.1"), Err(AuthDenial::Scheme));
+}
+
+#[test]
+fn defaults_are_the_keys_that_are_known_from_mcm() {
+    let some = grants(AUTH);
+    let grant = &some.auth()[0];
+    assert_eq!(grant.keys().access_key_id, ["providerAccessKeyId", "accessKeyID"]);
+    assert_eq!(grant.keys().secret_access_key, ["providerSecretAccessKey", "secretAccessKey"]);
+    assert_eq!(grant.keys().session_token, ["providerSessionToken", "sessionToken"]);
+    let web = grant.web_identity().unwrap();
+    assert_eq!((web.token_file_key(), web.role_arn_key()), ("workloadIdentityTokenFile", "roleARN"));
+    assert_eq!(
+        web.sts().target("eu-west-1").unwrap().to_string(),
+        "POST https://sts.eu-west-1.amazonaws.com:443/"
+    );
+    let covers =
+        |path: &str| web.token_files().iter().any(|prefix| prefix.covers(std::path::Path::new(path)));
+    assert!(covers("/var/run/secrets/aws/token") && covers("/run/tokens/a"));
+    assert!(!covers("/var/run/secrets") && !covers("/var/run/secretsx/a") && !covers("/run/tokensx"));
+    assert_eq!(signs(&some, "ec2", "eu-", "127.0.0.1"), Ok(()));
+}
+
+#[test]
+fn a_list_of_auth_that_cannot_be_meant_is_an_error_that_names_it() {
+    let one = |rest: &str| format!("auth: [{{ scheme: aws-sigv4, services: [ec2]{rest} }}]");
+    refused("auth: [{ scheme: aws-sigv5, services: [ec2] }]", "auth[0].scheme");
+    refused("auth: [{ scheme: aws-sigv4 }]", "services");
+    refused("auth: [{ scheme: aws-sigv4, services: [] }]", "auth[0].services");
+    refused("auth: [{ scheme: aws-sigv4, services: ['*'] }]", "auth[0].services");
+    refused("auth: [{ scheme: aws-sigv4, services: [s3] }]", "rules of its own");
+    refused(&one(", regions: []"), "auth[0].regions");
+    refused(&one(", regions: ['e*-*']"), "auth[0].regions");
+    refused(&one(", regions: [EU]"), "auth[0].regions");
+    refused(&one(", hosts: []"), "auth[0].hosts");
+    refused(&one(", hosts: ['*']"), "auth[0].hosts");
+    refused(&one(", key: {}"), "key");
+    refused(&one(", keys: { access-key-id: [] }"), "auth[0].keys.access-key-id");
+    refused(&one(", keys: { secret-access-key: [''] }"), "auth[0].keys.secret-access-key");
+    refused(&one(", keys: { session-token: [userData] }"), "userData is no credential");
+    refused(&one(", web-identity: {}"), "token-files");
+    for path in ["", "/", "run", "/run/../etc", "/run//x", "/run/./x"] {
+        refused(
+            &one(&format!(", web-identity: {{ token-files: ['{path}'] }}")),
+            "auth[0].web-identity.token-files",
+        );
+    }
+    for sts in [
+        "",
+        "sts.example.com",
+        "ftp://a.com/",
+        "https://u@a.com/",
+        "https://a.com/{zone}",
+        "https://a.com/?a=b",
+    ] {
+        let web = format!(", web-identity: {{ token-files: [/run/x], sts: '{sts}' }}");
+        refused(&one(&web), "auth[0].web-identity.sts");
+    }
+    refused(
+        &one(", web-identity: { token-files: [/run/x], role-arn-key: '' }"),
+        "auth[0].web-identity.role-arn-key",
+    );
+}
+
+#[test]
+fn a_key_that_the_host_signs_with_is_nowhere_else() {
+    let secrets =
+        "secrets: [{ key: a, places: [{ header: a }] }, { key: accessKeyID, places: [{ header: a }] }]";
+    refused(&format!("{AUTH}{secrets}"), "secrets[1].key: auth[0] signs with \"accessKeyID\"");
+    refused(&format!("{AUTH}reveal: [a, sessionToken]"), "reveal[1]");
+    refused(&format!("{AUTH}reveal: [roleARN]"), "reveal[0]");
+    grants("auth: [{ scheme: aws-sigv4, services: [ec2] }]\nreveal: [roleARN]");
 }
 
 /// The same question answered by hand: take the text apart, decode until nothing changes, walk the segments.

@@ -176,3 +176,14 @@ fn loading_is_over_when_every_declaration_has_an_end() {
     world.reject("two", second);
     assert!(!world.registry.is_loading());
 }
+
+#[test]
+fn who_waits_for_somebody_else_is_not_being_loaded() {
+    let mut world = World::new();
+    let index = world.declare("sim", "one", 10, "index");
+    let stage = Stage::Waiting { reason: "waits for part 2 of 3".to_owned() };
+    assert!(world.registry.reach(&World::id("one"), index, stage, world.now));
+    assert!(!world.registry.is_loading());
+    world.load("one", index, &["sim"], "v1");
+    world.check(&[("sim", "v1")]);
+}

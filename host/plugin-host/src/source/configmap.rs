@@ -4,12 +4,25 @@
 //! | --- | --- |
 //! | label `machinist.dev/plugin` | `driver` |
 //! | label `machinist.dev/plugin-name` | the plugin; several ConfigMaps with one name are its versions. Default: the ConfigMap's name |
-//! | `binaryData` `plugin.wasm` or `plugin.wasm.zst` | the component |
-//! | `data` `sha256` | digest of the (decompressed) component, optional |
+//! | `binaryData` `plugin.wasm`, `plugin.wasm.gz` or `plugin.wasm.zst` | the component |
+//! | `data` `parts.json` | instead of it: `{"encoding":"zstd","parts":[{"configMap":"…","sha256":"…"}, …]}`, the parts in order |
+//! | `data` `sha256` | digest of the unpacked component; needed with parts, optional otherwise |
 //! | `data` `settings.json` | what the driver reads through `machinist:host/settings`, optional |
 //! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing |
+//!
+//! A component that is larger than a ConfigMap lies in parts, each a ConfigMap of its own beside the index that names them:
+//!
+//! | where | what |
+//! | --- | --- |
+//! | label `machinist.dev/plugin` | `part` |
+//! | `data` `part` | its place, such as `2/5` |
+//! | `binaryData` `plugin.wasm.part` | its bytes; all of them in order are the packed component |
+//!
+//! The index is the version: what it names is loaded when all of it is there and every digest fits, in whatever order the
+//! ConfigMaps arrive. Two versions have parts of different names, so changing the index is the switch from one to the other.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,7 +30,8 @@ use jiff::Timestamp;
 use machinist_core::id::PluginName;
 use sha2::{Digest as _, Sha256};
 
-use super::{Declared, Error, Packed, SourceId};
+use super::parts::{INDEX_KEY, Index, PART_KIND};
+use super::{Content, Declared, Encoding, Error, Packed, SourceId};
 use crate::grants::Grants;
 
 /// Marks a ConfigMap as a plugin; its value is the kind.
@@ -25,12 +39,17 @@ pub const KIND_LABEL: &str = "machinist.dev/plugin";
 /// Names the plugin.
 pub const NAME_LABEL: &str = "machinist.dev/plugin-name";
 
-pub(super) const WASM: &str = "plugin.wasm";
-pub(super) const WASM_ZST: &str = "plugin.wasm.zst";
-pub(super) const SHA256: &str = "sha256";
-pub(super) const SETTINGS: &str = "settings.json";
-pub(super) const GRANTS_YAML: &str = "grants.yaml";
-pub(super) const GRANTS_JSON: &str = "grants.json";
+/// The value of [`KIND_LABEL`] on a driver.
+pub const DRIVER_KIND: &str = "driver";
+
+/// The key of `data` with the digest of the component.
+pub const SHA256: &str = "sha256";
+/// The key of `data` with the driver's settings.
+pub const SETTINGS: &str = "settings.json";
+/// The key of `data` with the grants.
+pub const GRANTS_YAML: &str = "grants.yaml";
+/// The same, where they are JSON.
+pub const GRANTS_JSON: &str = "grants.json";
 
 /// The parts of a ConfigMap that matter here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +77,22 @@ pub struct RawConfigMap {
 /// Tells two contents of a ConfigMap apart. Annotations and resource version are not content: the host itself writes
 /// the plugin's status there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fingerprint([u8; 32]);
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// The fingerprint of this content in these circumstances.
+    pub(crate) fn and(self, circumstances: &str) -> Self {
+        let mut hash = Sha256::new_with_prefix(self.0);
+        hash.update(circumstances);
+        Self(hash.finalize().into())
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::digest::hex(&self.0))
+    }
+}
 
 impl RawConfigMap {
     /// Which source this is.
@@ -66,7 +100,13 @@ impl RawConfigMap {
         SourceId::new(&self.namespace, &self.name)
     }
 
-    pub(crate) fn fingerprint(&self) -> Fingerprint {
+    /// True for a part of a component; it is no plugin by itself.
+    pub fn is_part(&self) -> bool {
+        self.labels.get(KIND_LABEL).is_some_and(|kind| kind == PART_KIND)
+    }
+
+    /// Its content. Hashes up to a megabyte.
+    pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
             hash.update(bytes.len().to_le_bytes());
@@ -97,10 +137,11 @@ impl RawConfigMap {
     ///
     /// Fails with [`Error::NotAPlugin`] when it is not meant for this host, and otherwise with what is wrong in it. The
     /// component itself is not looked at.
-    pub fn declared(&self) -> Result<Declared, Error> {
+    pub fn declared(&self) -> Result<Declared<Content>, Error> {
         match self.labels.get(KIND_LABEL).map(String::as_str) {
             None => return Err(Error::NotAPlugin),
-            Some("driver") => {}
+            Some(DRIVER_KIND) => {}
+            Some(PART_KIND) => return Err(Error::IsPart),
             Some(kind) => return Err(Error::UnknownKind { kind: kind.to_owned() }),
         }
         let plugin = self.plugin_name();
@@ -108,11 +149,15 @@ impl RawConfigMap {
             return Err(Error::EmptyName);
         }
         let digest = self.data.get(SHA256).map(|text| text.parse()).transpose().map_err(Error::Digest)?;
+        let component = self.component()?;
+        if matches!(component, Content::Parts(_)) && digest.is_none() {
+            return Err(Error::PartsWithoutDigest);
+        }
         Ok(Declared {
             plugin,
             source: self.source(),
             created: self.created,
-            component: self.component()?,
+            component,
             digest,
             settings: self.settings()?,
             grants: self.grants()?,
@@ -120,15 +165,28 @@ impl RawConfigMap {
         })
     }
 
-    fn component(&self) -> Result<Packed, Error> {
-        match (self.binary_data.get(WASM), self.binary_data.get(WASM_ZST)) {
-            (Some(raw), None) => Ok(Packed::Raw(raw.clone())),
-            (None, Some(packed)) => Ok(Packed::Zstd(packed.clone())),
-            (Some(_), Some(_)) => Err(Error::TwoComponents),
-            (None, None) => match [WASM, WASM_ZST].into_iter().find(|&key| self.data.contains_key(key)) {
-                Some(key) => Err(Error::ComponentAsText { key }),
-                None => Err(Error::NoComponent),
-            },
+    fn component(&self) -> Result<Content, Error> {
+        let whole =
+            Encoding::ALL.into_iter().filter(|encoding| self.binary_data.contains_key(encoding.key()));
+        let index = self.data.get(INDEX_KEY);
+        let mut keys = whole.clone().map(Encoding::key).chain(index.map(|_| INDEX_KEY));
+        if let (Some(first), Some(second)) = (keys.next(), keys.next()) {
+            return Err(Error::TwoComponents { first, second });
+        }
+        if let Some(text) = index {
+            return Index::parse(text).map(Content::Parts).map_err(Error::Index);
+        }
+        for encoding in whole {
+            if let Some(bytes) = self.binary_data.get(encoding.key()) {
+                return Ok(Content::Whole(Packed::whole(encoding, bytes.clone())));
+            }
+        }
+        if self.binary_data.contains_key(INDEX_KEY) {
+            return Err(Error::IndexAsBytes);
+        }
+        match Encoding::ALL.map(Encoding::key).into_iter().find(|&key| self.data.contains_key(key)) {
+            Some(key) => Err(Error::ComponentAsText { key }),
+            None => Err(Error::NoComponent),
         }
     }
 
@@ -151,9 +209,10 @@ impl RawConfigMap {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let known = [SHA256, SETTINGS, GRANTS_YAML, GRANTS_JSON];
+        let known = [SHA256, SETTINGS, GRANTS_YAML, GRANTS_JSON, INDEX_KEY];
+        let components = Encoding::ALL.map(Encoding::key);
         let in_data = self.data.keys().filter(|key| !known.contains(&key.as_str())).map(|key| ("data", key));
-        let in_binary = self.binary_data.keys().filter(|key| ![WASM, WASM_ZST].contains(&key.as_str()));
+        let in_binary = self.binary_data.keys().filter(|key| !components.contains(&key.as_str()));
         in_data
             .chain(in_binary.map(|key| ("binaryData", key)))
             .map(|(place, key)| format!("{place} has a key without meaning: {key}"))
@@ -164,6 +223,9 @@ impl RawConfigMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WASM: &str = "plugin.wasm";
+    const INDEX: &str = r#"{"encoding":"zstd","parts":[{"configMap":"sim-1-1","sha256":"aa"}]}"#;
 
     fn driver() -> RawConfigMap {
         RawConfigMap {
@@ -200,16 +262,56 @@ mod tests {
             |raw| drop(raw.labels.insert(KIND_LABEL.to_owned(), "x".to_owned())),
             "label machinist.dev/plugin is \"x\"; this host knows \"driver\"",
         );
-        check(|raw| raw.binary_data.clear(), "binaryData has neither plugin.wasm nor plugin.wasm.zst");
         check(
-            |raw| drop(raw.binary_data.insert(WASM_ZST.to_owned(), Bytes::new())),
-            "binaryData has both plugin.wasm and plugin.wasm.zst",
+            |raw| raw.binary_data.clear(),
+            "binaryData has neither plugin.wasm nor plugin.wasm.gz nor plugin.wasm.zst, and data has no parts.json: \
+             `machinist plugin push` brings the component",
         );
+        for key in ["plugin.wasm.zst", "plugin.wasm.gz"] {
+            check(
+                |raw| drop(raw.binary_data.insert(key.to_owned(), Bytes::new())),
+                &format!("there is both plugin.wasm and {key}: keep one of them"),
+            );
+        }
         check(data("sha256", "abc"), "sha256 is wrong");
         check(data("settings.json", "[]"), "settings.json is not a JSON object");
         check(data("settings.json", "{"), "settings.json is not a JSON object");
         check(data("grants.yaml", "hosts: 7"), "the grants are wrong");
         check(data("setings.json", "{}"), "sim-1 [\"data has a key without meaning: setings.json\"]");
+    }
+
+    #[test]
+    fn an_index_stands_alone_and_with_the_digest_of_the_whole() {
+        let digest = "ab".repeat(32);
+        let index = INDEX.replace("\"aa\"", &format!("\"{digest}\""));
+        let with_index = |raw: &mut RawConfigMap| {
+            raw.binary_data.clear();
+            raw.data.insert(INDEX_KEY.to_owned(), index.clone());
+        };
+        check(data(INDEX_KEY, &index), "there is both plugin.wasm and parts.json: keep one of them");
+        check(with_index, "parts.json needs sha256 beside it, the digest of the whole component");
+        check(
+            |raw| {
+                with_index(raw);
+                raw.data.insert(SHA256.to_owned(), digest.clone());
+            },
+            "sim-1 []",
+        );
+        check(
+            |raw| {
+                raw.binary_data.clear();
+                raw.data.insert(INDEX_KEY.to_owned(), INDEX.to_owned());
+            },
+            "parts.json is wrong",
+        );
+        check(
+            |raw| raw.binary_data = BTreeMap::from([(INDEX_KEY.to_owned(), Bytes::new())]),
+            "parts.json belongs into data, not binaryData",
+        );
+        check(
+            |raw| drop(raw.labels.insert(KIND_LABEL.to_owned(), PART_KIND.to_owned())),
+            "it is a part of a plugin, not a plugin",
+        );
     }
 
     #[test]

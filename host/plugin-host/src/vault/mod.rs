@@ -4,12 +4,13 @@ mod encode;
 mod scrub;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use machinist_core::driver::SecretValues;
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::grants::{Grants, SecretKey};
@@ -25,6 +26,9 @@ pub const PLACEHOLDERS_PER_CALL: usize = 256;
 pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 /// How many bytes of the user data's beginning a component may compare.
 pub const PREFIX_BYTES: usize = 64;
+
+/// How many signatures of one call are looked for in answers: as many as it has requests on their way, and some more.
+const SIGNATURES_SCRUBBED: usize = 16;
 
 /// What every placeholder starts with. Lower case and digits only, so that nothing on the way changes it.
 pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";
@@ -72,9 +76,32 @@ struct Secret {
 struct Issued {
     tokens: HashMap<(SecretId, Vec<Encoding>), String>,
     expansions: HashMap<String, Expansion>,
-    /// Built at first use, dropped when another placeholder is issued.
+    /// Values that came into the call beside its Secret: keys of a session, its token.
+    hidden: Vec<Zeroizing<Vec<u8>>>,
+    /// The last signatures, oldest first.
+    signatures: VecDeque<Zeroizing<Vec<u8>>>,
+    /// Built at first use, dropped when there is more to look for.
     for_guest: Option<Arc<Needles>>,
     for_logs: Option<Arc<Needles>>,
+}
+
+impl Issued {
+    /// Signatures change with each request, the other values hardly: their spellings are not made anew.
+    fn with_signatures(&self, needles: Arc<Needles>) -> Arc<Needles> {
+        if self.signatures.is_empty() {
+            return needles;
+        }
+        let mut all = Needles::clone(&needles);
+        for signature in &self.signatures {
+            all.add_digits(signature);
+        }
+        Arc::new(all)
+    }
+
+    fn forget_needles(&mut self) {
+        self.for_guest = None;
+        self.for_logs = None;
+    }
 }
 
 /// What a placeholder stands for.
@@ -150,8 +177,7 @@ impl Vault {
         let token = fresh_token();
         issued.expansions.insert(token.clone(), Expansion { key: secret.key.clone(), steps });
         issued.tokens.insert(wanted, token.clone());
-        issued.for_guest = None;
-        issued.for_logs = None;
+        issued.forget_needles();
         Ok(token)
     }
 
@@ -188,6 +214,46 @@ impl Vault {
         Scrubber::new(self.needles_for_guest())
     }
 
+    /// The value of a key of the Secret, for the host to sign with.
+    pub(crate) fn credential(&self, key: &str) -> Option<Zeroizing<Vec<u8>>> {
+        self.open(key).and_then(|id| self.secret(id)).map(|secret| secret.value.clone())
+    }
+
+    /// Scrubs these values, too, from now on.
+    pub(crate) fn hide<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) {
+        let mut issued = self.issued();
+        for value in values {
+            let is_known = issued.hidden.iter().any(|hidden| hidden.as_slice() == value);
+            if !is_known && value.len() >= SCRUBBED_FROM_BYTES {
+                issued.hidden.push(Zeroizing::new(value.to_vec()));
+                issued.forget_needles();
+            }
+        }
+    }
+
+    /// Scrubs this signature from now on; a server that refuses one likes to echo it. Of a call that signs many requests
+    /// the last few are looked for.
+    pub(crate) fn hide_signature(&self, signature: &str) {
+        let mut issued = self.issued();
+        if issued.signatures.len() >= SIGNATURES_SCRUBBED {
+            issued.signatures.pop_front();
+        }
+        issued.signatures.push_back(Zeroizing::new(signature.as_bytes().to_vec()));
+    }
+
+    /// Names the credentials among these secrets by a digest of their values; `None` when there are none.
+    pub(crate) fn digest(&self, keys: &BTreeSet<SecretKey>) -> Option<[u8; 32]> {
+        let is_used = |secret: &&Secret| secret.key != SecretKey::UserData && keys.contains(&secret.key);
+        let mut used = self.0.secrets.iter().filter(is_used).peekable();
+        used.peek()?;
+        let mut hasher = Sha256::new();
+        for secret in used {
+            hasher.update(secret.value.len().to_le_bytes());
+            hasher.update(&*secret.value);
+        }
+        Some(hasher.finalize().into())
+    }
+
     /// What a placeholder of this call stands for.
     pub(crate) fn expand(&self, token: &str) -> Option<Expansion> {
         self.issued().expansions.get(token).cloned()
@@ -208,22 +274,19 @@ impl Vault {
 
     fn needles_for_guest(&self) -> Arc<Needles> {
         let mut issued = self.issued();
-        if let Some(needles) = &issued.for_guest {
-            return needles.clone();
-        }
-        let needles = Arc::new(self.needles(&issued, |key| !self.0.grants.reveals(key)));
-        issued.for_guest = Some(needles.clone());
-        needles
+        let known = issued.for_guest.take();
+        let needles =
+            known.unwrap_or_else(|| Arc::new(self.needles(&issued, |key| !self.0.grants.reveals(key))));
+        issued.for_guest = Some(Arc::clone(&needles));
+        issued.with_signatures(needles)
     }
 
     fn needles_for_logs(&self) -> Arc<Needles> {
         let mut issued = self.issued();
-        if let Some(needles) = &issued.for_logs {
-            return needles.clone();
-        }
-        let needles = Arc::new(self.needles(&issued, |_| true));
-        issued.for_logs = Some(needles.clone());
-        needles
+        let known = issued.for_logs.take();
+        let needles = known.unwrap_or_else(|| Arc::new(self.needles(&issued, |_| true)));
+        issued.for_logs = Some(Arc::clone(&needles));
+        issued.with_signatures(needles)
     }
 
     fn needles(&self, issued: &Issued, is_hidden: impl Fn(&SecretKey) -> bool) -> Needles {
@@ -235,6 +298,9 @@ impl Vault {
             for step in expansion.steps.iter() {
                 needles.add_encoded(step);
             }
+        }
+        for value in &issued.hidden {
+            needles.add_value(value);
         }
         needles
     }

@@ -24,9 +24,9 @@ pub const MASK: &str = "***";
 
 /// The values of a call. Spellings are made when something comes that is long enough to hold one, because user data
 /// has many thousand bytes and most answers have few hundred.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Needles {
-    sources: Vec<Source>,
+    sources: Vec<Arc<Source>>,
     longest_bytes: usize,
 }
 
@@ -42,6 +42,8 @@ enum Kind {
     Value,
     /// As a placeholder was sent: found as it is and in base64.
     Encoded,
+    /// Hexadecimal digits of the host's own: found as they are, since every escape leaves them so.
+    Digits,
 }
 
 impl Needles {
@@ -53,12 +55,16 @@ impl Needles {
         self.add(bytes, Kind::Encoded);
     }
 
+    pub(super) fn add_digits(&mut self, digits: &[u8]) {
+        self.add(digits, Kind::Digits);
+    }
+
     fn add(&mut self, bytes: &[u8], kind: Kind) {
         let is_known = self.sources.iter().any(|source| source.bytes.as_slice() == bytes);
         if bytes.len() >= SCRUBBED_FROM_BYTES && !is_known {
             self.longest_bytes = self.longest_bytes.max(longest_spelling_bytes(bytes));
             let bytes = Zeroizing::new(bytes.to_vec());
-            self.sources.push(Source { bytes, kind, spellings: OnceLock::new() });
+            self.sources.push(Arc::new(Source { bytes, kind, spellings: OnceLock::new() }));
         }
     }
 
@@ -99,10 +105,13 @@ impl Source {
     fn spellings(&self) -> &[Zeroizing<Vec<u8>>] {
         self.spellings.get_or_init(|| {
             let mut spellings = Spellings::default();
-            spellings.encoded(&self.bytes);
             match self.kind {
-                Kind::Value => spellings.escaped(&self.bytes),
-                Kind::Encoded => {}
+                Kind::Value => {
+                    spellings.encoded(&self.bytes);
+                    spellings.escaped(&self.bytes);
+                }
+                Kind::Encoded => spellings.encoded(&self.bytes),
+                Kind::Digits => spellings.add(&self.bytes),
             }
             spellings.list
         })

@@ -1,11 +1,15 @@
 //! The egress against real servers on loopback: every byte that is claimed to move or not to move does or does not.
 
 mod addresses;
+mod auth;
 mod connections;
 mod secrets;
 mod server;
+mod throttle;
 mod times;
 mod tls;
+mod verify;
+mod web_identity;
 
 use std::collections::BTreeMap;
 use std::io;

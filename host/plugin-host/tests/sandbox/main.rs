@@ -3,6 +3,8 @@
 mod cache;
 mod calls;
 mod limits;
+mod memory;
+mod parts;
 mod rejection;
 mod swap;
 mod world;

@@ -1,5 +1,6 @@
 //! Bad content is rejected by name, and never replaces what serves.
 
+use machinist_plugin_host::source::Encoding;
 use machinist_plugin_host::{Digest, PluginState};
 
 use crate::world::{Map, World, compiler, plain, renamed};
@@ -99,6 +100,15 @@ async fn a_damaged_archive() {
 }
 
 #[tokio::test]
+async fn a_damaged_gzip_archive() {
+    let mut packed = Encoding::Gzip.pack(&plain()).expect("packs");
+    let middle = packed.len() / 2;
+    packed[middle..middle + 64].fill(0xff);
+    let map = move |map: Map| map.without("plugin.wasm").binary("plugin.wasm.gz", packed.clone());
+    check(map, "the gzip data is damaged").await;
+}
+
+#[tokio::test]
 async fn grants_that_mean_nothing() {
     check(|map| map.data("grants.yaml", "limits: { memory_mib: 1000000 }"), "limit memory_mib is 1000000")
         .await;
@@ -113,16 +123,17 @@ async fn a_description_that_breaks_the_contract() {
 
 #[tokio::test]
 async fn a_compressed_component_is_as_good_as_a_raw_one() {
-    let world = World::new();
-    let packed = zstd::encode_all(&plain()[..], 3).expect("compresses");
-    let digest = Digest::of(&plain());
-    let map = Map::plain("plain", "1.0.0", &["plain"])
-        .without("plugin.wasm")
-        .binary("plugin.wasm.zst", packed)
-        .data("sha256", &digest.to_string());
-    let report = world.ready(map).await;
-    assert_eq!((report.digest, report.size_bytes), (Some(digest), Some(plain().len())));
-    assert_eq!(world.version("plain").await, "1.0.0");
+    for encoding in [Encoding::Gzip, Encoding::Zstd] {
+        let world = World::new();
+        let digest = Digest::of(&plain());
+        let map = Map::plain("plain", "1.0.0", &["plain"])
+            .without("plugin.wasm")
+            .binary(encoding.key(), encoding.pack(&plain()).expect("packs"))
+            .data("sha256", &digest.to_string());
+        let report = world.ready(map).await;
+        assert_eq!((report.digest, report.size_bytes), (Some(digest), Some(plain().len())));
+        assert_eq!(world.version("plain").await, "1.0.0");
+    }
 }
 
 #[tokio::test]

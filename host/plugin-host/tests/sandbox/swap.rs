@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::future::join_all;
+use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{CallError, Refusal};
 use machinist_plugin_host::PluginState;
 
@@ -76,7 +77,8 @@ async fn two_hundred_callers_see_one_version_or_the_other_and_no_failure() {
     }
     assert!(total.values().sum::<usize>() >= CALLS && total.contains_key("4.0.0"), "{total:?}");
     assert_eq!(world.metric("machinist_plugin_swaps_total{plugin=\"plain\"}"), 3);
-    let ok = "machinist_plugin_calls_total{plugin=\"plain\",operation=\"CreateMachine\",outcome=\"ok\"}";
+    let ok =
+        "machinist_plugin_calls_total{plugin=\"plain\",operation=\"CreateMachine\",outcome=\"ok\",source=";
     assert_eq!(world.metric(ok), total.values().sum::<usize>() as u64);
 }
 
@@ -134,13 +136,18 @@ async fn a_class_may_pin_a_version_by_its_digest() {
     };
     let old = world.ready(map("old", "1.0.0", 1_000)).await;
     world.ready(map("new", "2.0.0", 2_000)).await;
-    let pinned = |digest: String| {
+    let pinned = |digest: DriverDigest| {
         let mut request = request("plain", "{}");
         request.class.driver_digest = Some(digest);
         world.host.create(request)
     };
-    let old = old.digest.expect("is unpacked").to_string();
-    assert_eq!(version(&pinned(old).await), "1.0.0");
-    let unknown = pinned(format!("sha256:{}", "0".repeat(64))).await;
-    assert!(matches!(unknown, Err(CallError::Refused(Refusal::UnknownProvider { .. }))), "{unknown:?}");
+    let old = old.digest.expect("is unpacked");
+    assert_eq!(version(&pinned(old.into()).await), "1.0.0");
+    let unknown = DriverDigest::from_bytes([7; 32]);
+    let refused = pinned(unknown).await;
+    let Err(CallError::Refused(Refusal::NotLoaded { pin, loaded, .. })) = &refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(*pin, unknown);
+    assert!(loaded.contains(&format!("{old} (plain 1.0.0)")) && loaded.contains("2.0.0, serves"), "{loaded}");
 }

@@ -76,7 +76,9 @@ impl Engine {
         let is_deleting = |class: &MachineClass| class.metadata.deletion_timestamp.is_some();
         let differs = match (old, new) {
             (Some(old), Some(new)) => {
-                old.metadata.generation != new.metadata.generation || is_deleting(old) != is_deleting(new)
+                old.metadata.generation != new.metadata.generation
+                    || is_deleting(old) != is_deleting(new)
+                    || old.driver_digest() != new.driver_digest()
             }
             (None, None) => false,
             (Some(_), None) | (None, Some(_)) => true,

@@ -1,6 +1,7 @@
 //! Machines: facts from caches, effects on clusters and clouds, one status write a pass.
 
 mod act;
+mod choice;
 mod observe;
 mod pass;
 mod patch;

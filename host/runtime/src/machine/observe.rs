@@ -10,7 +10,7 @@ use machinist_api::{Machine, MachineClass, names};
 use machinist_core::driver::Address;
 use machinist_core::gate::Gate;
 use machinist_core::health::{self, NodeConditionFact};
-use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, ProviderName, Uid};
+use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use machinist_core::machine::{
     ClassFact, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
     SecretFact, TargetFact,
@@ -22,12 +22,14 @@ use machinist_core::{duration, machine};
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
+use super::choice::Choice;
+
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
 pub(super) struct Observed {
     pub(super) view: MachineView,
     pub(super) machine: Arc<Machine>,
     pub(super) class: Option<Arc<MachineClass>>,
-    pub(super) provider: ProviderName,
+    pub(super) choice: Choice,
     /// Merged data of the class's Secrets.
     pub(super) secret_data: BTreeMap<String, Vec<u8>>,
     pub(super) node: Option<Arc<Node>>,
@@ -37,20 +39,16 @@ pub(super) struct Observed {
 pub(super) fn observe(world: &World, key: &ObjectKey, failures: u32) -> Option<Observed> {
     let machine = world.machines.get(key)?;
     let class = world.class_of(&machine);
-    let provider =
-        ProviderName::folded(class.as_ref().and_then(|class| class.provider.as_deref()).unwrap_or_default());
+    let choice = Choice::of(class.as_deref());
     let (secret, secret_data) = secrets(world, class.as_deref());
     let driver = match &class {
         None => DriverFact::NotChosen,
-        Some(_) => match world.drivers.facts(&provider) {
-            Ok(facts) => DriverFact::Ready(facts),
-            Err(refusal) => DriverFact::Refused(refusal),
-        },
+        Some(_) => choice.fact(&*world.drivers),
     };
     let fact = machine_fact(key, &machine);
     let (target, node) = target(world, &machine, &fact);
     let view = MachineView {
-        class: class_fact(&machine, class.as_deref()),
+        class: class_fact(&machine, class.as_deref(), &choice),
         secret,
         driver,
         target,
@@ -59,7 +57,7 @@ pub(super) fn observe(world: &World, key: &ObjectKey, failures: u32) -> Option<O
         failures,
         machine: fact,
     };
-    Some(Observed { view, machine, class, provider, secret_data, node })
+    Some(Observed { view, machine, class, choice, secret_data, node })
 }
 
 fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
@@ -151,7 +149,7 @@ fn invalid(machine: &Machine) -> Option<String> {
     })
 }
 
-fn class_fact(machine: &Machine, class: Option<&MachineClass>) -> ClassFact {
+fn class_fact(machine: &Machine, class: Option<&MachineClass>, choice: &Choice) -> ClassFact {
     let name = ClassName::new(machine.spec.class.name.as_deref().unwrap_or_default());
     let Some(class) = class else { return ClassFact::Missing(name) };
     if class.metadata.deletion_timestamp.is_some() {
@@ -159,6 +157,9 @@ fn class_fact(machine: &Machine, class: Option<&MachineClass>) -> ClassFact {
     }
     if class.provider.as_deref().unwrap_or_default().trim().is_empty() {
         return ClassFact::Invalid { name, message: "provider is required: it chooses the driver".into() };
+    }
+    if let Some(problem) = choice.problem() {
+        return ClassFact::Invalid { name, message: problem.to_owned() };
     }
     ClassFact::Ready(name)
 }

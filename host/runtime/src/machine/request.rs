@@ -54,7 +54,7 @@ fn class_spec(observed: &Observed) -> ClassSpec {
     let class = observed.class.as_deref();
     ClassSpec {
         name: ClassName::new(class.and_then(|class| class.metadata.name.as_deref()).unwrap_or_default()),
-        provider: observed.provider.clone(),
+        provider: observed.choice.provider.clone(),
         spec: class
             .and_then(|class| class.provider_spec.as_ref())
             .map_or_else(|| "null".to_owned(), ToString::to_string),
@@ -62,6 +62,6 @@ fn class_spec(observed: &Observed) -> ClassSpec {
             .and_then(|class| class.node_template.as_ref())
             .and_then(|template| serde_json::to_string(template).ok()),
         zones: Vec::new(),
-        driver_digest: None,
+        driver_digest: observed.choice.pin_for(&observed.view.driver),
     }
 }

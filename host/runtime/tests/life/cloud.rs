@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 use machinist_core::driver::{
     Answer, Capabilities, Creation, Deletion, DriverFacts, MachineRequest, Vm, VmState,
 };
+use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
 use machinist_core::id::ProviderName;
 use machinist_runtime::ports::Drivers;
@@ -62,6 +63,10 @@ struct State {
     /// By provider id. VMs that are gone stay, so that everything that was ever made is counted.
     vms: BTreeMap<String, Made>,
     providers: BTreeSet<String>,
+    /// Versions of the driver beside the one that serves, and whether creation has a second step by them.
+    versions: BTreeMap<DriverDigest, bool>,
+    /// Which call went to which version.
+    asked: Vec<(&'static str, Option<DriverDigest>)>,
     /// Creates that repeated a key with other parameters.
     changed_parameters: usize,
     initialized: BTreeSet<String>,
@@ -93,6 +98,21 @@ impl Cloud {
         self.lock().providers.insert(provider.to_owned());
     }
 
+    /// This version of the driver can be pinned from now on, and whether creation has a second step by it.
+    pub(crate) fn load(&self, version: DriverDigest, initializes: bool) {
+        self.lock().versions.insert(version, initializes);
+    }
+
+    /// This version of the driver is there no more.
+    pub(crate) fn unload(&self, version: DriverDigest) {
+        self.lock().versions.remove(&version);
+    }
+
+    /// The calls of drivers, and the version that each was pinned to.
+    pub(crate) fn asked(&self) -> Vec<(&'static str, Option<DriverDigest>)> {
+        self.lock().asked.clone()
+    }
+
     /// How many VMs are there.
     pub(crate) fn vms(&self) -> usize {
         self.lock().vms.values().filter(|vm| vm.is_there()).count()
@@ -115,6 +135,16 @@ impl Cloud {
     /// True while this VM is there.
     pub(crate) fn has(&self, provider_id: &str) -> bool {
         self.lock().vms.get(provider_id).is_some_and(Made::is_there)
+    }
+
+    fn refuses(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Option<Refusal> {
+        let state = self.lock();
+        let provider = provider.to_string();
+        if !state.providers.contains(&provider) {
+            return Some(Refusal::UnknownProvider { provider, hint: String::new() });
+        }
+        let pin = pin.filter(|pin| !state.versions.contains_key(pin))?;
+        Some(Refusal::NotLoaded { provider, pin, loaded: format!("{:?}", state.versions.keys()) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -227,8 +257,13 @@ impl Account {
         act: impl FnOnce(&Cloud, &MachineRequest) -> Answer<T> + Send + 'a,
     ) -> BoxFuture<'a, Answer<T>> {
         let name = request.machine.name.to_string();
+        let pin = request.class.driver_digest;
+        self.cloud.lock().asked.push((function, pin));
         let act = async move {
-            let answer = act(&self.cloud, &request);
+            let answer = match self.cloud.refuses(&request.class.provider, pin) {
+                Some(refusal) => Err(refusal.into()),
+                None => act(&self.cloud, &request),
+            };
             tokio::time::sleep(takes).await;
             let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
             (code, answer)
@@ -250,12 +285,12 @@ fn broken<T>(trouble: Trouble) -> Answer<T> {
 }
 
 impl Drivers for Account {
-    fn facts(&self, provider: &ProviderName) -> Result<DriverFacts, Refusal> {
+    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         let Habits { keeps_keys, reads_lag, initializes } = self.cloud.habits;
-        if !self.cloud.lock().providers.contains(provider.as_str()) {
-            let provider = provider.to_string();
-            return Err(Refusal::UnknownProvider { provider, hint: String::new() });
+        if let Some(refusal) = self.cloud.refuses(provider, pin) {
+            return Err(refusal);
         }
+        let initializes = pin.map_or(initializes, |pin| self.cloud.lock().versions[&pin]);
         Ok(DriverFacts {
             capabilities: Capabilities {
                 status: true,

@@ -16,6 +16,7 @@ mod faults;
 mod leaders;
 mod lifecycle;
 mod nodes;
+mod pins;
 mod plugins;
 mod prerequisites;
 mod repeatable;

@@ -100,6 +100,13 @@ impl Stage {
         events.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
+    /// Notes of the Events about an object.
+    pub(crate) fn event_notes(&self, name: &str) -> Vec<String> {
+        let about = |event: &Value| event["regarding"]["name"] == name;
+        let events = self.api.all("events").into_iter().filter(about);
+        events.map(|event| event["note"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
     /// A host that leads from its start on.
     pub(crate) fn host(&self, name: &str) -> Host {
         let (leads, is_leading) = watch::channel(true);

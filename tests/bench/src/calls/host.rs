@@ -1,64 +1,28 @@
 //! A plugin host with two drivers.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use bytes::Bytes;
-use e2e::manifests;
+use anyhow::{Context, Result};
+use e2e::{manifests, sandbox};
 use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::id::{Name, ProviderId, Uid};
-use machinist_plugin_host::source::configmap::{KIND_LABEL, RawConfigMap};
-use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginState};
+use machinist_plugin_host::PluginHost;
+use machinist_plugin_host::source::configmap::RawConfigMap;
 
 /// With the settings that the program has.
 pub(crate) fn start(folder: &Path) -> Result<PluginHost> {
-    let compile = [OsString::from("compile-component")];
-    let settings = HostSettings::new(folder, CacheKey::Bytes([1; 32]), e2e::binary()?, compile);
-    PluginHost::start(settings).context("failed to start the plugin host")
+    PluginHost::start(sandbox::settings(folder)?).context("failed to start the plugin host")
 }
 
 /// The driver without network.
 pub(crate) fn plain(component: Vec<u8>) -> RawConfigMap {
-    RawConfigMap {
-        namespace: "bench".to_owned(),
-        name: "plain".to_owned(),
-        labels: BTreeMap::from([(KIND_LABEL.to_owned(), "driver".to_owned())]),
-        binary_data: BTreeMap::from([("plugin.wasm".to_owned(), Bytes::from(component))]),
-        ..RawConfigMap::default()
-    }
+    sandbox::raw(manifests::plugin_with("plain", "plugin.wasm", component))
 }
 
 /// The driver of the simulated cloud, as a user declares it.
 pub(crate) fn sim(component: &[u8], endpoint: &str) -> Result<RawConfigMap> {
-    let map = manifests::plugin("sim", component, endpoint)?;
-    let binary = map.binary_data.unwrap_or_default();
-    Ok(RawConfigMap {
-        namespace: map.metadata.namespace.unwrap_or_default(),
-        name: map.metadata.name.unwrap_or_default(),
-        labels: map.metadata.labels.unwrap_or_default(),
-        data: map.data.unwrap_or_default(),
-        binary_data: binary.into_iter().map(|(key, value)| (key, Bytes::from(value.0))).collect(),
-        ..RawConfigMap::default()
-    })
-}
-
-/// Waits until it serves.
-pub(crate) async fn load(host: &PluginHost, map: RawConfigMap) -> Result<()> {
-    let source = map.source();
-    host.declare(map).await;
-    loop {
-        let report = host.plugins().into_iter().find(|report| report.source == source);
-        match report.context("a declared plugin is known")? {
-            report if report.state == PluginState::Ready => return Ok(()),
-            report if report.state == PluginState::Rejected => {
-                bail!("{} is rejected: {:?}", report.plugin, report.reason)
-            }
-            _ => tokio::time::sleep(Duration::from_millis(10)).await,
-        }
-    }
+    Ok(sandbox::raw(manifests::plugin("sim", component, endpoint)?))
 }
 
 /// A request about one machine, with what a Machine usually has.

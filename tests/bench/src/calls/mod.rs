@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use e2e::sandbox;
 use machinist_core::driver::MachineRequest;
 use machinist_plugin_host::PluginHost;
 use tokio::task::JoinSet;
 
 use crate::times::Times;
 
-use cloud::Cloud;
+pub(crate) use cloud::Cloud;
 use native::Native;
 
 const WARM_UP: usize = 500;
@@ -132,8 +133,8 @@ pub(crate) async fn measure() -> Result<Figures> {
     let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
     let host = host::start(folder.path())?;
     eprintln!("loading the drivers");
-    host::load(&host, host::plain(plain)).await?;
-    host::load(&host, host::sim(&sim, &cloud.url())?).await?;
+    sandbox::load(&host, host::plain(plain)).await?;
+    sandbox::load(&host, host::sim(&sim, &cloud.url())?).await?;
     let ways = Arc::new(Ways {
         host,
         native: Native::new(&cloud.url())?,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use control_plane::process_usage;
-use e2e::{Lab, manifests};
+use e2e::{Cloud, Lab, manifests};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Node, Secret};
@@ -60,12 +60,13 @@ impl Write {
 }
 
 /// Makes, for as many Machines, the writes that the host made, each Machine's one after the other and many Machines at
-/// once. Nodes are there before, as kubelets bring them.
+/// once. Nodes are there before, as kubelets bring them. `ask_cloud` makes the calls of the cloud for one Machine.
 pub(crate) async fn measure(
-    lab: &Lab,
+    lab: &Lab<impl Cloud>,
     machines: usize,
     made: &Requests,
     concurrency: usize,
+    ask_cloud: impl AsyncFn(usize) -> Result<()>,
 ) -> Result<Baseline> {
     let client = lab.client.clone();
     let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -74,7 +75,7 @@ pub(crate) async fn measure(
         ..Namespace::default()
     };
     namespaces.create(&PostParams::default(), &namespace).await.context("failed to create a namespace")?;
-    many(machines, concurrency, |number| node(&client, number)).await?;
+    many(machines, concurrency, async |number| node(&client, number).await).await?;
     let shares: BTreeMap<Write, (usize, usize)> = Write::ALL
         .iter()
         .map(|write| {
@@ -86,7 +87,11 @@ pub(crate) async fn measure(
     let before = (process_usage(api_server)?.cpu, process_usage(std::process::id())?.cpu);
     let cores = BusyCores::start()?;
     let started = Instant::now();
-    let writes = many(machines, concurrency, |number| one(&client, number, &shares)).await?;
+    let writes = many(machines, concurrency, async |number| {
+        ask_cloud(number).await?;
+        one(&client, number, &shares).await
+    })
+    .await?;
     let wall = started.elapsed();
     let api_server_cpu = process_usage(api_server)?.cpu.saturating_sub(before.0);
     let client_cpu = process_usage(std::process::id())?.cpu.saturating_sub(before.1);
@@ -94,12 +99,12 @@ pub(crate) async fn measure(
     Ok(Baseline { wall, writes, api_server_cpu, client_cpu, others, concurrency })
 }
 
-async fn many<T: Future<Output = Result<u64>>>(
+async fn many(
     machines: usize,
     concurrency: usize,
-    each: impl Fn(usize) -> T,
+    each: impl AsyncFn(usize) -> Result<u64>,
 ) -> Result<u64> {
-    let all = futures::stream::iter(0..machines).map(each).buffer_unordered(concurrency);
+    let all = futures::stream::iter(0..machines).map(|number| each(number)).buffer_unordered(concurrency);
     all.try_fold(0, async |sum, writes| Ok(sum + writes)).await
 }
 

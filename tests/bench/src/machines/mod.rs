@@ -1,6 +1,7 @@
 //! Machines from create to Running on a real API server, beside a plain client that makes as many writes.
 
 mod baseline;
+pub(crate) mod ec2;
 mod follow;
 mod requests;
 mod troubled;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use control_plane::{ProcessUsage, process_usage};
-use e2e::{Host, Lab, LabOptions};
+use e2e::{Cloud, Host, Lab, LabOptions};
 use futures::{StreamExt, TryStreamExt};
 
 use crate::conditions::BusyCores;
@@ -84,7 +85,7 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let counted = counted(&lab, &host, machines).await?;
     stop(host).await?;
     eprintln!("a plain client with as many writes");
-    let baseline = baseline::measure(&lab, machines, &counted.requests, CONCURRENCY).await?;
+    let baseline = baseline::measure(&lab, machines, &counted.requests, CONCURRENCY, async |_| Ok(())).await?;
     eprintln!("clouds in trouble");
     let host = start_host(&lab).await?;
     let troubled = troubled::measure(&lab).await?;
@@ -94,10 +95,8 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     Ok(Figures { api_server, baseline, troubled, ..counted })
 }
 
-async fn start_host(lab: &Lab) -> Result<Host> {
-    let mut options = lab.host_options();
-    options.flags = vec!["--log".into(), "info".into()];
-    let mut host = Host::start(&options)?;
+async fn start_host(lab: &Lab<impl Cloud>) -> Result<Host> {
+    let mut host = Host::start(&lab.host_options().quiet())?;
     host.ready().await?;
     Ok(host)
 }
@@ -109,7 +108,7 @@ async fn stop(host: Host) -> Result<()> {
 }
 
 /// Many Machines at once; when each was asked for.
-async fn create(lab: &Lab, prefix: &str, count: usize) -> Result<BTreeMap<String, Instant>> {
+async fn create(lab: &Lab<impl Cloud>, prefix: &str, count: usize) -> Result<BTreeMap<String, Instant>> {
     futures::stream::iter(0..count)
         .map(|number| async move {
             let name = format!("{prefix}-{number:04}");

@@ -5,11 +5,10 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::Result;
+use kube::Api;
 use kube::api::ListParams;
 use machinist_api::Machine;
 use tokio::time::Instant;
-
-use crate::lab::Lab;
 
 /// Rows of the table: more would not fit a small terminal.
 const ROWS: usize = 16;
@@ -47,13 +46,13 @@ impl Progress {
     }
 
     /// Looks at the Machines and shows what has changed. Answers how many there are in each phase.
-    pub(super) async fn show(&mut self, lab: &Lab) -> Result<BTreeMap<String, usize>> {
+    pub(super) async fn show(&mut self, api: &Api<Machine>) -> Result<BTreeMap<String, usize>> {
         let is_early = self.shown_at.is_some_and(|at| at.elapsed() < PERIOD);
         if is_early {
             return Ok(self.counts.clone());
         }
         self.shown_at = Some(Instant::now());
-        let machines = lab.machines().list(&ListParams::default()).await?.items;
+        let machines = api.list(&ListParams::default()).await?.items;
         self.counts = BTreeMap::new();
         for machine in &machines {
             *self.counts.entry(phase(machine).to_owned()).or_default() += 1;

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use kube::Api;
 use kube::runtime::{WatchStreamExt, watcher};
 use machinist_api::Machine;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-
-use crate::lab::Lab;
 
 #[derive(Default)]
 struct Times {
@@ -25,9 +24,9 @@ pub(super) struct Stopwatch {
 }
 
 impl Stopwatch {
-    pub(super) fn start(lab: &Lab) -> Self {
+    pub(super) fn start(api: Api<Machine>) -> Self {
         let times: Arc<Mutex<Times>> = Arc::default();
-        let (api, seen) = (lab.machines(), times.clone());
+        let seen = times.clone();
         let watch = tokio::spawn(async move {
             let mut machines =
                 std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff().applied_objects());

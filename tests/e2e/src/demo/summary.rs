@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::cloud::Made;
 use crate::metrics::Metrics;
 
 /// The facts at the end.
@@ -13,9 +14,10 @@ pub(super) struct Summary {
     pub(super) versions: [&'static str; 2],
     /// Driver calls that had ended when the second version was seen to serve.
     pub(super) calls_before_swap: f64,
-    pub(super) cloud: simcloud::Stats,
-    /// VMs created when all Machines were Running.
-    pub(super) created: u64,
+    /// When all Machines were Running.
+    pub(super) made: Made,
+    /// In the end.
+    pub(super) duplicates_ever: u64,
     pub(super) vms_left: usize,
     pub(super) nodes_left: Vec<String>,
     pub(super) tokens_left: Vec<String>,
@@ -52,8 +54,8 @@ impl Summary {
             ),
             (
                 "one VM for each Machine",
-                self.created == self.machines as u64 && self.cloud.duplicates_ever == 0,
-                format!("{} created, {} doubled", self.created, self.cloud.duplicates_ever),
+                self.made.created == self.machines as u64 && self.duplicates_ever == 0,
+                format!("{} created, {} doubled", self.made.created, self.duplicates_ever),
             ),
             ("VMs left", self.vms_left == 0, self.vms_left.to_string()),
             ("Nodes left", self.nodes_left.is_empty(), self.nodes_left.len().to_string()),

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result};
-use e2e::{Host, Lab, LabOptions, within};
+use e2e::{Cloud, Host, Lab, LabOptions, within};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -23,7 +23,11 @@ pub(crate) static HOSTILE: LazyLock<Vec<u8>> =
 /// Runs a test in a lab with a host. When it fails, the complaint ends with the host's log.
 pub(crate) async fn scene(options: LabOptions, test: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
     let _turn = ONE_AT_A_TIME.lock().await;
-    let lab = Lab::start(options).await.expect("the lab starts");
+    played(Lab::start(options).await.expect("the lab starts"), test).await;
+}
+
+/// Starts a host in a lab and runs a test there.
+pub(crate) async fn played<C: Cloud>(lab: Lab<C>, test: impl AsyncFnOnce(&Lab<C>, &Host) -> Result<()>) {
     let host = lab.start_host().await.expect("the host starts");
     if let Err(error) = test(&lab, &host).await {
         panic!("{error:#}\n\nthe host's log ends with:\n{}", host.log_end());
@@ -47,19 +51,19 @@ pub(crate) async fn soon<T>(what: &str, ask: impl AsyncFnMut() -> Result<Option<
 }
 
 /// Creates a Machine and waits until it runs.
-pub(crate) async fn runs(lab: &Lab, name: &str) -> Result<Machine> {
+pub(crate) async fn runs(lab: &Lab<impl Cloud>, name: &str) -> Result<Machine> {
     lab.create_machine(name, "small").await?;
     is_running(lab, name).await
 }
 
 /// Waits until a Machine runs.
-pub(crate) async fn is_running(lab: &Lab, name: &str) -> Result<Machine> {
+pub(crate) async fn is_running(lab: &Lab<impl Cloud>, name: &str) -> Result<Machine> {
     lab.machine_reason(name, "NodeHealthy", "").await?;
     has_phase(lab, name, "Running").await
 }
 
 /// Waits until a Machine is in a phase.
-pub(crate) async fn has_phase(lab: &Lab, name: &str, phase: &str) -> Result<Machine> {
+pub(crate) async fn has_phase(lab: &Lab<impl Cloud>, name: &str, phase: &str) -> Result<Machine> {
     e2e::eventually(&format!("Machine {name} is {phase}"), async || {
         let machine = lab.machines().get(name).await?;
         Ok((machine.phase().as_str() == phase).then_some(machine))
@@ -68,7 +72,7 @@ pub(crate) async fn has_phase(lab: &Lab, name: &str, phase: &str) -> Result<Mach
 }
 
 /// Waits until a Machine is gone.
-pub(crate) async fn is_gone(lab: &Lab, name: &str) -> Result<()> {
+pub(crate) async fn is_gone(lab: &Lab<impl Cloud>, name: &str) -> Result<()> {
     e2e::eventually(&format!("Machine {name} is gone"), async || {
         Ok(lab.machines().get_opt(name).await?.is_none().then_some(()))
     })
@@ -76,24 +80,24 @@ pub(crate) async fn is_gone(lab: &Lab, name: &str) -> Result<()> {
 }
 
 /// Merges into a Machine.
-pub(crate) async fn patch_machine(lab: &Lab, name: &str, patch: &Value) -> Result<()> {
+pub(crate) async fn patch_machine(lab: &Lab<impl Cloud>, name: &str, patch: &Value) -> Result<()> {
     lab.machines().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
     Ok(())
 }
 
 /// Merges into a class.
-pub(crate) async fn patch_class(lab: &Lab, name: &str, patch: &Value) -> Result<()> {
+pub(crate) async fn patch_class(lab: &Lab<impl Cloud>, name: &str, patch: &Value) -> Result<()> {
     lab.classes().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
     Ok(())
 }
 
 /// The Secrets of the lab's namespace.
-pub(crate) fn secrets(lab: &Lab) -> Api<Secret> {
+pub(crate) fn secrets(lab: &Lab<impl Cloud>) -> Api<Secret> {
     Api::namespaced(lab.client.clone(), e2e::manifests::NAMESPACE)
 }
 
 /// Deletes a plugin's ConfigMap.
-pub(crate) async fn delete_plugin(lab: &Lab, name: &str) -> Result<()> {
+pub(crate) async fn delete_plugin(lab: &Lab<impl Cloud>, name: &str) -> Result<()> {
     let api: Api<ConfigMap> = Api::namespaced(lab.client.clone(), e2e::manifests::NAMESPACE);
     api.delete(name, &DeleteParams::default())
         .await

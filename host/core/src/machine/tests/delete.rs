@@ -9,7 +9,7 @@ use crate::driver_error::{CallError, Code, DriverError};
 use crate::machine::{ClassFact, DriverFact, NodePresence, Outcome, TargetFact};
 use crate::phase::Phase;
 
-use super::facts::{broken, guest, in_progress, operation, refused, vm, vm_that_is};
+use super::facts::{self, broken, guest, in_progress, operation, refused, vm, vm_that_is};
 use super::{check, creating, deleting, failed, pending, running, seconds, unknown};
 
 #[test]
@@ -335,6 +335,51 @@ fn without_class_or_driver_the_vm_cannot_be_removed_and_the_machine_says_so() {
         DriverNotReady: plugin sim is not ready: Rejected
         status: Delete Failed Deleting { stage: VmStatus, trouble: Some("plugin sim is not ready: Rejected") }
         retry from 5s to 10m0s
+    "#]],
+    );
+}
+
+#[test]
+fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_says_by_whom() {
+    let begins = running().with(|view| view.machine.deletion = Some(seconds(99))).with(facts::substitute);
+    check(
+        &begins.at(100),
+        &expect![[r#"
+        Deleting: deletion has begun; the version that serves removes the VM: the pinned one is not loaded
+        status: phase Terminating, timer on, Delete Processing Deleting { stage: VmStatus, trouble: None }
+        again at once
+    "#]],
+    );
+    let going = deleting().with(facts::substitute);
+    check(
+        &going.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmTerminating: the cloud is removing the VM; the version that serves removes the VM: the pinned one is not loaded
+        status: Delete Processing Deleting { stage: Vm, trouble: None }
+        again after 1s
+    "#]],
+    );
+    check(
+        &going.clone(),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        act delete-node node-1 node-uid-1 + forget-token
+        act release-finalizer
+        Deleted: VM and Node are gone; the version that serves removes the VM: the pinned one is not loaded
+        never again
+    "#]],
+    );
+    check(
+        &going.on(Outcome::DeleteVm(Err(guest(Code::Unavailable)))),
+        &expect![[r#"
+        act probe-vm
+        act delete-vm
+        VmDeletionFailed: machine codes error: code = [Unavailable] message = [so it is]; the version that serves removes the VM: the pinned one is not loaded
+        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [Unavailable] message = [so it is]") }, code Unavailable
+        retry from 5s to 2m0s
     "#]],
     );
 }

@@ -265,6 +265,7 @@ fn lacking(case: &Case) -> Vec<Case> {
         |view| view.secret = SecretFact::Missing(crate::id::ObjectKey::new("garden", "cloud")),
         |view| view.secret = SecretFact::WithoutUserData,
         |view| view.driver = DriverFact::NotChosen,
+        facts::substitute,
     ];
     let mut cases: Vec<Case> = lacks.into_iter().map(|lack| case.clone().with(lack)).collect();
     cases.push(case.clone().with(|view| view.driver = DriverFact::Refused(refusal)));

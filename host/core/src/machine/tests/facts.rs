@@ -73,15 +73,25 @@ fn machine() -> MachineFact {
 pub(super) fn capabilities(change: impl FnOnce(&mut Capabilities)) -> impl FnOnce(&mut MachineView) {
     |view| match &mut view.driver {
         DriverFact::Ready(driver) => change(&mut driver.capabilities),
-        DriverFact::NotChosen | DriverFact::Refused(_) => panic!("there is no driver"),
+        DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => {
+            panic!("there is no driver")
+        }
     }
 }
 
 pub(super) fn window(length: SignedDuration) -> impl FnOnce(&mut MachineView) {
     move |view| match &mut view.driver {
         DriverFact::Ready(driver) => driver.consistency_window = length,
-        DriverFact::NotChosen | DriverFact::Refused(_) => panic!("there is no driver"),
+        DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => {
+            panic!("there is no driver")
+        }
     }
+}
+
+/// The version that the class pins is gone, and another one serves.
+pub(super) fn substitute(view: &mut MachineView) {
+    let DriverFact::Ready(serving) = view.driver.clone() else { panic!("there is no driver") };
+    view.driver = DriverFact::Substitute { serving, why: "the pinned one is not loaded".into() };
 }
 
 pub(super) fn make_pending(view: &mut MachineView) {

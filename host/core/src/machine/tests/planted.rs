@@ -10,7 +10,7 @@ use crate::machine::{
 use crate::node_sync::NodeChange;
 use crate::phase::Phase;
 
-use super::facts::{capabilities, guest, vm};
+use super::facts::{capabilities, guest, substitute, vm};
 use super::{Case, begun, creating, deleting, pending, running, seconds};
 
 fn progress(outcomes: impl IntoIterator<Item = Outcome>) -> Progress {
@@ -65,6 +65,14 @@ fn where_the_cloud_keeps_no_keys_a_create_is_noted() {
     let keyless = begun().with(capabilities(|offers| offers.idempotency_key = false));
     assert_eq!(batch(&keyless, [looked()], &[Effect::CreateVm]), Err(Violation::CreateWithoutIntent));
     assert_eq!(batch(&keyless, [looked(), Outcome::NoteIntent(Ok(()))], &[Effect::CreateVm]), Ok(()));
+}
+
+#[test]
+fn no_vm_is_made_by_another_version_than_the_class_pins() {
+    let unpinned = begun().with(substitute);
+    for effect in [Effect::CreateVm, Effect::InitializeVm] {
+        assert_eq!(batch(&unpinned, [looked()], &[effect]), Err(Violation::CreateBySubstitute));
+    }
 }
 
 #[test]

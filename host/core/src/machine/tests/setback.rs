@@ -10,7 +10,7 @@ use crate::id::ObjectKey;
 use crate::machine::{ClassFact, DriverFact, Outcome, SecretFact};
 use crate::phase::Phase;
 
-use super::facts::{CREATION_TIMEOUT_SECONDS, broken, capabilities, guest, in_progress, refused, vm};
+use super::facts::{self, CREATION_TIMEOUT_SECONDS, broken, capabilities, guest, in_progress, refused, vm};
 use super::{begun, check, creating};
 
 #[test]
@@ -87,6 +87,26 @@ fn secrets_are_awaited() {
         &expect![[r#"
         UserDataMissing: the MachineClass's Secret has no key userData: add what a machine gets at boot
         status: phase CrashLoopBackOff, Create Failed CreationWaits { message: "the MachineClass's Secret has no key userData: add what a machine gets at boot" }
+        retry from 5s to 10m0s
+    "#]],
+    );
+}
+
+#[test]
+fn no_other_version_makes_a_vm_than_the_one_that_the_class_pins() {
+    check(
+        &creating().with(facts::substitute),
+        &expect![[r#"
+        DriverNotReady: the pinned one is not loaded
+        status: phase CrashLoopBackOff, Create Failed CreationWaits { message: "the pinned one is not loaded" }
+        retry from 5s to 10m0s
+    "#]],
+    );
+    check(
+        &begun().with(facts::substitute),
+        &expect![[r#"
+        DriverNotReady: the pinned one is not loaded
+        status: phase CrashLoopBackOff, Create Failed CreationWaits { message: "the pinned one is not loaded" }
         retry from 5s to 10m0s
     "#]],
     );

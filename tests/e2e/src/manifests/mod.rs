@@ -1,5 +1,7 @@
 //! The objects that a user writes.
 
+pub mod aws;
+
 use anyhow::{Context, Result};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -25,12 +27,15 @@ write_files:
 /// # Errors
 /// When it cannot be compressed.
 pub fn plugin(name: &str, component: &[u8], endpoint: &str) -> Result<ConfigMap> {
+    packed(name, component, &json!({ "endpoint": endpoint }), &grants(endpoint))
+}
+
+fn packed(name: &str, component: &[u8], settings: &Value, grants: &str) -> Result<ConfigMap> {
     let packed = zstd::encode_all(component, 19).context("failed to compress the driver")?;
     let digest = Sha256::digest(component).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let settings = json!({ "endpoint": endpoint }).to_string();
     let mut map = plugin_with(name, "plugin.wasm.zst", packed);
     map.data = Some(
-        [("sha256", digest), ("settings.json", settings), ("grants.yaml", grants(endpoint))]
+        [("sha256", digest), ("settings.json", settings.to_string()), ("grants.yaml", grants.to_owned())]
             .map(|(key, value)| (key.to_owned(), value))
             .into(),
     );
@@ -92,14 +97,20 @@ secrets:
 /// Credentials and user data.
 #[must_use]
 pub fn secret(name: &str, token: &str) -> Secret {
-    let data = [("token", token), ("userData", USER_DATA)];
+    secret_with(name, &[("token", token), ("userData", USER_DATA)])
+}
+
+/// A Secret with these values.
+#[must_use]
+pub fn secret_with(name: &str, values: &[(&str, &str)]) -> Secret {
+    let value = |(key, value): &(&str, &str)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec()));
     Secret {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
             namespace: Some(NAMESPACE.to_owned()),
             ..ObjectMeta::default()
         },
-        data: Some(data.map(|(key, value)| (key.to_owned(), ByteString(value.as_bytes().to_vec()))).into()),
+        data: Some(values.iter().map(value).collect()),
         ..Secret::default()
     }
 }

@@ -1,0 +1,78 @@
+//! ConfigMaps of a cluster, for the commands about plugins: the client, the host's view of them, and errors that say what to do.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use machinist_plugin_host::source::configmap::RawConfigMap;
+use machinist_runtime::clusters::{Access, client, config};
+use machinist_runtime::metrics::Metrics;
+
+use crate::args::ClusterFlags;
+
+/// The ConfigMaps of the namespace.
+pub(crate) async fn config_maps(flags: &ClusterFlags) -> anyhow::Result<Api<ConfigMap>> {
+    let access = flags.kubeconfig.clone().map_or(Access::InCluster, Access::Kubeconfig);
+    let client = client(config(&access).await?, Arc::new(Metrics::default()))?;
+    Ok(Api::namespaced(client, &flags.namespace))
+}
+
+/// As the host sees it.
+pub(crate) fn raw(map: ConfigMap) -> RawConfigMap {
+    let meta = map.metadata;
+    let binary_data = map.binary_data.unwrap_or_default();
+    RawConfigMap {
+        namespace: meta.namespace.unwrap_or_default(),
+        name: meta.name.unwrap_or_default(),
+        uid: meta.uid.unwrap_or_default(),
+        resource_version: meta.resource_version.unwrap_or_default(),
+        created: meta.creation_timestamp.map(|time| time.0),
+        labels: meta.labels.unwrap_or_default(),
+        annotations: meta.annotations.unwrap_or_default(),
+        data: map.data.unwrap_or_default(),
+        binary_data: binary_data.into_iter().map(|(key, value)| (key, value.0.into())).collect(),
+    }
+}
+
+/// The error of a request, what it was for, and what helps.
+pub(crate) fn explained(error: kube::Error, task: &str) -> anyhow::Error {
+    let (code, message) = match &error {
+        kube::Error::Api(status) => (status.code, status.message.clone()),
+        _ => return anyhow::Error::new(error).context(format!("failed to {task}")),
+    };
+    let help = match code {
+        401 => "; log in again, or choose another --kubeconfig",
+        403 => {
+            "; ask an administrator for get, list, create, patch and delete on configmaps in this namespace: who may \
+             write there runs code with the credentials of the clouds"
+        }
+        404 => "; check --namespace and the name",
+        409 => {
+            "; somebody else wrote these fields: `kubectl get configmap NAME -o yaml --show-managed-fields` says who, \
+             and --force takes them over"
+        }
+        413 | 422 => "; if it is too large, a smaller --part-size makes smaller ConfigMaps",
+        _ => "",
+    };
+    anyhow::anyhow!("failed to {task}: {message}{help}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(code: u16, part: &str) {
+        let status = kube::core::Status { code, message: "no".to_owned(), ..kube::core::Status::default() };
+        let said = explained(kube::Error::Api(Box::new(status)), "write ConfigMap sim").to_string();
+        assert!(said.starts_with("failed to write ConfigMap sim: no; ") && said.contains(part), "{said}");
+    }
+
+    #[test]
+    fn an_error_says_what_helps() {
+        check(401, "--kubeconfig");
+        check(403, "create, patch and delete on configmaps");
+        check(404, "--namespace");
+        check(409, "--force");
+        check(422, "--part-size");
+    }
+}

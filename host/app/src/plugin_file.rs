@@ -1,0 +1,98 @@
+//! A component and its texts in files, and a look at it in a sandbox of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use machinist_plugin_host::source::configmap::{
+    DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, RawConfigMap, SETTINGS,
+};
+use machinist_plugin_host::source::{Declared, Encoding, Packed};
+use machinist_plugin_host::{CacheKey, Digest, HostSettings, Inspected, PluginHost};
+
+/// No component is larger, packed or not.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A component from a file, unpacked.
+pub(crate) struct Component {
+    pub(crate) bytes: Bytes,
+    pub(crate) digest: Digest,
+}
+
+/// Settings and grants from files, where they are given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts {
+    pub(crate) settings: Option<String>,
+    pub(crate) grants: Option<String>,
+}
+
+impl Texts {
+    pub(crate) fn read(settings: Option<&Path>, grants: Option<&Path>) -> anyhow::Result<Self> {
+        let read = |path: Option<&Path>, what: &str| {
+            path.map(|path| {
+                std::fs::read_to_string(path)
+                    .with_context(|| format!("failed to read the {what} in {}", path.display()))
+            })
+            .transpose()
+        };
+        Ok(Self { settings: read(settings, "settings")?, grants: read(grants, "grants")? })
+    }
+
+    /// Puts them in the place of what is there.
+    pub(crate) fn replace(&self, data: &mut BTreeMap<String, String>) {
+        if let Some(settings) = &self.settings {
+            data.insert(SETTINGS.to_owned(), settings.clone());
+        }
+        if let Some(grants) = &self.grants {
+            data.remove(GRANTS_JSON);
+            data.insert(GRANTS_YAML.to_owned(), grants.clone());
+        }
+    }
+}
+
+/// Reads a component, packed or not.
+pub(crate) fn read_packed(path: &Path) -> anyhow::Result<Packed> {
+    let context = || format!("failed to read the component in {}", path.display());
+    let size = std::fs::metadata(path).with_context(context)?.len();
+    anyhow::ensure!(size <= MOST_BYTES, "{} has {size} bytes, and {MOST_BYTES} are the most", path.display());
+    let bytes = std::fs::read(path).with_context(context)?;
+    Ok(Packed::whole(Encoding::of(&bytes), bytes))
+}
+
+impl Component {
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let packed = read_packed(path)?;
+        let bytes = packed
+            .unpack()
+            .with_context(|| format!("failed to unpack the component in {}", path.display()))?;
+        let digest = Digest::of(&bytes);
+        Ok(Self { bytes, digest })
+    }
+}
+
+/// A ConfigMap that holds nothing but this component and these texts: what the host would make of them.
+pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::Result<Declared> {
+    let mut raw = RawConfigMap {
+        name: name.to_owned(),
+        labels: BTreeMap::from([(KIND_LABEL.to_owned(), DRIVER_KIND.to_owned())]),
+        binary_data: BTreeMap::from([(Encoding::None.key().to_owned(), Bytes::new())]),
+        ..RawConfigMap::default()
+    };
+    texts.replace(&mut raw.data);
+    Ok(raw.declared()?.with(component))
+}
+
+/// Loads the component as the host does: verified, compiled in a process of its own, linked, asked who it is. What is
+/// compiled goes when it is done.
+pub(crate) async fn look(declared: Declared) -> anyhow::Result<Inspected> {
+    let executable =
+        std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
+    let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
+    let key = CacheKey::Bytes(rand::random());
+    let settings = HostSettings::new(folder.path(), key, executable, ["compile-component".into()]);
+    let host = PluginHost::start(settings).context("failed to start a sandbox")?;
+    let inspected = host.inspect(declared).await;
+    host.shutdown().await;
+    Ok(inspected)
+}

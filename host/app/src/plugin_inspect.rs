@@ -1,0 +1,75 @@
+//! `machinist plugin inspect`: what a component is, from a file or from a cluster.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use machinist_plugin_host::SourceId;
+use machinist_plugin_host::source::configmap::RawConfigMap;
+use machinist_plugin_host::source::parts::{Assembly, Found, Index, Part, assemble};
+use machinist_plugin_host::source::{Content, Declared};
+
+use crate::args::{InspectFlags, Output};
+use crate::plugin_cluster::{config_maps, explained, raw};
+use crate::plugin_file::{Texts, declared, look, read_packed};
+use crate::plugin_view::View;
+
+pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
+    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref())?;
+    let declared = match (&flags.file, &flags.configmap) {
+        (Some(file), _) => {
+            let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            declared(&name, read_packed(file)?, &texts)?
+        }
+        (None, Some(name)) => from_cluster(&config_maps(&flags.cluster).await?, name, &texts).await?,
+        (None, None) => bail!("name a file, or a ConfigMap with --configmap"),
+    };
+    let grants = declared.grants.clone();
+    let warnings = declared.warnings.clone();
+    let inspected = look(declared).await?;
+    let view = View::of(&inspected, &grants, warnings);
+    match flags.output {
+        Output::Json => println!("{}", serde_json::to_string_pretty(&view)?),
+        Output::Table => print!("{}", view.to_text()),
+    }
+    match inspected.refusal {
+        None => Ok(()),
+        Some(reason) => bail!("the host would refuse it: {reason}"),
+    }
+}
+
+/// What a ConfigMap declares, with the parts that it names.
+async fn from_cluster(api: &Api<ConfigMap>, name: &str, texts: &Texts) -> anyhow::Result<Declared> {
+    let map = api.get(name).await.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
+    let mut map = raw(map);
+    texts.replace(&mut map.data);
+    let declared = map.declared().with_context(|| format!("ConfigMap {name} holds no plugin"))?;
+    match declared.component.clone() {
+        Content::Whole(component) => Ok(declared.with(component)),
+        Content::Parts(index) => {
+            let found = parts(api, &map.source(), &index).await?;
+            match assemble(&index, |part| found.get(part)).context("its parts do not fit")? {
+                Assembly::Complete(component) => Ok(declared.with(component)),
+                Assembly::Waits { missing } => bail!("ConfigMap {name} waits for {missing}"),
+            }
+        }
+    }
+}
+
+async fn parts(
+    api: &Api<ConfigMap>,
+    source: &SourceId,
+    index: &Index,
+) -> anyhow::Result<BTreeMap<String, Found>> {
+    let mut found = BTreeMap::new();
+    for part in &index.parts {
+        let task = format!("read ConfigMap {}, a part of {source}", part.config_map);
+        let map = api.get_opt(&part.config_map).await.map_err(|error| explained(error, &task))?;
+        // As for the host, whose watch sees parts by their label.
+        if let Some(map) = map.map(raw).filter(RawConfigMap::is_part) {
+            found.insert(part.config_map.clone(), Part::read(&map).map_or_else(Found::Wrong, Found::Part));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,264 @@
+//! Which objects a push writes. Pure: the packed component and what is there come in, ConfigMaps come out.
+
+use std::collections::BTreeMap;
+
+use anyhow::{bail, ensure};
+use bytes::Bytes;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::ObjectMeta;
+use machinist_plugin_host::Digest;
+use machinist_plugin_host::source::Encoding;
+use machinist_plugin_host::source::configmap::{
+    DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, SETTINGS, SHA256,
+};
+use machinist_plugin_host::source::parts::{
+    BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split,
+};
+
+use crate::plugin_file::Texts;
+use crate::plugin_ownership::owned;
+
+/// What is to be pushed.
+pub(crate) struct Wanted<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) plugin_name: Option<&'a str>,
+    pub(crate) texts: &'a Texts,
+    pub(crate) encoding: Encoding,
+    pub(crate) packed: Bytes,
+    pub(crate) digest: Digest,
+    pub(crate) part_bytes: usize,
+}
+
+/// The objects, in the order in which they are written.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) parts: Vec<ConfigMap>,
+    /// Written last: the switch.
+    pub(crate) index: ConfigMap,
+}
+
+/// What stands for the component, or contradicts it.
+const CONTENT: [&str; 6] =
+    [INDEX_KEY, "plugin.wasm", "plugin.wasm.gz", "plugin.wasm.zst", GRANTS_YAML, GRANTS_JSON];
+/// Of a label's value, which names a part's index.
+const MOST_NAME: usize = 63;
+
+/// Decides. `there` is the ConfigMap of that name.
+///
+/// # Errors
+/// When the ConfigMap that is there is not ours to change, or the parts would be too many.
+pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Result<Plan> {
+    if let Some(there) = there {
+        is_driver(wanted.name, there)?;
+    }
+    let mut labels = BTreeMap::from([(KIND_LABEL.to_owned(), DRIVER_KIND.to_owned())]);
+    let mut data = BTreeMap::new();
+    if let Some(there) = there {
+        // What an earlier push wrote would be removed by not naming it again.
+        let owned = owned(there);
+        let kept = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
+        for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON] {
+            data.extend(kept(key).map(|text| (key.to_owned(), text.clone())));
+        }
+        if owned.labels.contains(NAME_LABEL) {
+            let name = there.metadata.labels.as_ref().and_then(|labels| labels.get(NAME_LABEL));
+            labels.extend(name.map(|name| (NAME_LABEL.to_owned(), name.clone())));
+        }
+    }
+    if let Some(name) = wanted.plugin_name {
+        labels.insert(NAME_LABEL.to_owned(), name.to_owned());
+    }
+    wanted.texts.replace(&mut data);
+    data.insert(SHA256.to_owned(), wanted.digest.hex());
+    let room = wanted.part_bytes.saturating_sub(data.values().map(String::len).sum());
+    let meta = ObjectMeta {
+        // Another object of that name, made since we looked, is not the one that was checked.
+        uid: there.and_then(|there| there.metadata.uid.clone()),
+        ..meta(wanted, wanted.name, labels)
+    };
+    if wanted.packed.len() <= room {
+        let component = (wanted.encoding.key().to_owned(), ByteString(wanted.packed.to_vec()));
+        let binary_data = Some(BTreeMap::from([component]));
+        let index = ConfigMap { metadata: meta, data: Some(data), binary_data, ..ConfigMap::default() };
+        return Ok(Plan { parts: Vec::new(), index });
+    }
+    let parts = in_parts(wanted, &mut data)?;
+    Ok(Plan { parts, index: ConfigMap { metadata: meta, data: Some(data), ..ConfigMap::default() } })
+}
+
+fn in_parts(wanted: &Wanted<'_>, data: &mut BTreeMap<String, String>) -> anyhow::Result<Vec<ConfigMap>> {
+    let count = wanted.packed.len().div_ceil(wanted.part_bytes.max(1));
+    ensure!(
+        count <= MOST_PARTS,
+        "{} bytes would be {count} parts, and {MOST_PARTS} are the most: choose a --part-size of at least {}, or pack \
+         them with --encoding zstd",
+        wanted.packed.len(),
+        wanted.packed.len().div_ceil(MOST_PARTS)
+    );
+    ensure!(
+        wanted.name.len() <= MOST_NAME,
+        "--configmap is the value of a label on each part, and so has at most {MOST_NAME} characters"
+    );
+    let (index, parts) = split(&wanted.packed, wanted.encoding, wanted.part_bytes, &prefix(wanted));
+    data.insert(INDEX_KEY.to_owned(), index.to_json());
+    let part = |(name, part): &(String, machinist_plugin_host::source::parts::Part)| ConfigMap {
+        metadata: meta(
+            wanted,
+            name,
+            [(KIND_LABEL, PART_KIND), (INDEX_LABEL, wanted.name)]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+        ),
+        data: Some(BTreeMap::from([(PLACE_KEY.to_owned(), part.place.to_string())])),
+        binary_data: Some(BTreeMap::from([(BYTES_KEY.to_owned(), ByteString(part.bytes.to_vec()))])),
+        // Its name says what is in it.
+        immutable: Some(true),
+    };
+    Ok(parts.iter().map(part).collect())
+}
+
+/// Begins the names of the parts: no two versions share one, nor do two ways of packing and cutting one version.
+fn prefix(wanted: &Wanted<'_>) -> String {
+    let layout = [&wanted.part_bytes.to_le_bytes()[..], &wanted.packed].concat();
+    let (digest, layout) = (wanted.digest.hex(), Digest::of(&layout).hex());
+    format!("{}-{digest:.12}-{layout:.8}", wanted.name)
+}
+
+fn meta(wanted: &Wanted<'_>, name: &str, labels: BTreeMap<String, String>) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(wanted.namespace.to_owned()),
+        labels: Some(labels),
+        ..ObjectMeta::default()
+    }
+}
+
+fn is_driver(name: &str, there: &ConfigMap) -> anyhow::Result<()> {
+    let kind = there.metadata.labels.as_ref().and_then(|labels| labels.get(KIND_LABEL));
+    match kind.map(String::as_str) {
+        Some(DRIVER_KIND) => Ok(()),
+        Some(kind) => bail!("ConfigMap {name} is a {kind}, not a driver: choose another --configmap"),
+        None => bail!(
+            "ConfigMap {name} is no plugin, and is not overwritten: choose another --configmap, or label it \
+             {KIND_LABEL}={DRIVER_KIND} if it is to become one"
+        ),
+    }
+}
+
+/// Keys that the plan does not have and that contradict it, in what the API server would make of it: others own them.
+pub(crate) fn in_the_way(plan: &Plan, result: &ConfigMap) -> Vec<String> {
+    let keys = |map: &ConfigMap| -> Vec<String> {
+        let data = map.data.iter().flat_map(BTreeMap::keys);
+        data.chain(map.binary_data.iter().flat_map(BTreeMap::keys)).cloned().collect()
+    };
+    let planned = keys(&plan.index);
+    let grants_are_planned = planned.iter().any(|key| key == GRANTS_YAML || key == GRANTS_JSON);
+    let contradicts = |key: &String| {
+        let is_grants = key == GRANTS_YAML || key == GRANTS_JSON;
+        CONTENT.contains(&key.as_str()) && !planned.contains(key) && (!is_grants || grants_are_planned)
+    };
+    keys(result).into_iter().filter(contradicts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plugin_ownership::MANAGER;
+
+    fn texts(grants: Option<&str>) -> Texts {
+        Texts { settings: None, grants: grants.map(str::to_owned) }
+    }
+
+    fn wanted<'a>(texts: &'a Texts, part_bytes: usize) -> Wanted<'a> {
+        Wanted {
+            namespace: "machinist-system",
+            name: "sim",
+            plugin_name: None,
+            texts,
+            encoding: Encoding::Zstd,
+            packed: Bytes::from_static(b"a packed component"),
+            digest: Digest::of(b"component"),
+            part_bytes,
+        }
+    }
+
+    fn there(labels: &serde_json::Value) -> ConfigMap {
+        let fields = json!({ "f:data": { "f:grants.yaml": {} }, "f:metadata": { "f:labels": { "f:machinist.dev/plugin-name": {} } } });
+        serde_json::from_value(json!({
+            "metadata": {
+                "name": "sim", "uid": "1", "labels": labels,
+                "managedFields": [{ "manager": MANAGER, "operation": "Apply", "fieldsV1": fields }],
+            },
+            "data": { "grants.yaml": "egress: []", "settings.json": "{}" },
+        }))
+        .expect("a ConfigMap")
+    }
+
+    #[test]
+    fn what_fits_is_one_configmap_and_what_does_not_is_parts_and_an_index() {
+        let texts = texts(Some("egress: []"));
+        let whole = plan(&wanted(&texts, 1_000), None).expect("fits");
+        assert!(whole.parts.is_empty());
+        let keys = whole.index.binary_data.expect("the component").into_keys().collect::<Vec<_>>();
+        assert_eq!(keys, ["plugin.wasm.zst"]);
+        let cut = plan(&wanted(&texts, 5), None).expect("fits");
+        assert_eq!(cut.parts.len(), 4);
+        assert!(cut.index.binary_data.is_none());
+        let names: Vec<_> = cut.parts.iter().filter_map(|part| part.metadata.name.clone()).collect();
+        assert!(names[3].starts_with("sim-") && names[3].ends_with("-4"), "{names:?}");
+        let index = &cut.index.data.expect("data")[INDEX_KEY];
+        assert!(names.iter().all(|name| index.contains(name)), "{index}");
+        // Nothing of another cut is ever overwritten.
+        let other = plan(&wanted(&texts, 6), None).expect("fits");
+        assert!(other.parts.iter().all(|part| !names.contains(part.metadata.name.as_ref().expect("a name"))));
+    }
+
+    #[test]
+    fn too_many_parts_are_refused_with_the_size_that_would_do() {
+        let texts = texts(None);
+        let mut many = wanted(&texts, 1);
+        many.packed = Bytes::from(vec![0; 100]);
+        let error = plan(&many, None).expect_err("too many").to_string();
+        assert!(error.contains("100 parts") && error.contains("at least 4"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_given_stays_as_it_was() {
+        let there =
+            there(&json!({ "machinist.dev/plugin": "driver", "machinist.dev/plugin-name": "simulated" }));
+        let none = texts(None);
+        let kept = plan(&wanted(&none, 1_000), Some(&there)).expect("fits").index;
+        assert_eq!(kept.data.as_ref().expect("data")[GRANTS_YAML], "egress: []");
+        assert_eq!(kept.metadata.labels.expect("labels")[NAME_LABEL], "simulated");
+        // Somebody else's: it stays without us.
+        assert!(!kept.data.expect("data").contains_key(SETTINGS));
+        let other = texts(Some("limits: { cpu_ms: 5 }"));
+        let given = plan(&wanted(&other, 1_000), Some(&there)).expect("fits").index;
+        assert_eq!(given.data.expect("data")[GRANTS_YAML], "limits: { cpu_ms: 5 }");
+    }
+
+    #[test]
+    fn what_is_no_driver_is_not_overwritten() {
+        let texts = texts(None);
+        let refused =
+            |labels| plan(&wanted(&texts, 99), Some(&there(&labels))).expect_err("refused").to_string();
+        assert!(refused(json!({})).contains("is no plugin, and is not overwritten"));
+        assert!(refused(json!({ "machinist.dev/plugin": "part" })).contains("is a part, not a driver"));
+    }
+
+    #[test]
+    fn what_others_wrote_and_contradicts_is_named() {
+        let texts = texts(None);
+        let planned = plan(&wanted(&texts, 5), None).expect("fits");
+        let result: ConfigMap = serde_json::from_value(json!({
+            "data": { "parts.json": "", "sha256": "", "grants.json": "{}" },
+            "binaryData": { "plugin.wasm": "" },
+        }))
+        .expect("a ConfigMap");
+        assert_eq!(in_the_way(&planned, &result), ["plugin.wasm"]);
+    }
+}

@@ -1,0 +1,181 @@
+//! `machinist plugin push`: a component from a file into a cluster, and what the host makes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use machinist_plugin_host::source::configmap::{DRIVER_KIND, KIND_LABEL};
+use machinist_plugin_host::source::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
+use machinist_plugin_host::source::{Encoding, Packed};
+use machinist_plugin_host::verify;
+use serde_json::json;
+
+use crate::args::{EncodingName, PushFlags};
+use crate::plugin_cluster::{config_maps, explained, raw};
+use crate::plugin_file::{Component, Texts, declared, look};
+use crate::plugin_ownership::{MANAGER, taken_over};
+use crate::plugin_plan::{Plan, Wanted, in_the_way, plan};
+use crate::plugin_wait::wait;
+
+pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
+    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref())?;
+    let component = Component::read(&flags.file)?;
+    // What is wrong at first sight is said before anything is packed or asked.
+    let unpacked = Packed::whole(Encoding::None, component.bytes.clone());
+    declared(&flags.configmap, unpacked.clone(), &texts).context("the host would refuse it")?;
+    verify::inspect(&component.bytes).context("the host would refuse it: failed to verify the component")?;
+    let encoding = match flags.encoding {
+        EncodingName::Zstd => Encoding::Zstd,
+        EncodingName::Gzip => Encoding::Gzip,
+        EncodingName::None => Encoding::None,
+    };
+    let packed = encoding.pack(&component.bytes).context("failed to pack the component")?;
+    eprintln!("{}: {} bytes, {} with {encoding}", component.digest, component.bytes.len(), packed.len());
+    let wanted = Wanted {
+        namespace: &flags.cluster.namespace,
+        name: &flags.configmap,
+        plugin_name: flags.plugin_name.as_deref(),
+        texts: &texts,
+        encoding,
+        packed: packed.into(),
+        digest: component.digest,
+        part_bytes: usize::try_from(flags.part_size).unwrap_or(usize::MAX),
+    };
+    if flags.dry_run {
+        may_load(declared(&flags.configmap, unpacked, &texts)?).await?;
+        return print(&plan(&wanted, None)?);
+    }
+    let api = config_maps(&flags.cluster).await?;
+    let push = Push { api, name: &flags.configmap, force: flags.force };
+    push.run(&wanted, unpacked, &flags).await
+}
+
+struct Push<'a> {
+    api: Api<ConfigMap>,
+    name: &'a str,
+    force: bool,
+}
+
+impl Push<'_> {
+    async fn run(&self, wanted: &Wanted<'_>, component: Packed, flags: &PushFlags) -> anyhow::Result<()> {
+        let there = self.there().await?;
+        let plan = plan(wanted, there.as_ref())?;
+        // Parts of another push that begins after this look are not touched.
+        let older = self.own_parts().await?;
+        let result = self.preflight(&plan, there.as_ref()).await?;
+        // With the settings, grants and names that stand in the cluster already.
+        let declared = raw(result).declared().context("the host would refuse it")?;
+        may_load(declared.with(component)).await?;
+        for part in &plan.parts {
+            self.apply(part, false).await?;
+            eprintln!("part {} applied", part.metadata.name.as_deref().unwrap_or_default());
+        }
+        let written = self.apply(&plan.index, false).await?;
+        let before = there.and_then(|there| there.metadata.resource_version);
+        let is_same = before.is_some() && before == written.metadata.resource_version;
+        eprintln!("ConfigMap {} {}", self.name, if is_same { "unchanged" } else { "applied" });
+        if flags.no_wait {
+            return Ok(());
+        }
+        let content = raw(written).fingerprint().to_string();
+        let outcome = wait(&self.api, self.name, &content, flags.timeout.unsigned_abs()).await?;
+        println!("{outcome}");
+        self.remove(older).await
+    }
+
+    async fn there(&self) -> anyhow::Result<Option<ConfigMap>> {
+        let task = format!("read ConfigMap {}", self.name);
+        self.api.get_opt(self.name).await.map_err(|error| explained(error, &task))
+    }
+
+    /// What the API server would make of the index, before anything is written.
+    async fn preflight(&self, plan: &Plan, there: Option<&ConfigMap>) -> anyhow::Result<ConfigMap> {
+        let result = self.apply(&plan.index, true).await?;
+        let in_the_way = in_the_way(plan, &result);
+        let Some(there) = there.filter(|_| !in_the_way.is_empty()) else { return Ok(result) };
+        let taken_over = taken_over(there, &in_the_way);
+        let keys = in_the_way.join(", ");
+        if !self.force {
+            bail!(
+                "ConfigMap {} has {keys}, which `machinist plugin push` did not write and the host would not accept \
+                 beside this component: --force replaces it",
+                self.name
+            );
+        }
+        // Ownership only: the content changes with the one write that is the switch.
+        let patch = json!({ "metadata": {
+            "resourceVersion": there.metadata.resource_version,
+            "managedFields": taken_over,
+        } });
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let task = format!("take over {keys} of ConfigMap {}", self.name);
+        let patched = self.api.patch_metadata(self.name, &params, &Patch::Merge(patch)).await;
+        patched.map_err(|error| explained(error, &task))?;
+        self.apply(&plan.index, true).await
+    }
+
+    async fn apply(&self, map: &ConfigMap, dry_run: bool) -> anyhow::Result<ConfigMap> {
+        let name = map.metadata.name.as_deref().unwrap_or_default();
+        let params = PatchParams { dry_run, force: self.force, ..PatchParams::apply(MANAGER) };
+        let applied = self.api.patch(name, &params, &Patch::Apply(map)).await;
+        applied.map_err(|error| explained(error, &format!("write ConfigMap {name}")))
+    }
+
+    /// Parts that pushes to this ConfigMap made: uid by name.
+    async fn own_parts(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        let selector = format!("{KIND_LABEL}={PART_KIND},{INDEX_LABEL}={}", self.name);
+        let parts = self.api.list_metadata(&ListParams::default().labels(&selector)).await;
+        let parts = parts.map_err(|error| explained(error, "list the parts of older versions"))?;
+        let names =
+            parts.items.into_iter().filter_map(|part| Some((part.metadata.name?, part.metadata.uid?)));
+        Ok(names.collect())
+    }
+
+    /// Removes parts that no index of the namespace names.
+    async fn remove(&self, mut parts: BTreeMap<String, String>) -> anyhow::Result<()> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let selector = format!("{KIND_LABEL}={DRIVER_KIND}");
+        let maps = self.api.list(&ListParams::default().labels(&selector)).await;
+        let maps = maps.map_err(|error| explained(error, "list the indexes that may need older parts"))?;
+        let indexes = maps.items.iter().filter_map(|map| map.data.as_ref()?.get(INDEX_KEY));
+        let mut needed = BTreeSet::new();
+        for text in indexes {
+            match Index::parse(text) {
+                Ok(index) => needed.extend(index.parts.into_iter().map(|part| part.config_map)),
+                // What it needs is not known.
+                Err(_) => parts.retain(|name, _| !text.contains(name.as_str())),
+            }
+        }
+        for (name, uid) in parts.into_iter().filter(|(name, _)| !needed.contains(name)) {
+            let preconditions = Some(Preconditions { uid: Some(uid), ..Preconditions::default() });
+            let params = DeleteParams { preconditions, ..DeleteParams::default() };
+            match self.api.delete(&name, &params).await {
+                Ok(_) => eprintln!("part {name} of an older version removed"),
+                Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => {}
+                Err(error) => {
+                    return Err(explained(error, &format!("remove {name}, a part that nothing needs")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As the host would load it: the same steps, the same words.
+async fn may_load(declared: machinist_plugin_host::source::Declared) -> anyhow::Result<()> {
+    match look(declared).await?.refusal {
+        None => Ok(()),
+        Some(reason) => bail!("the host would refuse it: {reason}"),
+    }
+}
+
+fn print(plan: &Plan) -> anyhow::Result<()> {
+    for map in plan.parts.iter().chain([&plan.index]) {
+        println!("---\n{}", serde_yaml_ng::to_string(map)?.trim_end());
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! What is shown of a component.
+
+use std::fmt::Write as _;
+
+use machinist_plugin_host::Inspected;
+use machinist_plugin_host::grants::{AddressClass, AuthGrant, EgressRule, Grants, Place, SecretGrant};
+use machinist_plugin_host::limits::Limits;
+use serde::Serialize;
+use serde_json::Value;
+
+/// A component, for people as text and for programs as JSON.
+#[derive(Debug, Serialize)]
+pub(crate) struct View {
+    encoding: String,
+    packed_bytes: usize,
+    size_bytes: Option<usize>,
+    digest: Option<String>,
+    contract: Option<String>,
+    exports: Vec<String>,
+    granted_imports: Vec<String>,
+    inert_imports: Vec<String>,
+    unknown_imports: Vec<String>,
+    driver: Option<Driver>,
+    grants: Granted,
+    limits: Vec<Limit>,
+    warnings: Vec<String>,
+    refusal: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Driver {
+    name: String,
+    version: String,
+    providers: Vec<String>,
+    capabilities: Vec<&'static str>,
+    consistency_window_seconds: f64,
+    wished_hosts: Vec<String>,
+    class_schema: Option<Value>,
+}
+
+#[derive(Debug, Serialize)]
+struct Granted {
+    egress: Vec<String>,
+    auth: Vec<String>,
+    secrets: Vec<String>,
+    reveal: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Limit {
+    name: &'static str,
+    value: u64,
+    granted: bool,
+}
+
+const CONTRACT: &str = "machinist:provider/driver";
+
+impl View {
+    pub(crate) fn of(inspected: &Inspected, grants: &Grants, warnings: Vec<String>) -> Self {
+        let outside = inspected.outside.clone();
+        let exports = outside.as_ref().map(|outside| outside.exports.clone()).unwrap_or_default();
+        Self {
+            encoding: inspected.encoding.to_string(),
+            packed_bytes: inspected.packed_bytes,
+            size_bytes: inspected.size_bytes,
+            digest: inspected.digest.map(|digest| digest.to_string()),
+            contract: exports.iter().find(|name| name.starts_with(CONTRACT)).cloned(),
+            exports,
+            granted_imports: outside.as_ref().map(|outside| outside.granted.clone()).unwrap_or_default(),
+            inert_imports: outside.as_ref().map(|outside| outside.inert.clone()).unwrap_or_default(),
+            unknown_imports: outside.map(|outside| outside.unknown).unwrap_or_default(),
+            driver: inspected.about.as_ref().map(driver),
+            grants: granted(grants),
+            limits: inspected.limits.as_ref().map(|limits| shown_limits(limits, grants)).unwrap_or_default(),
+            warnings,
+            refusal: inspected.refusal.clone(),
+        }
+    }
+
+    /// A line a fact, a block a list. What is not known is said to be so.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = Text(String::new());
+        let unknown = || "unknown".to_owned();
+        let size = self.size_bytes.map_or_else(unknown, |bytes| format!("{bytes} bytes"));
+        text.line("Size", &size);
+        text.line("Packed", &format!("{} bytes, {}", self.packed_bytes, self.encoding));
+        text.line("Digest", &self.digest.clone().unwrap_or_else(unknown));
+        text.line("World", &self.contract.clone().unwrap_or_else(unknown));
+        if let Some(driver) = &self.driver {
+            text.line("Driver", &format!("{} {}", driver.name, driver.version));
+            text.line("Providers", &driver.providers.join(", "));
+            text.line("Capabilities", &or_none(&driver.capabilities.join(", ")));
+            text.line("Consistency window", &format!("{} s", driver.consistency_window_seconds));
+            text.list("Hosts that it wishes", &driver.wished_hosts);
+        }
+        text.list("Granted imports", &self.granted_imports);
+        text.list("Inert imports (linked, lead nowhere)", &self.inert_imports);
+        if !self.unknown_imports.is_empty() {
+            text.list("Imports that this host does not offer", &self.unknown_imports);
+        }
+        if self.contract.is_none() && !self.exports.is_empty() {
+            text.list("Exports", &self.exports);
+        }
+        text.list("Granted hosts", &self.grants.egress);
+        text.list("Granted auth schemes", &self.grants.auth);
+        text.list("Granted places of secrets", &self.grants.secrets);
+        if !self.grants.reveal.is_empty() {
+            text.list("Secrets that it may see", &self.grants.reveal);
+        }
+        let limit = |limit: &Limit| {
+            let source = if limit.granted { "granted" } else { "default" };
+            format!("{}: {} ({source})", limit.name, limit.value)
+        };
+        text.list("Limits of a call", &self.limits.iter().map(limit).collect::<Vec<_>>());
+        if let Some(schema) = self.driver.as_ref().and_then(|driver| driver.class_schema.as_ref()) {
+            let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
+            text.list("Class schema", &schema.lines().map(str::to_owned).collect::<Vec<_>>());
+        }
+        if !self.warnings.is_empty() {
+            text.list("Warnings", &self.warnings);
+        }
+        text.0
+    }
+}
+
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, name: &str, value: &str) {
+        // Writing into a text does not fail.
+        let _ = writeln!(self.0, "{:<20} {value}", format!("{name}:"));
+    }
+
+    fn list(&mut self, name: &str, values: &[String]) {
+        if values.is_empty() {
+            return self.line(name, "none");
+        }
+        let _ = writeln!(self.0, "{name}:");
+        for value in values {
+            let _ = writeln!(self.0, "  {value}");
+        }
+    }
+}
+
+fn or_none(text: &str) -> String {
+    if text.is_empty() { "none".to_owned() } else { text.to_owned() }
+}
+
+fn driver(about: &machinist_plugin_host::About) -> Driver {
+    let capabilities = about.capabilities;
+    let offered = [
+        ("get-status", capabilities.status),
+        ("initialize", capabilities.initialize),
+        ("list", capabilities.listing),
+        ("get-volume-ids", capabilities.volume_ids),
+        ("idempotency-key", capabilities.idempotency_key),
+    ];
+    // What is not JSON is shown as it is.
+    let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+    Driver {
+        name: about.name.clone(),
+        version: about.version.to_string(),
+        providers: about.providers.iter().map(ToString::to_string).collect(),
+        capabilities: offered
+            .into_iter()
+            .filter(|(_, is_offered)| *is_offered)
+            .map(|(name, _)| name)
+            .collect(),
+        consistency_window_seconds: about.consistency_window.as_secs_f64(),
+        wished_hosts: about.hosts.clone(),
+        class_schema: about.class_schema.as_ref().map(schema),
+    }
+}
+
+fn granted(grants: &Grants) -> Granted {
+    Granted {
+        egress: grants.egress().iter().map(egress).collect(),
+        auth: grants.auth().iter().map(auth).collect(),
+        secrets: grants.secrets().iter().map(secret).collect(),
+        reveal: grants.revealed().iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn egress(rule: &EgressRule) -> String {
+    let ports: Vec<_> = rule.ports().iter().map(ToString::to_string).collect();
+    let mut text = format!("{}://{} port {}", rule.scheme().name(), rule.host(), ports.join(", "));
+    if !rule.methods().is_empty() {
+        let _ = write!(
+            text,
+            "; {}",
+            rule.methods().iter().map(axum::http::Method::as_str).collect::<Vec<_>>().join(", ")
+        );
+    }
+    if !rule.paths().is_empty() {
+        let _ = write!(text, "; below {}", joined(rule.paths()));
+    }
+    let classes = [
+        AddressClass::Public,
+        AddressClass::Private,
+        AddressClass::Shared,
+        AddressClass::Loopback,
+        AddressClass::LinkLocal,
+        AddressClass::Metadata,
+    ];
+    let addresses = classes.into_iter().filter(|&class| rule.addresses().contains(class));
+    let addresses: Vec<_> = addresses.map(AddressClass::name).collect();
+    let _ = write!(text, "; addresses {}", addresses.join(", "));
+    text
+}
+
+fn auth(grant: &AuthGrant) -> String {
+    let mut text = format!(
+        "{} for {}; regions {}",
+        grant.scheme().name(),
+        grant.services().join(", "),
+        joined(grant.regions())
+    );
+    if !grant.hosts().is_empty() {
+        let _ = write!(text, "; hosts {}", joined(grant.hosts()));
+    }
+    if let Some(identity) = grant.web_identity() {
+        let _ = write!(text, "; web identity by {}", identity.sts());
+    }
+    text
+}
+
+fn secret(grant: &SecretGrant) -> String {
+    let place = |place: &Place| match place {
+        Place::Header(name) => format!("header {name}"),
+        Place::Json(pointer) => format!("json {pointer}"),
+        Place::Form(field) => format!("form {field}"),
+    };
+    let places: Vec<_> = grant.places().iter().map(place).collect();
+    let mut text = format!("{} in {}", grant.key(), places.join(", "));
+    if !grant.hosts().is_empty() {
+        let _ = write!(text, "; hosts {}", joined(grant.hosts()));
+    }
+    text
+}
+
+fn joined<T: ToString>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn shown_limits(limits: &Limits, grants: &Grants) -> Vec<Limit> {
+    let raw = grants.limits();
+    let number = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+    let millis = |value: std::time::Duration| u64::try_from(value.as_millis()).unwrap_or(u64::MAX);
+    let own = [
+        ("memory_mib", limits.memory_bytes >> 20, raw.memory_mib),
+        ("table_elements", limits.table_elements, raw.table_elements),
+        ("cpu_ms", millis(limits.cpu), raw.cpu_ms),
+        ("deadline_ms", millis(limits.deadline), raw.deadline_ms),
+        ("copied_kib", limits.copied_bytes >> 10, raw.copied_kib),
+        ("handles", number(limits.handles), raw.handles),
+        ("calls_in_flight", number(limits.calls_in_flight), raw.calls_in_flight),
+    ];
+    let of_egress = [
+        ("response_kib", raw.response_kib),
+        ("request_kib", raw.request_kib),
+        ("requests_per_call", raw.requests_per_call),
+    ];
+    let own = own.into_iter().map(|(name, value, raw)| Limit { name, value, granted: raw.is_some() });
+    let of_egress =
+        of_egress.into_iter().filter_map(|(name, value)| Some(Limit { name, value: value?, granted: true }));
+    own.chain(of_egress).collect()
+}

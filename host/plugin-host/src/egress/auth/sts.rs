@@ -1,0 +1,172 @@
+//! The conversation with the credential service: what is asked, and what of its answer is believed.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use jiff::Timestamp;
+use machinist_core::id::PluginName;
+
+use super::sigv4::Keys;
+use crate::egress::outgoing::Outgoing;
+use crate::grants::RequestTarget;
+
+/// Keys are renewed so long before they end, or at half their life where that is later: no request is ever sent with keys
+/// that end on its way.
+const RENEWED_BEFORE: Duration = Duration::from_secs(300);
+/// Keys that end sooner are not used any more.
+const USABLE_BEFORE: Duration = Duration::from_secs(30);
+/// What a name of a session may have.
+const SESSION_NAME_BYTES: usize = 64;
+
+/// Keys for a while.
+#[derive(Clone, Debug)]
+pub(in crate::egress) struct SessionKeys {
+    pub(in crate::egress) keys: Keys,
+    expires: Timestamp,
+    renewed_at: Timestamp,
+}
+
+impl SessionKeys {
+    /// True until others should be asked for.
+    pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
+        now < self.renewed_at
+    }
+
+    /// True while a request may be signed with them.
+    pub(super) fn is_usable(&self, now: Timestamp) -> bool {
+        now + USABLE_BEFORE < self.expires
+    }
+}
+
+/// Why an answer that says "success" gives no keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("its answer is no whole XML document")]
+    NotXml,
+    #[error("its answer has no complete credentials")]
+    Incomplete,
+    #[error("its credentials ended at {at}, and the host's clock says {now}: one of both clocks is wrong")]
+    Expired { at: Timestamp, now: Timestamp },
+}
+
+/// The request; its body carries the token.
+pub(super) fn request(target: RequestTarget, plugin: &PluginName, role_arn: &str, token: &str) -> Outgoing {
+    let body = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("Action", "AssumeRoleWithWebIdentity")
+        .append_pair("Version", "2011-06-15")
+        .append_pair("RoleArn", role_arn)
+        .append_pair("RoleSessionName", &session_name(plugin))
+        .append_pair("WebIdentityToken", token)
+        .finish();
+    let headers = HeaderMap::from_iter([
+        (CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded; charset=utf-8")),
+        (ACCEPT, HeaderValue::from_static("text/xml")),
+    ]);
+    Outgoing { target, headers, body: Bytes::from(body) }
+}
+
+/// What the cloud's audit log shows. The same for the same plugin.
+fn session_name(plugin: &PluginName) -> String {
+    let allowed = |character: char| {
+        if character.is_ascii_alphanumeric() || "_+=,.@-".contains(character) { character } else { '-' }
+    };
+    "machinist-".chars().chain(plugin.as_str().chars().map(allowed)).take(SESSION_NAME_BYTES).collect()
+}
+
+/// The keys in an answer.
+pub(super) fn session_keys(body: &[u8], now: Timestamp) -> Result<SessionKeys, Unusable> {
+    let text = std::str::from_utf8(body).map_err(|_| Unusable::NotXml)?;
+    let document = roxmltree::Document::parse(text).map_err(|_| Unusable::NotXml)?;
+    let credentials = document
+        .descendants()
+        .find(|node| node.tag_name().name() == "Credentials")
+        .filter(|node| {
+            node.ancestors().any(|node| node.tag_name().name() == "AssumeRoleWithWebIdentityResult")
+        })
+        .ok_or(Unusable::Incomplete)?;
+    let part = |name: &str| {
+        let node = credentials.children().find(|node| node.tag_name().name() == name);
+        node.and_then(|node| node.text()).map(str::trim).ok_or(Unusable::Incomplete)
+    };
+    let keys = Keys::new(part("AccessKeyId")?, part("SecretAccessKey")?, Some(part("SessionToken")?))
+        .ok_or(Unusable::Incomplete)?;
+    let expires: Timestamp = part("Expiration")?.parse().map_err(|_| Unusable::Incomplete)?;
+    if expires <= now + USABLE_BEFORE {
+        return Err(Unusable::Expired { at: expires, now });
+    }
+    let life = Duration::try_from(expires.duration_since(now)).unwrap_or_default();
+    let renewed_at = expires - RENEWED_BEFORE.min(life / 2);
+    Ok(SessionKeys { keys, expires, renewed_at })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::*;
+
+    const GOOD: &str = r#"<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+        <AssumeRoleWithWebIdentityResult><SubjectFromWebIdentityToken>s</SubjectFromWebIdentityToken><Credentials>
+        <SessionToken>TOKEN==</SessionToken><SecretAccessKey>SECRET</SecretAccessKey>
+        <Expiration>2026-03-01T13:00:00Z</Expiration><AccessKeyId>ASIA1</AccessKeyId>
+        </Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>"#;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn keys_are_renewed_before_they_end() {
+        let got = session_keys(GOOD.as_bytes(), at("2026-03-01T12:00:00Z")).unwrap();
+        assert_eq!(got.keys.access_key_id(), "ASIA1");
+        assert!(got.is_fresh(at("2026-03-01T12:54:59Z")) && !got.is_fresh(at("2026-03-01T12:55:00Z")));
+        assert!(got.is_usable(at("2026-03-01T12:59:29Z")) && !got.is_usable(at("2026-03-01T12:59:30Z")));
+        let short = session_keys(GOOD.as_bytes(), at("2026-03-01T12:58:00Z")).unwrap();
+        assert!(short.is_fresh(at("2026-03-01T12:58:59Z")) && !short.is_fresh(at("2026-03-01T12:59:00Z")));
+    }
+
+    #[track_caller]
+    fn refused(body: &str, expected: Unusable) {
+        let now = at("2026-03-01T12:00:00Z");
+        assert_eq!(session_keys(body.as_bytes(), now).err(), Some(expected), "{body}");
+    }
+
+    #[test]
+    fn an_answer_that_gives_no_keys_is_not_believed() {
+        refused("", Unusable::NotXml);
+        refused("<html><body>502 Bad Gateway<br></html>", Unusable::NotXml);
+        refused("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>", Unusable::NotXml);
+        for cut in [10, 100, 300, GOOD.len() - 3] {
+            refused(&GOOD[..cut], Unusable::NotXml);
+        }
+        refused("<html><body/></html>", Unusable::Incomplete);
+        refused(&GOOD.replace("AccessKeyId", "Other"), Unusable::Incomplete);
+        refused(&GOOD.replace("TOKEN==", " "), Unusable::Incomplete);
+        refused(&GOOD.replace("2026-03-01T13:00:00Z", "tomorrow"), Unusable::Incomplete);
+        refused(&GOOD.replace("WithWebIdentityResult", "Result"), Unusable::Incomplete);
+        assert_eq!(session_keys(b"\xff", at("2026-03-01T12:00:00Z")).err(), Some(Unusable::NotXml));
+    }
+
+    #[test]
+    fn keys_that_ended_before_they_came_are_not_believed() {
+        let now = at("2026-03-01T14:00:00Z");
+        let error = session_keys(GOOD.as_bytes(), now).unwrap_err();
+        assert_eq!(error, Unusable::Expired { at: at("2026-03-01T13:00:00Z"), now });
+    }
+
+    #[test]
+    fn the_session_is_named_after_the_plugin() {
+        assert_eq!(session_name(&"aws".into()), "machinist-aws");
+        assert_eq!(session_name(&"a/b c".into()), "machinist-a-b-c");
+        assert_eq!(session_name(&"x".repeat(100).into()).len(), 64);
+        let target = RequestTarget::parse(&Method::POST, "https://sts.example.com/").unwrap();
+        let sent = request(target, &"aws".into(), "arn:aws:iam::1:role/r+x", "a.b-c_d=");
+        assert_eq!(
+            std::str::from_utf8(&sent.body).unwrap(),
+            "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fr%2Bx&\
+             RoleSessionName=machinist-aws&WebIdentityToken=a.b-c_d%3D"
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! Listens to an answer on its way to the component: what it says about pace and credentials is for the host.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+use jiff::Timestamp;
+use tokio::time::Instant;
+use tracing::info;
+
+use super::Inner;
+use super::auth::KeptKeys;
+use super::metrics::PluginMetrics;
+use super::throttle::{self, Account, HEAD_BYTES};
+
+/// The request to whose answer is listened.
+pub(super) struct Asked {
+    pub(super) egress: Arc<Inner>,
+    pub(super) metrics: PluginMetrics,
+    pub(super) account: Account,
+    pub(super) sent_at: Instant,
+    /// Keys of a session that signed it.
+    pub(super) kept_keys: Option<KeptKeys>,
+}
+
+impl Asked {
+    /// Learns from the status at once, and from the body of an error as it passes.
+    pub(super) fn listen(self, status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Listener> {
+        if !status.is_client_error() && !status.is_server_error() {
+            return None;
+        }
+        let retry_after = throttle::retry_after(headers, now);
+        let is_learned = throttle::is_slower(status);
+        if is_learned {
+            self.slow_down("status", retry_after);
+        }
+        Some(Listener { asked: Some(self), retry_after, is_learned, head: Vec::new() })
+    }
+
+    fn slow_down(&self, cause: &'static str, retry_after: Option<Duration>) {
+        self.egress.throttle.slow_down(&self.account, self.sent_at, retry_after);
+        self.metrics.throttled(cause);
+    }
+}
+
+/// Collects the beginning of an error's body. What it has when it goes is what counts.
+pub(super) struct Listener {
+    /// `None` when it has heard enough.
+    asked: Option<Asked>,
+    retry_after: Option<Duration>,
+    is_learned: bool,
+    head: Vec<u8>,
+}
+
+impl Listener {
+    /// A piece of the body.
+    pub(super) fn hear(&mut self, piece: &[u8]) {
+        if self.asked.is_some() {
+            let room = HEAD_BYTES.saturating_sub(self.head.len());
+            self.head.extend_from_slice(piece.get(..room).unwrap_or(piece));
+            if self.head.len() >= HEAD_BYTES {
+                self.conclude();
+            }
+        }
+    }
+
+    /// The body is over, or enough of it was heard.
+    pub(super) fn conclude(&mut self) {
+        let Some(asked) = self.asked.take() else { return };
+        let codes = throttle::codes(&self.head);
+        if codes.slower && !self.is_learned {
+            asked.slow_down("code", self.retry_after);
+        }
+        if let (true, Some(kept)) = (codes.stale_keys, &asked.kept_keys) {
+            info!("the cloud does not take a session's keys any more: the next request asks for others");
+            kept.forget(&asked.egress.auth);
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.conclude();
+    }
+}

@@ -1,0 +1,266 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const FAR: Duration = Duration::from_secs(100_000);
+
+struct World {
+    bucket: Bucket,
+    start: Instant,
+    now: Instant,
+}
+
+impl World {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { bucket: Bucket::new(now), start: now, now }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    fn enter(&mut self) -> Entry {
+        self.bucket.enter(self.now, self.now + FAR)
+    }
+
+    fn slow_down(&mut self, retry_after: Option<Duration>) {
+        self.bucket.slow_down(self.now, self.now, retry_after);
+    }
+
+    /// A request that waits until it goes; how long that took.
+    fn goes_after(&mut self) -> Duration {
+        let came = self.now;
+        let mut entry = self.enter();
+        while let Entry::Wait { ticket, until } = entry {
+            assert!(until > self.now, "no busy waiting");
+            self.now = until;
+            entry = match self.bucket.poll(ticket, self.now, self.now + FAR) {
+                Turn::Go => Entry::Go,
+                Turn::Wait { until } => Entry::Wait { ticket, until },
+                Turn::Late { retry_after } => Entry::Late { retry_after },
+            };
+        }
+        assert_eq!(entry, Entry::Go);
+        self.now - came
+    }
+}
+
+#[test]
+fn an_account_is_free_until_it_is_told() {
+    let mut world = World::new();
+    for _ in 0..10_000 {
+        assert_eq!(world.enter(), Entry::Go);
+    }
+}
+
+#[test]
+fn what_the_cloud_asks_for_is_waited_for_and_then_one_goes() {
+    let mut world = World::new();
+    world.enter();
+    world.slow_down(Some(7 * SECOND));
+    let waited = world.goes_after();
+    assert!((7.0..7.01).contains(&waited.as_secs_f64()), "{waited:?}");
+    let next = world.goes_after();
+    assert!((1.0..2.1).contains(&next.as_secs_f64()), "half a request a second, growing: {next:?}");
+}
+
+#[test]
+fn a_pause_without_end_ends_after_an_hour() {
+    let mut world = World::new();
+    world.slow_down(Some(Duration::MAX));
+    assert!(world.goes_after() <= LONGEST_PAUSE + SECOND);
+}
+
+#[test]
+fn the_pace_is_halved_once_for_requests_that_were_sent_together() {
+    let mut world = World::new();
+    for _ in 0..40 {
+        world.enter();
+    }
+    let sent = world.now;
+    world.pass(SECOND / 10);
+    for _ in 0..40 {
+        world.bucket.slow_down(sent, world.now, None);
+    }
+    let Pace::Slow(slow) = &world.bucket.pace else { panic!("slow") };
+    assert!((15.0..=20.0).contains(&slow.rate), "half of 40 a second: {}", slow.rate);
+    let rate = slow.rate;
+    world.pass(SECOND / 10);
+    world.slow_down(None);
+    let Pace::Slow(slow) = &world.bucket.pace else { panic!("slow") };
+    assert!(slow.rate < rate * 0.6, "{} after {rate}", slow.rate);
+}
+
+#[test]
+fn an_account_recovers_with_time_alone() {
+    let mut world = World::new();
+    for _ in 0..20 {
+        world.slow_down(None);
+        world.pass(SECOND);
+    }
+    assert!(world.bucket.is_slow(world.now));
+    world.pass(80 * SECOND);
+    assert!(!world.bucket.is_slow(world.now));
+    for _ in 0..1000 {
+        assert_eq!(world.enter(), Entry::Go);
+    }
+    world.pass(60 * SECOND);
+    assert!(world.bucket.is_idle(world.now));
+}
+
+#[test]
+fn the_pace_between_is_what_was_promised() {
+    let mut world = World::new();
+    world.slow_down(None);
+    let start = world.now;
+    for _ in 0..20 {
+        world.goes_after();
+    }
+    // The integral of 0.5 doubling each 10 s reaches 20 after 10 s * log2(1 + 20 / 7.2) = 19.2 s.
+    let took = (world.now - start).as_secs_f64();
+    assert!((18.5..20.5).contains(&took), "{took}");
+}
+
+#[test]
+fn who_comes_first_goes_first() {
+    let mut world = World::new();
+    world.slow_down(Some(SECOND));
+    let mut tickets = Vec::new();
+    for _ in 0..5 {
+        let Entry::Wait { ticket, .. } = world.enter() else { panic!("waits") };
+        tickets.push(ticket);
+    }
+    world.pass(SECOND + SECOND / 100);
+    let far = world.now + FAR;
+    for ticket in tickets.iter().skip(1) {
+        assert!(matches!(world.bucket.poll(*ticket, world.now, far), Turn::Wait { .. }));
+    }
+    assert_eq!(world.bucket.poll(tickets[0], world.now, far), Turn::Go);
+    // Who gives up makes room.
+    world.bucket.leave(tickets[1]);
+    world.pass(3 * SECOND);
+    assert!(matches!(world.bucket.poll(tickets[3], world.now, far), Turn::Wait { .. }));
+    assert_eq!(world.bucket.poll(tickets[2], world.now, far), Turn::Go);
+}
+
+#[test]
+fn a_turn_behind_the_deadline_is_no_turn() {
+    let mut world = World::new();
+    world.slow_down(Some(30 * SECOND));
+    let entry = world.bucket.enter(world.now, world.now + 20 * SECOND);
+    let Entry::Late { retry_after } = entry else { panic!("{entry:?}") };
+    assert!((30.0..30.1).contains(&retry_after.as_secs_f64()), "{retry_after:?}");
+    assert_eq!(world.bucket.waiting(), 0, "it took no place");
+    let Entry::Wait { ticket, .. } = world.bucket.enter(world.now, world.now + 40 * SECOND) else {
+        panic!("waits")
+    };
+    world.slow_down(Some(60 * SECOND));
+    let turn = world.bucket.poll(ticket, world.now, world.now + 40 * SECOND);
+    assert!(matches!(turn, Turn::Late { .. }), "{turn:?}");
+    assert_eq!(world.bucket.waiting(), 0);
+}
+
+#[test]
+fn the_queue_has_an_end() {
+    let mut world = World::new();
+    world.slow_down(Some(SECOND));
+    for _ in 0..MOST_WAITING {
+        assert!(matches!(world.enter(), Entry::Wait { .. }));
+    }
+    assert!(matches!(world.enter(), Entry::Crowded { .. }));
+    assert_eq!(world.bucket.waiting(), MOST_WAITING);
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Enter { patience_ms: u64 },
+    Poll { nth: usize },
+    Leave { nth: usize },
+    SlowDown { sent_ago_ms: u64, retry_after_ms: Option<u64> },
+    Pass { ms: u64 },
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => (0..100_000_u64).prop_map(|patience_ms| Event::Enter { patience_ms }),
+        3 => (0..50_usize).prop_map(|nth| Event::Poll { nth }),
+        1 => (0..50_usize).prop_map(|nth| Event::Leave { nth }),
+        1 => (0..5_000_u64, prop::option::of(0..10_000_000_u64))
+            .prop_map(|(sent_ago_ms, retry_after_ms)| Event::SlowDown { sent_ago_ms, retry_after_ms }),
+        3 => (0..20_000_u64).prop_map(|ms| Event::Pass { ms }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_turns_are_in_order_paced_and_come(events in prop::collection::vec(event(), 1..120)) {
+        let mut world = World::new();
+        world.pass(10 * SECOND);
+        // Ticket, deadline; in the order in which they came.
+        let mut waiting: Vec<(Ticket, Instant)> = Vec::new();
+        let mut closed_until = world.start;
+        for event in events {
+            let now = world.now;
+            match event {
+                Event::Pass { ms } => world.pass(Duration::from_millis(ms)),
+                Event::SlowDown { sent_ago_ms, retry_after_ms } => {
+                    let pause = retry_after_ms.map(Duration::from_millis);
+                    world.bucket.slow_down(now - Duration::from_millis(sent_ago_ms), now, pause);
+                    let until = now + pause.unwrap_or_default().min(LONGEST_PAUSE);
+                    closed_until = closed_until.max(until);
+                }
+                Event::Enter { patience_ms } => {
+                    let deadline = now + Duration::from_millis(patience_ms);
+                    match world.bucket.enter(now, deadline) {
+                        Entry::Go => prop_assert!(now >= closed_until, "went while closed"),
+                        Entry::Wait { ticket, until } => {
+                            prop_assert!(until > now && until <= deadline);
+                            waiting.push((ticket, deadline));
+                        }
+                        Entry::Late { retry_after } => prop_assert!(now + retry_after >= deadline),
+                        Entry::Crowded { .. } => prop_assert!(false, "not so many"),
+                    }
+                }
+                Event::Poll { nth } if nth < waiting.len() => {
+                    let (ticket, deadline) = waiting[nth];
+                    let was_slow = world.bucket.is_slow(now);
+                    match world.bucket.poll(ticket, now, deadline) {
+                        Turn::Go => {
+                            prop_assert!(now >= closed_until, "went while closed");
+                            prop_assert!(nth == 0 || !was_slow, "overtook");
+                            waiting.remove(nth);
+                        }
+                        Turn::Wait { until } => prop_assert!(until > now),
+                        Turn::Late { .. } => drop(waiting.remove(nth)),
+                    }
+                }
+                Event::Leave { nth } if nth < waiting.len() => world.bucket.leave(waiting.remove(nth).0),
+                Event::Poll { .. } | Event::Leave { .. } => {}
+            }
+            prop_assert_eq!(world.bucket.waiting(), waiting.len());
+            if let Pace::Slow(slow) = &world.bucket.pace {
+                prop_assert!(slow.rate >= SLOWEST && slow.rate.is_finite() && (0.0..=1.0).contains(&slow.ready));
+            }
+        }
+        // Without further complaints everyone goes, in order, and the account is free.
+        for (ticket, _) in waiting {
+            let end = world.now + LONGEST_PAUSE + 1000 * SECOND;
+            loop {
+                match world.bucket.poll(ticket, world.now, end + SECOND) {
+                    Turn::Go => break,
+                    Turn::Wait { until } => {
+                        prop_assert!(until > world.now && until < end, "stuck");
+                        world.now = until;
+                    }
+                    Turn::Late { .. } => prop_assert!(false, "stuck"),
+                }
+            }
+        }
+        world.pass(LONGEST_PAUSE + 100 * SECOND);
+        prop_assert!(world.bucket.is_idle(world.now));
+    }
+}

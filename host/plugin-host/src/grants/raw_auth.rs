@@ -1,0 +1,163 @@
+//! The text of the list `auth`, and its way into honest types.
+
+use serde::Deserialize;
+
+use super::auth::is_name;
+use super::{
+    AuthGrant, AuthScheme, Error, FilePrefix, HostPattern, KeyNames, NamePattern, SecretGrant, SecretKey,
+    StsUrl, WebIdentityGrant,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct RawAuthGrant {
+    scheme: String,
+    services: Vec<String>,
+    regions: Option<Vec<String>>,
+    hosts: Option<Vec<String>>,
+    #[serde(default)]
+    keys: RawKeyNames,
+    web_identity: Option<RawWebIdentity>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct RawKeyNames {
+    access_key_id: Option<Vec<String>>,
+    secret_access_key: Option<Vec<String>>,
+    session_token: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawWebIdentity {
+    token_file_key: Option<String>,
+    role_arn_key: Option<String>,
+    token_files: Vec<String>,
+    sts: Option<String>,
+}
+
+pub(super) fn grant(raw: RawAuthGrant, at: &str) -> Result<AuthGrant, Error> {
+    let scheme = AuthScheme::named(&raw.scheme).ok_or_else(|| {
+        let known = AuthScheme::ALL.map(AuthScheme::name).join(", ");
+        Error::invalid(format!("{at}.scheme"), format!("{:?} is none of {known}", raw.scheme))
+    })?;
+    Ok(AuthGrant {
+        scheme,
+        services: services(raw.services, &format!("{at}.services"))?,
+        regions: regions(raw.regions, &format!("{at}.regions"))?,
+        hosts: hosts(raw.hosts, &format!("{at}.hosts"))?,
+        keys: keys(raw.keys, &format!("{at}.keys"))?,
+        web_identity: raw
+            .web_identity
+            .map(|web| web_identity(web, &format!("{at}.web-identity")))
+            .transpose()?,
+    })
+}
+
+/// A key that the host signs with has no placeholder and is not revealed; grants that say otherwise contradict themselves.
+pub(super) fn check(auth: &[AuthGrant], secrets: &[SecretGrant], reveal: &[String]) -> Result<(), Error> {
+    for (index, grant) in auth.iter().enumerate() {
+        for used in grant.used_keys() {
+            let key = SecretKey::named(used);
+            if key == SecretKey::UserData {
+                return Err(Error::invalid(
+                    format!("auth[{index}].keys"),
+                    format!("{used} is no credential"),
+                ));
+            }
+            let contradicts = |place: String, what: &str| {
+                let problem = format!(
+                    "auth[{index}] signs with {used:?}, and such a key {what}: take it out of one of both"
+                );
+                Error::invalid(place, problem)
+            };
+            if let Some(at) = secrets.iter().position(|secret| *secret.key() == key) {
+                return Err(contradicts(format!("secrets[{at}].key"), "has no placeholder"));
+            }
+            if let Some(at) = reveal.iter().position(|revealed| revealed == used) {
+                return Err(contradicts(format!("reveal[{at}]"), "is never revealed"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn services(raw: Vec<String>, at: &str) -> Result<Vec<String>, Error> {
+    if raw.is_empty() {
+        return Err(Error::invalid(at, "names no service"));
+    }
+    for service in &raw {
+        if !is_name(service) {
+            let problem = format!("{service:?} is no service: small letters, digits and - only");
+            return Err(Error::invalid(at, problem));
+        }
+        // It signs the body's digest as a header and the path as it is; no machine driver needs it.
+        if service == "s3" {
+            return Err(Error::invalid(
+                at,
+                "s3 has rules of its own for signing, which the host does not know",
+            ));
+        }
+    }
+    Ok(raw)
+}
+
+fn regions(raw: Option<Vec<String>>, at: &str) -> Result<Vec<NamePattern>, Error> {
+    let Some(raw) = raw else { return Ok(vec![NamePattern::any()]) };
+    if raw.is_empty() {
+        return Err(Error::invalid(at, "names no region: leave it out for all"));
+    }
+    let one = |text: &String| {
+        NamePattern::parse(text).ok_or_else(|| {
+            Error::invalid(at, format!("{text:?} is no region: small letters, digits, - and at most one *"))
+        })
+    };
+    raw.iter().map(one).collect()
+}
+
+fn hosts(raw: Option<Vec<String>>, at: &str) -> Result<Vec<HostPattern>, Error> {
+    let Some(raw) = raw else { return Ok(Vec::new()) };
+    if raw.is_empty() {
+        return Err(Error::invalid(at, "names no host: leave it out for all granted ones"));
+    }
+    raw.iter().map(|text| HostPattern::parse(text).map_err(|problem| Error::invalid(at, problem))).collect()
+}
+
+fn keys(raw: RawKeyNames, at: &str) -> Result<KeyNames, Error> {
+    let names = |raw: Option<Vec<String>>, field: &str, default: [&str; 2]| {
+        let names = raw.unwrap_or_else(|| default.map(str::to_owned).to_vec());
+        if names.is_empty() || names.iter().any(String::is_empty) {
+            return Err(Error::invalid(format!("{at}.{field}"), "names no key of the Secret"));
+        }
+        Ok(names)
+    };
+    Ok(KeyNames {
+        access_key_id: names(raw.access_key_id, "access-key-id", ["providerAccessKeyId", "accessKeyID"])?,
+        secret_access_key: names(
+            raw.secret_access_key,
+            "secret-access-key",
+            ["providerSecretAccessKey", "secretAccessKey"],
+        )?,
+        session_token: names(raw.session_token, "session-token", ["providerSessionToken", "sessionToken"])?,
+    })
+}
+
+fn web_identity(raw: RawWebIdentity, at: &str) -> Result<WebIdentityGrant, Error> {
+    let key = |raw: Option<String>, field: &str, default: &str| {
+        let key = raw.unwrap_or_else(|| default.to_owned());
+        if key.is_empty() { Err(Error::invalid(format!("{at}.{field}"), "is empty")) } else { Ok(key) }
+    };
+    let place = format!("{at}.token-files");
+    if raw.token_files.is_empty() {
+        return Err(Error::invalid(place, "names no folder that tokens may be read from"));
+    }
+    let prefix = |text: &String| FilePrefix::parse(text).map_err(|problem| Error::invalid(&place, problem));
+    Ok(WebIdentityGrant {
+        token_file_key: key(raw.token_file_key, "token-file-key", WebIdentityGrant::TOKEN_FILE_KEY)?,
+        role_arn_key: key(raw.role_arn_key, "role-arn-key", WebIdentityGrant::ROLE_ARN_KEY)?,
+        token_files: raw.token_files.iter().map(prefix).collect::<Result<_, _>>()?,
+        sts: StsUrl::parse(raw.sts.as_deref().unwrap_or(StsUrl::DEFAULT))
+            .map_err(|problem| Error::invalid(format!("{at}.sts"), problem))?,
+    })
+}

@@ -1,0 +1,80 @@
+//! All that can be said about a component without letting it serve.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::convert::About;
+use crate::digest::Digest;
+use crate::limits::Limits;
+use crate::load::{Loader, Progress};
+use crate::shelf::chain;
+use crate::source::{Declared, Encoding};
+use crate::verify::{self, Outside};
+
+/// What is known of a component. What could not be learnt is absent, and `refusal` says why.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// How it was packed.
+    pub encoding: Encoding,
+    /// Its size, packed.
+    pub packed_bytes: usize,
+    /// Its size, unpacked.
+    pub size_bytes: Option<usize>,
+    /// Its digest, unpacked.
+    pub digest: Option<Digest>,
+    /// Imports and exports.
+    pub outside: Option<Outside>,
+    /// What it says about itself.
+    pub about: Option<About>,
+    /// What one call of it may use under its grants.
+    pub limits: Option<Limits>,
+    /// Why the host would not load it, in the host's words.
+    pub refusal: Option<String>,
+}
+
+impl Inspected {
+    fn nothing(declared: &Declared) -> Self {
+        Self {
+            encoding: declared.component.encoding(),
+            packed_bytes: declared.component.size(),
+            size_bytes: None,
+            digest: None,
+            outside: None,
+            about: None,
+            limits: None,
+            refusal: None,
+        }
+    }
+
+    pub(crate) fn interrupted(declared: &Declared) -> Self {
+        Self {
+            refusal: Some("the inspection was interrupted: try again".to_owned()),
+            ..Self::nothing(declared)
+        }
+    }
+}
+
+/// Loads it as a version that is to serve would be loaded, and keeps what that finds.
+pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
+    let mut inspected = Inspected::nothing(&declared);
+    inspected.limits = Limits::from_raw(declared.grants.limits(), &loader.defaults, &loader.ceilings).ok();
+    if let Ok(bytes) = declared.component.unpack() {
+        inspected.outside = verify::outside(&bytes).ok();
+    }
+    let fetched = Mutex::new(None);
+    let tell = |progress| match progress {
+        Progress::Fetched { digest, size_bytes } => {
+            *fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest, size_bytes));
+        }
+        Progress::Verified | Progress::Compiled { .. } => {}
+    };
+    match loader.load(&declared, &tell).await {
+        Ok((prepared, about)) => {
+            inspected.limits = Some(prepared.limits);
+            inspected.about = Some(about);
+        }
+        Err(error) => inspected.refusal = Some(chain(&error)),
+    }
+    let fetched = fetched.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (inspected.digest, inspected.size_bytes) = fetched.unzip();
+    inspected
+}

@@ -1,0 +1,114 @@
+//! What becomes of a source when it, or a part that it names, has changed.
+
+use jiff::Timestamp;
+use machinist_core::id::PluginName;
+
+use super::{Contents, Details, Order, Orders, chain};
+use crate::registry::Stage;
+use crate::source::configmap::Fingerprint;
+use crate::source::parts::Assembly;
+use crate::source::{Declared, SourceId};
+
+/// A source as it was just seen.
+pub(super) struct Seen {
+    pub(super) id: SourceId,
+    pub(super) plugin: PluginName,
+    pub(super) created: Option<Timestamp>,
+    /// Its own content, whatever the parts that it names are like.
+    pub(super) fingerprint: Fingerprint,
+}
+
+impl Contents {
+    /// The source has a component. Nothing is ordered when that is known.
+    pub(super) fn load(
+        &mut self,
+        seen: Seen,
+        declared: Declared,
+        fingerprint: Fingerprint,
+        now: Timestamp,
+    ) -> Orders {
+        let Seen { id, plugin, created, fingerprint: content } = seen;
+        let declaration = self.registry.declare(id.clone(), plugin, created, fingerprint, now);
+        let Some(declaration) = declaration else {
+            // A part that was lost is back.
+            self.details.entry(id).or_default().lost = None;
+            return Vec::new();
+        };
+        let warnings = declared.warnings.clone();
+        let details = Details { content: Some(content), warnings, ..Details::default() };
+        self.details.insert(id.clone(), details);
+        vec![(id, Order::Load(declaration, Box::new(declared)))]
+    }
+
+    /// The source has nothing to load; the stage says why.
+    pub(super) fn settle(
+        &mut self,
+        seen: Seen,
+        fingerprint: Fingerprint,
+        stage: Stage,
+        warnings: Vec<String>,
+        now: Timestamp,
+    ) -> Orders {
+        let Seen { id, plugin, created, fingerprint: content } = seen;
+        let declaration = self.registry.declare(id.clone(), plugin, created, fingerprint, now);
+        let Some(declaration) = declaration else { return Vec::new() };
+        let details = Details { content: Some(content), warnings, ..Details::default() };
+        self.details.insert(id.clone(), details);
+        self.registry.reach(&id, declaration, stage, now);
+        vec![(id, Order::Stop)]
+    }
+
+    /// Looks again at the indexes that name this part.
+    pub(super) fn look_at_indexes_of(&mut self, part: &SourceId, now: Timestamp) -> Orders {
+        let indexes = self.stock.indexes_of(part);
+        indexes.iter().flat_map(|index| self.look_at_index(index, now)).collect()
+    }
+
+    /// Puts together what the index names, as far as it is there. What is loaded already needs its parts no more.
+    pub(super) fn look_at_index(&mut self, id: &SourceId, now: Timestamp) -> Orders {
+        let (Some((declared, kept)), Some(assembly)) = (self.stock.index(id), self.stock.assemble(id)) else {
+            return Vec::new();
+        };
+        let content = kept.fingerprint;
+        let complete = content.and("complete");
+        let seen = Seen {
+            id: id.clone(),
+            plugin: declared.plugin.clone(),
+            created: declared.created,
+            fingerprint: content,
+        };
+        match assembly {
+            Ok(Assembly::Complete(component)) => {
+                let declared = declared.assembled(component);
+                self.load(seen, declared, complete, now)
+            }
+            Ok(Assembly::Waits { missing }) if self.registry.fingerprint(id) == Some(complete) => {
+                let lost = format!("gone, so that another start of the host would wait for it: {missing}");
+                self.details.entry(id.clone()).or_default().lost = Some(lost);
+                Vec::new()
+            }
+            Ok(Assembly::Waits { missing }) => {
+                let warnings = declared.warnings.clone();
+                let reason = format!("waits for {missing}");
+                let fingerprint = content.and(&reason);
+                self.settle(seen, fingerprint, Stage::Waiting { reason }, warnings, now)
+            }
+            Err(error) => {
+                let warnings = declared.warnings.clone();
+                let reason = chain(&error);
+                let fingerprint = content.and(&reason);
+                self.settle(seen, fingerprint, Stage::Rejected { reason }, warnings, now)
+            }
+        }
+    }
+
+    /// Nothing of this source is left.
+    pub(super) fn forget_source(&mut self, id: &SourceId, now: Timestamp) -> Orders {
+        self.stock.take_index(id);
+        let was_known = self.registry.fingerprint(id).is_some();
+        self.registry.withdraw(id, now);
+        self.details.remove(id);
+        self.told.remove(id);
+        if was_known { vec![(id.clone(), Order::Stop)] } else { Vec::new() }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is in an instance's memory when its call is over.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use machinist_core::driver::{Creation, ListRequest, MachineRequest, Operation, SecretValues};
+use machinist_plugin_host::{MemoryWitness, WitnessedCall};
+
+use crate::world::{Map, World, class, request, settings};
+
+const TOKEN: &str = "canary-token-3f9b2d7c51";
+const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
+
+/// Which needles stood where.
+#[derive(Default)]
+struct Scan {
+    needles: Vec<(&'static str, Vec<u8>)>,
+    found: Mutex<Vec<(Operation, &'static str)>>,
+    seen: Mutex<Vec<(Operation, usize)>>,
+}
+
+impl MemoryWitness for Scan {
+    fn call_ended(&self, call: &WitnessedCall<'_>) {
+        let bytes = call.memories().map(<[u8]>::len).sum();
+        self.seen.lock().unwrap().push((call.operation, bytes));
+        for (name, needle) in &self.needles {
+            if call.contains(needle) {
+                self.found.lock().unwrap().push((call.operation, name));
+            }
+        }
+    }
+}
+
+impl Scan {
+    /// A value as it is and in the spellings in which it travels.
+    fn for_values(values: &[(&'static str, &str)]) -> Arc<Self> {
+        let mut needles = Vec::new();
+        for (name, value) in values {
+            needles.push((*name, value.as_bytes().to_vec()));
+            let encoded = STANDARD.encode(value);
+            needles.push((*name, encoded.trim_end_matches('=').as_bytes().to_vec()));
+        }
+        Arc::new(Self { needles, ..Self::default() })
+    }
+
+    fn found(&self) -> Vec<(Operation, &'static str)> {
+        std::mem::take(&mut *self.found.lock().unwrap())
+    }
+
+    fn operations(&self) -> Vec<Operation> {
+        self.seen.lock().unwrap().iter().map(|(operation, _)| *operation).collect()
+    }
+
+    fn world(self: &Arc<Self>) -> World {
+        let mut settings = settings();
+        settings.memory_witness = Some(self.clone());
+        World::with(settings)
+    }
+}
+
+fn secrets(values: &[(&str, &str)]) -> SecretValues {
+    let values: BTreeMap<_, _> =
+        values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
+    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()) }
+}
+
+fn with_secrets(mut request: MachineRequest, values: &[(&str, &str)]) -> MachineRequest {
+    request.secrets = secrets(values);
+    request
+}
+
+#[tokio::test]
+async fn a_value_that_a_driver_was_shown_is_found() {
+    let scan = Scan::for_values(&[("token", TOKEN), ("user data", USER_DATA)]);
+    let world = scan.world();
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
+    assert_eq!(scan.found(), []);
+    let ask = with_secrets(request("hostile", r#"{"do":"reveal"}"#), &[("token", TOKEN)]);
+    world.host.create(ask).await.expect("reports");
+    assert_eq!(scan.found(), [(Operation::Create, "token")], "and the user data is not");
+    let ask = with_secrets(request("hostile", r#"{"do":"fetch"}"#), &[("token", TOKEN)]);
+    world.host.create(ask).await.expect("reports");
+    assert_eq!(scan.found(), [], "another instance");
+    assert_eq!(scan.operations(), [Operation::Describe, Operation::Create, Operation::Create]);
+    assert!(scan.seen.lock().unwrap().iter().all(|(_, bytes)| *bytes >= 65_536));
+}
+
+#[tokio::test]
+async fn what_is_in_memory_when_a_call_breaks_is_shown_too() {
+    let scan = Scan::for_values(&[("token", TOKEN)]);
+    let world = scan.world();
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", "reveal: [token]")).await;
+    let spec = r#"{"do":"reveal","then":"trap"}"#;
+    let ask = with_secrets(request("hostile", spec), &[("token", TOKEN)]);
+    let _either_way = world.host.create(ask).await;
+    assert_eq!(scan.found(), [(Operation::Create, "token")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_secret_is_ever_in_the_memory_of_the_simulated_clouds_driver() {
+    let mut config = simcloud::Config { latency: simcloud::Latency::ZERO, ..simcloud::Config::default() };
+    config.accounts[0].tokens[0].token = TOKEN.to_owned();
+    let cloud = simcloud::Server::start(config).expect("starts");
+    let scan = Scan::for_values(&[
+        ("token", TOKEN),
+        ("user data", USER_DATA),
+        ("bootstrap", "canary.0123456789abcdef"),
+    ]);
+    let world = scan.world();
+    let grants =
+        include_str!("../../../../plugins/sim/grants.yaml").replace("PORT", &cloud.addr().port().to_string());
+    let map = Map::new("sim", guests::bytes("sim-driver").expect("the driver builds"))
+        .data("grants.yaml", &grants)
+        .data("settings.json", &format!(r#"{{"endpoint":"{}"}}"#, cloud.url()));
+    world.ready(map).await;
+
+    let spec = r#"{"zone":"sim-1a","type":"sim.small","image":"linux-1"}"#;
+    let ask = || with_secrets(request("sim", spec), &[("token", TOKEN)]);
+    let created = world.host.create(ask()).await;
+    let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };
+    assert!(cloud.live_vms().len() == 1, "the request arrived with its secrets");
+    let mut known = ask();
+    known.machine.provider_id = Some(vm.provider_id);
+    world.host.get_status(known.clone()).await.expect("is there");
+    let list = ListRequest {
+        class: class("sim", spec),
+        cluster: "cluster-1".to_owned(),
+        token: None,
+        secrets: secrets(&[("token", TOKEN)]),
+    };
+    assert_eq!(world.host.list(list).await.expect("lists").machines.len(), 1);
+    world.host.delete(known).await.expect("goes");
+    assert_eq!(scan.found(), []);
+    let expected =
+        [Operation::Describe, Operation::Create, Operation::GetStatus, Operation::List, Operation::Delete];
+    assert_eq!(scan.operations(), expected);
+}
+
+/// Answers one request with what it got: an error page that echoes the request, as S3 and some proxies write it.
+fn echo() -> (u16, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a request");
+        let mut got = Vec::new();
+        let mut piece = [0; 4096];
+        while !got.ends_with(b"Action=A") {
+            let length = stream.read(&mut piece).expect("reads");
+            assert!(length > 0, "the request is whole");
+            got.extend_from_slice(&piece[..length]);
+        }
+        let got = String::from_utf8(got).expect("text");
+        let answer = format!(
+            "HTTP/1.1 403 Forbidden\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{got}",
+            got.len()
+        );
+        stream.write_all(answer.as_bytes()).expect("writes");
+        got
+    });
+    (port, served)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_key_and_no_signature_is_in_the_memory_of_a_driver_whose_request_was_signed() {
+    const ACCESS: &str = "AKIACANARYCANARY0001";
+    const SECRET: &str = "canary/secret+access/key0123456789abcdef";
+    let scan =
+        Scan::for_values(&[("access key", ACCESS), ("secret key", SECRET), ("signature", "Signature=0")]);
+    let (port, served) = echo();
+    let world = scan.world();
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    let grants = format!(
+        "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\
+         auth: [{{ scheme: aws-sigv4, services: [ec2] }}]"
+    );
+    world.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
+    let spec = serde_json::json!({
+        "do": "fetch",
+        "url": format!("http://127.0.0.1:{port}/"),
+        "method": "POST",
+        "headers": { "machinist-auth": "aws-sigv4; service=ec2; region=eu-west-1" },
+        "body": "Action=A",
+    });
+    let keys = [("providerAccessKeyId", ACCESS), ("providerSecretAccessKey", SECRET)];
+    let answer = world.host.create(with_secrets(request("hostile", &spec.to_string()), &keys)).await;
+    let sent = served.join().expect("was asked");
+    assert!(sent.contains(&format!("Credential={ACCESS}/")), "{sent}");
+    let signature = sent.split("Signature=").nth(1).and_then(|rest| rest.get(..64)).expect("a signature");
+    let told = format!("{answer:?}");
+    assert!(told.contains("Signature=***"), "the echo came back: {told}");
+    assert!(!told.contains(signature) && !told.contains(ACCESS), "{told}");
+    assert_eq!(scan.found(), []);
+}

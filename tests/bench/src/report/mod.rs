@@ -1,0 +1,100 @@
+//! The figures as a page.
+
+mod calls;
+mod ec2;
+mod machines;
+mod signing;
+mod swaps;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::Figures;
+use crate::conditions::Conditions;
+
+/// A Markdown page with what was measured.
+pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
+    let mut page = String::from(
+        "# Figures\n\nWritten by `cargo xtask bench -- --write`. Compare ratios, not seconds: each figure stands beside a \
+         baseline of the same run.\n\n",
+    );
+    line(
+        &mut page,
+        format_args!(
+            "Conditions: {}, {} cores, {} GiB of memory, load {} at the start, release build, machinist {}, wasmtime {}, \
+             kube {}. Everything runs on the same cores.",
+            conditions.date,
+            conditions.cores,
+            conditions.memory_gib,
+            conditions.load,
+            env!("CARGO_PKG_VERSION"),
+            conditions.wasmtime,
+            conditions.kube,
+        ),
+    );
+    if let Some(figures) = &figures.calls {
+        calls::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.swaps {
+        swaps::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.signing {
+        signing::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.machines {
+        machines::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.ec2 {
+        ec2::render(&mut page, figures);
+    }
+    page
+}
+
+/// Writing to a text cannot fail.
+fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(page, "{text}");
+}
+
+fn heading(page: &mut String, title: &str, text: &str) {
+    line(page, format_args!("\n## {title}\n\n{text}\n"));
+}
+
+/// The head of a table.
+fn table(page: &mut String, columns: &[&str]) {
+    line(page, format_args!("| {} |", columns.join(" | ")));
+    line(page, format_args!("|{}", " --- |".repeat(columns.len())));
+}
+
+fn verdict(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "**missed**" }
+}
+
+fn row(page: &mut String, what: &str, figure: impl std::fmt::Display, aim: Option<(f64, f64)>) {
+    let aim = aim.map_or(String::new(), |(most, is)| format!("at most {most}: {}", verdict(is <= most)));
+    line(page, format_args!("| {what} | {figure} | {aim} |"));
+}
+
+fn micros(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1e6)
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.2}", time.as_secs_f64() * 1e3)
+}
+
+fn secs(time: Duration) -> f64 {
+    time.as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+fn count(machines: usize) -> f64 {
+    float(u64::try_from(machines).unwrap_or(u64::MAX))
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    float(bytes) / 1e6
+}

@@ -1,0 +1,34 @@
+//! Loading and swapping drivers: from the cache, from the compiler, and under calls.
+
+mod change;
+mod loads;
+
+use anyhow::{Context, Result};
+use e2e::swaps::Outcome;
+
+pub(crate) use change::Change;
+pub(crate) use loads::Load;
+
+const SWAPS: usize = 1_000;
+const CALLERS: usize = 200;
+
+/// What is measured about loading and swapping.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) loads: Vec<Load>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) under_load: Outcome,
+}
+
+pub(crate) async fn measure() -> Result<Figures> {
+    eprintln!("building the drivers");
+    let drivers = tokio::task::spawn_blocking(loads::Drivers::build).await??;
+    eprintln!("loading them from the cache and from the compiler");
+    let loads = loads::measure(&drivers).await?;
+    eprintln!("changing a ConfigMap on an API server");
+    let changes = change::measure(&drivers).await?;
+    eprintln!("{SWAPS} swaps under {CALLERS} calls in flight");
+    let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
+    let under_load = e2e::swaps::measure(folder.path(), &drivers.sim, SWAPS, CALLERS).await?;
+    Ok(Figures { loads, changes, under_load })
+}

@@ -1,0 +1,107 @@
+//! EC2, played by moto.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use ec2::{CLUSTER_TAG, Credentials, Ec2, Instance};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use machinist_api::MachineClass;
+use nodesim::{Ec2Source, VmSource};
+
+use super::{Cloud, Made};
+use crate::manifests::aws;
+
+/// An account of EC2 as one cluster uses it.
+#[derive(Clone)]
+pub struct Aws {
+    ec2: Arc<Ec2>,
+    /// The cluster's name, where several share the account.
+    cluster: Option<String>,
+}
+
+impl Aws {
+    /// An account for a single cluster.
+    ///
+    /// # Errors
+    /// When moto does not start.
+    pub async fn start() -> Result<Self> {
+        let ec2 = Ec2::start(ec2::Options::default()).await.context("failed to start EC2")?;
+        Ok(Self { ec2: Arc::new(ec2), cluster: None })
+    }
+
+    /// The same account for another cluster.
+    #[must_use]
+    pub fn shared_with(&self, cluster: &str) -> Self {
+        Self { ec2: Arc::clone(&self.ec2), cluster: Some(cluster.to_owned()) }
+    }
+
+    /// Its instances that live.
+    ///
+    /// # Errors
+    /// When moto does not answer.
+    pub async fn live_instances(&self) -> Result<Vec<Instance>> {
+        let mut live = self.ec2.live_instances().await?;
+        live.retain(|instance| {
+            self.cluster.is_none() || instance.tags.get(CLUSTER_TAG) == self.cluster.as_ref()
+        });
+        Ok(live)
+    }
+
+    /// The keys that its Secret has.
+    ///
+    /// # Panics
+    /// Never: EC2 is started with keys.
+    #[must_use]
+    pub fn keys(&self) -> &Credentials {
+        self.ec2.credentials().first().expect("EC2 is started with keys")
+    }
+}
+
+impl Deref for Aws {
+    type Target = Ec2;
+
+    fn deref(&self) -> &Ec2 {
+        &self.ec2
+    }
+}
+
+impl Cloud for Aws {
+    const NAME: &'static str = "aws";
+    const DRIVER: &'static str = "aws-driver";
+    const VERSION: &'static str = "AWS_DRIVER_VERSION";
+
+    fn vm_source(&self) -> Result<Arc<dyn VmSource>> {
+        // Kubelets look at moto itself: what goes wrong on purpose goes wrong for the host.
+        let source = Ec2Source::new(&self.moto_url(), self.region())?;
+        Ok(Arc::new(match &self.cluster {
+            Some(cluster) => source.only_tagged(CLUSTER_TAG, cluster),
+            None => source,
+        }))
+    }
+
+    fn plugin(&self, component: &[u8]) -> Result<ConfigMap> {
+        aws::plugin(Self::NAME, component, &self.url(), &aws::grants(&self.url())?)
+    }
+
+    fn secret(&self, name: &str) -> Secret {
+        aws::secret(name, self.keys())
+    }
+
+    fn class(&self, name: &str, secret: &str) -> MachineClass {
+        aws::class(name, secret, &self.ec2)
+    }
+
+    fn cluster(&self) -> Option<&str> {
+        self.cluster.as_deref()
+    }
+
+    async fn live(&self) -> Result<Vec<String>> {
+        Ok(self.live_instances().await?.into_iter().map(|instance| instance.id).collect())
+    }
+
+    async fn made(&self) -> Result<Made> {
+        let stats = self.stats();
+        Ok(Made { created: stats.created, duplicates: stats.duplicates_ever })
+    }
+}

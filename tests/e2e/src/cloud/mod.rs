@@ -1,0 +1,67 @@
+//! The clouds that a lab can have, and what is different about them.
+
+mod aws;
+mod sim;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use machinist_api::MachineClass;
+use nodesim::VmSource;
+
+pub use aws::Aws;
+
+/// What came of the VMs of a cloud so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// VMs that were made.
+    pub created: u64,
+    /// Of these, VMs of a Machine that had a live one already.
+    pub duplicates: u64,
+}
+
+/// A running cloud, its driver, and how a user's objects name both.
+pub trait Cloud: Send + Sync + 'static {
+    /// The name of its plugin, its Secret, and in lower case of its provider.
+    const NAME: &'static str;
+    /// The package of its driver.
+    const DRIVER: &'static str;
+    /// The variable of the driver's build that sets the version that it tells.
+    const VERSION: &'static str;
+
+    /// Its VMs, for kubelets.
+    ///
+    /// # Errors
+    /// When no client for the cloud can be made.
+    fn vm_source(&self) -> Result<Arc<dyn VmSource>>;
+
+    /// The ConfigMap of its driver.
+    ///
+    /// # Errors
+    /// When the component cannot be compressed.
+    fn plugin(&self, component: &[u8]) -> Result<ConfigMap>;
+
+    /// A Secret of this name with credentials and user data.
+    fn secret(&self, name: &str) -> Secret;
+
+    /// A class whose Secret has the name `secret`.
+    fn class(&self, name: &str, secret: &str) -> MachineClass;
+
+    /// What the host has to be told to call the cluster; by default it finds a name itself.
+    fn cluster(&self) -> Option<&str> {
+        None
+    }
+
+    /// Ids of the VMs that live.
+    ///
+    /// # Errors
+    /// When the cloud does not say.
+    fn live(&self) -> impl Future<Output = Result<Vec<String>>> + Send;
+
+    /// What was made since the cloud began.
+    ///
+    /// # Errors
+    /// When the cloud does not say.
+    fn made(&self) -> impl Future<Output = Result<Made>> + Send;
+}

@@ -1,0 +1,148 @@
+//! What a user sees, and waits for.
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::Value;
+
+use super::Lab;
+use crate::cloud::Cloud;
+use crate::manifests::NAMESPACE;
+use crate::wait::eventually;
+
+impl<C: Cloud> Lab<C> {
+    /// Waits until so many Machines are in a phase.
+    ///
+    /// # Errors
+    /// When that does not come about; the complaint shows the Machines.
+    pub async fn machines_in_phase(&self, phase: &str, count: usize) -> Result<()> {
+        let what = format!("{count} Machines are {phase}");
+        let waited = eventually(&what, async || {
+            let machines = self.machines().list(&ListParams::default()).await?;
+            let there = machines.items.iter().filter(|machine| machine.phase().as_str() == phase).count();
+            Ok((there == count).then_some(()))
+        });
+        match waited.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.context(self.describe_machines().await)),
+        }
+    }
+
+    /// Waits until no Machine is left.
+    ///
+    /// # Errors
+    /// When that does not come about; the complaint shows the Machines.
+    pub async fn no_machines(&self) -> Result<()> {
+        let waited = eventually("no Machine is left", async || {
+            Ok(self.machines().list(&ListParams::default()).await?.items.is_empty().then_some(()))
+        });
+        match waited.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.context(self.describe_machines().await)),
+        }
+    }
+
+    /// Waits until the host has written this state onto a plugin's ConfigMap.
+    ///
+    /// # Errors
+    /// When it does not; the complaint shows what it wrote instead.
+    pub async fn plugin_state(&self, name: &str, state: &str) -> Result<()> {
+        let what = format!("plugin {name} is {state}");
+        let waited = eventually(&what, async || {
+            Ok(self.plugin_status(name).await?.filter(|status| status["state"] == state).map(drop))
+        });
+        match waited.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.context(format!("its status is {:?}", self.plugin_status(name).await))),
+        }
+    }
+
+    /// The status that the host wrote onto a plugin's ConfigMap.
+    ///
+    /// # Errors
+    /// When the ConfigMap is not there.
+    pub async fn plugin_status(&self, name: &str) -> Result<Option<Value>> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let map = api.get_metadata(name).await?;
+        let annotation = map.metadata.annotations.and_then(|all| all.get("machinist.dev/status").cloned());
+        Ok(annotation.map(|text| serde_json::from_str(&text)).transpose()?)
+    }
+
+    /// Names of the Nodes, and of the bootstrap tokens.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub async fn left_in_target(&self) -> Result<(Vec<String>, Vec<String>)> {
+        let name = |meta: kube::core::ObjectMeta| meta.name.unwrap_or_default();
+        let nodes = Api::<Node>::all(self.client.clone()).list_metadata(&ListParams::default()).await?;
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), "kube-system");
+        let secrets = secrets.list_metadata(&ListParams::default()).await?;
+        let tokens = secrets.items.into_iter().map(|secret| name(secret.metadata));
+        Ok((
+            nodes.items.into_iter().map(|node| name(node.metadata)).collect(),
+            tokens.filter(|name| name.starts_with("bootstrap-token-")).collect(),
+        ))
+    }
+
+    /// Events on an object, as `reason: note`.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub async fn events(&self, kind: &str, name: &str) -> Result<Vec<String>> {
+        let api: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let fields = format!("involvedObject.kind={kind},involvedObject.name={name}");
+        let events = api.list(&ListParams::default().fields(&fields)).await?;
+        let line = |event: k8s_openapi::api::core::v1::Event| {
+            format!("{}: {}", event.reason.unwrap_or_default(), event.message.unwrap_or_default())
+        };
+        Ok(events.items.into_iter().map(line).collect())
+    }
+
+    /// Waits until an Event of this reason is on an object whose note contains `part`.
+    ///
+    /// # Errors
+    /// When none comes; the complaint shows those that came.
+    pub async fn event(&self, kind: &str, name: &str, reason: &str, part: &str) -> Result<()> {
+        let what = format!("{kind} {name} has an Event {reason} with {part:?}");
+        let start = format!("{reason}: ");
+        let waited = eventually(&what, async || {
+            let events = self.events(kind, name).await?;
+            Ok(events.iter().any(|event| event.starts_with(&start) && event.contains(part)).then_some(()))
+        });
+        match waited.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.context(format!("it has {:#?}", self.events(kind, name).await))),
+        }
+    }
+
+    /// Waits until the condition Ready of a Machine has this reason and its message contains `part`.
+    ///
+    /// # Errors
+    /// When that does not come about; the complaint shows the Machines.
+    pub async fn machine_reason(&self, name: &str, reason: &str, part: &str) -> Result<Condition> {
+        let what = format!("Machine {name} is {reason} with {part:?}");
+        let waited = eventually(&what, async || {
+            let machine = self.machines().get(name).await?;
+            let own = machine.status.and_then(|status| status.machinist).unwrap_or_default();
+            let mut conditions = own.conditions.into_iter();
+            Ok(conditions.find(|condition| condition.reason == reason && condition.message.contains(part)))
+        });
+        match waited.await {
+            Ok(condition) => Ok(condition),
+            Err(error) => Err(error.context(self.describe_machines().await)),
+        }
+    }
+
+    async fn describe_machines(&self) -> String {
+        let Ok(machines) = self.machines().list(&ListParams::default()).await else {
+            return "the Machines cannot be listed".to_owned();
+        };
+        let lines = machines.items.iter().take(20).map(|machine| {
+            let name = machine.metadata.name.as_deref().unwrap_or_default();
+            format!("  {name}: {}", serde_json::to_string(&machine.status).unwrap_or_default())
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}

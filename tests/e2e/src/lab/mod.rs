@@ -1,0 +1,145 @@
+//! Control plane, cloud, kubelets and host, started in order and taken down in order.
+
+mod look;
+mod objects;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result};
+use control_plane::ControlPlane;
+use kube::{Api, Client};
+use machinist_api::{Machine, MachineClass};
+use nodesim::{NodeSim, Target, Timing, VmSource};
+
+use crate::cloud::Cloud;
+use crate::host::{Host, HostOptions};
+use crate::manifests::NAMESPACE;
+
+/// What a lab is made of.
+#[derive(Clone, Debug)]
+pub struct LabOptions {
+    /// Of the control plane.
+    pub plane: control_plane::Options,
+    /// Of the simulated cloud. A lab with another cloud does not look at it.
+    pub cloud: simcloud::Config,
+    /// When kubelets do what.
+    pub kubelets: Timing,
+}
+
+impl Default for LabOptions {
+    fn default() -> Self {
+        Self {
+            plane: control_plane::Options::without_controller_manager(),
+            cloud: simcloud::Config::default(),
+            kubelets: Timing::default(),
+        }
+    }
+}
+
+/// A running lab. The fields end in the order in which they stand.
+pub struct Lab<C = simcloud::Server> {
+    /// The kubelets.
+    pub nodes: NodeSim,
+    /// The cloud.
+    pub cloud: C,
+    /// An administrator's client.
+    pub client: Client,
+    /// etcd, kube-apiserver, and kube-controller-manager if asked for.
+    pub plane: ControlPlane,
+    kubeconfig: PathBuf,
+    hosts: AtomicU32,
+    /// Of the hosts. It goes with the control plane's, in which it is, also when this process is killed.
+    folder: PathBuf,
+}
+
+impl Lab {
+    /// Starts everything but the host around a simulated cloud, and installs `deploy/` as a user would.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn start(options: LabOptions) -> Result<Self> {
+        let cloud = simcloud::Server::start(options.cloud.clone()).context("failed to start the cloud")?;
+        Self::around(cloud, options).await
+    }
+}
+
+impl<C: Cloud> Lab<C> {
+    /// Starts everything but the host around a cloud that runs, and installs `deploy/` as a user would.
+    ///
+    /// # Errors
+    /// When a part does not start.
+    pub async fn around(cloud: C, options: LabOptions) -> Result<Self> {
+        let plane = ControlPlane::start(options.plane).await.context("failed to start the control plane")?;
+        let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+        plane.apply_path(deploy.join("crds")).await.context("failed to apply deploy/crds")?;
+        plane.apply_path(deploy.join("rbac")).await.context("failed to apply deploy/rbac")?;
+        let account = "system:serviceaccount:machinist-system:machinist";
+        for (verb, resource) in [("patch", "nodes"), ("list", "nodes")] {
+            plane.wait_until_allowed(account, &[], verb, resource).await?;
+        }
+        let kubeconfig = plane.kubeconfig_for_service_account(NAMESPACE, "machinist").await?;
+        let client = plane.client()?;
+        let nodes = kubelets(&plane, cloud.vm_source()?, options.kubelets)?;
+        let folder = plane.folder().join("machinist");
+        std::fs::create_dir(&folder).context("failed to make a folder for the host")?;
+        Ok(Self { nodes, cloud, client, plane, kubeconfig, hosts: AtomicU32::new(0), folder })
+    }
+
+    /// Kubelets for the VMs of one more cloud. They end when they are dropped.
+    ///
+    /// # Errors
+    /// When they do not start.
+    pub fn kubelets_of(&self, vms: Arc<dyn VmSource>, timing: Timing) -> Result<NodeSim> {
+        kubelets(&self.plane, vms, timing)
+    }
+
+    /// How a host of this lab is started. All hosts share their cache, as a pod that comes back does.
+    #[must_use]
+    pub fn host_options(&self) -> HostOptions {
+        let number = self.hosts.fetch_add(1, Ordering::Relaxed);
+        let mut flags: Vec<String> = vec!["--log".into(), "info,machinist_runtime=debug".into()];
+        flags.extend(self.cloud.cluster().map(|cluster| format!("--cluster-id={cluster}")));
+        HostOptions {
+            kubeconfig: self.kubeconfig.clone(),
+            cache: self.folder.join("cache"),
+            log: self.folder.join(format!("host-{number}.log")),
+            flags,
+        }
+    }
+
+    /// Starts a host and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it does not become ready.
+    pub async fn start_host(&self) -> Result<Host> {
+        let mut host = Host::start(&self.host_options())?;
+        host.ready().await?;
+        Ok(host)
+    }
+
+    /// Machines of the lab's namespace.
+    #[must_use]
+    pub fn machines(&self) -> Api<Machine> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    /// Classes of the lab's namespace.
+    #[must_use]
+    pub fn classes(&self) -> Api<MachineClass> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    /// Kubeconfig of the host's account.
+    #[must_use]
+    pub fn host_kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+}
+
+fn kubelets(plane: &ControlPlane, vms: Arc<dyn VmSource>, timing: Timing) -> Result<NodeSim> {
+    let mut config = nodesim::Config::new(Target::Kubeconfig(plane.nodesim_kubeconfig()));
+    config.timing = timing;
+    NodeSim::start(config, vms).context("failed to start the kubelets")
+}

@@ -1,0 +1,122 @@
+//! What a user creates and deletes.
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use machinist_api::{Machine, MachineClass};
+use serde_json::json;
+
+use super::Lab;
+use crate::cloud::Cloud;
+use crate::manifests::{self, NAMESPACE};
+use crate::wait::eventually;
+
+impl<C: Cloud> Lab<C> {
+    /// Creates the driver's ConfigMap, a Secret and the class `small`, and waits until the driver serves.
+    ///
+    /// # Errors
+    /// When an object is refused, or the driver does not serve.
+    pub async fn install_driver(&self, component: &[u8]) -> Result<()> {
+        self.put_plugin(&self.cloud.plugin(component)?).await?;
+        self.put_secret(&self.cloud.secret(C::NAME)).await?;
+        self.put_class(&self.cloud.class("small", C::NAME)).await?;
+        self.plugin_state(C::NAME, "Ready").await
+    }
+
+    /// Creates a plugin's ConfigMap, or replaces the one that is there.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn put_plugin(&self, map: &ConfigMap) -> Result<()> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let name = map.metadata.name.as_deref().context("a plugin has a name")?;
+        match api.create(&PostParams::default(), map).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                // As `kubectl replace` does, but for the status that the host keeps there.
+                let data = map.data.clone().unwrap_or_default();
+                let binary_data = map.binary_data.clone().unwrap_or_default();
+                let patch = serde_json::from_value(json!([
+                    { "op": "add", "path": "/data", "value": data },
+                    { "op": "add", "path": "/binaryData", "value": binary_data },
+                ]))?;
+                api.patch(name, &PatchParams::default(), &Patch::Json::<()>(patch)).await?;
+                Ok(())
+            }
+            Err(error) => Err(error).with_context(|| format!("failed to create ConfigMap {name}")),
+        }
+    }
+
+    /// Creates a Secret.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn put_secret(&self, secret: &Secret) -> Result<()> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
+        api.create(&PostParams::default(), secret).await.context("failed to create a Secret")?;
+        Ok(())
+    }
+
+    /// Creates a class.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn put_class(&self, class: &MachineClass) -> Result<()> {
+        self.classes()
+            .create(&PostParams::default(), class)
+            .await
+            .context("failed to create a MachineClass")?;
+        Ok(())
+    }
+
+    /// Creates a Machine of a class.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn create_machine(&self, name: &str, class: &str) -> Result<Machine> {
+        let machine = manifests::machine(name, class);
+        self.machines()
+            .create(&PostParams::default(), &machine)
+            .await
+            .with_context(|| format!("failed to create Machine {name}"))
+    }
+
+    /// Deletes a Machine.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub async fn delete_machine(&self, name: &str) -> Result<()> {
+        self.machines()
+            .delete(name, &DeleteParams::default())
+            .await
+            .with_context(|| format!("failed to delete Machine {name}"))?;
+        Ok(())
+    }
+
+    /// Deletes all Machines, then all classes and Secrets, and checks that nothing of them is left anywhere.
+    ///
+    /// # Errors
+    /// When something is left; the complaint says what.
+    pub async fn clear(&self) -> Result<()> {
+        let everything = ListParams::default();
+        self.machines().delete_collection(&DeleteParams::default(), &everything).await?;
+        self.no_machines().await?;
+        let vms = self.cloud.live().await?;
+        ensure!(vms.is_empty(), "VMs are left: {vms:?}");
+        let (nodes, tokens) = self.left_in_target().await?;
+        ensure!(nodes.is_empty(), "Nodes are left: {nodes:?}");
+        ensure!(tokens.is_empty(), "bootstrap tokens are left: {tokens:?}");
+        self.classes().delete_collection(&DeleteParams::default(), &everything).await?;
+        eventually("no class is left", async || {
+            Ok(self.classes().list(&everything).await?.items.is_empty().then_some(()))
+        })
+        .await?;
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), NAMESPACE);
+        secrets.delete_collection(&DeleteParams::default(), &everything).await?;
+        eventually("no Secret is left", async || {
+            Ok(secrets.list(&everything).await?.items.is_empty().then_some(()))
+        })
+        .await
+    }
+}
