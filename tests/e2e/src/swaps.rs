@@ -63,8 +63,8 @@ impl Outcome {
 /// # Errors
 /// When the cloud or the plugin host does not start, or a version does not become ready.
 pub async fn measure(folder: &Path, component: &[u8], swaps: usize, callers: usize) -> Result<Outcome> {
-    let mut config = simcloud::Config::default();
-    config.latency = Latency { create_ms: u64::try_from(CREATE.as_millis())?, ..Latency::ZERO };
+    let latency = Latency { create_ms: u64::try_from(CREATE.as_millis())?, ..Latency::ZERO };
+    let config = simcloud::Config { latency, ..simcloud::Config::default() };
     let cloud = Arc::new(simcloud::Server::start(config).context("failed to start the cloud")?);
     let host = host(folder, callers)?;
     // Two contents in turn, compiled before: what is told apart here are versions, not compilations.

@@ -15,14 +15,12 @@ const EC2_DRIVER: &str = "aws-driver";
 
 /// The demo, as fast to build as can be.
 pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
-    let binaries = if asks_for_ec2(arguments) {
-        let binaries = prepare("debug", &["--package", "e2e", "--package", "ec2"])?;
+    // The driver is built with the others because of its dependencies: with it they have the features that the tests need.
+    let binaries = prepare("debug", &["--package", "e2e", "--package", "ec2", "--package", DRIVER])?;
+    if asks_for_ec2(arguments) {
         components::build(EC2_DRIVER)?;
         prepare_emulators(&binaries)?;
-        binaries
-    } else {
-        prepare("debug", &["--package", "e2e"])?
-    };
+    }
     Line::new(binaries.join("demo")).with(arguments).become_it()
 }
 

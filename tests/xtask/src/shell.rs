@@ -93,8 +93,11 @@ impl Line {
         });
         // All that we start agrees with us on where the cache is.
         command.env("MACHINIST_CACHE", paths::cache()?);
-        // What cargo told about this crate is not true of others.
-        command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
+        // What cargo told about this crate is not true of others. Build scripts that watch these variables would run anew, and
+        // what depends on them would be compiled anew, whenever cargo is called by us and by hand in turn.
+        for (name, _) in env::vars_os().filter(|(name, _)| is_of_this_crate(name)) {
+            command.env_remove(name);
+        }
         for (name, value) in &self.variables {
             command.env(name, value);
         }
@@ -107,6 +110,10 @@ impl Line {
     fn not_started(&self) -> String {
         format!("failed to start `{}`", self.shown())
     }
+}
+
+fn is_of_this_crate(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
 }
 
 #[cfg(test)]
@@ -123,6 +130,13 @@ mod tests {
     fn a_failing_program_is_an_error_that_names_the_line() {
         let error = Line::new("false").in_folder("/").run().unwrap_err().to_string();
         assert!(error.contains("`false` failed"), "{error}");
+    }
+
+    #[test]
+    fn what_cargo_told_about_this_crate_is_not_told_to_others() {
+        let all = Line::new("env").in_folder("/").answer().unwrap();
+        assert!(env::var_os("CARGO_PKG_NAME").is_some() && all.contains("PATH="), "{all}");
+        assert!(!all.contains("CARGO_PKG_") && !all.contains("CARGO_MANIFEST_"), "{all}");
     }
 
     #[test]

@@ -99,11 +99,7 @@ pub(crate) async fn measure(
     Ok(Baseline { wall, writes, api_server_cpu, client_cpu, others, concurrency })
 }
 
-async fn many(
-    machines: usize,
-    concurrency: usize,
-    each: impl AsyncFn(usize) -> Result<u64>,
-) -> Result<u64> {
+async fn many(machines: usize, concurrency: usize, each: impl AsyncFn(usize) -> Result<u64>) -> Result<u64> {
     let all = futures::stream::iter(0..machines).map(|number| each(number)).buffer_unordered(concurrency);
     all.try_fold(0, async |sum, writes| Ok(sum + writes)).await
 }

@@ -72,7 +72,8 @@ pub(crate) async fn measure() -> Result<Figures> {
     let requests = Requests::between(&before, &after);
     eprintln!("a plain client with as many writes and the same requests of EC2");
     let plain = Plain::new(&lab.cloud, &journal)?;
-    let baseline = baseline::measure(&lab, MACHINES, &requests, CONCURRENCY, async |number| plain.ask(number).await);
+    let baseline =
+        baseline::measure(&lab, MACHINES, &requests, CONCURRENCY, async |number| plain.ask(number).await);
     let baseline = baseline.await?;
     let mut actions = BTreeMap::new();
     for entry in &journal {
@@ -104,7 +105,8 @@ impl<'a> Plain<'a> {
     fn new(cloud: &Aws, journal: &'a [Entry]) -> Result<Self> {
         let http = reqwest::Client::builder().no_proxy().tcp_nodelay(true).build()?;
         let keys = cloud.keys();
-        let keys = sigv4::Keys::new(&keys.access_key_id, &keys.secret_access_key, keys.session_token.as_deref());
+        let keys =
+            sigv4::Keys::new(&keys.access_key_id, &keys.secret_access_key, keys.session_token.as_deref());
         Ok(Self {
             http,
             url: format!("{}/", cloud.url()),
@@ -116,18 +118,20 @@ impl<'a> Plain<'a> {
 
     /// The share of one machine, one request after the other.
     async fn ask(&self, number: usize) -> Result<()> {
-        for entry in self.journal.iter().skip(number).step_by(MACHINES) {
-            self.send(&renamed(entry, number)).await.with_context(|| format!("failed to {}", entry.action))?;
+        for (place, entry) in self.journal.iter().enumerate().skip(number).step_by(MACHINES) {
+            self.send(&renamed(entry, place)).await.with_context(|| format!("failed to {}", entry.action))?;
         }
         Ok(())
     }
 
     async fn send(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
-        let mut request = self.http.post(&self.url).header("content-type", FORM).body(body.clone()).build()?;
+        let mut request =
+            self.http.post(&self.url).header("content-type", FORM).body(body.clone()).build()?;
         let target = RequestTarget::parse(request.method(), &self.url)?;
         let scope = sigv4::Scope { service: "ec2", region: &self.region };
-        let signature = sigv4::sign(&target, request.headers(), body.as_bytes(), &self.keys, scope, Timestamp::now())?;
+        let signature =
+            sigv4::sign(&target, request.headers(), body.as_bytes(), &self.keys, scope, Timestamp::now())?;
         signature.apply(request.headers_mut());
         let answer = self.http.execute(request).await?;
         let status = answer.status();
@@ -137,10 +141,10 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// The same request for another machine, of a cluster without kubelets.
-fn renamed(entry: &Entry, number: usize) -> BTreeMap<String, String> {
+/// The same request for another machine, of a cluster without kubelets. No two places of the journal name one.
+fn renamed(entry: &Entry, place: usize) -> BTreeMap<String, String> {
     let token = entry.parameters.get("ClientToken");
-    let own = format!("plain-{number}");
+    let own = format!("plain-{place}");
     let mut parameters = entry.parameters.clone();
     for value in parameters.values_mut() {
         if Some(&*value) == token {

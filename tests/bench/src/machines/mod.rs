@@ -85,7 +85,8 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let counted = counted(&lab, &host, machines).await?;
     stop(host).await?;
     eprintln!("a plain client with as many writes");
-    let baseline = baseline::measure(&lab, machines, &counted.requests, CONCURRENCY, async |_| Ok(())).await?;
+    let baseline =
+        baseline::measure(&lab, machines, &counted.requests, CONCURRENCY, async |_| Ok(())).await?;
     eprintln!("clouds in trouble");
     let host = start_host(&lab).await?;
     let troubled = troubled::measure(&lab).await?;

@@ -43,4 +43,3 @@ fn aim_of(pair: &Pair) -> String {
         format!("at most {}: {}", aim.as_micros(), verdict(pair.over_native() <= aim))
     })
 }
-

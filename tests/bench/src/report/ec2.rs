@@ -12,7 +12,7 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
             "Real etcd and kube-apiserver; moto behind a proxy that verifies each signature; kubelets join with the token out of their \
              user data. {} Machines are created at the same time. The plain client makes the same requests of EC2, signed, \
              and as many writes of the same kinds, one Machine's in sequence, {} Machines at once; the host is stopped \
-             meanwhile. Most of the time of both is moto's.",
+             meanwhile.",
             baseline.concurrency, baseline.concurrency,
         ),
     );
@@ -26,8 +26,18 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
     let spread =
         format!("{:.2} / {:.2} / {:.2} s", secs(each.median()), secs(each.p99()), secs(each.longest()));
     row(page, "one Machine, median / p99 / longest", spread, None);
-    row(page, "requests of the host to Kubernetes a Machine", format!("**{:.2}**", float(figures.requests.total()) / machines), None);
-    row(page, "requests of the driver to EC2 a Machine", format!("**{:.2}**", float(figures.cloud_requests()) / machines), None);
+    row(
+        page,
+        "requests of the host to Kubernetes a Machine",
+        format!("**{:.2}**", float(figures.requests.total()) / machines),
+        None,
+    );
+    row(
+        page,
+        "requests of the driver to EC2 a Machine",
+        format!("**{:.2}**", float(figures.cloud_requests()) / machines),
+        None,
+    );
     row(page, "instances", figures.created, None);
     row(page, "duplicate instances", figures.duplicates, Some((0.0, float(figures.duplicates))));
     line(page, format_args!(""));

@@ -103,4 +103,3 @@ fn render_troubled(page: &mut String, troubled: &[Troubled]) {
         line(page, format_args!("| {what} | {machines} | {vms} | {duplicates} | {:.2} s |", secs(*wall)));
     }
 }
-

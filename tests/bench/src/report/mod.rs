@@ -21,12 +21,13 @@ pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
     line(
         &mut page,
         format_args!(
-            "Conditions: {}, {} cores, {} GiB of memory, load {} at the start, release build, machinist {}, wasmtime {}, \
+            "Conditions: {}, {} cores, {} GiB of memory, load {} at the start, {} build, machinist {}, wasmtime {}, \
              kube {}. Everything runs on the same cores.",
             conditions.date,
             conditions.cores,
             conditions.memory_gib,
             conditions.load,
+            if cfg!(debug_assertions) { "DEBUG" } else { "release" },
             env!("CARGO_PKG_VERSION"),
             conditions.wasmtime,
             conditions.kube,

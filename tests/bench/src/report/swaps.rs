@@ -23,7 +23,15 @@ fn render_loads(page: &mut String, loads: &[Load]) {
     );
     table(
         page,
-        &["driver", "KiB", "cached, median", "p99", "unpacking alone, median", "compiled, median", "aim for cached"],
+        &[
+            "driver",
+            "KiB",
+            "cached, median",
+            "p99",
+            "unpacking alone, median",
+            "compiled, median",
+            "aim for cached",
+        ],
     );
     for load in loads {
         let cached = load.cached.median();

@@ -62,7 +62,8 @@ async fn one(driver: &'static str, component: &[u8]) -> Result<Load> {
     for round in 0..NEW_ROUNDS {
         new.push(load(&host, plugin(&sandbox::marked(component, &format!("new-{round}")))?, false).await?);
     }
-    let versions = [plugin(&sandbox::marked(component, "new-0"))?, plugin(&sandbox::marked(component, "new-1"))?];
+    let versions =
+        [plugin(&sandbox::marked(component, "new-0"))?, plugin(&sandbox::marked(component, "new-1"))?];
     let (mut cached, mut unpacking) = (Vec::new(), Vec::new());
     for version in versions.iter().cycle().take(CACHED_ROUNDS) {
         unpacking.push(unpack(version)?);
@@ -92,7 +93,8 @@ async fn load(host: &PluginHost, map: ConfigMap, is_cached: bool) -> Result<Dura
 }
 
 fn unpack(map: &ConfigMap) -> Result<Duration> {
-    let packed = map.binary_data.as_ref().and_then(|data| data.values().next()).context("there is a component")?;
+    let packed =
+        map.binary_data.as_ref().and_then(|data| data.values().next()).context("there is a component")?;
     let started = Instant::now();
     black_box(Sha256::digest(zstd::decode_all(packed.0.as_slice())?));
     Ok(started.elapsed())

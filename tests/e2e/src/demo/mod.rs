@@ -108,5 +108,5 @@ async fn keep<C: Cloud>(lab: &Lab<C>, progress: &mut Progress) {
         manifests::NAMESPACE,
         manifests::NAMESPACE,
     ));
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use e2e::{Aws, Cloud, Lab, LabOptions, eventually};
 use ec2::{CLUSTER_TAG, UID_TAG};
 
-use super::scene::{AWS, all, create, installed};
-use crate::scene::{ONE_AT_A_TIME, SIM, is_gone, is_running};
+use super::scene::{AWS, all, create, installed, turn};
+use crate::scene::{SIM, is_gone, is_running};
 
 /// What the class of the tests puts on each of its instances.
 fn class_tags(name: &str) -> BTreeMap<String, String> {
@@ -25,10 +25,11 @@ fn of_cluster(name: &str, cluster: &str, uid: &str) -> BTreeMap<String, String> 
 
 #[tokio::test]
 async fn two_clusters_in_one_account_do_not_touch_each_others_instances() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     let account = Aws::start().await.expect("EC2 starts");
     let blue = Lab::around(account.shared_with("blue"), LabOptions::default()).await.expect("the lab starts");
-    let green = Lab::around(account.shared_with("green"), LabOptions::default()).await.expect("the lab starts");
+    let green =
+        Lab::around(account.shared_with("green"), LabOptions::default()).await.expect("the lab starts");
     apart(&account, &blue, &green).await.expect("the clusters stay apart");
 }
 
@@ -68,7 +69,11 @@ async fn an_instance_of_another_cluster_is_left_alone_even_under_a_machines_own_
         let mut machine = e2e::manifests::machine("m", "small");
         machine.spec.provider_id = Some(format!("aws:///{}/{foreign}", lab.cloud.region()));
         lab.machines().create(&Default::default(), &machine).await?;
-        lab.machine_reason("m", "", "").await?;
+        eventually("the Machine says something", async || {
+            let status = lab.machines().get("m").await?.status.and_then(|status| status.machinist);
+            Ok(status.and_then(|own| own.conditions.into_iter().next()))
+        })
+        .await?;
         lab.delete_machine("m").await?;
         is_gone(lab, "m").await?;
         let left = lab.cloud.live().await?;
@@ -119,7 +124,8 @@ async fn drivers_of_two_clouds_serve_side_by_side_in_one_host() {
         for name in ["on-ec2", "on-sim"] {
             is_running(lab, name).await?;
         }
-        let id = |machine: machinist_api::Machine| machine.provider_id().map(str::to_owned).unwrap_or_default();
+        let id =
+            |machine: machinist_api::Machine| machine.provider_id().map(str::to_owned).unwrap_or_default();
         ensure!(id(lab.machines().get("on-ec2").await?).starts_with("aws:///"));
         ensure!(id(lab.machines().get("on-sim").await?).starts_with("sim:///"));
         lab.delete_machine("on-sim").await?;

@@ -9,8 +9,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use machinist_api::names;
 
-use super::scene::{AWS, create, heal, one_instance_each};
-use crate::scene::ONE_AT_A_TIME;
+use super::scene::{AWS, create, heal, one_instance_each, turn};
 
 /// When a host is killed, counted from the request for its Machines.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +33,7 @@ const LAG: Lag = Lag { creation: Duration::from_millis(1_500), change: Duration:
 
 #[tokio::test]
 async fn a_host_that_is_killed_at_any_moment_of_a_launch_makes_one_instance_for_each_machine() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     let cloud = Aws::start().await.expect("EC2 starts");
     let lab = Lab::around(cloud, LabOptions::default()).await.expect("the lab starts");
     killed(&lab).await.expect("the story comes to its end");
@@ -63,7 +62,8 @@ async fn killed(lab: &Lab<Aws>) -> Result<()> {
     ensure!(stats.faults_fired["lost"] > 0 && stats.replayed > 0, "nothing went wrong: {stats:?}");
     one_instance_each(lab).await?;
     // Half of the Machines go while it is killed once more.
-    let doomed: Vec<String> = lab.machines().list(&ListParams::default()).await?.iter().map(ResourceExt::name_any).collect();
+    let doomed: Vec<String> =
+        lab.machines().list(&ListParams::default()).await?.iter().map(ResourceExt::name_any).collect();
     let (first, _) = doomed.split_at(machines / 2);
     futures::future::try_join_all(first.iter().map(|name| lab.delete_machine(name))).await?;
     eventually("an instance is ordered away", async || {
@@ -97,7 +97,9 @@ async fn reach(lab: &Lab<Aws>, moment: Moment, prefix: &str, launches: u64) -> R
     match moment {
         Ms(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
         Launches(_) | Claimed | Recorded => {
-            tokio::time::timeout(Duration::from_secs(60), reached).await.context("the moment does not come")??;
+            tokio::time::timeout(Duration::from_secs(60), reached)
+                .await
+                .context("the moment does not come")??;
         }
     }
     Ok(())

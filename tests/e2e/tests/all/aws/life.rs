@@ -21,7 +21,10 @@ async fn machines_become_instances_and_nodes_and_leave_nothing_behind() {
         }
         one_instance_each(lab).await?;
         let (nodes, tokens) = lab.left_in_target().await?;
-        ensure!((nodes.len(), tokens.len()) == (3, 0), "a token is gone once its Node has joined: {tokens:?}");
+        ensure!(
+            (nodes.len(), tokens.len()) == (3, 0),
+            "a token is gone once its Node has joined: {tokens:?}"
+        );
         // Two requests each: the image, and the launch. The answer to the launch says all that must be known.
         let stats = lab.cloud.stats();
         ensure!(stats.requests_of("RunInstances") == 3, "{:?}", stats.requests);
@@ -42,7 +45,11 @@ async fn is_marked(lab: &Lab<Aws>, name: &str, cluster: &str) -> Result<()> {
     let instance = live.iter().find(|instance| instance.name() == Some(name)).context("it has a name")?;
     let tag = |key: &str| instance.tags.get(key).map(String::as_str);
     ensure!(tag(UID_TAG) == Some(&uid) && tag(CLUSTER_TAG) == Some(cluster), "{:?}", instance.tags);
-    ensure!(tag("kubernetes.io/role/node") == Some("1") && tag("team") == Some("blue"), "{:?}", instance.tags);
+    ensure!(
+        tag("kubernetes.io/role/node") == Some("1") && tag("team") == Some("blue"),
+        "{:?}",
+        instance.tags
+    );
     ensure!(instance.client_token == uid, "{} is not {uid}", instance.client_token);
     let user_data = String::from_utf8(lab.cloud.user_data(&instance.id).await?)?;
     ensure!(user_data.contains(&format!("content: {name}")), "{user_data}");

@@ -42,7 +42,11 @@ impl Witness {
     fn secrets(&self) -> Vec<(&'static str, String)> {
         let sessions = self.cloud.sessions().into_iter().flat_map(|session| {
             let token = session.session_token.unwrap_or_default();
-            [("session's key id", session.access_key_id), ("session's key", session.secret_access_key), ("session token", token)]
+            [
+                ("session's key id", session.access_key_id),
+                ("session's key", session.secret_access_key),
+                ("session token", token),
+            ]
         });
         self.canaries.iter().cloned().chain(sessions).filter(|(_, secret)| !secret.is_empty()).collect()
     }
@@ -70,7 +74,9 @@ impl MemoryWitness for Witness {
 fn forms(secret: &str) -> Vec<(&'static str, Vec<u8>)> {
     let escaped = |is_upper: bool| {
         let byte = |byte: u8| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                char::from(byte).to_string()
+            }
             _ if is_upper => format!("%{byte:02X}"),
             _ => format!("%{byte:02x}"),
         };
@@ -147,7 +153,9 @@ impl Scan {
         let Creation::Created(vm) = self.host.create(request.clone()).await? else {
             anyhow::bail!("it is created at once");
         };
-        let data = String::from_utf8(self.cloud.user_data(vm.provider_id.as_str().rsplit('/').next().unwrap_or("")).await?)?;
+        let data = String::from_utf8(
+            self.cloud.user_data(vm.provider_id.as_str().rsplit('/').next().unwrap_or("")).await?,
+        )?;
         ensure!(data.contains(BOOTSTRAP_TOKEN), "the instance gets its token: {data}");
         request.machine.provider_id = Some(ProviderId::new(vm.provider_id.as_str()));
         self.host.initialize(request.clone()).await?;
@@ -171,10 +179,19 @@ impl Scan {
             ensure!(seen.secrets.is_empty(), "{operation}: {:?}", seen.secrets);
             ensure!(seen.bytes >= 64 * 1024, "{operation}: only {} bytes were shown", seen.bytes);
         }
-        let of = |operation: &str| seen.get(operation).cloned().with_context(|| format!("{operation} was not shown"));
-        for operation in
-            ["CreateMachine", "InitializeMachine", "GetMachineStatus", "DeleteMachine", "ListMachines", "GetVolumeIDs", "ValidateClass", "Describe"]
-        {
+        let of = |operation: &str| {
+            seen.get(operation).cloned().with_context(|| format!("{operation} was not shown"))
+        };
+        for operation in [
+            "CreateMachine",
+            "InitializeMachine",
+            "GetMachineStatus",
+            "DeleteMachine",
+            "ListMachines",
+            "GetVolumeIDs",
+            "ValidateClass",
+            "Describe",
+        ] {
             of(operation)?;
         }
         for operation in ["CreateMachine", "InitializeMachine", "GetMachineStatus", "DeleteMachine"] {

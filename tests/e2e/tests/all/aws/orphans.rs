@@ -82,18 +82,19 @@ async fn listed() -> Result<()> {
     let pages = listing.all().await?;
     ensure!(pages.len() >= 3 && pages.iter().all(|page| page.len() <= 100), "{} pages", pages.len());
     let found: Vec<&Listed> = pages.iter().flatten().collect();
-    let ids: BTreeSet<&str> = found.iter().filter_map(|vm| vm.provider_id.as_str().rsplit('/').next()).collect();
+    let ids: BTreeSet<&str> =
+        found.iter().filter_map(|vm| vm.provider_id.as_str().rsplit('/').next()).collect();
     ensure!(ids.len() == found.len(), "one is listed twice");
     let wanted: BTreeSet<&str> = ours.iter().chain([&by_mcm]).map(String::as_str).collect();
     ensure!(ids == wanted, "{:?}", ids.symmetric_difference(&wanted).collect::<Vec<_>>());
     ensure!(found.iter().all(|vm| vm.created_at.is_some()), "the age of each is known");
 
     // What has no Machine is told by its uid, not by its name: uid-7's Machine was made anew under its name.
-    let machines: BTreeSet<String> =
-        (0..OURS).map(|number| if number == 7 { "uid-anew".to_owned() } else { format!("uid-{number}") }).collect();
-    let is_orphan = |vm: &&&Listed| {
-        vm.machine_uid.as_ref().is_some_and(|uid| !machines.contains(uid.as_str()))
-    };
+    let machines: BTreeSet<String> = (0..OURS)
+        .map(|number| if number == 7 { "uid-anew".to_owned() } else { format!("uid-{number}") })
+        .collect();
+    let is_orphan =
+        |vm: &&&Listed| vm.machine_uid.as_ref().is_some_and(|uid| !machines.contains(uid.as_str()));
     let orphans: Vec<&str> = found.iter().filter(is_orphan).map(|vm| vm.machine_name.as_str()).collect();
     ensure!(orphans == ["m7"], "{orphans:?}");
     let by_mcm = found.iter().find(|vm| vm.machine_name.as_str() == "by-mcm").context("it is listed")?;
@@ -119,7 +120,10 @@ async fn a_listing_that_is_broken_off_is_an_error_and_never_a_short_listing() {
     for (effect, code) in rows {
         listing.cloud.faults().add(Rule::new(effect.clone()).on("DescribeInstances"));
         let answer = listing.page(None).await;
-        assert!(matches!(&answer, Err(CallError::Guest(error)) if error.code == code), "{effect:?}: {answer:?}");
+        assert!(
+            matches!(&answer, Err(CallError::Guest(error)) if error.code == code),
+            "{effect:?}: {answer:?}"
+        );
         listing.cloud.faults().clear();
     }
     listing.cloud.faults().add(Rule::new(Effect::RepeatedPageToken).on("DescribeInstances"));

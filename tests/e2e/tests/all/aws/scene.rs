@@ -1,6 +1,6 @@
 //! A lab with EC2 and a host for each test.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Weak};
 
 use anyhow::{Result, ensure};
 use e2e::{Aws, Cloud, Host, Lab, LabOptions};
@@ -8,15 +8,28 @@ use ec2::{Effect, Instance, Lag, Rule, UID_TAG};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::Value;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::scene::{ONE_AT_A_TIME, played};
 
 pub(super) static AWS: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("aws-driver").expect("builds"));
 
+/// These tests wait most of the time, for EC2 to show what it did: they take their turn among all tests together.
+pub(super) async fn turn() -> Arc<MutexGuard<'static, ()>> {
+    static OURS: Mutex<Weak<MutexGuard<'static, ()>>> = Mutex::const_new(Weak::new());
+    let mut ours = OURS.lock().await;
+    if let Some(turn) = ours.upgrade() {
+        return turn;
+    }
+    let turn = Arc::new(ONE_AT_A_TIME.lock().await);
+    *ours = Arc::downgrade(&turn);
+    turn
+}
+
 /// Runs a test in a lab whose cloud is EC2, with its driver serving, a Secret `aws` and a class `small`. In the end everything
 /// is deleted, and nothing may be left.
 pub(super) async fn installed(test: impl AsyncFnOnce(&Lab<Aws>, &Host) -> Result<()>) {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     let cloud = Aws::start().await.expect("EC2 starts");
     let lab = Lab::around(cloud, LabOptions::default()).await.expect("the lab starts");
     played(lab, async |lab, host| {
@@ -76,7 +89,11 @@ pub(super) async fn class_with(lab: &Lab<Aws>, name: &str, change: impl FnOnce(&
 }
 
 /// Replaces the driver's ConfigMap, and waits until it serves.
-pub(super) async fn swap(lab: &Lab<Aws>, map: &k8s_openapi::api::core::v1::ConfigMap, host: &Host) -> Result<()> {
+pub(super) async fn swap(
+    lab: &Lab<Aws>,
+    map: &k8s_openapi::api::core::v1::ConfigMap,
+    host: &Host,
+) -> Result<()> {
     let swaps = async || anyhow::Ok(host.metrics().await?.sum("machinist_plugin_swaps_total", &[]));
     let before = swaps().await?;
     lab.put_plugin(map).await?;
