@@ -141,8 +141,10 @@ fn a_dry_run_prints_what_would_be_written_and_all_of_it_is_the_component() {
     let cut = objects(&machinist("push", &file, &[&dry[..], &["--part-size", size]].concat()));
     let (index, parts) = cut.split_last().expect("an index");
     assert!(parts.len() > 1 && index.binary_data.is_none(), "{}", parts.len());
-    let bytes: Vec<u8> =
-        parts.iter().flat_map(|part| part.binary_data.as_ref().expect("bytes")["plugin.wasm.part"].0.clone()).collect();
+    let bytes: Vec<u8> = parts
+        .iter()
+        .flat_map(|part| part.binary_data.as_ref().expect("bytes")["plugin.wasm.part"].0.clone())
+        .collect();
     let packed = folder.file("joined", &bytes);
     prints(&machinist("inspect", &packed, &[]));
     let named = &index.data.as_ref().expect("data")["parts.json"];
