@@ -12,7 +12,7 @@ use machinist_api::names;
 use serde_json::json;
 use simcloud::{Code, Effect, Faults, Match, Rule};
 
-use crate::scene::{ONE_AT_A_TIME, SIM, scene};
+use crate::scene::{SIM, scene, turn};
 
 /// When a host is killed, counted from the request for its Machines.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ const NO_LEASES: [&str; 1] = ["--leader-elect=false"];
 
 #[tokio::test]
 async fn a_host_that_is_killed_at_any_moment_makes_exactly_one_vm_for_each_machine_and_leaves_none() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     let mut options = LabOptions::default();
     options.cloud.latency.boot_ms = 200;
     let lab = Lab::start(options).await.expect("the lab starts");

@@ -8,7 +8,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use machinist_api::names::leases::{MACHINE_CONTROLLER, MACHINE_CONTROLLER_MANAGER};
 
-use crate::scene::{ONE_AT_A_TIME, SIM, is_running};
+use crate::scene::{SIM, is_running, turn};
 
 /// Who holds both Leases; nobody is the empty text.
 async fn holders(lab: &Lab) -> Result<[String; 2]> {
@@ -84,14 +84,14 @@ async fn story(lab: &Lab) -> Result<()> {
 
 #[tokio::test]
 async fn one_host_leads_with_both_leases_and_another_takes_over() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
     story(&lab).await.expect("the story comes to its end");
 }
 
 #[tokio::test]
 async fn without_a_target_cluster_a_machine_is_available_as_soon_as_its_vm_is_there() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
     let story = async {
         let mut options = lab.host_options();

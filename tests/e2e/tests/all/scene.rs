@@ -1,4 +1,4 @@
-//! A lab with a host for each test, one test at a time, and what the tests ask of it.
+//! A lab with a host for each test, a few at a time, and what the tests ask of it.
 
 use std::sync::LazyLock;
 
@@ -10,19 +10,24 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use machinist_api::Machine;
 use serde_json::Value;
 use std::time::Duration;
-use tokio::sync::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// A lab needs half a gigabyte and most of two cores: one at a time.
-pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+/// A lab needs half a gigabyte, and most of two cores while it starts. Then it waits, mostly.
+static LABS: Semaphore = Semaphore::const_new(3);
 
 pub(crate) static SIM: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("sim-driver").expect("builds"));
 pub(crate) static PLAIN: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("plain-driver").expect("builds"));
 pub(crate) static HOSTILE: LazyLock<Vec<u8>> =
     LazyLock::new(|| guests::bytes("hostile-driver").expect("builds"));
 
+/// Waits until one more lab may start.
+pub(crate) async fn turn() -> SemaphorePermit<'static> {
+    LABS.acquire().await.expect("the semaphore is never closed")
+}
+
 /// Runs a test in a lab with a host. When it fails, the complaint ends with the host's log.
 pub(crate) async fn scene(options: LabOptions, test: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     played(Lab::start(options).await.expect("the lab starts"), test).await;
 }
 

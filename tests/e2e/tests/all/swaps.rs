@@ -1,10 +1,10 @@
 //! A driver is swapped while it is called, and no call notices.
 
-use crate::scene::{ONE_AT_A_TIME, SIM};
+use crate::scene::{SIM, turn};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_swaps_under_fifty_calls_in_flight_lose_no_call_and_double_none() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     let folder = tempfile::tempdir().expect("a folder");
     let outcome = e2e::swaps::measure(folder.path(), &SIM, 50, 50).await.expect("all versions serve");
     assert_eq!(outcome.swaps, 50);

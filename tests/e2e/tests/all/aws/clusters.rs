@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use e2e::{Aws, Cloud, Lab, LabOptions, eventually};
 use ec2::{CLUSTER_TAG, UID_TAG};
 
-use super::scene::{AWS, all, create, installed, turn};
-use crate::scene::{SIM, is_gone, is_running};
+use super::scene::{AWS, all, create, installed};
+use crate::scene::{SIM, is_gone, is_running, turn};
 
 /// What the class of the tests puts on each of its instances.
 fn class_tags(name: &str) -> BTreeMap<String, String> {

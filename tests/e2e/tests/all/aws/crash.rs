@@ -9,7 +9,8 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use machinist_api::names;
 
-use super::scene::{AWS, create, heal, one_instance_each, turn};
+use super::scene::{AWS, create, heal, one_instance_each};
+use crate::scene::turn;
 
 /// When a host is killed, counted from the request for its Machines.
 #[derive(Clone, Copy, Debug)]

@@ -9,3 +9,10 @@ mod memory;
 mod orphans;
 mod scene;
 mod trouble;
+
+/// So that it fits into a ConfigMap twice, even unpacked.
+#[test]
+fn the_driver_is_smaller_than_four_hundred_kibibytes() {
+    let bytes = scene::AWS.len();
+    assert!(bytes < 400 * 1024, "{bytes} bytes");
+}

@@ -1,6 +1,6 @@
 //! A lab with EC2 and a host for each test.
 
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::LazyLock;
 
 use anyhow::{Result, ensure};
 use e2e::{Aws, Cloud, Host, Lab, LabOptions};
@@ -8,23 +8,10 @@ use ec2::{Effect, Instance, Lag, Rule, UID_TAG};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::Value;
-use tokio::sync::{Mutex, MutexGuard};
 
-use crate::scene::{ONE_AT_A_TIME, played};
+use crate::scene::{played, turn};
 
 pub(super) static AWS: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("aws-driver").expect("builds"));
-
-/// These tests wait most of the time, for EC2 to show what it did: they take their turn among all tests together.
-pub(super) async fn turn() -> Arc<MutexGuard<'static, ()>> {
-    static OURS: Mutex<Weak<MutexGuard<'static, ()>>> = Mutex::const_new(Weak::new());
-    let mut ours = OURS.lock().await;
-    if let Some(turn) = ours.upgrade() {
-        return turn;
-    }
-    let turn = Arc::new(ONE_AT_A_TIME.lock().await);
-    *ours = Arc::downgrade(&turn);
-    turn
-}
 
 /// Runs a test in a lab whose cloud is EC2, with its driver serving, a Secret `aws` and a class `small`. In the end everything
 /// is deleted, and nothing may be left.

@@ -17,7 +17,7 @@ use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
 use super::{container, deploy, deployment, documents, manifests, texts};
-use crate::scene::ONE_AT_A_TIME;
+use crate::scene::turn;
 
 const NAMESPACE: &str = e2e::manifests::NAMESPACE;
 
@@ -97,7 +97,7 @@ async fn everything_applies() -> Result<()> {
 
 #[tokio::test]
 async fn every_manifest_applies_without_a_warning_and_the_pods_are_let_in() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     everything_applies().await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
@@ -189,7 +189,7 @@ async fn probes() -> Result<()> {
 
 #[tokio::test]
 async fn the_host_takes_the_deployments_arguments_and_answers_its_probes() {
-    let _turn = ONE_AT_A_TIME.lock().await;
+    let _turn = turn().await;
     probes().await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
