@@ -46,7 +46,7 @@ enum Command {
     },
     /// Shows Machinist at work on a real control plane with a simulated cloud
     ///
-    /// Builds what is needed (the first time on a machine: about ten minutes) and starts the demo. `cargo xtask demo
+    /// Builds what is needed (the first time on a machine: about twenty minutes) and starts the demo. `cargo xtask demo
     /// -- --help` shows the demo's own options, for example --machines N and --keep.
     Demo {
         /// Handed to the demo
