@@ -96,7 +96,7 @@ pub(crate) struct PushFlags {
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// Name of the ConfigMap, created or updated. Its parts are called NAME-DIGEST-LAYOUT-NUMBER
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = object_name)]
     pub(crate) configmap: String,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
@@ -224,6 +224,24 @@ fn duration(text: &str) -> Result<SignedDuration, String> {
     Ok(value)
 }
 
+/// What Kubernetes takes as the name of a ConfigMap, less what the names of its parts add.
+fn object_name(text: &str) -> Result<String, String> {
+    const MOST_BYTES: usize = 253 - 40;
+    let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(|byte| *byte != b'-' && is_inside(*byte));
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        is_edge(bytes.first()) && is_edge(bytes.last()) && bytes.iter().all(|byte| is_inside(*byte))
+    };
+    if text.len() <= MOST_BYTES && text.split('.').all(is_label) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "a name has lower-case letters, digits, hyphens and dots, and at most {MOST_BYTES} of them"
+        ))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,6 +260,16 @@ mod tests {
         assert_eq!(flags.machine_creation_timeout, SignedDuration::from_mins(20));
         assert_eq!(flags.machine_health_timeout, SignedDuration::from_mins(10));
         assert!(flags.leader_elect);
+    }
+
+    #[test]
+    fn a_name_that_kubernetes_refuses_is_refused_before_anything_is_asked() {
+        for name in ["aws", "aws-1.eu", "0"] {
+            assert_eq!(object_name(name).as_deref(), Ok(name));
+        }
+        for name in ["", "Aws", "aws_1", "-aws", "aws-", "a..b", "a/b", &"a".repeat(214)] {
+            assert!(object_name(name).is_err(), "{name}");
+        }
     }
 
     #[test]
