@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Store, backoff, feed};
 use crate::clock::Clock;
-use crate::context::Context;
+use crate::context::{Context, Hold};
 use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
@@ -103,7 +103,9 @@ impl Tenant {
             },
             stop.clone(),
         ));
-        let context = Context::new(self.control, self.target, self.clock, leads.clone(), self.seed);
+        // Open until somebody holds it; the sender lives as long as the loop.
+        let (_gate, hold) = watch::channel(Hold::default());
+        let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);
         let engine = Engine::new(world, Arc::new(context), Events::new(writer), self.metrics, inbox);
         engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::Address;
 use crate::driver_error::Code;
+use crate::health::Status;
 use crate::id::FailureDomain;
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::retry::RetryPolicy;
@@ -76,6 +77,51 @@ pub struct StatusChange {
     pub addresses: Option<Vec<Address>>,
     /// Where the VM is.
     pub failure_domain: Option<FailureDomain>,
+    /// Until when the Machine is preserved; `Some(None)` ends it.
+    pub preserve_until: Option<Option<Timestamp>>,
+    /// Conditions of ours beside `Ready`, which follows from the reason of the conclusion.
+    pub conditions: Vec<OwnCondition>,
+}
+
+/// Which of our conditions on a Machine. `Ready` is not among them: every pass says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionKind {
+    /// The Node is healthy.
+    Healthy,
+    /// The Node's pods are gone.
+    Drained,
+    /// The update in place has come to its end.
+    InPlaceUpdated,
+    /// The Machine is kept although it has failed, or so that it does not.
+    Preserved,
+    /// What policies would have done that only observe.
+    PolicyObserved,
+}
+
+impl ConditionKind {
+    /// The type of the condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Healthy => "Healthy",
+            Self::Drained => "Drained",
+            Self::InPlaceUpdated => "InPlaceUpdated",
+            Self::Preserved => "Preserved",
+            Self::PolicyObserved => "PolicyObserved",
+        }
+    }
+}
+
+/// What one of our conditions is to say. What a pass does not mention stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnCondition {
+    /// Which.
+    pub kind: ConditionKind,
+    /// Its status.
+    pub status: Status,
+    /// One word in CamelCase, from a closed set.
+    pub reason: &'static str,
+    /// For people: what is awaited, why, until when. Never empty.
+    pub message: String,
 }
 
 /// `status.lastOperation`.

@@ -86,7 +86,7 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
     if is_done(progress, effect) {
         return Err(Violation::Repeated);
     }
-    if !permits(view.gate, kind(effect)) {
+    if !permits(view.gate, effect.kind()) {
         return Err(Violation::Frozen);
     }
     match effect {
@@ -107,6 +107,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         Effect::CreateVm | Effect::InitializeVm if matches!(view.driver, DriverFact::Substitute { .. }) => {
             Err(Violation::CreateBySubstitute)
         }
+        Effect::DeleteMachine if is_deleting || view.node().is_none_or(|node| !node.is_deleting) => {
+            Err(Violation::DeleteWithoutRequest)
+        }
         Effect::CreateVm => create(view, progress),
         Effect::DeleteVm | Effect::DeleteNode { .. } | Effect::ReleaseFinalizer if !is_deleting => {
             Err(Violation::DeleteWithoutRequest)
@@ -120,7 +123,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         {
             Err(Violation::ForeignNode)
         }
-        Effect::SyncNode { node, .. } if view.node().is_none_or(|own| own.name != *node) => {
+        Effect::SyncNode { node, .. } | Effect::Cordon { node } | Effect::SetNodeCondition { node, .. }
+            if view.node().is_none_or(|own| own.name != *node) =>
+        {
             Err(Violation::ForeignNode)
         }
         Effect::Claim
@@ -133,7 +138,11 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         | Effect::ForgetToken
         | Effect::DeleteVm
         | Effect::DeleteNode { .. }
-        | Effect::ReleaseFinalizer => Ok(()),
+        | Effect::ReleaseFinalizer
+        | Effect::WriteMachine(_)
+        | Effect::DeleteMachine
+        | Effect::Cordon { .. }
+        | Effect::SetNodeCondition { .. } => Ok(()),
     }
 }
 
@@ -208,21 +217,10 @@ fn is_done(progress: &Progress, effect: &Effect) -> bool {
         Effect::DeleteVm => progress.delete_vm.is_some(),
         Effect::DeleteNode { .. } => progress.delete_node.is_some(),
         Effect::ReleaseFinalizer => progress.release.is_some(),
-    }
-}
-
-fn kind(effect: &Effect) -> EffectKind {
-    match effect {
-        Effect::Claim | Effect::NoteIntent | Effect::RecordVm { .. } => EffectKind::ObjectWrite,
-        Effect::EnsureToken => EffectKind::TokenWrite,
-        Effect::ProbeVm => EffectKind::CloudRead,
-        Effect::CreateVm => EffectKind::Create,
-        Effect::InitializeVm => EffectKind::Initialize,
-        Effect::SyncNode { .. } => EffectKind::NodeWrite,
-        Effect::ForgetToken => EffectKind::TokenDelete,
-        Effect::DeleteVm => EffectKind::RequestedDelete,
-        Effect::DeleteNode { .. } => EffectKind::NodeDelete,
-        Effect::ReleaseFinalizer => EffectKind::FinalizerRelease,
+        Effect::WriteMachine(_) => progress.write_machine.is_some(),
+        Effect::DeleteMachine => progress.delete_machine.is_some(),
+        Effect::Cordon { .. } => progress.cordon.is_some(),
+        Effect::SetNodeCondition { .. } => progress.node_condition.is_some(),
     }
 }
 

@@ -18,9 +18,10 @@ mod view;
 mod tests;
 
 pub use conclusion::{
-    Conclusion, DeletionStage, Note, Operation, Reason, Severity, StatusChange, Step, Wake,
+    Conclusion, ConditionKind, DeletionStage, Note, Operation, OwnCondition, Reason, Severity, StatusChange,
+    Step, Wake,
 };
-pub use effect::{Effect, Outcome, Progress};
+pub use effect::{Effect, MetaChange, NodeConditionWrite, Outcome, Progress};
 pub use join::conditions_differ;
 pub use step::step;
 pub use view::{

@@ -27,6 +27,8 @@ pub struct MachineView {
     pub target: TargetFact,
     /// Whether dangerous work is held.
     pub gate: Gate,
+    /// When it was last let go again. What was seen of Nodes before says nothing about them.
+    pub thawed_at: Option<Timestamp>,
     /// Effective settings.
     pub settings: MachineSettings,
     /// Failed passes in a row until now.
@@ -187,6 +189,22 @@ pub struct MachineSettings {
     pub must_be_false: Vec<String>,
     /// How long to wait after the cloud's "no capacity".
     pub resource_exhausted_retry: SignedDuration,
+    /// From the request for deletion until pods are not asked any more.
+    pub drain_timeout: SignedDuration,
+    /// How often a pod is asked to go, 20 s apart, before it is deleted without asking.
+    pub max_evict_retries: u32,
+    /// Pods with volumes that may leave a Node at the same time.
+    pub parallel_volume_evictions: u32,
+    /// How long a volume may take to come off a Node, beyond its pod's grace period.
+    pub volume_detach_timeout: SignedDuration,
+    /// How long to wait for a volume to be attached elsewhere before the next pod goes.
+    pub volume_reattach_timeout: SignedDuration,
+    /// How long an update in place may take.
+    pub in_place_update_timeout: SignedDuration,
+    /// How long a preserved Machine is kept.
+    pub preserve_timeout: SignedDuration,
+    /// How long a deletion waits for hooks of others.
+    pub deletion_hook_timeout: SignedDuration,
 }
 
 impl MachineView {

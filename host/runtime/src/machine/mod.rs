@@ -2,6 +2,7 @@
 
 mod act;
 mod choice;
+mod node;
 mod observe;
 mod pass;
 mod patch;

@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{Node, Secret, Taint};
 use machinist_api::template::NodeTemplate;
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::driver::Address;
-use machinist_core::gate::Gate;
 use machinist_core::health::{self, NodeConditionFact};
 use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use machinist_core::machine::{
@@ -19,6 +18,7 @@ use machinist_core::node_sync::{NodeMeta, TaintFact};
 use machinist_core::phase::Phase;
 use machinist_core::{duration, machine};
 
+use crate::context::Hold;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
@@ -36,7 +36,7 @@ pub(super) struct Observed {
 }
 
 /// `None` when the Machine is not there any more.
-pub(super) fn observe(world: &World, key: &ObjectKey, failures: u32) -> Option<Observed> {
+pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32) -> Option<Observed> {
     let machine = world.machines.get(key)?;
     let class = world.class_of(&machine);
     let choice = Choice::of(class.as_deref());
@@ -52,7 +52,8 @@ pub(super) fn observe(world: &World, key: &ObjectKey, failures: u32) -> Option<O
         secret,
         driver,
         target,
-        gate: Gate::Open,
+        gate: hold.gate,
+        thawed_at: hold.thawed_at,
         settings: settings(&world.settings, &machine),
         failures,
         machine: fact,
@@ -141,8 +142,13 @@ fn invalid(machine: &Machine) -> Option<String> {
     if spec.class.kind.as_deref().unwrap_or_default() != names::CLASS_KIND {
         return Some("spec.class.kind must be MachineClass".into());
     }
-    let durations =
-        [("spec.creationTimeout", &spec.creation_timeout), ("spec.healthTimeout", &spec.health_timeout)];
+    let durations = [
+        ("spec.creationTimeout", &spec.creation_timeout),
+        ("spec.healthTimeout", &spec.health_timeout),
+        ("spec.drainTimeout", &spec.drain_timeout),
+        ("spec.inPlaceUpdateTimeout", &spec.in_place_update_timeout),
+        ("spec.machinePreserveTimeout", &spec.machine_preserve_timeout),
+    ];
     durations.iter().find_map(|(field, text)| {
         let error = duration::parse(text.as_deref()?).err()?;
         Some(format!("{field} is no duration: {error}"))
@@ -268,6 +274,20 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
             spec.node_conditions.as_deref().unwrap_or(&flags.node_conditions),
         ),
         resource_exhausted_retry: flags.resource_exhausted_retry,
+        drain_timeout: at_least_zero(parsed(spec.drain_timeout.as_deref()).unwrap_or(flags.drain_timeout)),
+        max_evict_retries: spec
+            .max_evict_retries
+            .map_or(flags.max_evict_retries, |retries| u32::try_from(retries).unwrap_or(0)),
+        parallel_volume_evictions: flags.parallel_volume_evictions.max(1),
+        volume_detach_timeout: flags.volume_detach_timeout,
+        volume_reattach_timeout: flags.volume_reattach_timeout,
+        in_place_update_timeout: at_least_zero(
+            parsed(spec.in_place_update_timeout.as_deref()).unwrap_or(flags.in_place_update_timeout),
+        ),
+        preserve_timeout: at_least_zero(
+            parsed(spec.machine_preserve_timeout.as_deref()).unwrap_or(flags.preserve_timeout),
+        ),
+        deletion_hook_timeout: flags.deletion_hook_timeout,
     }
 }
 

@@ -74,7 +74,14 @@ impl World {
             }
             Effect::DeleteNode { .. } => self.case.view.target = TargetFact::Cluster(NodePresence::Absent),
             Effect::ReleaseFinalizer => self.case.view.machine.has_finalizer = false,
-            Effect::EnsureToken | Effect::InitializeVm | Effect::ForgetToken | Effect::DeleteVm => {}
+            Effect::EnsureToken
+            | Effect::InitializeVm
+            | Effect::ForgetToken
+            | Effect::DeleteVm
+            | Effect::WriteMachine(_)
+            | Effect::DeleteMachine
+            | Effect::Cordon { .. }
+            | Effect::SetNodeCondition { .. } => {}
         }
         self.case.answer(effect)
     }

@@ -95,6 +95,10 @@ impl World {
             ("forget-token", writes(depth, Outcome::ForgetToken)),
             ("delete-vm", calls(depth, [deleted, Deletion::InProgress(work)], Outcome::DeleteVm)),
             ("delete-node", writes(depth, Outcome::DeleteNode)),
+            ("write-machine", writes(depth, Outcome::WriteMachine)),
+            ("delete-machine", writes(depth, Outcome::DeleteMachine)),
+            ("cordon", writes(depth, Outcome::Cordon)),
+            ("set-node-condition", writes(depth, Outcome::SetNodeCondition)),
             ("release-finalizer", writes(depth, Outcome::ReleaseFinalizer)),
         ]))
     }

@@ -131,6 +131,10 @@ impl Case {
             Effect::DeleteVm => Outcome::DeleteVm(Ok(Deletion::Deleted { last_known_state: None })),
             Effect::DeleteNode { .. } => Outcome::DeleteNode(Ok(())),
             Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Ok(())),
+            Effect::WriteMachine(_) => Outcome::WriteMachine(Ok(())),
+            Effect::DeleteMachine => Outcome::DeleteMachine(Ok(())),
+            Effect::Cordon { .. } => Outcome::Cordon(Ok(())),
+            Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Ok(())),
         })
     }
 
