@@ -7,6 +7,7 @@ pub mod act_error;
 pub mod addresses;
 pub mod barrier;
 pub mod bootstrap_token;
+pub mod drain;
 pub mod driver;
 pub mod driver_digest;
 pub mod driver_error;
