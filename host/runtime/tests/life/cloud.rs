@@ -18,7 +18,7 @@ use machinist_runtime::ports::Drivers;
 use tokio::time::Instant;
 
 use crate::kubelet::Kubelets;
-use crate::wire::{Trouble, Wire};
+use memory_api::wire::{Trouble, Wire};
 
 /// How the cloud behaves.
 #[derive(Clone, Copy, Debug)]

@@ -9,80 +9,83 @@ mod merge;
 mod refusal;
 mod serve;
 mod store;
+pub mod wire;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_runtime::clock::Clock;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::wire::Wire;
+pub use refusal::Refusal;
 use store::{Answer, Key, Part, Store};
 
 /// One API server.
 #[derive(Clone)]
-pub(crate) struct ApiServer {
+pub struct ApiServer {
     store: Arc<Mutex<Store>>,
     wire: Wire,
-    clock: Clock,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 /// What everyone but the hosts does. It does not go over the wire.
 impl ApiServer {
-    pub(crate) fn new(wire: Wire, clock: Clock) -> Self {
-        Self { store: Arc::default(), wire, clock }
+    /// An empty server. `clock` says what time it is.
+    pub fn new(wire: Wire, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self { store: Arc::default(), wire, clock: Arc::new(clock) }
     }
 
     /// Creates an object; its kind, namespace and name are in it.
-    pub(crate) fn create(&self, plural: &str, object: &Value) -> Answer {
+    pub fn create(&self, plural: &str, object: &Value) -> Answer {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let kind = kinds::of(plural);
-        self.lock().create(kind, (kind.plural, namespace, name), object, self.clock.now())
+        self.lock().create(kind, (kind.plural, namespace, name), object, (self.clock)())
     }
 
     /// The object of `namespace/name`, or `name` where there are no namespaces.
-    pub(crate) fn find(&self, plural: &str, path: &str) -> Option<Value> {
+    pub fn find(&self, plural: &str, path: &str) -> Option<Value> {
         self.lock().get(&key(plural, path)).ok()
     }
 
     /// All objects of a resource.
-    pub(crate) fn all(&self, plural: &str) -> Vec<Value> {
+    pub fn all(&self, plural: &str) -> Vec<Value> {
         self.lock().all(kinds::of(plural), "")
     }
 
     /// Applies a merge patch to everything but the status.
-    pub(crate) fn edit(&self, plural: &str, path: &str, patch: &Value) -> Answer {
+    pub fn edit(&self, plural: &str, path: &str, patch: &Value) -> Answer {
         self.lock().patch(kinds::of(plural), key(plural, path), patch, Part::Main)
     }
 
     /// Applies a merge patch to the status.
-    pub(crate) fn edit_status(&self, plural: &str, path: &str, patch: &Value) -> Answer {
+    pub fn edit_status(&self, plural: &str, path: &str, patch: &Value) -> Answer {
         self.lock().patch(kinds::of(plural), key(plural, path), patch, Part::Status)
     }
 
     /// Asks for the deletion of an object.
-    pub(crate) fn delete(&self, plural: &str, path: &str) -> Answer {
-        self.lock().delete(kinds::of(plural), key(plural, path), &Value::Null, self.clock.now())
+    pub fn delete(&self, plural: &str, path: &str) -> Answer {
+        self.lock().delete(kinds::of(plural), key(plural, path), &Value::Null, (self.clock)())
     }
 
     /// Drops `status.machinist` from now on, as under CRDs that do not have it.
-    pub(crate) fn prune_own_status(&self) {
+    pub fn prune_own_status(&self) {
         self.lock().prunes_own_status = true;
     }
 
     /// Lets the events of watches be late.
-    pub(crate) fn delay_watches(&self, lag: Duration) {
+    pub fn delay_watches(&self, lag: Duration) {
         self.lock().history.lag = lag;
     }
 
     /// Ends the watches of an actor, of one resource or of all.
-    pub(crate) fn drop_watches(&self, actor: &str, plural: Option<&str>) {
+    pub fn drop_watches(&self, actor: &str, plural: Option<&str>) {
         self.lock().history.drop_watches(actor, plural);
     }
 
     /// Forgets the past: watches that begin before now must list anew.
-    pub(crate) fn compact(&self) {
+    pub fn compact(&self) {
         let mut store = self.lock();
         let version = store.version();
         store.history.compact(version);
@@ -99,13 +102,13 @@ fn key(plural: &str, path: &str) -> Key {
 }
 
 /// Base64, as the data of Secrets are written.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
 /// The text in a field of a Secret's data.
-pub(crate) fn decode(field: &Value) -> String {
+pub fn decode(field: &Value) -> String {
     use base64::Engine;
     let text = field.as_str().unwrap_or_default();
     String::from_utf8(base64::engine::general_purpose::STANDARD.decode(text).unwrap()).unwrap()

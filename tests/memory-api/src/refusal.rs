@@ -4,10 +4,13 @@ use serde_json::{Value, json};
 
 /// A `Status` that says no.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) code: u16,
-    pub(crate) reason: &'static str,
-    pub(crate) message: String,
+pub struct Refusal {
+    /// HTTP code.
+    pub code: u16,
+    /// CamelCase.
+    pub reason: &'static str,
+    /// For people.
+    pub message: String,
 }
 
 impl Refusal {

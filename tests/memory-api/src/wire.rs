@@ -14,32 +14,32 @@ const TRAVEL: Duration = Duration::from_millis(1);
 
 /// One request to an API server or call of a driver, before it is carried out.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub struct Call {
     /// The position among all calls of all hosts, from 1.
-    pub(crate) number: usize,
+    pub number: usize,
     /// Who asks.
-    pub(crate) actor: String,
+    pub actor: String,
     /// LIST, WATCH, GET, POST, PUT, PATCH, DELETE, or CALL for a driver.
-    pub(crate) verb: &'static str,
+    pub verb: &'static str,
     /// Resource and subresource, or the driver's function.
-    pub(crate) what: String,
+    pub what: String,
     /// Name of the object; empty for a collection.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 impl Call {
     /// Changes something in an API server. Leases and Events are counted apart.
-    pub(crate) fn is_write(&self) -> bool {
+    pub fn is_write(&self) -> bool {
         matches!(self.verb, "POST" | "PUT" | "PATCH" | "DELETE") && !self.is_apart()
     }
 
     /// A request to an API server about one object. Leases and Events are counted apart.
-    pub(crate) fn is_request(&self) -> bool {
+    pub fn is_request(&self) -> bool {
         self.is_write() || (self.verb == "GET" && !self.is_apart())
     }
 
     /// A call of this function of the driver.
-    pub(crate) fn calls(&self, function: &str) -> bool {
+    pub fn calls(&self, function: &str) -> bool {
         self.verb == "CALL" && self.what == function
     }
 
@@ -50,12 +50,13 @@ impl Call {
 
 /// A call and what came of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Record {
+pub struct Record {
     /// When it was sent, since the beginning.
-    pub(crate) at: Duration,
-    pub(crate) call: Call,
+    pub at: Duration,
+    /// What was asked.
+    pub call: Call,
     /// The answer's code; `None` while there is none. Drivers answer 200 or the number of their code.
-    pub(crate) code: Option<u16>,
+    pub code: Option<u16>,
 }
 
 impl fmt::Display for Record {
@@ -69,7 +70,7 @@ impl fmt::Display for Record {
 
 /// What becomes of a call.
 #[derive(Clone, Debug)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// It is carried out and answered.
     Pass,
     /// It is refused with this code: of HTTP, or for a driver the number of its code.
@@ -90,10 +91,14 @@ pub(crate) enum Fate {
 
 /// Why there is no proper answer.
 #[derive(Clone, Debug)]
-pub(crate) enum Trouble {
+pub enum Trouble {
+    /// Refused with this code.
     Refused(u16),
+    /// It never arrived.
     NotSent,
+    /// It may have been carried out.
     NoAnswer,
+    /// A driver's error.
     Answered(CallError),
 }
 
@@ -107,70 +112,77 @@ struct Inner {
 
 /// Everything that hosts send goes through one wire.
 #[derive(Clone)]
-pub(crate) struct Wire {
+pub struct Wire {
     inner: Arc<Mutex<Inner>>,
     crashed: Arc<Notify>,
     start: Instant,
 }
 
 impl Wire {
-    pub(crate) fn new() -> Self {
+    /// A wire that carries everything.
+    #[expect(clippy::new_without_default, reason = "time begins with it")]
+    pub fn new() -> Self {
         let inner = Inner { records: Vec::new(), plan: Box::new(|_| Fate::Pass), cut: BTreeSet::new() };
         Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), start: Instant::now() }
     }
 
     /// Decides the fate of all further calls.
-    pub(crate) fn plan(&self, plan: impl FnMut(&Call) -> Fate + Send + 'static) {
+    pub fn plan(&self, plan: impl FnMut(&Call) -> Fate + Send + 'static) {
         self.lock().plan = Box::new(plan);
     }
 
     /// All further calls pass.
-    pub(crate) fn heal(&self) {
+    pub fn heal(&self) {
         self.plan(|_| Fate::Pass);
     }
 
     /// Nothing that this actor sends arrives any more.
-    pub(crate) fn cut(&self, actor: &str) {
+    pub fn cut(&self, actor: &str) {
         self.lock().cut.insert(actor.to_owned());
     }
 
     /// Until a plan has let a host crash.
-    pub(crate) async fn crashed(&self) {
+    pub async fn crashed(&self) {
         self.crashed.notified().await;
     }
 
     /// Since the beginning.
-    pub(crate) fn elapsed(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
     /// How many calls there were.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.lock().records.len()
     }
 
+    /// True before the first call.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The calls that `choose` chooses.
-    pub(crate) fn records(&self, choose: impl Fn(&Call) -> bool) -> Vec<Record> {
+    pub fn records(&self, choose: impl Fn(&Call) -> bool) -> Vec<Record> {
         self.lock().records.iter().filter(|record| choose(&record.call)).cloned().collect()
     }
 
     /// The calls since `from` (a value of [`Wire::len`]) that `choose` chooses.
-    pub(crate) fn records_since(&self, from: usize, choose: impl Fn(&Call) -> bool) -> Vec<Record> {
+    pub fn records_since(&self, from: usize, choose: impl Fn(&Call) -> bool) -> Vec<Record> {
         self.records(|call| call.number > from && choose(call))
     }
 
     /// When these calls were sent.
-    pub(crate) fn times(&self, choose: impl Fn(&Call) -> bool) -> Vec<Duration> {
+    pub fn times(&self, choose: impl Fn(&Call) -> bool) -> Vec<Duration> {
         self.records(choose).into_iter().map(|record| record.at).collect()
     }
 
     /// All calls, for comparison and for whoever has to understand a failure.
-    pub(crate) fn trace(&self) -> String {
+    pub fn trace(&self) -> String {
         table(&self.lock().records)
     }
 
     /// Carries a call: `act` does it and says the code of the answer; `broken` makes an answer of trouble.
-    pub(crate) async fn carry<T>(
+    pub async fn carry<T>(
         &self,
         actor: &str,
         (verb, what, name): (&'static str, String, String),
@@ -237,6 +249,6 @@ impl Wire {
 }
 
 /// One call a line.
-pub(crate) fn table(records: &[Record]) -> String {
+pub fn table(records: &[Record]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::kinds::Kind;
-use super::refusal::Refusal;
+use crate::kinds::Kind;
+use crate::refusal::Refusal;
 
 /// Which objects a listing or watch is about.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(super) fn add(&mut self, kind: &'static Kind, version: u64, old: Option<Value>, new: Option<Value>) {
+    pub(crate) fn add(&mut self, kind: &'static Kind, version: u64, old: Option<Value>, new: Option<Value>) {
         let change = Change { kind, version, old, new };
         let due = Instant::now() + self.lag;
         // Who is not there any more is forgotten.

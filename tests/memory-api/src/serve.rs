@@ -16,12 +16,12 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tower::BoxError;
 
-use super::history::{Delivery, Scope};
-use super::kinds::{self, Kind};
-use super::refusal::Refusal;
-use super::store::{Key, Part};
-use super::{Answer, ApiServer};
+use crate::history::{Delivery, Scope};
+use crate::kinds::{self, Kind};
+use crate::refusal::Refusal;
+use crate::store::{Key, Part};
 use crate::wire::Trouble;
+use crate::{Answer, ApiServer};
 
 type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
@@ -38,7 +38,7 @@ struct Ask {
 
 impl ApiServer {
     /// A client for this actor, whose requests go over the wire.
-    pub(crate) fn client(&self, actor: &str) -> Client {
+    pub fn client(&self, actor: &str) -> Client {
         let (server, actor) = (self.clone(), actor.to_owned());
         let service = tower::service_fn(move |request: Request<Body>| {
             let (server, actor) = (server.clone(), actor.clone());
@@ -83,7 +83,7 @@ impl ApiServer {
             }
             serde_json::from_slice(body).map_err(|error| Refusal::invalid(error.to_string()))
         };
-        let now = self.clock.now();
+        let now = (self.clock)();
         let mut store = self.lock();
         let key: Key = (ask.kind.plural, ask.namespace.clone(), ask.name.clone());
         match verb {

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use machinist_api::names;
 use serde_json::{Map, Value, json};
 
-use super::history::History;
-use super::kinds::Kind;
-use super::merge::merge;
-use super::refusal::Refusal;
+use crate::history::History;
+use crate::kinds::Kind;
+use crate::merge::merge;
+use crate::refusal::Refusal;
 
 pub(crate) type Answer = Result<Value, Refusal>;
 
@@ -180,11 +179,11 @@ impl Store {
         if kind.plural == "secrets" {
             let plain = fields(object).remove("stringData").unwrap_or_default();
             for (name, value) in plain.as_object().into_iter().flatten() {
-                object["data"][name] = json!(super::encode(value.as_str().unwrap_or_default().as_bytes()));
+                object["data"][name] = json!(crate::encode(value.as_str().unwrap_or_default().as_bytes()));
             }
         }
         if self.prunes_own_status
-            && kind.group == names::GROUP
+            && kind.group == "machine.sapcloud.io"
             && let Some(status) = object.get_mut("status").and_then(Value::as_object_mut)
         {
             status.remove("machinist");
