@@ -20,6 +20,7 @@ pub mod lease;
 pub mod machine;
 pub mod node_sync;
 pub mod phase;
+pub mod policy;
 pub mod queue;
 pub mod retry;
 pub mod user_data;
