@@ -1,0 +1,7 @@
+//! What keeps an outage from becoming a loss: when all dangerous work is held, and which VMs and Nodes nobody answers for.
+
+pub mod freeze;
+pub mod listing;
+pub mod orphans;
+pub mod thaw;
+pub mod unmanaged;
