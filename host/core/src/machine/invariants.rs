@@ -96,7 +96,9 @@ pub fn batch(
         }
         rest = others;
     }
-    effects.iter().try_for_each(|effect| held(view, progress, effect, now).and_then(|()| one(view, progress, effect)))
+    effects
+        .iter()
+        .try_for_each(|effect| held(view, progress, effect, now).and_then(|()| one(view, progress, effect)))
 }
 
 /// The same, or as good as the same. A drain does the same to many pods.
@@ -118,7 +120,22 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
             | drain::Effect::DeletePod(_)
             | drain::Effect::DeleteAttachment { .. } => true,
         },
-        _ => false,
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::ProbeVm
+        | Effect::CreateVm
+        | Effect::InitializeVm
+        | Effect::RecordVm { .. }
+        | Effect::SyncNode { .. }
+        | Effect::ForgetToken
+        | Effect::DeleteVm
+        | Effect::DeleteNode { .. }
+        | Effect::ReleaseFinalizer
+        | Effect::WriteMachine(_)
+        | Effect::DeleteMachine
+        | Effect::SetNodeCondition { .. }
+        | Effect::NoteHooks => false,
     };
     if empties && !is_deleting {
         return Err(Violation::DrainWithoutRequest);

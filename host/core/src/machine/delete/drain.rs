@@ -9,9 +9,7 @@ use crate::drain::{self, Cause, End, Force, Report, Settings};
 use crate::health::Status;
 use crate::phase::{OperationState, Phase};
 
-use super::super::conclusion::{
-    Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake,
-};
+use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake};
 use super::super::deletion_note::DeletionNote;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::force;
@@ -67,21 +65,16 @@ pub(super) fn over(
     match drain::step(&request(view, node, force, &settings, now), &progress.drain, now) {
         drain::Step::Act(effects) => Break(Step::Act(effects.into_iter().map(Effect::Drain).collect())),
         drain::Step::Done { report } => Continue(done(report, trouble)),
-        // Nobody waits for pods whose end is forced: what is left of them goes with the VM.
-        drain::Step::Wait { report, .. } if force.is_some() => Continue(done(report, trouble)),
         drain::Step::Wait { report, wake } => stop(waiting(view, report, wake, now)),
     }
 }
 
 /// Others see on the Node that its Machine is going, and whether it had failed. What was said first stays.
-fn said_on_node(
-    view: &MachineView,
-    node: &NodeFact,
-    progress: &Progress,
-    force: Option<Force>,
-) -> Stage {
-    let is_said =
-        node.conditions.iter().any(|condition| condition.kind == TERMINATING && condition.status == Status::True);
+fn said_on_node(view: &MachineView, node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage {
+    let is_said = node
+        .conditions
+        .iter()
+        .any(|condition| condition.kind == TERMINATING && condition.status == Status::True);
     if is_said || matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff) {
         return Continue(());
     }
@@ -123,14 +116,10 @@ fn cordoned(node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage
         None if node.is_cordoned => Continue(None),
         None => act(Effect::Cordon { node: node.name.clone() }),
         Some(Ok(()) | Err(ActError::Gone)) => Continue(None),
-        Some(Err(error)) if force.is_some() => {
-            Continue(Some(format!("failed to cordon the Node: {error}")))
+        Some(Err(error)) if force.is_some() => Continue(Some(format!("failed to cordon the Node: {error}"))),
+        Some(Err(error)) => {
+            stop(failed(error, "cordon the Node", DeletionNote::DrainFailed { error: error.to_string() }))
         }
-        Some(Err(error)) => stop(failed(
-            error,
-            "cordon the Node",
-            DeletionNote::DrainFailed { error: error.to_string() },
-        )),
     }
 }
 
@@ -175,7 +164,7 @@ fn request<'a>(
 fn done(report: Report, trouble: Option<String>) -> Drained {
     let failures: Vec<String> = trouble.into_iter().chain(report.failures).collect();
     let is_forced = match report.end {
-        Some(End::Drained | End::NodeGone) => false,
+        Some(End::Drained | End::VolumesLeft | End::NodeGone) => false,
         Some(End::Forced | End::ForcedInPart) | None => true,
     };
     let (note, reason) = match (is_forced, failures.is_empty()) {
@@ -185,12 +174,8 @@ fn done(report: Report, trouble: Option<String>) -> Drained {
             (DeletionNote::ForcedDrainFailed { error: failures.join("; ") }, "ForceDrainedInPart")
         }
     };
-    let condition = OwnCondition {
-        kind: ConditionKind::Drained,
-        status: Status::True,
-        reason,
-        message: report.message,
-    };
+    let condition =
+        OwnCondition { kind: ConditionKind::Drained, status: Status::True, reason, message: report.message };
     Drained { note, condition: Some(condition) }
 }
 
@@ -217,8 +202,8 @@ fn waiting(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Co
 /// Says the same for as long as the drain lasts; condition `Drained` tells how it goes.
 fn draining(report: &Report) -> String {
     format!(
-        "draining the Node, see condition Drained; pods are deleted without asking from {} on",
-        whole_seconds(report.force_at)
+        "draining the Node, see condition Drained; its VM is removed from {} on whatever is left on it",
+        whole_seconds(report.timeout_at)
     )
 }
 
@@ -231,20 +216,28 @@ fn is_worth_telling(view: &MachineView, condition: &OwnCondition, now: Timestamp
     told.message != condition.message && is_due
 }
 
-/// The cause that people can do most about.
+/// The cause that people can do most about; pods and volumes on their way are all the same.
 fn reason_of(report: &Report) -> &'static str {
-    let has = |cause| report.groups.iter().any(|group| group.cause == cause);
-    let worst_first = [
-        (Cause::BudgetMisconfigured, "BudgetMisconfigured"),
-        (Cause::SeveralBudgets, "SeveralBudgets"),
-        (Cause::Failed, "EvictionFailed"),
-        (Cause::Overdue, "PodsOverdue"),
-        (Cause::Budget, "BlockedByBudget"),
-        (Cause::Throttled, "Throttled"),
-        (Cause::Detaching, "VolumesDetaching"),
-        (Cause::Reattaching, "VolumesReattaching"),
-    ];
-    worst_first.into_iter().find(|(cause, _)| has(*cause)).map_or("PodsLeaving", |(_, reason)| reason)
+    match report.groups.first().map(|group| group.cause) {
+        Some(
+            cause @ (Cause::BudgetMisconfigured
+            | Cause::SeveralBudgets
+            | Cause::Budget
+            | Cause::Failed
+            | Cause::Overdue
+            | Cause::DetachingTooLong),
+        ) => cause.name(),
+        Some(
+            Cause::Ending
+            | Cause::JustAsked
+            | Cause::NotAsked
+            | Cause::Throttled
+            | Cause::WaitsForTurn
+            | Cause::Detaching
+            | Cause::Reattaching,
+        )
+        | None => "PodsLeaving",
+    }
 }
 
 /// The drain lets the VM go: it is over, forced, or not needed. For invariants: whatever else the deletion does, its VM is not

@@ -53,9 +53,7 @@ fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std:
     let gone = vm::gone(view, progress, &drained, now)?;
     match gone {
         vm::Gone::Proven => leftovers::leave(view, progress, Reason::Deleted, "VM and Node are gone"),
-        vm::Gone::Declared { message } => {
-            leftovers::leave(view, progress, Reason::VmDeclaredGone, &message)
-        }
+        vm::Gone::Declared { message } => leftovers::leave(view, progress, Reason::VmDeclaredGone, &message),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::gate::Gate;
 use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::ObjectKey;
 use crate::machine::{
-    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
-    SecretFact, TargetFact,
+    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence,
+    OperationFact, SecretFact, TargetFact,
 };
 use crate::node_sync::{NodeMeta, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
@@ -36,7 +36,7 @@ pub(super) fn view() -> MachineView {
             consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),
         }),
         target: TargetFact::Cluster(NodePresence::Absent),
-        drain: crate::drain::Facts::default(),
+        drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
         gate: Gate::Open,
         thawed_at: None,
         settings: MachineSettings {
