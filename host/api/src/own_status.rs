@@ -42,51 +42,43 @@ pub struct OwnMachineStatus {
     /// The zone or the like in which the VM runs, as the driver reports it.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub failure_domain: Option<String>,
-    /// How far the drain of the Node is, as far as objects do not tell it.
-    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "OwnDrainStatus::is_empty")]
-    pub drain: OwnDrainStatus,
+    /// How far a drain of the Node is, as far as no other object tells.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainStatus>,
 }
 
-/// What a drain must remember beyond what objects tell.
+/// What the next passes of a drain must know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct OwnDrainStatus {
-    /// Volumes of pods that were told to end. They are to leave the Node, and then to be attached elsewhere before the next
-    /// pod with volumes goes.
+pub struct DrainStatus {
+    /// When its progress was told last.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<Time>,
+    /// Volumes of pods that were told to end.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
-    pub volumes: Vec<OwnDrainedVolume>,
+    pub volumes: Vec<AwaitedVolume>,
 }
 
-impl OwnDrainStatus {
-    /// Nothing is remembered.
-    pub fn is_empty(&self) -> bool {
-        self.volumes.is_empty()
-    }
-}
-
-/// A volume on its way.
+/// A volume that is to leave the Node, and then to appear elsewhere before the next pod goes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct OwnDrainedVolume {
+pub struct AwaitedVolume {
     /// The PersistentVolume.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub persistent_volume: Option<String>,
-    /// What the cloud and the Node's `volumesAttached` call it.
+    pub name: Option<String>,
+    /// What clouds and kubelets call it.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
-    pub volume_ids: Vec<String>,
-    /// Namespace of the pod that used it.
+    pub ids: Vec<String>,
+    /// The pod that used it, as namespace/name.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub pod_namespace: Option<String>,
-    /// Name of the pod that used it.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
-    pub pod_name: Option<String>,
+    pub pod: Option<String>,
     /// When that pod was told to end.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
-    /// The pod's grace period.
+    /// That pod's grace period in seconds.
     #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
     pub grace_seconds: Option<i64>,
-    /// When the volume was first seen to have left the Node.
+    /// When it was first seen to have left the Node.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub detached: Option<Time>,
 }

@@ -115,11 +115,11 @@ mod tests {
         assert_eq!(refused(&json!({ "code": 404 }), None), Err(EvictError::Failed(ActError::Gone)));
     }
 
-    #[test]
-    fn the_request_names_the_pod_by_uid() {
+    #[tokio::test]
+    async fn the_request_names_the_pod_by_uid() {
         let request = request(&pod()).unwrap();
         assert_eq!(request.uri(), "/api/v1/namespaces/shop/pods/cart-0/eviction");
-        let body = futures::executor::block_on(request.into_body().collect_bytes()).unwrap();
+        let body = request.into_body().collect_bytes().await.unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["deleteOptions"]["preconditions"]["uid"], "u");
     }

@@ -8,18 +8,18 @@ use machinist_core::id::{Name, NodeName, Uid};
 
 use crate::world::World;
 
-use super::memory::memory_of;
 use super::sources::{Sources, volume_of};
 
-/// The facts of the drain of a Machine's Node. `node` is what the cache has under that name; `None`: it is gone.
-pub(crate) fn facts(world: &World, machine: &Machine, name: &NodeName, node: Option<&Node>) -> Facts {
-    let memory = memory_of(machine);
-    let node = match node {
+/// The facts of the drain of a Machine's Node. `node` is what the cache has under that name; `None`: it is gone. `memory` is
+/// what an earlier pass stored.
+pub(crate) fn facts(world: &World, name: Option<&NodeName>, node: Option<&Node>, memory: Memory) -> Facts {
+    let state = match node {
         None => NodeState::Gone,
         Some(node) => NodeState::Present { attached: attached(node).map(str::to_owned).collect() },
     };
-    let attachments = world.drains.as_ref().and_then(|sources| attachments(sources, name, &memory));
-    Facts { node, attachments, memory }
+    let sources = world.drains.as_ref().zip(name);
+    let attachments = sources.and_then(|(sources, name)| attachments(sources, name, &memory));
+    Facts { node: state, attachments, memory }
 }
 
 fn attached(node: &Node) -> impl Iterator<Item = &str> {
@@ -63,5 +63,7 @@ pub(crate) fn volumes_differ(old: Option<&Node>, new: Option<&Node>) -> bool {
 
 /// True while a drain of this Machine's Node may be under way, so that volumes concern it.
 pub(crate) fn concerns(machine: &Machine) -> bool {
-    machine.metadata.deletion_timestamp.is_some() || !memory_of(machine).volumes.is_empty()
+    let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+    let remembers = own.and_then(|own| own.drain.as_ref()).is_some_and(|drain| !drain.volumes.is_empty());
+    remembers || machine.metadata.deletion_timestamp.is_some()
 }

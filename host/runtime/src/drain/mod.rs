@@ -6,7 +6,6 @@ mod budgets;
 mod evict;
 mod facts;
 mod look;
-mod memory;
 mod pressure;
 mod raw;
 mod sources;
@@ -28,7 +27,6 @@ use crate::kube_error::within_deadline;
 use crate::world::World;
 
 pub(crate) use facts::{concerns, facts, volumes_differ};
-pub(crate) use memory::own_status;
 pub(crate) use sources::{Sources, SourcesFeed, trim_attachment, trim_budget};
 
 /// The driver that knows what the cloud calls a volume.
