@@ -1,0 +1,3 @@
+//! What keeps an outage from becoming a disaster.
+
+pub mod meltdown;
