@@ -2,6 +2,8 @@
 
 mod act;
 mod choice;
+mod milestones;
+mod news;
 mod node;
 mod observe;
 mod pass;
@@ -12,5 +14,5 @@ mod sentence;
 mod template;
 mod token;
 
-pub(crate) use observe::{node_matters, node_name_of, phase_of};
+pub(crate) use observe::{node_matters, node_name_of, phase_of, timeouts};
 pub(crate) use pass::run;

@@ -19,6 +19,7 @@ use machinist_core::phase::Phase;
 use machinist_core::{duration, machine};
 
 use crate::context::Hold;
+use crate::insight::Timeouts;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
@@ -288,6 +289,16 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
             parsed(spec.machine_preserve_timeout.as_deref()).unwrap_or(flags.preserve_timeout),
         ),
         deletion_hook_timeout: flags.deletion_hook_timeout,
+    }
+}
+
+/// The time-outs that hold for a Machine.
+pub(crate) fn timeouts(flags: &Settings, machine: &Machine) -> Timeouts {
+    let settings = settings(flags, machine);
+    Timeouts {
+        creation: duration::format(settings.creation_timeout),
+        health: settings.health_timeout.map(duration::format),
+        drain: duration::format(settings.drain_timeout),
     }
 }
 
