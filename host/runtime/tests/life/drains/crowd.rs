@@ -1,6 +1,6 @@
 //! A thousand drains at a time.
 
-use super::workload::{budget, ending_after, pod};
+use super::workload::{budget, pod};
 use super::*;
 
 const DRAINS: usize = 1_000;
@@ -17,19 +17,19 @@ async fn a_thousand_drains_cost_little_and_hold_up_nobody() {
     stage.until("all run", 10 * MINUTE, are_running).await;
     let mut held = budget("tight", "held", 0, 1);
     held["spec"]["selector"]["matchLabels"] = json!({ "tier": "db" });
-    stage.api.create("poddisruptionbudgets", &held).unwrap();
+    put(&stage, "poddisruptionbudgets", &held);
     for name in &names {
         let mut db = pod(&format!("db-{name}"), name);
         db["metadata"]["labels"]["tier"] = json!("db");
-        add(&stage, [db, ending_after(pod(&format!("web-{name}"), name), "1")]);
+        add(&stage, [db]);
     }
     tokio::time::sleep(SECOND).await;
     for name in &names {
         stage.api.delete("machines", &in_namespace(name)).unwrap();
     }
-    let are_asked = || stage.wire.records(|call| call.what == "pods/eviction").len() >= DRAINS;
-    stage.until("all are draining", MINUTE, are_asked).await;
-    tokio::time::sleep(3 * MINUTE - 10 * SECOND).await;
+    let looks = || stage.wire.records(|call| call.what == "pods").len();
+    stage.until("all are draining", MINUTE, || looks() >= DRAINS).await;
+    tokio::time::sleep(5 * SECOND).await;
 
     // Somebody else comes and goes meanwhile.
     let begun = stage.wire.elapsed();
@@ -41,9 +41,9 @@ async fn a_thousand_drains_cost_little_and_hold_up_nobody() {
     assert_eq!(stage.api.count("machines"), DRAINS, "the drains are still in flight");
 
     let from = stage.wire.len();
-    tokio::time::sleep(MINUTE).await;
+    tokio::time::sleep(20 * SECOND).await;
     let since = stage.wire.records_since(from, |call| call.verb != "WATCH");
-    assert!(since.len() < 6 * DRAINS, "{} requests in a minute", since.len());
-    let writes = stage.wire.records_since(from, Call::is_write).len();
-    assert!(writes < DRAINS / 10, "{writes} writes in a minute in which nothing happened");
+    assert!(since.len() <= 5 * DRAINS, "{} requests in 20 s, most of them looks", since.len());
+    let writes = stage.wire.records_since(from, Call::is_write);
+    assert!(writes.is_empty(), "written though nothing happened:\n{}", memory_api::wire::table(&writes));
 }

@@ -20,16 +20,16 @@ fn inline_attachment() -> Value {
 async fn hanging() -> (Stage, Host, Workload) {
     let (stage, host) = running().await;
     let workload = Workload::start(&stage, NEVER);
-    let stuck = ending_after(with_volume(&stage, pod("stuck", "a"), "v1"), "never");
-    let next = with_volume(&stage, pod("next", "a"), "v2");
-    add(&stage, [stuck, next, ending_after(pod("plain", "a"), "never")]);
-    stage.api.create("volumeattachments", &inline_attachment()).unwrap();
+    let first = ending_after(with_volume(&stage, pod("db-0", "a"), "v1"), "never");
+    let next = with_volume(&stage, pod("db-1", "a"), "v2");
+    add(&stage, [first, next, ending_after(pod("plain", "a"), "never")]);
+    put(&stage, "volumeattachments", &inline_attachment());
     tokio::time::sleep(SECOND).await;
     (stage, host, workload)
 }
 
 fn assert_forced(stage: &Stage) {
-    for name in ["stuck", "next", "plain"] {
+    for name in ["db-0", "db-1", "plain"] {
         assert_eq!(deleted_at(stage, "pods", name).len(), 1, "{name}");
         assert!(is_gone(stage, name));
     }
@@ -63,8 +63,8 @@ async fn the_end_of_the_drain_time_forces_with_the_attachments() {
     delete(&stage);
     stage.until_gone("a").await;
     let after = vm_ordered_away_at(&stage) - begun;
-    assert!(after >= 90 * SECOND && after < 95 * SECOND, "{after:?}");
-    assert!(evicted_at(&stage, "next").is_empty(), "evicted before its turn");
+    assert!(after >= 89 * SECOND && after < 95 * SECOND, "{after:?}");
+    assert!(evicted_at(&stage, "db-1").is_empty(), "evicted before its turn");
     assert_forced(&stage);
 }
 

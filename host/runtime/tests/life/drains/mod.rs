@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Host, Stage, in_namespace};
 use memory_api::wire::Call;
-use workload::{PODS, Pace, Workload};
+use workload::{PODS, Pace, Workload, put};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ async fn running() -> (Stage, Host) {
 
 fn add(stage: &Stage, pods: impl IntoIterator<Item = Value>) {
     for pod in pods {
-        stage.api.create("pods", &pod).unwrap();
+        put(stage, "pods", &pod);
     }
 }
 

@@ -58,7 +58,7 @@ async fn a_pod_of_the_same_name_that_came_meanwhile_is_left_alone() {
 async fn a_spent_budget_is_named_and_not_asked_until_it_has_room() {
     let (stage, _host) = running().await;
     let _workload = Workload::start(&stage, PACE);
-    stage.api.create("poddisruptionbudgets", &budget("tight", "held", 0, 1)).unwrap();
+    put(&stage, "poddisruptionbudgets", &budget("tight", "held", 0, 1));
     add(&stage, [pod("held", "a"), pod("free", "a")]);
     tokio::time::sleep(SECOND).await;
     delete(&stage);
@@ -73,8 +73,9 @@ async fn a_spent_budget_is_named_and_not_asked_until_it_has_room() {
     let room = json!({ "status": { "disruptionsAllowed": 1 } });
     stage.api.edit_status("poddisruptionbudgets", "apps/tight", &room).unwrap();
     stage.until_gone("a").await;
-    assert!(stage.wire.elapsed() - begun < 30 * SECOND);
-    assert_eq!(evicted_at(&stage, "held").len(), 1);
+    let asked = evicted_at(&stage, "held");
+    assert_eq!(asked.len(), 1);
+    assert!(asked[0] - begun < 21 * SECOND, "asked {:?} after there was room", asked[0] - begun);
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +83,7 @@ async fn a_misconfigured_budget_is_named_and_asked_calmly_until_force() {
     let (stage, _host) = running().await;
     let _workload = Workload::start(&stage, PACE);
     drain_timeout(&stage, "10m");
-    stage.api.create("poddisruptionbudgets", &budget("never", "held", 0, 2)).unwrap();
+    put(&stage, "poddisruptionbudgets", &budget("never", "held", 0, 2));
     add(&stage, [pod("held", "a")]);
     tokio::time::sleep(SECOND).await;
     let begun = stage.wire.elapsed();
@@ -90,7 +91,7 @@ async fn a_misconfigured_budget_is_named_and_asked_calmly_until_force() {
     delete(&stage);
     until_reason(&stage, "BudgetMisconfigured").await;
     assert!(drained(&stage).2.contains("apps/never"), "{:?}", drained(&stage));
-    stage.until_gone("a").await;
+    stage.until("force", 11 * MINUTE, || stage.machine("a").is_none()).await;
     let asked = evicted_at(&stage, "held");
     assert!((1..=6).contains(&asked.len()), "{asked:?}");
     let refused = stage.wire.records_since(from, |call| call.what == "pods/eviction");
@@ -98,7 +99,7 @@ async fn a_misconfigured_budget_is_named_and_asked_calmly_until_force() {
     let forced = deleted_at(&stage, "pods", "held");
     assert_eq!(forced.len(), 1);
     let after = forced[0] - begun;
-    assert!(after >= 10 * MINUTE && after < 10 * MINUTE + 3 * SECOND, "forced after {after:?}");
+    assert!(after >= 10 * MINUTE - SECOND && after < 10 * MINUTE + 3 * SECOND, "forced after {after:?}");
     let looks = stage.wire.records_since(from, |call| call.verb == "LIST" && call.what == "pods").len();
     assert!(looks < 15, "{looks} looks in ten minutes");
 }

@@ -55,7 +55,7 @@ pub(super) fn with_volume(stage: &Stage, mut pod: Value, volume: &str) -> Value 
             "spec": { "csi": { "driver": "disk.sim", "volumeHandle": format!("vol-{volume}") } },
         }),
     );
-    stage.api.create("volumeattachments", &attachment(&node, volume)).unwrap();
+    put(stage, "volumeattachments", &attachment(&node, volume));
     let mut attached = stage.api.find("nodes", &node).unwrap()["status"]["volumesAttached"]
         .as_array()
         .cloned()
@@ -64,6 +64,15 @@ pub(super) fn with_volume(stage: &Stage, mut pod: Value, volume: &str) -> Value 
     let status = json!({ "status": { "volumesAttached": attached } });
     stage.api.edit_status("nodes", &node, &status).unwrap();
     pod
+}
+
+/// Puts an object into the API server, and then its status.
+pub(super) fn put(stage: &Stage, plural: &str, object: &Value) {
+    stage.api.create(plural, object).unwrap();
+    let meta = &object["metadata"];
+    let name = meta["name"].as_str().unwrap();
+    let path = meta["namespace"].as_str().map_or(name.to_owned(), |namespace| format!("{namespace}/{name}"));
+    stage.api.edit_status(plural, &path, &json!({ "status": object["status"] })).unwrap();
 }
 
 /// A budget over the pods with this label `app`.
@@ -210,6 +219,8 @@ impl Actors {
         for volume in due {
             self.detached.remove(&volume);
             self.api.create("volumeattachments", &attachment("elsewhere", &volume)).unwrap();
+            let status = json!({ "status": { "attached": true } });
+            self.api.edit_status("volumeattachments", &format!("elsewhere-{volume}"), &status).unwrap();
         }
     }
 }
