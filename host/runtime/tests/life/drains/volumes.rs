@@ -147,3 +147,30 @@ async fn where_attachments_may_not_be_listed_volumes_wait_and_the_status_says_wh
     assert!(waited < 31 * SECOND, "{waited:?}");
     assert!(vm_ordered_away_at(&stage) > evicted_at(&stage, "db-0")[0] + 3 * SECOND);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_only_the_driver_can_name_is_followed_by_what_the_node_says() {
+    let (stage, _host) = running().await;
+    let _workload = Workload::start(&stage, PACE);
+    let disk = with_volume(&stage, pod("db-0", "a"), "v");
+    stage.api.delete("volumeattachments", "a-v").unwrap();
+    let spec = json!({ "spec": { "csi": null, "awsElasticBlockStore": { "volumeID": "vol-9" } } });
+    stage.api.edit("persistentvolumes", "v", &spec).unwrap();
+    let attached = |name: &str| {
+        let status = json!({ "status": { "volumesAttached": [{ "name": name, "devicePath": "" }] } });
+        stage.api.edit_status("nodes", "a", &status).unwrap();
+    };
+    attached("kubernetes.io/aws-ebs/aws://zone/vol-9");
+    add(&stage, [disk]);
+    tokio::time::sleep(SECOND).await;
+    delete(&stage);
+    stage.until("the pod is gone", MINUTE, || is_gone(&stage, "db-0")).await;
+    tokio::time::sleep(MINUTE).await;
+    assert!(stage.wire.records(|call| call.calls("delete")).is_empty(), "the volume is still attached");
+    assert_eq!(drained(&stage).0, "False");
+    // Another volume, whose id only looks alike.
+    let begun = stage.wire.elapsed();
+    attached("kubernetes.io/aws-ebs/aws://zone/vol-90");
+    stage.until_gone("a").await;
+    assert!(vm_ordered_away_at(&stage) - begun < SECOND, "the change of the Node wakes the drain");
+}
