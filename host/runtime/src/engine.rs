@@ -4,6 +4,7 @@
 
 mod index;
 mod own_writes;
+mod thaw;
 mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ use crate::cache::Change;
 use crate::context::Context;
 use crate::events::Events;
 use crate::metrics::Metrics;
+use crate::safety::class_check;
 use crate::world::World;
 use crate::{hold, machine};
 
@@ -89,6 +91,8 @@ pub(crate) enum Message {
     Synced(Kind, String),
     /// The plugins of these providers changed.
     Providers(Vec<ProviderName>),
+    /// Its driver thinks otherwise of this class than before.
+    ClassChecked(ObjectKey),
 }
 
 /// What a pass did.
@@ -149,8 +153,8 @@ impl Engine {
         }
     }
 
-    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true and the
-    /// caches are complete.
+    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true, the
+    /// caches are complete and the API servers were asked.
     pub(crate) async fn run(
         mut self,
         mut leads: watch::Receiver<bool>,
@@ -158,8 +162,10 @@ impl Engine {
         grace: SignedDuration,
     ) {
         let mut told_synced = false;
+        let mut hold = self.context.hold.clone();
+        let mut shown = *hold.borrow_and_update();
         loop {
-            let may_work = *leads.borrow_and_update() && self.is_listed();
+            let may_work = *leads.borrow_and_update() && self.is_listed() && shown.is_known;
             if may_work && !told_synced {
                 told_synced = true;
                 info!(machines = self.world.machines.len(), "caches are complete, controllers start");
@@ -180,6 +186,13 @@ impl Engine {
                     None => break,
                 },
                 changed = leads.changed() => if changed.is_err() { break },
+                changed = hold.changed() => {
+                    if changed.is_err() {
+                        break;
+                    }
+                    let before = std::mem::replace(&mut shown, *hold.borrow_and_update());
+                    self.gate_changed(before.gate, shown.gate);
+                }
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
             }
         }
@@ -226,7 +239,10 @@ impl Engine {
         let pass = async move {
             match &subject {
                 Key::Machine(object) => machine::run(&world, &context, object, failures, jitter).await,
-                Key::Class(object) => hold::class(&world, &context, object, users).await,
+                Key::Class(object) => {
+                    let report = hold::class(&world, &context, object, users).await;
+                    class_check::check(&world, &context, object, report).await
+                }
                 Key::Secret(object) => hold::secret(&world, &context, object, users).await,
             }
         };

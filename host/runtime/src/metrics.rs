@@ -9,6 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::safety::SafetyMetrics;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     verb: String,
@@ -38,11 +40,13 @@ pub struct Metrics {
     machines: Gauge<i64, AtomicI64>,
     phases: Family<PhaseLabels, Gauge<i64, AtomicI64>>,
     by_phase: Mutex<std::collections::BTreeMap<&'static str, i64>>,
+    pub(crate) safety: SafetyMetrics,
 }
 
 impl Metrics {
     /// Puts all metrics into a registry.
     pub fn register(&self, registry: &mut Registry) {
+        self.safety.register(registry);
         let all = registry;
         all.register("machinist_api_requests", "Requests to API servers", self.requests.clone());
         all.register("machinist_passes", "Passes of controllers", self.passes.clone());

@@ -22,6 +22,7 @@ use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
+use crate::safety;
 use crate::settings::Settings;
 use crate::world::World;
 
@@ -70,6 +71,7 @@ impl Tenant {
             secrets: secrets.reader(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             drivers: self.ports.drivers.clone(),
+            class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
             settings: Arc::new(self.settings),
         };
         let control = || (self.control.clone(), self.namespace.clone());
@@ -88,7 +90,8 @@ impl Tenant {
             let api = Api::all(target.clone());
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
         }
-        let (writer, write_events) = EventWriter::new(self.control.clone(), self.identity, leads.clone());
+        let (writer, write_events) =
+            EventWriter::new(self.control.clone(), self.identity.clone(), leads.clone());
         tasks.spawn(write_events);
         tasks.spawn(watch_config_maps(
             PluginSource {
@@ -103,10 +106,19 @@ impl Tenant {
             },
             stop.clone(),
         ));
-        // Open until somebody holds it; the sender lives as long as the loop.
-        let (_gate, hold) = watch::channel(Hold::default());
+        let (gate, hold) = watch::channel(Hold::default());
         let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);
-        let engine = Engine::new(world, Arc::new(context), Events::new(writer), self.metrics, inbox);
+        let context = Arc::new(context);
+        let watch = safety::Watch {
+            world: world.clone(),
+            context: context.clone(),
+            namespace: self.namespace,
+            identity: self.identity,
+            events: writer.clone(),
+            metrics: self.metrics.clone(),
+        };
+        safety::start(&mut tasks, &watch, gate);
+        let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox);
         engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.
         tasks.shutdown().await;

@@ -9,6 +9,7 @@ use machinist_core::id::ObjectKey;
 use crate::cache::StoreReader;
 use crate::engine::Key;
 use crate::ports::Drivers;
+use crate::safety::class_check::ClassChecks;
 use crate::settings::Settings;
 
 /// Readers of the caches, and who else is asked.
@@ -24,6 +25,8 @@ pub(crate) struct World {
     pub nodes: Option<StoreReader<Node>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
+    /// What they say of the classes.
+    pub class_checks: Arc<ClassChecks>,
     /// Settings of this tenant.
     pub settings: Arc<Settings>,
 }

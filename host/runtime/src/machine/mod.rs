@@ -12,5 +12,7 @@ mod sentence;
 mod template;
 mod token;
 
-pub(crate) use observe::{node_matters, node_name_of, phase_of};
+pub(crate) use choice::Choice;
+pub(crate) use observe::{node_matters, node_name_of, phase_of, secrets};
 pub(crate) use pass::run;
+pub(crate) use request::class_spec;

@@ -48,7 +48,7 @@ pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32
     let fact = machine_fact(key, &machine);
     let (target, node) = target(world, &machine, &fact);
     let view = MachineView {
-        class: class_fact(&machine, class.as_deref(), &choice),
+        class: class_fact(world, &machine, class.as_deref(), &choice),
         secret,
         driver,
         target,
@@ -155,7 +155,7 @@ fn invalid(machine: &Machine) -> Option<String> {
     })
 }
 
-fn class_fact(machine: &Machine, class: Option<&MachineClass>, choice: &Choice) -> ClassFact {
+fn class_fact(world: &World, machine: &Machine, class: Option<&MachineClass>, choice: &Choice) -> ClassFact {
     let name = ClassName::new(machine.spec.class.name.as_deref().unwrap_or_default());
     let Some(class) = class else { return ClassFact::Missing(name) };
     if class.metadata.deletion_timestamp.is_some() {
@@ -167,11 +167,18 @@ fn class_fact(machine: &Machine, class: Option<&MachineClass>, choice: &Choice) 
     if let Some(problem) = choice.problem() {
         return ClassFact::Invalid { name, message: problem.to_owned() };
     }
-    ClassFact::Ready(name)
+    let namespace = class.metadata.namespace.as_deref().unwrap_or_default();
+    match world.class_checks.problem(&ObjectKey::new(namespace, name.as_str())) {
+        Some(message) => ClassFact::Invalid { name, message },
+        None => ClassFact::Ready(name),
+    }
 }
 
 /// Data of both Secrets in one; what credentials say wins.
-fn secrets(world: &World, class: Option<&MachineClass>) -> (SecretFact, BTreeMap<String, Vec<u8>>) {
+pub(crate) fn secrets(
+    world: &World,
+    class: Option<&MachineClass>,
+) -> (SecretFact, BTreeMap<String, Vec<u8>>) {
     let keys = class.map(secret_keys).unwrap_or_default();
     let found: Vec<(ObjectKey, Option<Arc<Secret>>)> =
         keys.into_iter().map(|key| (key.clone(), world.secrets.get(&key))).collect();

@@ -40,6 +40,10 @@ pub(crate) async fn run(
                     effects.iter().map(|effect| act::perform(world, context, &observed, &memory, effect));
                 for done in join_all(batch).await {
                     memory.learn(&done);
+                    if done.outcome.is_out_of_range() {
+                        // Several VMs answer to this Machine: one of them may be nobody's.
+                        context.orphans_are_likely.notify_one();
+                    }
                     progress.record(done.outcome);
                 }
             }

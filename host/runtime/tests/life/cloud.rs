@@ -313,18 +313,21 @@ impl Account {
     ) -> BoxFuture<'a, Answer<T>> {
         let about = request.machine.name.to_string();
         let class = request.class.clone();
-        self.carry((function, about), class, takes, move |cloud| act(cloud, &request))
+        self.carry(("CALL", function, about), class, takes, move |cloud| act(cloud, &request))
     }
 
+    /// Calls about a Machine are CALLs on the wire, questions about a class ASKs.
     fn carry<'a, T: Send + 'a>(
         &'a self,
-        (function, about): (&'static str, String),
+        (verb, function, about): (&'static str, &'static str, String),
         class: ClassSpec,
         takes: Duration,
         act: impl FnOnce(&Cloud) -> Answer<T> + Send + 'a,
     ) -> BoxFuture<'a, Answer<T>> {
         let pin = class.driver_digest;
-        self.cloud.lock().asked.push((function, pin));
+        if verb == "CALL" {
+            self.cloud.lock().asked.push((function, pin));
+        }
         let act = async move {
             let answer = match self.cloud.refuses(&class.provider, pin) {
                 Some(refusal) => Err(refusal.into()),
@@ -334,7 +337,7 @@ impl Account {
             let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
             (code, answer)
         };
-        self.cloud.wire.carry(&self.actor, ("CALL", function.to_owned(), about), act, broken).boxed()
+        self.cloud.wire.carry(&self.actor, (verb, function.to_owned(), about), act, broken).boxed()
     }
 }
 
@@ -389,7 +392,7 @@ impl Drivers for Account {
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
         let (class, about) = (request.class.clone(), request.class.name.to_string());
-        self.carry(("list", about), class, ANSWERS_AFTER, move |cloud| Ok(cloud.list(&request)))
+        self.carry(("ASK", "list", about), class, ANSWERS_AFTER, move |cloud| Ok(cloud.list(&request)))
     }
 
     fn get_volume_ids(
@@ -407,7 +410,7 @@ impl Drivers for Account {
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
         let name = class.name.to_string();
-        self.carry(("validate-class", name.clone()), class, Duration::ZERO, move |cloud| {
+        self.carry(("ASK", "validate-class", name.clone()), class, Duration::ZERO, move |cloud| {
             match cloud.lock().invalid_classes.get(&name) {
                 Some(message) => Err(DriverError::new(Code::InvalidArgument, message).into()),
                 None => Ok(Vec::new()),
