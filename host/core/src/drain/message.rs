@@ -9,7 +9,7 @@ use super::request::Force;
 
 /// What is awaited, why, until when, and what can be done about it.
 pub(super) fn message(report: &Report, knows_attachments: bool, now: Timestamp) -> String {
-    let mut parts: Vec<String> = report.groups.iter().map(|group| group_text(group, report)).collect();
+    let mut parts: Vec<String> = report.groups.iter().map(group_text).collect();
     if !knows_attachments && report.end.is_none() {
         parts.push(
             "the VolumeAttachments of the cluster are not listed yet, so no pod with volumes is evicted: if this \
@@ -76,26 +76,26 @@ fn until(report: &Report, now: Timestamp) -> String {
     format!("Pods are deleted without asking since {force}, and nothing is awaited from {timeout} on")
 }
 
-fn group_text(group: &Group, report: &Report) -> String {
+fn group_text(group: &Group) -> String {
     let pods = || counted(group, "pod", "pods");
     let (is, ends) = if group.count == 1 { ("is", "ends") } else { ("are", "end") };
     match group.cause {
         Cause::BudgetMisconfigured => format!(
             "{} {is} held by a PodDisruptionBudget that never allows an eviction ({}): let it allow one",
             pods(),
-            names(&report.blocking_budgets)
+            names(&group.budgets)
         ),
         Cause::SeveralBudgets => format!(
             "{} {is} selected by several PodDisruptionBudgets, so that Kubernetes refuses an eviction ({}): let one \
              select it",
             pods(),
-            names(&report.blocking_budgets)
+            names(&group.budgets)
         ),
-        Cause::Budget if report.blocking_budgets.is_empty() => {
+        Cause::Budget if group.budgets.is_empty() => {
             format!("{} {is} held by a PodDisruptionBudget", pods())
         }
         Cause::Budget => {
-            format!("{} {is} held by PodDisruptionBudget {}", pods(), names(&report.blocking_budgets))
+            format!("{} {is} held by PodDisruptionBudget {}", pods(), names(&group.budgets))
         }
         Cause::Failed => format!("{} could not be evicted", pods()),
         Cause::Overdue => format!("{} should have ended by now: see its finalizers and its node", pods()),

@@ -14,7 +14,7 @@ use super::stage::Stage;
 use super::standing::Standing;
 use super::step::Step;
 use super::transit::{Place, Transit, after, in_transit, memory};
-use super::volume::VolumeName;
+use super::volume::{Memory, VolumeName};
 use super::wake::wake;
 
 /// Pods asked in one pass. The next pass follows within a second, and a batch holds connections that others need too.
@@ -77,7 +77,7 @@ fn next(
         standings.iter().filter(|standing| standing.pod.has_volumes() && tried(standing.pod)).count();
     let mut left = if is_throttled { 0 } else { ASKED_PER_PASS.saturating_sub(tried_count) };
     let mut turns = turns(request, standings, transits, now);
-    let mut turns_left = TURNS_PER_PASS.max(turns.saturating_add(turns_taken)).saturating_sub(turns_taken);
+    let mut turns_left = TURNS_PER_PASS.max(turns_allowed(request)).saturating_sub(turns_taken);
     let mut batch = Vec::new();
     for standing in standings.iter_mut() {
         if standing.cause != Cause::NotAsked || tried(standing.pod) {
@@ -122,8 +122,11 @@ fn turns(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit]
             None => (None, Some(&transit.awaited.volume)),
         })
         .collect();
-    let allowed = usize::try_from(request.settings.parallel_volumes.max(1)).unwrap_or(usize::MAX);
-    allowed.saturating_sub(ending).saturating_sub(moving.len())
+    turns_allowed(request).saturating_sub(ending).saturating_sub(moving.len())
+}
+
+fn turns_allowed(request: &Request<'_>) -> usize {
+    usize::try_from(request.settings.parallel_volumes.max(1)).unwrap_or(usize::MAX)
 }
 
 /// No pod is left, by the cache: the end is declared only by what holds. Volumes that hang are let go of.
@@ -152,6 +155,7 @@ fn at_end(
     let end = if transits.is_empty() { End::Drained } else { End::VolumesLeft };
     let mut report = Report::new(request, now);
     report.end = Some(end);
+    report.memory = Memory::default();
     report.failures = progress.attachment_failures();
     report.count(&[], transits, now);
     Step::Done { report: report.told(request, now) }

@@ -6,7 +6,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::id::ObjectKey;
 
-use super::budget::{Stance, stance};
 use super::message::message;
 use super::pod::PodOwner;
 use super::request::{Force, Request};
@@ -73,6 +72,15 @@ pub struct Group {
     pub count: usize,
     /// The first of them by name: pods, or volumes where the cause is one of volumes.
     pub first: Vec<ObjectKey>,
+    /// PodDisruptionBudgets that hold them, by name.
+    pub budgets: Vec<ObjectKey>,
+}
+
+/// What falls into a group.
+#[derive(Default)]
+struct Members {
+    keys: BTreeSet<ObjectKey>,
+    budgets: BTreeSet<ObjectKey>,
 }
 
 /// Why a pod or a volume is left. What needs somebody's attention comes first.
@@ -148,18 +156,13 @@ impl Report {
 
     /// Counts what is left.
     pub(super) fn count(&mut self, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) {
-        let mut groups: BTreeMap<Cause, BTreeSet<ObjectKey>> = BTreeMap::new();
-        let mut budgets = BTreeSet::new();
+        let mut groups: BTreeMap<Cause, Members> = BTreeMap::new();
         for standing in standings {
             let pod = standing.pod;
-            groups.entry(lasting(standing, now)).or_default().insert(pod.pod.key.clone());
+            let group = groups.entry(lasting(standing, now)).or_default();
+            group.keys.insert(pod.pod.key.clone());
             if matches!(standing.cause, Cause::Budget | Cause::BudgetMisconfigured | Cause::SeveralBudgets) {
-                budgets.extend(match stance(pod) {
-                    Stance::Spent(budget) | Stance::Misconfigured(budget) => vec![budget.key.clone()],
-                    Stance::Several(_) | Stance::Open => {
-                        pod.budgets.iter().map(|budget| budget.key.clone()).collect()
-                    }
-                });
+                group.budgets.extend(pod.budgets.iter().map(|budget| budget.key.clone()));
             }
             if standing.ending_since.is_none() {
                 if pod.has_local_storage {
@@ -176,17 +179,20 @@ impl Report {
                 Place::HereTooLong => Cause::DetachingTooLong,
                 Place::Between => Cause::Reattaching,
             };
-            groups.entry(cause).or_default().insert(ObjectKey::new("", transit.awaited.volume.as_str()));
+            let group = groups.entry(cause).or_default();
+            group.keys.insert(ObjectKey::new("", transit.awaited.volume.as_str()));
         }
         self.local_storage.sort();
         self.unmanaged.sort();
+        let budgets: BTreeSet<ObjectKey> = groups.values().flat_map(|group| group.budgets.clone()).collect();
         self.blocking_budgets = budgets.into_iter().collect();
         self.groups = groups
             .into_iter()
-            .map(|(cause, keys)| Group {
+            .map(|(cause, members)| Group {
                 cause,
-                count: keys.len(),
-                first: keys.into_iter().take(NAMES_PER_GROUP).collect(),
+                count: members.keys.len(),
+                first: members.keys.into_iter().take(NAMES_PER_GROUP).collect(),
+                budgets: members.budgets.into_iter().collect(),
             })
             .collect();
     }

@@ -73,10 +73,7 @@ impl<'a> Standing<'a> {
 
     fn tried(pod: &'a PodFact, result: Result<(), EvictError>, now: Timestamp) -> Self {
         match result {
-            Ok(()) => Self {
-                ending_since: Some(pod.ending.map_or(now, |ending| ending.since())),
-                ..Self::new(pod, Cause::Ending)
-            },
+            Ok(()) => Self { ending_since: Some(now), ..Self::new(pod, Cause::Ending) },
             Err(EvictError::Budget { after }) => Self {
                 pause: after,
                 ..Self::new(

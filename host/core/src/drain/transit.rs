@@ -96,18 +96,25 @@ pub(super) fn memory<'a>(
             else {
                 continue;
             };
-            if volumes.iter().any(|awaited| awaited.volume == *volume) {
-                continue;
-            }
-            let remembered = facts.memory.volumes.iter().find(|awaited| awaited.volume == *volume);
-            volumes.push(remembered.cloned().unwrap_or_else(|| AwaitedVolume {
+            let remembered = facts
+                .memory
+                .volumes
+                .iter()
+                .find(|awaited| awaited.volume == *volume && awaited.pod.as_ref() == Some(&pod.pod.key));
+            let awaited = remembered.cloned().unwrap_or_else(|| AwaitedVolume {
                 volume: volume.clone(),
                 ids: claim.ids.clone(),
                 pod: Some(pod.pod.key.clone()),
                 since,
                 grace: pod.grace,
                 detached: None,
-            }));
+            });
+            // Where pods share a volume, the last of them counts.
+            match volumes.iter_mut().find(|awaited| awaited.volume == *volume) {
+                Some(other) if other.since < awaited.since => *other = awaited,
+                Some(_) => {}
+                None => volumes.push(awaited),
+            }
         }
     }
     volumes.sort_by(|a, b| a.volume.cmp(&b.volume));

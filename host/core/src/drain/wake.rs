@@ -38,7 +38,11 @@ pub(super) fn wake(
     now: Timestamp,
 ) -> SignedDuration {
     let elapsed = request.elapsed(now);
-    let pods = standings.iter().map(|standing| pod(standing, elapsed, now));
+    let is_throttled = standings.iter().any(|standing| standing.cause == Cause::Throttled);
+    // Nobody is asked before the API server's pause is over.
+    let is_idle = |standing: &&Standing<'_>| is_throttled && standing.cause == Cause::NotAsked;
+    let pods =
+        standings.iter().filter(|standing| !is_idle(standing)).map(|standing| pod(standing, elapsed, now));
     let volumes = transits.iter().map(|transit| volume(transit, now));
     let stages = [request.patience_at(), request.timeout_at()];
     let stages = stages.into_iter().filter(|at| *at > now).map(|at| at.duration_since(now));
