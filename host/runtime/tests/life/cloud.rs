@@ -75,6 +75,8 @@ struct State {
     initialized: BTreeSet<String>,
     /// What is wrong with a class, by its name.
     invalid_classes: BTreeMap<String, String>,
+    /// Listings lie: they show these only.
+    shown: Option<Vec<String>>,
 }
 
 /// The cloud.
@@ -144,6 +146,11 @@ impl Cloud {
             Some(message) => state.invalid_classes.insert(class.to_owned(), message.to_owned()),
             None => state.invalid_classes.remove(class),
         };
+    }
+
+    /// Listings show these VMs only, until `None`.
+    pub(crate) fn show_only(&self, vms: Option<&[&str]>) {
+        self.lock().shown = vms.map(|vms| vms.iter().map(|&vm| vm.to_owned()).collect());
     }
 
     /// A VM that no host made: of this cluster, for a Machine of this name and uid.
@@ -252,7 +259,8 @@ impl Cloud {
         let is_shown = |vm: &Made| {
             vm.is_there() && vm.cluster == request.cluster && vm.made_at.elapsed() >= self.habits.reads_lag
         };
-        let all: Vec<_> = state.vms.iter().filter(|(_, vm)| is_shown(vm)).collect();
+        let is_told = |id: &String| state.shown.as_ref().is_none_or(|shown| shown.contains(id));
+        let all: Vec<_> = state.vms.iter().filter(|(id, vm)| is_shown(vm) && is_told(id)).collect();
         let machines = all.iter().skip(begin).take(PAGE).map(|(id, vm)| listed(id, vm)).collect();
         Page { machines, next: (begin + PAGE < all.len()).then(|| (begin + PAGE).to_string()) }
     }
