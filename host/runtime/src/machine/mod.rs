@@ -4,6 +4,8 @@ mod act;
 mod choice;
 mod drain_status;
 mod going;
+mod milestones;
+mod news;
 mod node;
 mod observe;
 mod pass;
@@ -15,6 +17,6 @@ mod template;
 mod token;
 
 pub(crate) use choice::Choice;
-pub(crate) use observe::{node_matters, node_name_of, phase_of, secrets};
+pub(crate) use observe::{node_matters, node_name_of, phase_of, secrets, timeouts};
 pub(crate) use pass::run;
 pub(crate) use request::class_spec;

@@ -144,8 +144,16 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
         report.wrote.extend(write_condition(context, &class, problem.as_deref()).await);
     }
     world.class_checks.learn(key, spec, problem);
-    report.news =
-        news.map(|(reason, message, severity)| News { about: about(&class), reason, message, severity });
+    report.news.extend(news.map(|(reason, message, severity)| News {
+        about: about(&class),
+        topic: "class",
+        reason,
+        message,
+        same: None,
+        repeats: false,
+        is_known: false,
+        severity,
+    }));
     report
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::{Api, Resource};
 use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
-use machinist_core::gate::{FREEZE_REQUEST, FreezeReason, Gate};
+use machinist_core::gate::{FREEZE_REQUEST, FreezeReason};
 use machinist_core::machine::Severity;
 use machinist_core::safety::freeze::{Answer, Change, Freeze, Look, Pace};
 use serde::de::DeserializeOwned;
@@ -52,7 +52,7 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
                 freeze.was_absent(now());
             }
         }
-        show(&watch, &hold, &freeze, has_led);
+        show(&hold, &freeze, has_led);
         tell(&watch, change);
         let next = freeze.next_look(pace);
         let end = tokio::time::Instant::now() + next.unsigned_abs();
@@ -75,12 +75,10 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
     }
 }
 
-fn show(watch: &Watch, hold: &watch::Sender<Hold>, freeze: &Freeze, has_led: bool) {
+fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, has_led: bool) {
     let is_known = has_led && !freeze.is_starting();
     let wanted = Hold { gate: freeze.gate(), thawed_at: freeze.thawed_at(), is_known };
     hold.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
-    // A process that is only about to look is not frozen for anyone who reads metrics.
-    watch.metrics.safety.frozen(freeze.gate() != Gate::Open && !freeze.is_starting());
 }
 
 async fn look(watch: &Watch, request: &mut Request, pace: Pace) -> Look {

@@ -24,10 +24,9 @@ struct ListingLabels {
     result: &'static str,
 }
 
-/// Gate, VMs without Machines, Nodes without Machines.
+/// VMs without Machines, Nodes without Machines. Whether everything is held is read from the gate itself.
 #[derive(Debug, Default)]
 pub(crate) struct SafetyMetrics {
-    frozen: Gauge<i64, AtomicI64>,
     listings: Family<ListingLabels, Counter>,
     orphans: Gauge<i64, AtomicI64>,
     found: Counter,
@@ -39,8 +38,6 @@ pub(crate) struct SafetyMetrics {
 impl SafetyMetrics {
     /// Puts all of them into a registry.
     pub(crate) fn register(&self, all: &mut Registry) {
-        let held = "1 while dangerous work is held: an API server is away, or an operator asked for it";
-        all.register("mcm_machine_controller_frozen", held, self.frozen.clone());
         let listings = "Listings of classes in search of VMs without a Machine";
         all.register("machinist_orphan_vm_listings", listings, self.listings.clone());
         let orphans = "VMs without a Machine that are watched";
@@ -52,10 +49,6 @@ impl SafetyMetrics {
         all.register("machinist_orphan_vm_deletion_failures", failures, self.failures.clone());
         let marked = "Nodes marked since no Machine answers for them";
         all.register("machinist_unmanaged_nodes_marked", marked, self.marked_nodes.clone());
-    }
-
-    pub(super) fn frozen(&self, is_frozen: bool) {
-        self.frozen.set(i64::from(is_frozen));
     }
 
     pub(super) fn listing(&self, end: ListingEnd) {
