@@ -9,9 +9,7 @@ use crate::drain::{self, Cause, End, Force, Report, Settings};
 use crate::health::Status;
 use crate::phase::{OperationState, Phase};
 
-use super::super::conclusion::{
-    Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake,
-};
+use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake};
 use super::super::deletion_note::DeletionNote;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::force;
@@ -74,14 +72,11 @@ pub(super) fn over(
 }
 
 /// Others see on the Node that its Machine is going, and whether it had failed. What was said first stays.
-fn said_on_node(
-    view: &MachineView,
-    node: &NodeFact,
-    progress: &Progress,
-    force: Option<Force>,
-) -> Stage {
-    let is_said =
-        node.conditions.iter().any(|condition| condition.kind == TERMINATING && condition.status == Status::True);
+fn said_on_node(view: &MachineView, node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage {
+    let is_said = node
+        .conditions
+        .iter()
+        .any(|condition| condition.kind == TERMINATING && condition.status == Status::True);
     if is_said || matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff) {
         return Continue(());
     }
@@ -123,14 +118,10 @@ fn cordoned(node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage
         None if node.is_cordoned => Continue(None),
         None => act(Effect::Cordon { node: node.name.clone() }),
         Some(Ok(()) | Err(ActError::Gone)) => Continue(None),
-        Some(Err(error)) if force.is_some() => {
-            Continue(Some(format!("failed to cordon the Node: {error}")))
+        Some(Err(error)) if force.is_some() => Continue(Some(format!("failed to cordon the Node: {error}"))),
+        Some(Err(error)) => {
+            stop(failed(error, "cordon the Node", DeletionNote::DrainFailed { error: error.to_string() }))
         }
-        Some(Err(error)) => stop(failed(
-            error,
-            "cordon the Node",
-            DeletionNote::DrainFailed { error: error.to_string() },
-        )),
     }
 }
 
@@ -175,7 +166,7 @@ fn request<'a>(
 fn done(report: Report, trouble: Option<String>) -> Drained {
     let failures: Vec<String> = trouble.into_iter().chain(report.failures).collect();
     let is_forced = match report.end {
-        Some(End::Drained | End::NodeGone) => false,
+        Some(End::Drained | End::VolumesLeft | End::NodeGone) => false,
         Some(End::Forced | End::ForcedInPart) | None => true,
     };
     let (note, reason) = match (is_forced, failures.is_empty()) {
@@ -185,12 +176,8 @@ fn done(report: Report, trouble: Option<String>) -> Drained {
             (DeletionNote::ForcedDrainFailed { error: failures.join("; ") }, "ForceDrainedInPart")
         }
     };
-    let condition = OwnCondition {
-        kind: ConditionKind::Drained,
-        status: Status::True,
-        reason,
-        message: report.message,
-    };
+    let condition =
+        OwnCondition { kind: ConditionKind::Drained, status: Status::True, reason, message: report.message };
     Drained { note, condition: Some(condition) }
 }
 

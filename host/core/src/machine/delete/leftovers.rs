@@ -49,9 +49,7 @@ pub(super) fn leave(
     match &progress.release {
         None => act(Effect::ReleaseFinalizer),
         Some(Ok(())) => Break(rest(reason, message, Wake::Gone)),
-        Some(Err(error)) => {
-            failed(Reason::FinalizerHeld, "take the finalizer off", error, after_node(view))
-        }
+        Some(Err(error)) => failed(Reason::FinalizerHeld, "take the finalizer off", error, after_node(view)),
     }
 }
 
@@ -63,12 +61,7 @@ fn after_node(view: &MachineView) -> DeletionNote {
     }
 }
 
-fn failed(
-    reason: Reason,
-    what: &str,
-    error: &ActError,
-    note: DeletionNote,
-) -> Stage<Infallible> {
+fn failed(reason: Reason, what: &str, error: &ActError, note: DeletionNote) -> Stage<Infallible> {
     // The caches are behind, which is nothing to tell.
     if matches!(error, ActError::Conflict | ActError::Gone) {
         return Break(write_failed(reason, what, error));

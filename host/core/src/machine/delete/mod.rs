@@ -53,9 +53,7 @@ fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std:
     let gone = vm::gone(view, progress, &drained, now)?;
     match gone {
         vm::Gone::Proven => leftovers::leave(view, progress, Reason::Deleted, "VM and Node are gone"),
-        vm::Gone::Declared { message } => {
-            leftovers::leave(view, progress, Reason::VmDeclaredGone, &message)
-        }
+        vm::Gone::Declared { message } => leftovers::leave(view, progress, Reason::VmDeclaredGone, &message),
     }
 }
 
@@ -104,7 +102,10 @@ fn goes_before_the_status(effect: &Effect) -> bool {
         | Effect::DeleteNode { .. }
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
-        | Effect::NoteHooks => false,
+        | Effect::NoteHooks
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. } => false,
     }
 }
 

@@ -292,10 +292,7 @@ pub(super) fn with_advice(view: &MachineView, error: &CallError) -> String {
             "{error}; Secret {key} does not exist, so the driver had no credentials of it: create it again"
         ),
         (
-            SecretFact::NotNamed
-            | SecretFact::WithoutUserData
-            | SecretFact::Ready
-            | SecretFact::Missing(_),
+            SecretFact::NotNamed | SecretFact::WithoutUserData | SecretFact::Ready | SecretFact::Missing(_),
             _,
         ) => error.to_string(),
     }
@@ -315,5 +312,7 @@ fn without_class(class: &ClassFact) -> String {
 
 fn last_resort(view: &MachineView) -> String {
     let vm = view.machine.provider_id.as_ref().map_or("the VM".to_owned(), |id| format!("VM {id}"));
-    format!("where that cannot be mended and {vm} is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true")
+    format!(
+        "where that cannot be mended and {vm} is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true"
+    )
 }

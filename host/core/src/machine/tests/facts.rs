@@ -8,8 +8,8 @@ use crate::gate::Gate;
 use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::ObjectKey;
 use crate::machine::{
-    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
-    SecretFact, TargetFact,
+    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence,
+    OperationFact, SecretFact, TargetFact,
 };
 use crate::node_sync::{NodeMeta, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};

@@ -148,7 +148,11 @@ impl Case {
         for _ in 0..BATCHES_PER_PASS {
             match step(&self.view, &progress, self.now) {
                 Step::Act(effects) => {
-                    assert_eq!(invariants::batch(&self.view, &progress, &effects, self.now), Ok(()), "{text}");
+                    assert_eq!(
+                        invariants::batch(&self.view, &progress, &effects, self.now),
+                        Ok(()),
+                        "{text}"
+                    );
                     let names: Vec<String> = effects.iter().map(effect_text).collect();
                     text.push_str(&format!("act {}\n", names.join(" + ")));
                     for effect in &effects {
