@@ -194,6 +194,15 @@ pub(super) fn fresh_node() -> NodeFact {
     NodeFact { meta: NodeMeta::default(), last_applied: None, ..node() }
 }
 
+/// A Node whose Machine is going: cordoned, and it says so.
+pub(super) fn going_node() -> NodeFact {
+    NodeFact {
+        is_cordoned: true,
+        conditions: conditions("Ready=True DiskPressure=False Terminating=True"),
+        ..node()
+    }
+}
+
 pub(super) fn unhealthy_node() -> NodeFact {
     NodeFact { conditions: conditions("Ready=False DiskPressure=False"), ready_since: None, ..node() }
 }
