@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tracing::{Instrument, info, info_span};
 
 use crate::context::Context;
+use crate::drain::{self, VolumeDriver};
 use crate::engine::Kind;
 use crate::kube_error::within_deadline;
 use crate::names::{CREATE_INTENT, FIELD_MANAGER};
@@ -141,7 +142,10 @@ async fn led(
         Effect::Cordon { node } => Done::write(node::cordon(context, observed, node).await, Outcome::Cordon),
         Effect::NoteHooks => Done::write(note_hooks(context, observed).await, Outcome::NoteHooks),
         Effect::Drain(effect) => {
-            Done::call(Outcome::Drain(crate::drain::perform(context, world, effect).await))
+            let choice = &observed.choice;
+            let driver =
+                VolumeDriver { provider: &choice.provider, pin: choice.pin_for(&observed.view.driver) };
+            Done::call(Outcome::Drain(drain::perform(world, context, &driver, effect).await))
         }
         Effect::SetNodeCondition { node, condition } => Done::write(
             node::set_condition(context, observed, node, condition).await,

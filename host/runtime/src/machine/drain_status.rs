@@ -1,10 +1,9 @@
 //! What a drain keeps in `status.machinist`, to and from.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Node;
 use machinist_api::own_status::{AwaitedVolume as Stored, DrainStatus, OwnMachineStatus};
 use machinist_api::value;
-use machinist_core::drain::{AwaitedVolume, Memory, NodeState, VolumeName};
+use machinist_core::drain::{AwaitedVolume, Memory, VolumeName};
 use machinist_core::id::ObjectKey;
 
 /// What an earlier pass stored. A volume without a name or a time is none.
@@ -36,11 +35,4 @@ pub(super) fn status(memory: &Memory, told_at: Option<Timestamp>) -> DrainStatus
         detached: volume.detached.map(value::time),
     };
     DrainStatus { told_at: told_at.map(value::time), volumes: memory.volumes.iter().map(one).collect() }
-}
-
-/// The volumes that a Node says are attached to it.
-pub(super) fn node_state(node: Option<&Node>) -> NodeState {
-    let Some(node) = node else { return NodeState::Gone };
-    let attached = node.status.iter().flat_map(|status| status.volumes_attached.iter().flatten());
-    NodeState::Present { attached: attached.map(|volume| volume.name.clone()).collect() }
 }

@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Secret, Taint};
 use machinist_api::template::NodeTemplate;
 use machinist_api::{Machine, MachineClass, names};
-use machinist_core::drain;
 use machinist_core::driver::Address;
 use machinist_core::health::{self, NodeConditionFact};
 use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
@@ -20,6 +19,7 @@ use machinist_core::phase::Phase;
 use machinist_core::{duration, machine};
 
 use crate::context::Hold;
+use crate::drain;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
@@ -49,11 +49,8 @@ pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32
     };
     let fact = machine_fact(key, &machine);
     let (target, node) = target(world, &machine, &fact);
-    let drain = drain::Facts {
-        node: drain_status::node_state(node.as_deref()),
-        attachments: Some(Vec::new()),
-        memory: drain_status::memory(machine.status.as_ref().and_then(|status| status.machinist.as_ref())),
-    };
+    let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+    let drain = drain::facts(world, fact.node_name.as_ref(), node.as_deref(), drain_status::memory(own));
     let view = MachineView {
         class: class_fact(&machine, class.as_deref(), &choice),
         secret,
