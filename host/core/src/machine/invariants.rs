@@ -131,7 +131,22 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
             | drain::Effect::DeletePod(_)
             | drain::Effect::DeleteAttachment { .. } => true,
         },
-        _ => false,
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::ProbeVm
+        | Effect::CreateVm
+        | Effect::InitializeVm
+        | Effect::RecordVm { .. }
+        | Effect::SyncNode { .. }
+        | Effect::ForgetToken
+        | Effect::DeleteVm
+        | Effect::DeleteNode { .. }
+        | Effect::ReleaseFinalizer
+        | Effect::WriteMachine(_)
+        | Effect::DeleteMachine
+        | Effect::SetNodeCondition { .. }
+        | Effect::NoteHooks => false,
     };
     if empties && !is_deleting {
         return Err(Violation::DrainWithoutRequest);

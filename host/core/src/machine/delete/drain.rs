@@ -65,8 +65,6 @@ pub(super) fn over(
     match drain::step(&request(view, node, force, &settings, now), &progress.drain, now) {
         drain::Step::Act(effects) => Break(Step::Act(effects.into_iter().map(Effect::Drain).collect())),
         drain::Step::Done { report } => Continue(done(report, trouble)),
-        // Nobody waits for pods whose end is forced: what is left of them goes with the VM.
-        drain::Step::Wait { report, .. } if force.is_some() => Continue(done(report, trouble)),
         drain::Step::Wait { report, wake } => stop(waiting(view, report, wake, now)),
     }
 }
@@ -204,8 +202,8 @@ fn waiting(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Co
 /// Says the same for as long as the drain lasts; condition `Drained` tells how it goes.
 fn draining(report: &Report) -> String {
     format!(
-        "draining the Node, see condition Drained; pods are deleted without asking from {} on",
-        whole_seconds(report.force_at)
+        "draining the Node, see condition Drained; its VM is removed from {} on whatever is left on it",
+        whole_seconds(report.timeout_at)
     )
 }
 
@@ -218,20 +216,28 @@ fn is_worth_telling(view: &MachineView, condition: &OwnCondition, now: Timestamp
     told.message != condition.message && is_due
 }
 
-/// The cause that people can do most about.
+/// The cause that people can do most about; pods and volumes on their way are all the same.
 fn reason_of(report: &Report) -> &'static str {
-    let has = |cause| report.groups.iter().any(|group| group.cause == cause);
-    let worst_first = [
-        (Cause::BudgetMisconfigured, "BudgetMisconfigured"),
-        (Cause::SeveralBudgets, "SeveralBudgets"),
-        (Cause::Failed, "EvictionFailed"),
-        (Cause::Overdue, "PodsOverdue"),
-        (Cause::Budget, "BlockedByBudget"),
-        (Cause::Throttled, "Throttled"),
-        (Cause::Detaching, "VolumesDetaching"),
-        (Cause::Reattaching, "VolumesReattaching"),
-    ];
-    worst_first.into_iter().find(|(cause, _)| has(*cause)).map_or("PodsLeaving", |(_, reason)| reason)
+    match report.groups.first().map(|group| group.cause) {
+        Some(
+            cause @ (Cause::BudgetMisconfigured
+            | Cause::SeveralBudgets
+            | Cause::Budget
+            | Cause::Failed
+            | Cause::Overdue
+            | Cause::DetachingTooLong),
+        ) => cause.name(),
+        Some(
+            Cause::Ending
+            | Cause::JustAsked
+            | Cause::NotAsked
+            | Cause::Throttled
+            | Cause::WaitsForTurn
+            | Cause::Detaching
+            | Cause::Reattaching,
+        )
+        | None => "PodsLeaving",
+    }
 }
 
 /// The drain lets the VM go: it is over, forced, or not needed. For invariants: whatever else the deletion does, its VM is not

@@ -36,7 +36,7 @@ pub(super) fn view() -> MachineView {
             consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),
         }),
         target: TargetFact::Cluster(NodePresence::Absent),
-        drain: crate::drain::Facts::default(),
+        drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
         gate: Gate::Open,
         thawed_at: None,
         settings: MachineSettings {
@@ -192,6 +192,15 @@ pub(super) fn node() -> NodeFact {
 /// A healthy Node as its kubelet has registered it.
 pub(super) fn fresh_node() -> NodeFact {
     NodeFact { meta: NodeMeta::default(), last_applied: None, ..node() }
+}
+
+/// A Node whose Machine is going: cordoned, and it says so.
+pub(super) fn going_node() -> NodeFact {
+    NodeFact {
+        is_cordoned: true,
+        conditions: conditions("Ready=True DiskPressure=False Terminating=True"),
+        ..node()
+    }
 }
 
 pub(super) fn unhealthy_node() -> NodeFact {

@@ -77,9 +77,9 @@ pub(super) fn failed() -> Case {
     })
 }
 
-/// A Machine that has run and is on its way out since second 100.
+/// A Machine that has run and is on its way out since second 100. Its Node is cordoned and has no pods.
 pub(super) fn deleting() -> Case {
-    running().with(facts::make_terminating).at(100)
+    running().with(facts::make_terminating).node(facts::going_node()).at(100)
 }
 
 impl Case {
