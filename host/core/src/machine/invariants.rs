@@ -146,12 +146,15 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
         | Effect::SetNodeCondition { .. }
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. }
         | Effect::NoteHooks => false,
     };
-    if empties && !is_deleting {
+    if empties && !is_deleting && !is_to_be_emptied(view, effect) {
         return Err(Violation::DrainWithoutRequest);
     }
-    if empties && hooks::wait(view, Held::Drain, now).is_some() {
+    if empties && is_deleting && hooks::wait(view, Held::Drain, now).is_some() {
         return Err(Violation::HookIgnored);
     }
     if *effect == Effect::DeleteVm && is_deleting {
@@ -165,6 +168,16 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
         }
     }
     Ok(())
+}
+
+/// Apart from deletion a Node is emptied for an update in place, and without being cordoned when its failed Machine is kept.
+fn is_to_be_emptied(view: &MachineView, effect: &Effect) -> bool {
+    let is_selected = view
+        .node()
+        .and_then(|node| node.in_place.as_ref())
+        .is_some_and(|told| told.reason == in_place::words::SELECTED);
+    let is_kept = view.machine.keeping.until.is_some() && view.machine.phase == Phase::Failed;
+    is_selected || (is_kept && !matches!(effect, Effect::Cordon { .. }))
 }
 
 fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), Violation> {

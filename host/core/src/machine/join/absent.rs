@@ -9,7 +9,7 @@ use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wak
 use super::super::effect::Progress;
 use super::super::step::{operation, rest};
 use super::super::view::{MachineFact, MachineView};
-use super::timers::{Wait, thawed, timed, waiting_for_node};
+use super::timers::{Wait, thawed, timed};
 
 /// Why there is none.
 #[derive(Clone, Copy)]
@@ -80,18 +80,17 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
         }
         (Phase::Failed, _) => rest(Reason::Failed, "failed, and its Node is not there", Wake::Resync),
         (Phase::Unknown | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed, _) => {
-            let wait =
-                Wait { reason: absence.reason(Reason::NodeMissing), message: gone(), because: &gone() };
+            let wait = Wait { reason: absence.reason(Reason::NodeMissing), what: gone(), because: &gone() };
             timed(view, progress, &wait, now)
         }
         (
             Phase::New | Phase::CrashLoopBackOff | Phase::Pending | Phase::Available | Phase::Terminating,
             _,
         ) => {
-            let message = absence.message(name, waiting_for_node(view, name, now));
+            let message = absence.message(name, format!("the VM is created, Node {name} has not joined yet"));
             let wait = Wait {
                 reason: absence.reason(Reason::WaitingForNode),
-                message: message.clone(),
+                what: message.clone(),
                 because: &message,
             };
             timed(view, progress, &wait, now)

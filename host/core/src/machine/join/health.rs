@@ -10,7 +10,7 @@ use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
 use super::super::effect::{Effect, Progress};
 use super::super::step::{operation, write_failed};
 use super::super::view::{MachineFact, MachineView, NodeFact};
-use super::timers::{Wait, clock, thawed, timed};
+use super::timers::{Wait, thawed, timed};
 use super::{copied_conditions, with_conditions};
 
 /// What is to be thought of the Node.
@@ -74,10 +74,8 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timest
         });
     }
     if is_held(machine, node) {
-        let until = clock(view, now)
-            .map_or_else(String::new, |clock| format!(": the Machine fails at {}", clock.end()));
         let because = "the Node is healthy and still carries the taint critical-components-not-ready";
-        let wait = Wait { reason: Reason::WaitingForNode, message: format!("{because}{until}"), because };
+        let wait = Wait { reason: Reason::WaitingForNode, what: because.to_owned(), because };
         return with_conditions(status.copies_conditions, timed(view, progress, &wait, now));
     }
     let is_first = joins_for_the_first_time(machine);
@@ -135,11 +133,11 @@ fn without_health(
         }
         Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => {
             let message = format!("the Node is not ready yet: {because}");
-            let wait = Wait { reason: Reason::NodeNotReady, message: message.clone(), because: &message };
+            let wait = Wait { reason: Reason::NodeNotReady, what: message.clone(), because: &message };
             with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
         Phase::Unknown | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed => {
-            let wait = Wait { reason: Reason::NodeUnhealthy, message, because };
+            let wait = Wait { reason: Reason::NodeUnhealthy, what: message, because };
             with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
         Phase::Failed => Step::Finish(Conclusion {

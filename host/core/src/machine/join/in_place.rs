@@ -19,7 +19,7 @@ use super::super::view::{MachineView, NodeFact};
 use super::copied_conditions;
 use super::emptying::{Emptying, empty};
 use super::remark::{Remark, Turn};
-use super::timers::{Wait, clock, timed};
+use super::timers::{Wait, timed};
 
 /// The condition of a Node that says how far its update is, and its reasons, as others read them.
 pub mod words {
@@ -247,20 +247,14 @@ pub(super) fn machine(
         }
         (Phase::InPlaceUpdating, Some(Outcome::Failed { because })) => Some(failed(view, node, because)),
         (Phase::InPlaceUpdating, None) => {
-            let until = clock(view, now).map_or_else(String::new, |clock| format!(", until {}", clock.end()));
-            let message = format!("the Node is being updated in place{until}");
-            let wait = Wait { reason: Reason::UpdatingInPlace, because: &message.clone(), message };
+            let because = "the Node is being updated in place";
+            let wait = Wait { reason: Reason::UpdatingInPlace, what: because.to_owned(), because };
             Some(with_conditions(view, node, timed(view, progress, &wait, now)))
         }
         (phase, None) if is_handed_over && takes_part(phase) => Some(handed_over(view, node)),
         (Phase::InPlaceUpdateFailed, _) => {
-            let until = clock(view, now).map_or_else(
-                || ": the Machine is never failed for it".to_owned(),
-                |clock| format!(": the Machine fails at {} unless it succeeds", clock.end()),
-            );
-            let message = format!("the update in place of the Node has failed{until}");
-            let because = "the update in place has failed";
-            let wait = Wait { reason: Reason::InPlaceUpdateFailed, because, message };
+            let because = "the update in place of the Node has failed";
+            let wait = Wait { reason: Reason::InPlaceUpdateFailed, what: because.to_owned(), because };
             Some(with_conditions(view, node, timed(view, progress, &wait, now)))
         }
         (

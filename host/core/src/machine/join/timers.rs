@@ -50,39 +50,67 @@ pub(super) fn clock(view: &MachineView, now: Timestamp) -> Option<Clock> {
 
 /// Until when a Node has time to join. Creation says the same as the pass that follows it, which then has nothing to write.
 pub(in super::super) fn waiting_for_node(view: &MachineView, name: &str, now: Timestamp) -> String {
-    let message = format!("the VM is created, Node {name} has not joined yet");
-    clock(view, now)
-        .map_or(message.clone(), |clock| format!("{message}: the Machine fails at {}", clock.end()))
+    with_end(view, &format!("the VM is created, Node {name} has not joined yet"), now)
+}
+
+/// What is awaited, and until when. Condition `Healthy` says it for Unknown.
+fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
+    let end = clock(view, now).map(Clock::end);
+    match (view.machine.phase, end) {
+        (Phase::New | Phase::CrashLoopBackOff | Phase::Pending, Some(end)) => {
+            format!("{what}: the Machine fails at {end}")
+        }
+        (Phase::InPlaceUpdating, Some(end)) => format!("{what}, until {end} at the latest"),
+        (Phase::InPlaceUpdateFailed, Some(end)) => {
+            format!("{what}: the Machine fails at {end} unless it succeeds after all")
+        }
+        (Phase::InPlaceUpdateFailed, None) => format!("{what}: the Machine is never failed for it"),
+        (
+            Phase::New
+            | Phase::CrashLoopBackOff
+            | Phase::Pending
+            | Phase::Available
+            | Phase::Running
+            | Phase::Terminating
+            | Phase::Unknown
+            | Phase::Failed
+            | Phase::InPlaceUpdating
+            | Phase::InPlaceUpdateSuccessful,
+            _,
+        ) => what.to_owned(),
+    }
 }
 
 /// With what the waiting is about, in words that stand alone.
 pub(super) struct Wait<'a> {
     pub(super) reason: Reason,
     /// What is awaited.
-    pub(super) message: String,
+    pub(super) what: String,
     /// What speaks against the Node.
     pub(super) because: &'a str,
 }
 
 /// Says until when it waits, and ends the phase of the Machine when the time is over.
 pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, now: Timestamp) -> Step {
-    let Some(clock) = clock(view, now) else { return rest(wait.reason, wait.message.clone(), Wake::Resync) };
+    let Some(clock) = clock(view, now) else {
+        return rest(wait.reason, with_end(view, &wait.what, now), Wake::Resync);
+    };
     let waited = elapsed(clock.since, now);
     if waited <= clock.limit {
         // One second more, so that the clock has passed the limit when the pass comes.
         let wake = Wake::After(clock.limit - waited + SignedDuration::from_secs(1));
-        return rest(wait.reason, wait.message.clone(), wake);
+        return rest(wait.reason, with_end(view, &wait.what, now), wake);
     }
     if view.machine.phase == Phase::InPlaceUpdating {
         return update_timed_out(clock.limit, wait);
     }
     if !permits(view.gate, EffectKind::FailMachine) {
         let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-        return rest(Reason::Frozen, format!("{}; failing it is held", wait.message), wake);
+        return rest(Reason::Frozen, format!("{}; failing it is held", wait.what), wake);
     }
     // Who never joined has nothing to lose, and takes nothing from its deployment.
     if view.machine.phase != Phase::Pending
-        && let Err(step) = permit::obtained(view, progress, &wait.message)
+        && let Err(step) = permit::obtained(view, progress, &wait.what)
     {
         return *step;
     }
@@ -105,7 +133,7 @@ fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &Wait<'_>) -> S
     Step::Finish(Conclusion {
         status,
         reason,
-        message: format!("{}, for longer than {}", wait.message, crate::duration::format(limit)),
+        message: format!("{}, for longer than {}", wait.what, crate::duration::format(limit)),
         wake: Wake::Resync,
     })
 }
@@ -121,7 +149,7 @@ fn update_timed_out(limit: SignedDuration, wait: &Wait<'_>) -> Step {
     Step::Finish(Conclusion {
         status,
         reason: Reason::InPlaceUpdateFailed,
-        message: format!("{}, for longer than {}", wait.message, crate::duration::format(limit)),
+        message: format!("{}, for longer than {}", wait.what, crate::duration::format(limit)),
         wake: Wake::Now,
     })
 }
