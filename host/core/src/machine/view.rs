@@ -95,8 +95,8 @@ pub struct MachineFact {
     pub has_join_duration: bool,
     /// Until when its bootstrap token is valid, as far as this program has noted it.
     pub token_until: Option<Timestamp>,
-    /// Why its own limit of replacements is not heeded.
-    pub bad_replacement_limit: Option<String>,
+    /// The reason of the Node's condition for updates in place, as its status has it.
+    pub in_place_copied: Option<String>,
 }
 
 /// What is said on a Machine about its preservation.
@@ -333,6 +333,8 @@ pub struct MachineSettings {
     pub deletion_hook_timeout: SignedDuration,
     /// How many Machines of its deployment may be away at a time for this one to be failed.
     pub replacement_limit: Limit,
+    /// Why the Machine's own limit is not heeded.
+    pub bad_replacement_limit: Option<String>,
 }
 
 impl MachineView {

@@ -4,6 +4,7 @@ mod act;
 mod choice;
 mod drain_status;
 mod going;
+mod keeping;
 mod milestones;
 mod news;
 mod node;
@@ -13,8 +14,10 @@ mod patch;
 mod publish;
 mod request;
 mod sentence;
+mod standing;
 mod template;
 mod token;
 
 pub(crate) use observe::{node_matters, node_name_of, phase_of, timeouts};
 pub(crate) use pass::run;
+pub(crate) use standing::member;

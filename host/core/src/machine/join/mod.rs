@@ -165,7 +165,9 @@ pub fn conditions_differ(one: &[NodeConditionFact], other: &[NodeConditionFact])
 }
 
 fn copied_conditions(machine: &MachineFact, node: &NodeFact) -> StatusChange {
-    let copies_conditions = conditions_differ(&machine.conditions, &node.conditions);
+    // Who updates Nodes in place reads the reason of that condition from the Machine.
+    let is_other_stage = machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|told| &told.reason);
+    let copies_conditions = is_other_stage || conditions_differ(&machine.conditions, &node.conditions);
     StatusChange { copies_conditions, ..StatusChange::default() }
 }
 

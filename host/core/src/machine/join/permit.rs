@@ -38,7 +38,7 @@ fn busy(view: &MachineView, limit: Limit, message: &str) -> Step {
             format!("others of its deployment are being replaced, and {limit} may be at a time")
         }
     };
-    let bad = view.machine.bad_replacement_limit.as_ref();
+    let bad = view.settings.bad_replacement_limit.as_ref();
     let bad = bad.map_or_else(String::new, |error| format!("; its own limit is not heeded: {error}"));
     let message = format!("{message}; it is not failed yet: {why}{bad}");
     rest(Reason::ReplacementHeld, message, Wake::After(TURN))

@@ -70,6 +70,7 @@ pub(super) fn view() -> MachineView {
             preserve_timeout: SignedDuration::from_hours(96),
             deletion_hook_timeout: SignedDuration::from_hours(1),
             replacement_limit: meltdown::Limit::ONE,
+            bad_replacement_limit: None,
         },
         failures: 0,
         virtual_capacity: Quantities::new(),
@@ -101,7 +102,7 @@ fn machine() -> MachineFact {
         has_join_duration: false,
         // Long enough for all of these tests.
         token_until: Some(seconds(100_000)),
-        bad_replacement_limit: None,
+        in_place_copied: None,
         ailment: Ailment::default(),
         going: GoingFact::default(),
     }
