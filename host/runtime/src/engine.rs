@@ -5,6 +5,7 @@
 mod index;
 mod insight;
 mod own_writes;
+mod standing;
 mod thaw;
 mod wake;
 
@@ -112,12 +113,14 @@ pub(crate) struct Report {
     pub news: Vec<crate::events::News>,
     /// What is counted and timed, by MachineDeployment where there is one.
     pub milestones: Vec<(Option<Pool>, Milestone)>,
+    /// Machines that waited for what this pass gave back.
+    pub wakes: Vec<ObjectKey>,
 }
 
 impl Report {
     /// Nothing was written and there is nothing to tell.
     pub(crate) fn only(wake: Wake) -> Self {
-        Self { wrote: Vec::new(), wake, news: Vec::new(), milestones: Vec::new() }
+        Self { wrote: Vec::new(), wake, news: Vec::new(), milestones: Vec::new(), wakes: Vec::new() }
     }
 }
 
@@ -258,14 +261,17 @@ impl Engine {
         let failures = self.ledger.attempts(&key);
         let jitter = context.jitter();
         let users = self.index.users(&key);
+        let rivals = self.rivals(&key);
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
         let subject = key.clone();
         let pass = async move {
             match &subject {
-                Key::Machine(object) => machine::run(&world, &context, object, failures, jitter).await,
                 Key::Class(object) => {
                     let report = hold::class(&world, &context, object, users).await;
                     class_check::check(&world, &context, object, report).await
+                }
+                Key::Machine(object) => {
+                    machine::run(&world, &context, object, failures, &rivals, jitter).await
                 }
                 Key::Secret(object) => hold::secret(&world, &context, object, users).await,
             }
@@ -300,6 +306,7 @@ impl Engine {
             self.queue.push(key.clone(), now, priority);
         }
         self.queue.done(&key, now);
+        self.wake_machines(report.wakes);
         // Who leads no more has nothing to tell.
         if *self.context.leads.borrow() {
             for news in report.news {

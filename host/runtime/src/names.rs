@@ -9,6 +9,9 @@ pub const USER_AGENT: &str = concat!("machinist/", env!("CARGO_PKG_VERSION"));
 /// Annotation on a Machine: when a create was last begun in a cloud that keeps no idempotency keys.
 pub const CREATE_INTENT: &str = "machinist.dev/create-intent";
 
+/// Annotation on a Machine: until when its bootstrap token is valid.
+pub const TOKEN_UNTIL: &str = "machinist.dev/bootstrap-token-until";
+
 /// Annotation on a plugin's ConfigMap: what has become of it.
 pub const PLUGIN_STATUS: &str = "machinist.dev/status";
 

@@ -1,7 +1,7 @@
 //! One control plane: caches, loop and plugins, wired together.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use jiff::SignedDuration;
@@ -12,6 +12,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::id::NodeName;
+use machinist_core::safety::meltdown::Meltdown;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -79,6 +80,7 @@ impl Tenant {
             secrets: secrets.reader(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
+            meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
             drivers: Arc::new(Recorded::new(
                 self.ports.drivers.clone(),
                 self.metrics.insight().calls.clone(),

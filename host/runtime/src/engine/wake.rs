@@ -35,6 +35,8 @@ impl Engine {
     fn machine_changed(&mut self, change: &Change<Machine>) {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.index.machine(&change.key, old, new);
+        self.claims_changed(old, new);
+        self.stands(&change.key, new);
         if let (Some(old), Some(new)) = (old, new) {
             self.time_phase(old, new);
         }
@@ -126,7 +128,7 @@ impl Engine {
         let node = NodeName::new(change.key.name.as_str());
         if machine::node_matters(old, new) {
             for machine in self.index.machines_of_node(&node) {
-                self.wake(Key::Machine(machine), Priority::Event);
+                self.node_of_machine_changed(machine);
             }
         } else if drain::volumes_differ(old, new) {
             self.wake_drain_of(&node);
