@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use machinist_api::names;
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{Conclusion, Progress, Step, Wake, step};
+use machinist_core::machine::{Conclusion, Progress, Reason, Step, Wake, step};
 use machinist_core::retry::RetryPolicy;
 use tracing::{debug, warn};
 
@@ -87,6 +87,10 @@ async fn finish(
         }
         Published::Failed(policy) => Wake::Retry { policy, hint: None },
     };
+    if conclusion.reason == Reason::VmDeclaredGone {
+        // For whoever asks later what became of a VM.
+        warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
+    }
     let meta = &observed.machine.metadata;
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let news = News {
