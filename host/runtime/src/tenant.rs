@@ -18,12 +18,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Store, Watch, backoff, feed};
+use crate::calls::Recorded;
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
 use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
 use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Sources};
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
 use crate::settings::Settings;
@@ -65,6 +66,7 @@ impl Tenant {
         stop: CancellationToken,
     ) {
         let (outbox, inbox) = mpsc::unbounded_channel();
+        let insight = outbox.clone();
         let mut tasks = JoinSet::new();
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
@@ -75,7 +77,12 @@ impl Tenant {
             classes: classes.reader(),
             secrets: secrets.reader(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
-            drivers: self.ports.drivers.clone(),
+            drivers: Arc::new(Recorded::new(
+                self.ports.drivers.clone(),
+                self.metrics.insight().calls.clone(),
+                self.metrics.clone(),
+                self.clock.clone(),
+            )),
             settings: Arc::new(self.settings),
         };
         let control = || (self.control.clone(), self.namespace.clone());
@@ -112,6 +119,12 @@ impl Tenant {
         ));
         // Open until somebody holds it; the sender lives as long as the loop.
         let (_gate, hold) = watch::channel(Hold::default());
+        self.metrics.insight().connect(insight);
+        self.metrics.show(Sources {
+            machines: world.machines.clone(),
+            hold: hold.clone(),
+            clock: self.clock.clone(),
+        });
         let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);
         let engine = Engine::new(world, Arc::new(context), Events::new(writer), self.metrics, inbox);
         engine.run(leads, stop, GRACE).await;

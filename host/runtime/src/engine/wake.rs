@@ -26,14 +26,17 @@ impl Engine {
                 self.seen(kind, &version);
             }
             Message::Providers(providers) => self.providers_changed(&providers),
+            // Who asked and has gone since needs no answer.
+            Message::Explain(machine, answer) => drop(answer.send(self.explain(&machine))),
         }
     }
 
     fn machine_changed(&mut self, change: &Change<Machine>) {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.index.machine(&change.key, old, new);
-        let phase = |machine: Option<&Machine>| machine.map(|machine| machine::phase_of(machine).as_str());
-        self.metrics.phase_changed(phase(old), phase(new));
+        if let (Some(old), Some(new)) = (old, new) {
+            self.time_phase(old, new);
+        }
         let key = Key::Machine(change.key.clone());
         if uid(old) != uid(new) {
             // Another Machine of that name, which has failed at nothing and of which nothing was told.

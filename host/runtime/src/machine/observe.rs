@@ -20,6 +20,7 @@ use machinist_core::{duration, machine};
 
 use crate::context::Hold;
 use crate::drain;
+use crate::insight::Timeouts;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
@@ -323,6 +324,16 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
         deletion_hook_timeout: going::hook_timeout(machine)
             .and_then(Result::ok)
             .unwrap_or(flags.deletion_hook_timeout),
+    }
+}
+
+/// The time-outs that hold for a Machine.
+pub(crate) fn timeouts(flags: &Settings, machine: &Machine) -> Timeouts {
+    let settings = settings(flags, machine);
+    Timeouts {
+        creation: duration::format(settings.creation_timeout),
+        health: settings.health_timeout.map(duration::format),
+        drain: duration::format(settings.drain_timeout),
     }
 }
 
