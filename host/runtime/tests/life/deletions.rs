@@ -263,7 +263,8 @@ async fn no_hook_holds_for_ever_and_force_waits_for_none() {
         stage.until_gone("a").await;
         let took = stage.wire.elapsed() - begun;
         let limit = Duration::from_secs(if is_forced { 0 } else { 600 });
-        assert!(is_forced || (took >= limit && took < limit + Duration::from_secs(5)), "{took:?}");
+        // The VM is looked for as often as its removal has been on the way for long.
+        assert!(is_forced || (took >= limit && took < limit + Duration::from_secs(20)), "{took:?}");
         stage.assert_nothing_left();
     }
 }

@@ -186,18 +186,22 @@ impl Removal<'_> {
 
     /// For how long the status says that the VM is to go, whatever came before that.
     fn ordered_for(&self) -> SignedDuration {
-        let since = self.view.machine.going.left_since.filter(|_| is_past(self.view));
+        let since = self.view.machine.going.left_since.filter(|_| self.is_under_way());
         elapsed(since.unwrap_or(self.now), self.now)
     }
 
     /// Where an earlier pass has said how the drain ended and that the VM is going, that stays.
     fn unless_said(&self, mut conclusion: Conclusion) -> Conclusion {
-        let is_processing =
-            self.view.machine.operation.is_some_and(|last| last.state == OperationState::Processing);
-        if is_past(self.view) && is_processing {
+        if self.is_under_way() {
             conclusion.status.operation = None;
         }
         conclusion
+    }
+
+    /// The status says that the VM is being removed, and of no failure in that.
+    fn is_under_way(&self) -> bool {
+        let last = self.view.machine.operation;
+        is_past(self.view) && last.is_some_and(|last| last.state == OperationState::Processing)
     }
 
     /// The order is taken, and the cloud cannot be asked whether it was carried out.
