@@ -11,6 +11,7 @@ mod class_check;
 mod conformance;
 mod crashes;
 mod crowds;
+mod deletions;
 mod drains;
 mod faults;
 mod freeze;
