@@ -3,6 +3,7 @@
 //! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Passes run beside it, one a key.
 
 mod index;
+mod insight;
 mod own_writes;
 mod wake;
 
@@ -13,11 +14,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::barrier::Barrier;
-use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::machine::Wake;
 use machinist_core::queue::{Priority, Queue};
 use machinist_core::retry::Ledger;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info, info_span};
@@ -25,7 +26,8 @@ use tracing::{Instrument, error, info, info_span};
 use crate::cache::Change;
 use crate::context::Context;
 use crate::events::Events;
-use crate::metrics::Metrics;
+use crate::insight::MachineInsight;
+use crate::metrics::{Metrics, Milestone, Pool};
 use crate::world::World;
 use crate::{hold, machine};
 
@@ -85,10 +87,14 @@ pub(crate) enum Message {
     Secret(Change<Secret>),
     /// A Node changed.
     Node(Change<Node>),
+    /// A VolumeAttachment of this Node changed.
+    Attachment(NodeName),
     /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
     Synced(Kind, String),
     /// The plugins of these providers changed.
     Providers(Vec<ProviderName>),
+    /// Somebody asks what is known of a Machine.
+    Explain(ObjectKey, oneshot::Sender<MachineInsight>),
 }
 
 /// What a pass did.
@@ -99,7 +105,16 @@ pub(crate) struct Report {
     /// When to look again.
     pub wake: Wake,
     /// What to tell on the object, when it is not what was told last.
-    pub news: Option<crate::events::News>,
+    pub news: Vec<crate::events::News>,
+    /// What is counted and timed, by MachineDeployment where there is one.
+    pub milestones: Vec<(Option<Pool>, Milestone)>,
+}
+
+impl Report {
+    /// Nothing was written and there is nothing to tell.
+    pub(crate) fn only(wake: Wake) -> Self {
+        Self { wrote: Vec::new(), wake, news: Vec::new(), milestones: Vec::new() }
+    }
 }
 
 /// The loop of one tenant.
@@ -119,7 +134,13 @@ pub(crate) struct Engine {
     /// Keys that are due and whose own writes are not in the caches yet.
     parked: BTreeMap<Key, Priority>,
     passes: JoinSet<Report>,
-    running: BTreeMap<tokio::task::Id, (Key, f64)>,
+    running: BTreeMap<tokio::task::Id, (Key, f64, u64)>,
+    /// Passes begun, which numbers them.
+    begun: u64,
+    /// When the backlog was counted last.
+    counted: Option<Timestamp>,
+    /// Machines whose drain was timed, so that it counts once.
+    drained: BTreeSet<Key>,
 }
 
 impl Engine {
@@ -146,6 +167,9 @@ impl Engine {
             parked: BTreeMap::new(),
             passes: JoinSet::new(),
             running: BTreeMap::new(),
+            begun: 0,
+            counted: None,
+            drained: BTreeSet::new(),
         }
     }
 
@@ -167,7 +191,7 @@ impl Engine {
             if may_work {
                 self.start_passes();
             }
-            self.metrics.queue(self.queue.len(), self.passes.len());
+            self.show_backlog();
             let clock = self.context.clock.clone();
             let next_due = may_work.then(|| self.next_due()).flatten().map(|due| clock.instant(due));
             let is_full = self.passes.len() >= self.world.settings.passes_in_flight;
@@ -205,17 +229,17 @@ impl Engine {
             self.unpark(key, now);
         }
         while self.passes.len() < self.world.settings.passes_in_flight {
-            let Some(key) = self.queue.pop(now) else { break };
+            let Some((key, waited)) = self.queue.pop_waited(now) else { break };
             if self.barrier.blocked(&key).is_some() {
                 self.queue.done(&key, now);
                 self.parked.insert(key, Priority::Event);
                 continue;
             }
-            self.start_pass(key);
+            self.start_pass(key, waited, now);
         }
     }
 
-    fn start_pass(&mut self, key: Key) {
+    fn start_pass(&mut self, key: Key, waited: SignedDuration, now: Timestamp) {
         let world = self.world.clone();
         let context = self.context.clone();
         let failures = self.ledger.attempts(&key);
@@ -231,8 +255,10 @@ impl Engine {
             }
         };
         self.own_writes.begin(&key);
+        self.begun += 1;
+        self.metrics.pass_began(self.begun, self.part(&key), waited, now);
         let handle = self.passes.spawn(pass.instrument(span));
-        self.running.insert(handle.id(), (key, jitter));
+        self.running.insert(handle.id(), (key, jitter, self.begun));
     }
 
     fn ended(&mut self, done: Result<(tokio::task::Id, Report), tokio::task::JoinError>) {
@@ -244,11 +270,11 @@ impl Engine {
                 self.metrics.pass_panicked();
                 error!(error = %failure, "pass ended in a panic");
                 let wake = Wake::Retry { policy: machinist_core::retry::RetryPolicy::LONG, hint: None };
-                (failure.id(), Report { wrote: Vec::new(), wake, news: None })
+                (failure.id(), Report::only(wake))
             }
         };
-        let Some((key, jitter)) = self.running.remove(&id) else { return };
-        self.metrics.pass_ended(key.controller());
+        let Some((key, jitter, number)) = self.running.remove(&id) else { return };
+        self.metrics.pass_ended(number, key.controller(), now);
         for (kind, version) in &report.wrote {
             self.barrier.wrote(key.clone(), *kind, version, now);
         }
@@ -259,8 +285,16 @@ impl Engine {
         }
         self.queue.done(&key, now);
         // Who leads no more has nothing to tell.
-        if let Some(news) = report.news.filter(|_| *self.context.leads.borrow()) {
-            self.events.tell(&key, news, now);
+        if *self.context.leads.borrow() {
+            for news in report.news {
+                self.events.tell(&key, news, now);
+            }
+        }
+        for (pool, milestone) in report.milestones {
+            let is_first = !matches!(milestone, Milestone::Drained(_)) || self.drained.insert(key.clone());
+            if is_first {
+                self.metrics.reached(pool, milestone, now);
+            }
         }
         self.come_back(key.clone(), report.wake, jitter, now);
         if !self.world.has(&key) {
@@ -271,7 +305,10 @@ impl Engine {
 
     fn come_back(&mut self, key: Key, wake: Wake, jitter: f64, now: Timestamp) {
         let after = match wake {
-            Wake::Retry { policy, hint } => self.ledger.failed(key.clone(), policy, hint, jitter),
+            Wake::Retry { policy, hint } => {
+                self.metrics.retried(self.part(&key));
+                self.ledger.failed(key.clone(), policy, hint, jitter)
+            }
             Wake::Resync => {
                 self.ledger.succeeded(&key);
                 let spread = self.world.settings.resync.as_secs_f64() * jitter;
@@ -293,6 +330,7 @@ impl Engine {
             *parked = (*parked).max(priority);
             return;
         }
+        self.metrics.added(self.part(&key));
         self.queue.push(key, self.context.clock.now(), priority);
     }
 
@@ -316,6 +354,10 @@ impl Engine {
         self.ledger.forget(key);
         self.events.forget(key);
         self.own_writes.forget(key);
+        self.drained.remove(key);
+        if let Key::Machine(machine) = key {
+            self.metrics.insight().calls.forget(machine);
+        }
     }
 
     /// No pass begins any more; those that run may end what they are at.

@@ -9,13 +9,16 @@
 )]
 
 mod cache;
+pub mod calls;
 pub mod clock;
 pub mod clusters;
 mod context;
 mod counting;
+mod drain;
 mod engine;
 mod events;
 mod hold;
+pub mod insight;
 mod kube_error;
 pub mod lease;
 mod machine;

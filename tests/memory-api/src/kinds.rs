@@ -13,6 +13,9 @@ pub(crate) struct Kind {
     pub(crate) is_custom: bool,
 }
 
+/// Events are forgotten after an hour, as servers do it by default.
+pub(crate) const EVENTS_LIVE_FOR: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
+
 impl Kind {
     /// `apiVersion` of its objects.
     pub(crate) fn api_version(&self) -> String {
@@ -35,16 +38,23 @@ const fn kind(
     Kind { group, version, plural, name, has_status, is_custom }
 }
 
-const KINDS: [Kind; 7] = [
+static ALL: [Kind; 15] = [
     kind("machine.sapcloud.io", "v1alpha1", "machines", "Machine", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machineclasses", "MachineClass", true, true),
+    kind("machine.sapcloud.io", "v1alpha1", "machinesets", "MachineSet", true, true),
+    kind("machine.sapcloud.io", "v1alpha1", "machinedeployments", "MachineDeployment", true, true),
     kind("", "v1", "secrets", "Secret", false, false),
     kind("", "v1", "configmaps", "ConfigMap", false, false),
     kind("", "v1", "nodes", "Node", true, false),
+    kind("", "v1", "pods", "Pod", true, false),
+    kind("", "v1", "persistentvolumes", "PersistentVolume", true, false),
+    kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true, false),
+    kind("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", true, false),
+    kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true, false),
     kind("events.k8s.io", "v1", "events", "Event", false, false),
     kind("coordination.k8s.io", "v1", "leases", "Lease", false, false),
+    kind("", "v1", "namespaces", "Namespace", true, false),
 ];
-static ALL: [Kind; 7] = KINDS;
 
 /// The kind of a path.
 pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {

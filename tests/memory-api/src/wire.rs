@@ -1,7 +1,8 @@
 //! What goes between hosts and the outside: written down, counted, and disturbed where a test wants it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -87,6 +88,19 @@ pub enum Fate {
     Crash(bool),
     /// The driver answers so, and nothing is carried out.
     Answer(CallError),
+    /// It is carried out so long after it was sent, and answered.
+    Delay(Duration),
+    /// A listing shows what was a moment ago. Everything else is carried out.
+    Stale,
+}
+
+/// How a request is to be carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// As it is meant.
+    Plain,
+    /// From what was a moment ago.
+    Stale,
 }
 
 /// Why there is no proper answer.
@@ -105,7 +119,12 @@ pub enum Trouble {
 type Plan = Box<dyn FnMut(&Call) -> Fate + Send>;
 
 struct Inner {
-    records: Vec<Record>,
+    records: VecDeque<Record>,
+    /// How many records were made and are forgotten.
+    forgotten: usize,
+    /// How many are kept.
+    limit: usize,
+    hash: DefaultHasher,
     plan: Plan,
     cut: BTreeSet<String>,
 }
@@ -122,8 +141,33 @@ impl Wire {
     /// A wire that carries everything.
     #[expect(clippy::new_without_default, reason = "time begins with it")]
     pub fn new() -> Self {
-        let inner = Inner { records: Vec::new(), plan: Box::new(|_| Fate::Pass), cut: BTreeSet::new() };
+        let inner = Inner {
+            records: VecDeque::new(),
+            forgotten: 0,
+            limit: usize::MAX,
+            hash: DefaultHasher::new(),
+            plan: Box::new(|_| Fate::Pass),
+            cut: BTreeSet::new(),
+        };
         Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), start: Instant::now() }
+    }
+
+    /// Keeps no more than the last records.
+    pub fn keep_last(&self, records: usize) {
+        self.lock().limit = records;
+    }
+
+    /// Stands for all calls so far, with their times and answers, and for everything noted beside them.
+    pub fn hash(&self) -> u64 {
+        self.lock().hash.finish()
+    }
+
+    /// Makes something else part of the hash.
+    pub fn note(&self, what: &impl Hash) {
+        let at = self.elapsed();
+        let mut inner = self.lock();
+        at.hash(&mut inner.hash);
+        what.hash(&mut inner.hash);
     }
 
     /// Decides the fate of all further calls.
@@ -153,7 +197,8 @@ impl Wire {
 
     /// How many calls there were.
     pub fn len(&self) -> usize {
-        self.lock().records.len()
+        let inner = self.lock();
+        inner.forgotten + inner.records.len()
     }
 
     /// True before the first call.
@@ -178,7 +223,8 @@ impl Wire {
 
     /// All calls, for comparison and for whoever has to understand a failure.
     pub fn trace(&self) -> String {
-        table(&self.lock().records)
+        let inner = self.lock();
+        inner.records.iter().map(|record| format!("{record}\n")).collect()
     }
 
     /// Carries a call: `act` does it and says the code of the answer; `broken` makes an answer of trouble.
@@ -186,8 +232,19 @@ impl Wire {
         &self,
         actor: &str,
         (verb, what, name): (&'static str, String, String),
-        act: impl Future<Output = (u16, T)> + Send,
-        broken: impl FnOnce(Trouble) -> T + Send,
+        act: impl Future<Output = (u16, T)>,
+        broken: impl FnOnce(Trouble) -> T,
+    ) -> T {
+        self.carry_in_a_manner(actor, (verb, what, name), |_| act, broken).await
+    }
+
+    /// As `carry`, and `act` is told how.
+    pub async fn carry_in_a_manner<T, A: Future<Output = (u16, T)>>(
+        &self,
+        actor: &str,
+        (verb, what, name): (&'static str, String, String),
+        act: impl FnOnce(Manner) -> A,
+        broken: impl FnOnce(Trouble) -> T,
     ) -> T {
         let (number, fate) = self.begin(actor, verb, what, name);
         tokio::time::sleep(TRAVEL).await;
@@ -196,7 +253,21 @@ impl Wire {
         }
         match fate {
             Fate::Pass => {
-                let (code, answer) = act.await;
+                let (code, answer) = act(Manner::Plain).await;
+                self.end(number, code);
+                answer
+            }
+            Fate::Delay(delay) => {
+                tokio::time::sleep(delay).await;
+                if self.lock().cut.contains(actor) {
+                    return std::future::pending().await;
+                }
+                let (code, answer) = act(Manner::Plain).await;
+                self.end(number, code);
+                answer
+            }
+            Fate::Stale => {
+                let (code, answer) = act(Manner::Stale).await;
                 self.end(number, code);
                 answer
             }
@@ -210,17 +281,17 @@ impl Wire {
             }
             Fate::Lose => broken(Trouble::NotSent),
             Fate::LoseAnswer => {
-                act.await;
+                act(Manner::Plain).await;
                 broken(Trouble::NoAnswer)
             }
             Fate::Hang => std::future::pending().await,
             Fate::HangAfter => {
-                act.await;
+                act(Manner::Plain).await;
                 std::future::pending().await
             }
             Fate::Crash(is_carried_out) => {
                 if is_carried_out {
-                    act.await;
+                    act(Manner::Plain).await;
                 }
                 self.cut(actor);
                 self.crashed.notify_one();
@@ -232,15 +303,26 @@ impl Wire {
     fn begin(&self, actor: &str, verb: &'static str, what: String, name: String) -> (usize, Fate) {
         let at = self.elapsed();
         let mut inner = self.lock();
-        let number = inner.records.len() + 1;
+        let number = inner.forgotten + inner.records.len() + 1;
         let call = Call { number, actor: actor.to_owned(), verb, what, name };
         let fate = (inner.plan)(&call);
-        inner.records.push(Record { at, call, code: None });
+        (at, &call.actor, call.verb, &call.what, &call.name).hash(&mut inner.hash);
+        inner.records.push_back(Record { at, call, code: None });
+        if inner.records.len() > inner.limit {
+            inner.records.pop_front();
+            inner.forgotten += 1;
+        }
         (number, fate)
     }
 
     fn end(&self, number: usize, code: u16) {
-        self.lock().records[number - 1].code = Some(code);
+        let at = self.elapsed();
+        let mut inner = self.lock();
+        (at, number, code).hash(&mut inner.hash);
+        let place = number.checked_sub(inner.forgotten + 1);
+        if let Some(record) = place.and_then(|place| inner.records.get_mut(place)) {
+            record.code = Some(code);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -2,6 +2,10 @@
 
 mod act;
 mod choice;
+mod drain_status;
+mod going;
+mod milestones;
+mod news;
 mod node;
 mod observe;
 mod pass;
@@ -12,5 +16,5 @@ mod sentence;
 mod template;
 mod token;
 
-pub(crate) use observe::{node_matters, node_name_of, phase_of};
+pub(crate) use observe::{node_matters, node_name_of, phase_of, timeouts};
 pub(crate) use pass::run;
