@@ -10,6 +10,7 @@ mod stage;
 mod conformance;
 mod crashes;
 mod crowds;
+mod drains;
 mod faults;
 mod leaders;
 mod lifecycle;
