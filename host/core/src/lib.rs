@@ -23,4 +23,5 @@ pub mod phase;
 pub mod policy;
 pub mod queue;
 pub mod retry;
+pub mod safety;
 pub mod user_data;

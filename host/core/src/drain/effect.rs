@@ -146,3 +146,18 @@ impl Progress {
         }
     }
 }
+
+impl Progress {
+    /// Attachments that could not be deleted.
+    pub(super) fn attachment_failures(&self) -> Vec<String> {
+        let failed =
+            self.attachments.iter().filter_map(|(name, result)| Some((name, result.as_ref().err()?)));
+        failed.map(|(name, error)| format!("VolumeAttachment {name} could not be deleted: {error}")).collect()
+    }
+
+    /// Pods that could not be deleted.
+    pub(super) fn deletion_failures(&self) -> Vec<String> {
+        let failed = self.deletions.iter().filter_map(|(pod, result)| Some((pod, result.as_ref().err()?)));
+        failed.map(|(pod, error)| format!("Pod {pod} could not be deleted: {error}")).collect()
+    }
+}

@@ -9,11 +9,21 @@
 
 mod budget;
 mod effect;
+mod forced;
+mod message;
+mod ordinary;
 mod pod;
 mod report;
 mod request;
+mod stage;
+mod standing;
 mod step;
+mod transit;
 mod volume;
+mod wake;
+
+#[cfg(test)]
+mod tests;
 
 pub use budget::{BudgetFact, UnhealthyPods};
 pub use effect::{Effect, EvictError, Look, Outcome, Progress, Read};

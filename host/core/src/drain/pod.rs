@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::id::{ObjectKey, Uid};
 
 use super::budget::BudgetFact;
-use super::volume::ClaimFact;
+use super::volume::{ClaimFact, VolumeName};
 
 /// One pod, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +49,26 @@ pub struct PodFact {
     pub budgets: Vec<BudgetFact>,
 }
 
+impl PodFact {
+    /// A drain leaves alone what the kubelet keeps by itself, and what a DaemonSet would put back at once.
+    pub(super) fn is_drained(&self) -> bool {
+        match self.owner {
+            PodOwner::Mirror | PodOwner::DaemonSet => false,
+            PodOwner::Controller | PodOwner::Nobody => true,
+        }
+    }
+
+    /// It claims volumes, so it takes turns.
+    pub(super) fn has_volumes(&self) -> bool {
+        !self.claims.is_empty()
+    }
+
+    /// The volumes that it claims, as far as they are known.
+    pub(super) fn volumes(&self) -> impl Iterator<Item = &VolumeName> {
+        self.claims.iter().filter_map(|claim| claim.volume.as_ref())
+    }
+}
+
 /// Who keeps a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodOwner {
@@ -80,4 +100,11 @@ pub struct Ending {
     pub deadline: Timestamp,
     /// `metadata.deletionGracePeriodSeconds`.
     pub grace: SignedDuration,
+}
+
+impl Ending {
+    /// When it was told so.
+    pub(super) fn since(&self) -> Timestamp {
+        self.deadline.checked_sub(self.grace).unwrap_or(Timestamp::MIN)
+    }
 }

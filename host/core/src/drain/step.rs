@@ -1,18 +1,19 @@
 //! What a drain does next.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::machine::Wake;
 use crate::retry::RetryPolicy;
 
 use super::effect::{Effect, Progress, Read};
-use super::pod::PodOwner;
 use super::report::{End, Report};
 use super::request::{NodeState, Request};
+use super::stage::Stage;
+use super::volume::Memory;
+use super::{forced, ordinary};
 
 /// What to do next.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a few a pass")]
 pub enum Step {
     /// Do these, at the same time, and ask again.
     Act(Vec<Effect>),
@@ -31,38 +32,32 @@ pub enum Step {
 }
 
 /// Decides what comes next in a drain. Pure: the same arguments give the same answer.
+///
+/// Promises: a pass has at most a few batches; a wait has an end; once the time is over the drain is done within a pass,
+/// unless the API server asks for patience.
 pub fn step(request: &Request<'_>, progress: &Progress, now: Timestamp) -> Step {
     if request.facts.node == NodeState::Gone {
-        return Step::Done { report: report(request, Some(End::NodeGone), now) };
+        let mut report = Report::new(request, now);
+        report.end = Some(End::NodeGone);
+        report.memory = Memory::default();
+        return Step::Done { report: report.told(request, now) };
     }
-    match &progress.pods {
-        None => Step::Act(vec![Effect::LookAtPods { node: request.node.clone(), read: Read::Latest }]),
-        Some(Err(_)) => Step::Wait {
-            report: report(request, None, now),
-            wake: Wake::Retry { policy: RetryPolicy::SHORT, hint: None },
-        },
-        Some(Ok(look)) => {
-            let is_ours = |owner| !matches!(owner, PodOwner::Mirror | PodOwner::DaemonSet);
-            if look.pods.iter().any(|pod| is_ours(pod.owner)) {
-                let report = report(request, None, now);
-                return Step::Wait { report, wake: Wake::After(SignedDuration::from_secs(5)) };
-            }
-            Step::Done { report: report(request, Some(End::Drained), now) }
+    let Some(look) = &progress.pods else {
+        return Step::Act(vec![Effect::LookAtPods { node: request.node.clone(), read: Read::Cached }]);
+    };
+    match (Stage::of(request, now), look) {
+        (Stage::Force(force), look) => {
+            forced::step(request, force, look.as_ref().map(|look| look.pods.as_slice()), progress, now)
         }
-    }
-}
-
-fn report(request: &Request<'_>, end: Option<End>, now: Timestamp) -> Report {
-    let timeout = request.settings.timeout;
-    Report {
-        end,
-        groups: Vec::new(),
-        blocking_budgets: Vec::new(),
-        force: request.force,
-        force_at: request.since.checked_add(timeout).unwrap_or(Timestamp::MAX),
-        elapsed: now.duration_since(request.since).max(SignedDuration::ZERO),
-        failures: Vec::new(),
-        memory: request.facts.memory.clone(),
-        message: "pods are awaited".to_owned(),
+        (stage @ (Stage::Ask | Stage::Insist), Ok(look)) => {
+            ordinary::step(request, stage, look, progress, now)
+        }
+        (Stage::Ask | Stage::Insist, Err(error)) => {
+            let mut report = Report::new(request, now);
+            report.failures.push(format!("the pods of the Node could not be listed: {error}"));
+            let hint = error.retry_after();
+            let wake = Wake::Retry { policy: RetryPolicy::SHORT, hint };
+            Step::Wait { report: report.told(request, now), wake }
+        }
     }
 }

@@ -8,6 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::id::{Name, ObjectKey, Uid};
 
+use super::effect::{Effect, Progress};
+
 /// The name of a PersistentVolume.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VolumeName(Arc<str>);
@@ -58,6 +60,14 @@ pub struct AttachmentFact {
     pub deletion: Option<Timestamp>,
 }
 
+impl AttachmentFact {
+    /// What deletes it, unless that was tried in this pass or is under way.
+    pub(super) fn deletion_if_untried(&self, progress: &Progress) -> Option<Effect> {
+        let is_open = self.deletion.is_none() && !progress.attachments.contains_key(&self.name);
+        is_open.then(|| Effect::DeleteAttachment { name: self.name.clone(), uid: self.uid.clone() })
+    }
+}
+
 /// What the next passes must know and no object tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
@@ -72,8 +82,8 @@ pub struct AwaitedVolume {
     pub volume: VolumeName,
     /// What clouds and kubelets call it.
     pub ids: BTreeSet<String>,
-    /// The pod that used it.
-    pub pod: ObjectKey,
+    /// The pod that used it; `None` for a volume that was found attached and unused.
+    pub pod: Option<ObjectKey>,
     /// When that pod was told to end.
     pub since: Timestamp,
     /// That pod's grace period.

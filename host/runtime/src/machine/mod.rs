@@ -2,6 +2,8 @@
 
 mod act;
 mod choice;
+mod drain_status;
+mod going;
 mod node;
 mod observe;
 mod pass;

@@ -113,7 +113,8 @@ async fn a_watch_brings_what_happened_since_its_version_and_what_happens_then() 
     api.create(&PostParams::default(), &object("a")).await.unwrap();
     let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     api.create(&PostParams::default(), &object("b")).await.unwrap();
-    let mut events = api.watch(&WatchParams::default().timeout(10).disable_bookmarks(), &version).await.unwrap().boxed();
+    let mut events =
+        api.watch(&WatchParams::default().timeout(10).disable_bookmarks(), &version).await.unwrap().boxed();
     let delete = async {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         api.delete("a", &DeleteParams::default()).await.unwrap();

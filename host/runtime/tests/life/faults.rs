@@ -121,7 +121,11 @@ async fn a_pass_waits_until_the_caches_show_what_the_last_one_wrote() {
     assert!(writes.len() <= 7, "{}", memory_api::wire::table(&writes));
     let calls = stage.wire.records(|call| call.verb == "CALL");
     assert_eq!(calls.len(), 1, "{}", memory_api::wire::table(&calls));
-    assert!(writes.iter().all(|record| matches!(record.code, Some(200 | 201))), "{}", memory_api::wire::table(&writes));
+    assert!(
+        writes.iter().all(|record| matches!(record.code, Some(200 | 201))),
+        "{}",
+        memory_api::wire::table(&writes)
+    );
 }
 
 #[tokio::test(start_paused = true)]
