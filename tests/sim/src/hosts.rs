@@ -34,6 +34,13 @@ pub(crate) const NAMESPACE: &str = "shoot";
 /// Between the end of a process and the start of the next one.
 const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
 
+/// Longer than the default, since renewals would be most of all requests.
+pub(crate) const LEASE_TIMES: LeaseTimes = LeaseTimes {
+    duration: SignedDuration::from_secs(60),
+    renew_deadline: SignedDuration::from_secs(40),
+    retry: SignedDuration::from_secs(10),
+};
+
 /// Everything that a host needs.
 #[derive(Clone)]
 pub(crate) struct Hosts {
@@ -130,7 +137,7 @@ impl Hosts {
             namespace: NAMESPACE.to_owned(),
             names: ["machine-controller-manager", "machine-controller"],
             identity: name.to_owned(),
-            times: LeaseTimes::default(),
+            times: LEASE_TIMES,
             clock: clock.clone(),
         };
         let election =

@@ -28,10 +28,10 @@ const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
 
 /// From then on, until all that is due soon has been done.
-const SETTLES_WITHIN: Duration = Duration::from_mins(30);
+const SETTLES_WITHIN: Duration = Duration::from_mins(20);
 
 /// Then nothing is written for so long.
-const QUIET: Duration = Duration::from_hours(1);
+const QUIET: Duration = Duration::from_mins(40);
 
 /// Requests that are kept for whoever has to understand a failure.
 const RECORDS: usize = 400;

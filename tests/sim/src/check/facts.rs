@@ -9,14 +9,14 @@ use memory_api::{Change, USER};
 use serde_json::Value;
 
 /// How long a host may not yet know that somebody took a Lease from it against the rules: until its claim has run out.
-const THEFT_GRACE: SignedDuration = SignedDuration::from_secs(11);
+const THEFT_GRACE: SignedDuration = crate::hosts::LEASE_TIMES.renew_deadline;
 
 /// A Machine as the API server has it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MachineFact {
     pub(crate) name: String,
     pub(crate) deleting_since: Option<Timestamp>,
-    pub(crate) phase: String,
+    pub(crate) is_forced: bool,
     pub(crate) node: String,
     pub(crate) provider_id: String,
 }
@@ -42,6 +42,10 @@ struct LeaseFact {
 pub(crate) struct Facts {
     /// By uid.
     pub(crate) machines: BTreeMap<String, MachineFact>,
+    /// Uid by name of the Node.
+    pub(crate) by_node: BTreeMap<String, String>,
+    /// Budgets by namespace and name.
+    pub(crate) budgets: BTreeMap<(String, String), Value>,
     /// By name of the Node.
     pub(crate) nodes: BTreeMap<String, NodeTruth>,
     leases: BTreeMap<String, LeaseFact>,
@@ -57,6 +61,14 @@ impl Facts {
         match change.plural {
             "machines" => self.machine(change),
             "leases" => self.lease(change, now),
+            "poddisruptionbudgets" => {
+                let any = change.new.or(change.old);
+                let key = (text(any, "/metadata/namespace").to_owned(), text(any, "/metadata/name").to_owned());
+                match change.new {
+                    Some(budget) => drop(self.budgets.insert(key, budget.clone())),
+                    None => drop(self.budgets.remove(&key)),
+                }
+            }
             "nodes" if change.new.is_none() => {
                 let name = text(change.old, "/metadata/name");
                 if let Some(node) = self.nodes.get_mut(name) {
@@ -77,17 +89,23 @@ impl Facts {
 
     fn machine(&mut self, change: &Change<'_>) {
         let Some(machine) = change.new else {
-            self.machines.remove(text(change.old, "/metadata/uid"));
+            if let Some(gone) = self.machines.remove(text(change.old, "/metadata/uid")) {
+                self.by_node.remove(&gone.node);
+            }
             return;
         };
         let fact = MachineFact {
             name: text(change.new, "/metadata/name").to_owned(),
             deleting_since: text(change.new, "/metadata/deletionTimestamp").parse().ok(),
-            phase: text(change.new, "/status/currentStatus/phase").to_owned(),
+            is_forced: machine["metadata"]["labels"]["force-deletion"] == "True",
             node: machine["metadata"]["labels"][names::labels::NODE].as_str().unwrap_or_default().to_owned(),
             provider_id: text(change.new, "/spec/providerID").to_owned(),
         };
-        self.machines.insert(text(change.new, "/metadata/uid").to_owned(), fact);
+        let uid = text(change.new, "/metadata/uid").to_owned();
+        if !fact.node.is_empty() {
+            self.by_node.insert(fact.node.clone(), uid.clone());
+        }
+        self.machines.insert(uid, fact);
     }
 
     fn lease(&mut self, change: &Change<'_>, now: Timestamp) {

@@ -16,6 +16,9 @@ const NEWS_TAKE: SignedDuration = SignedDuration::from_mins(2);
 /// more round because calls in flight may take so long.
 const GATE_CLOSES_AFTER: SignedDuration = SignedDuration::from_mins(4);
 
+/// From the request for a deletion until its drain may use force: two hours, less what clocks of hosts are set forth.
+const FORCE_AFTER: SignedDuration = SignedDuration::from_mins(110);
+
 /// All actors with this prefix are hosts.
 pub(crate) const HOST: &str = "host-";
 
@@ -26,7 +29,13 @@ pub(super) fn of_change(
     change: &Change<'_>,
     now: Timestamp,
 ) -> Vec<(Rule, String)> {
-    if change.plural != "machines" || !change.actor.starts_with(HOST) {
+    if !change.actor.starts_with(HOST) {
+        return Vec::new();
+    }
+    if change.plural == "pods" {
+        return budget(facts, change, now).map(|detail| (Rule::Budget, detail)).into_iter().collect();
+    }
+    if change.plural != "machines" {
         return Vec::new();
     }
     let finalizer = finalizer_last(cloud, change).map(|detail| (Rule::FinalizerLast, detail));
@@ -47,6 +56,33 @@ fn finalizer_last(cloud: &SimCloud, change: &Change<'_>) -> Option<String> {
     let name = text(Some(old), "/metadata/name");
     (!vms.is_empty())
         .then(|| format!("{} released Machine {name} whose VM {} is there", change.actor, vms.join(", ")))
+}
+
+/// A pod that nobody asked to go yet is deleted without asking its budget only once the drain may use force.
+fn budget(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
+    let pod = change.old?;
+    let is_going = |pod: &serde_json::Value| pod["metadata"]["deletionTimestamp"].is_string();
+    let is_taken_away = !is_going(pod) && change.new.is_none_or(is_going);
+    if change.is_eviction || !is_taken_away || matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed") {
+        return None;
+    }
+    let budget = facts.budgets.values().find(|budget| memory_api::covers(budget, pod))?;
+    let node = text(Some(pod), "/spec/nodeName");
+    let machine = facts.by_node.get(node).and_then(|uid| facts.machines.get(uid));
+    let is_over = |machine: &super::facts::MachineFact| {
+        let since = machine.deleting_since;
+        machine.is_forced || since.is_some_and(|since| now.duration_since(since) > FORCE_AFTER)
+    };
+    let is_lost = facts.nodes.get(node).is_none_or(|node| node.fit_since.is_none());
+    (!machine.is_some_and(is_over) && !is_lost).then(|| {
+        let text = |object, pointer| text(Some(object), pointer).to_owned();
+        format!(
+            "{} deletes pod {} of Node {node} against its budget {}",
+            change.actor,
+            text(pod, "/metadata/name"),
+            text(budget, "/metadata/name"),
+        )
+    })
 }
 
 fn healthy_stays(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
