@@ -25,6 +25,7 @@ use crate::gate::{FreezeReason, Gate};
 use crate::machine::{Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact};
 use crate::machine::{invariants, step};
 use crate::phase::Phase;
+use crate::safety::meltdown::Permit;
 
 use facts::{node, vm};
 use tell::{conclusion_text, effect_text};
@@ -77,9 +78,9 @@ pub(super) fn failed() -> Case {
     })
 }
 
-/// A Machine that has run and is on its way out since second 100.
+/// A Machine that has run and is on its way out since second 100. Its Node is cordoned and has no pods.
 pub(super) fn deleting() -> Case {
-    running().with(facts::make_terminating).at(100)
+    running().with(facts::make_terminating).node(facts::going_node()).at(100)
 }
 
 impl Case {
@@ -137,6 +138,9 @@ impl Case {
             Effect::Cordon { .. } => Outcome::Cordon(Ok(())),
             Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Ok(())),
             Effect::NoteHooks => Outcome::NoteHooks(Ok(())),
+            Effect::AskPermit(_) => Outcome::AskPermit(Ok(Permit::Granted { zone: None })),
+            Effect::ExtendToken { .. } => Outcome::ExtendToken(Ok(())),
+            Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Ok(())),
             Effect::Drain(effect) => Outcome::Drain(empty_drain(effect)),
         })
     }
