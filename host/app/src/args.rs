@@ -1,11 +1,12 @@
-//! The command line. Flags of `run` have the names and defaults of machine-controller-manager.
+//! The command line. The flags of `run` are in `flags`.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use jiff::SignedDuration;
+
+use crate::flags::RunFlags;
 
 /// Kubernetes controllers for cloud machines, with drivers in a sandbox.
 #[derive(Debug, Parser)]
@@ -18,6 +19,7 @@ pub(crate) struct Machinist {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the controllers until SIGTERM
+    #[command(args_override_self = true)]
     Run(Box<RunFlags>),
     /// Look at plugins, and bring them into a cluster
     #[command(subcommand)]
@@ -142,80 +144,6 @@ pub(crate) enum Output {
     Json,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunFlags {
-    /// Kubeconfig of the cluster that Nodes join: a file, `none` for none, empty for the pod's own account
-    #[arg(long, default_value = "")]
-    pub(crate) target_kubeconfig: String,
-    /// Kubeconfig of the cluster of the Machines: a file, `inClusterConfig`, empty for the same as the target
-    #[arg(long, default_value = "")]
-    pub(crate) control_kubeconfig: String,
-    /// Namespace of Machines, classes, Secrets and Leases
-    #[arg(long, default_value = "machinist-system")]
-    pub(crate) namespace: String,
-    /// Namespace of the plugins' ConfigMaps: who may write there runs code in the host. Empty for the same as --namespace
-    #[arg(long, default_value = "")]
-    pub(crate) plugin_namespace: String,
-    /// Names this cluster towards the cloud. Must differ among the clusters of a cloud account. Empty for the uid of
-    /// the namespace
-    #[arg(long, default_value = "")]
-    pub(crate) cluster_id: String,
-    /// Address of the HTTP server for /metrics, /healthz and /readyz
-    #[arg(long, default_value = "0.0.0.0")]
-    pub(crate) address: IpAddr,
-    /// Its port; 0 takes a free one and logs it
-    #[arg(long, default_value_t = 10_259)]
-    pub(crate) port: u16,
-    /// Where compiled plugins are kept. Belongs to this process alone
-    #[arg(long, default_value = "/var/cache/machinist")]
-    pub(crate) cache_dir: PathBuf,
-    /// Passes at the same time. One that waits for a cloud holds a place, not a thread
-    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) concurrent_syncs: u32,
-    /// Every object is looked at at least this often, with a random part up to as much again
-    #[arg(long, default_value = "12h", value_parser = duration)]
-    pub(crate) min_resync_period: SignedDuration,
-    /// From a Machine's creation until its Node must have joined
-    #[arg(long, default_value = "20m", value_parser = duration)]
-    pub(crate) machine_creation_timeout: SignedDuration,
-    /// How long a Machine may be Unknown before it is Failed
-    #[arg(long, default_value = "10m", value_parser = duration)]
-    pub(crate) machine_health_timeout: SignedDuration,
-    /// Node conditions that must be False for a Node to be healthy
-    #[arg(long, default_value = "KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable")]
-    pub(crate) node_conditions: String,
-    /// Groups of bootstrap tokens, separated by commas
-    #[arg(long, default_value = "")]
-    pub(crate) bootstrap_token_auth_extra_groups: String,
-    /// How long to wait after the cloud said that it has no capacity
-    #[arg(long, default_value = "10m", value_parser = duration)]
-    pub(crate) resource_exhausted_retry: SignedDuration,
-    /// Take part in the election of a leader; without it this process leads at once
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
-    pub(crate) leader_elect: bool,
-    /// How long leadership lasts without renewal
-    #[arg(long, default_value = "15s", value_parser = duration)]
-    pub(crate) leader_elect_lease_duration: SignedDuration,
-    /// How long a leader tries to renew before it steps down
-    #[arg(long, default_value = "10s", value_parser = duration)]
-    pub(crate) leader_elect_renew_deadline: SignedDuration,
-    /// How often it is tried
-    #[arg(long, default_value = "2s", value_parser = duration)]
-    pub(crate) leader_elect_retry_period: SignedDuration,
-    /// How logs are written
-    #[arg(long, default_value = "text")]
-    pub(crate) logging_format: LogFormat,
-    /// What is logged, as in `info`, `debug` or `info,machinist_runtime=debug`
-    #[arg(long, default_value = "info", env = "MACHINIST_LOG")]
-    pub(crate) log: String,
-}
-
 fn duration(text: &str) -> Result<SignedDuration, String> {
     let value = machinist_core::duration::parse(text).map_err(|error| error.to_string())?;
     if value < SignedDuration::ZERO {
@@ -253,16 +181,6 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_controller_that_is_replaced() {
-        let Command::Run(flags) = Machinist::parse_from(["machinist", "run"]).command else {
-            panic!("run is a subcommand");
-        };
-        assert_eq!(flags.machine_creation_timeout, SignedDuration::from_mins(20));
-        assert_eq!(flags.machine_health_timeout, SignedDuration::from_mins(10));
-        assert!(flags.leader_elect);
-    }
-
-    #[test]
     fn a_name_that_kubernetes_refuses_is_refused_before_anything_is_asked() {
         for name in ["aws", "aws-1.eu", "0"] {
             assert_eq!(object_name(name).as_deref(), Ok(name));
@@ -270,13 +188,5 @@ mod tests {
         for name in ["", "Aws", "aws_1", "-aws", "aws-", "a..b", "a/b", &"a".repeat(214)] {
             assert!(object_name(name).is_err(), "{name}");
         }
-    }
-
-    #[test]
-    fn a_duration_that_is_none_is_refused_with_its_reason() {
-        let error =
-            Machinist::try_parse_from(["machinist", "run", "--machine-health-timeout", "ten"]).unwrap_err();
-        assert!(error.to_string().contains("ten"), "{error}");
-        assert!(Machinist::try_parse_from(["machinist", "run", "--machine-health-timeout", "-5m"]).is_err());
     }
 }

@@ -8,6 +8,7 @@
 mod adapter;
 mod admin;
 mod args;
+mod flags;
 mod incidents;
 mod plugin_cluster;
 mod plugin_file;

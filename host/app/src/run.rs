@@ -1,16 +1,15 @@
 //! `machinist run`: everything wired together, and taken down again in order.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use machinist_core::lease::LeaseTimes;
 use machinist_plugin_host::{CacheKey, HostSettings, PluginHost};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
+use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::Tenant;
 use prometheus_client::registry::Registry;
 use rand::RngExt;
@@ -22,7 +21,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::adapter::Adapter;
 use crate::admin::{self, Admin};
-use crate::args::{LogFormat, RunFlags};
+use crate::flags::{LogFormat, ProcessFlags, RunFlags};
 use crate::incidents::Incidents;
 use crate::start;
 
@@ -30,17 +29,17 @@ use crate::start;
 const RELEASE: Duration = Duration::from_secs(6);
 
 pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
-    log(&flags)?;
-    let times = lease_times(&flags)?;
+    let checked = flags.check()?;
+    let flags = flags.process;
+    log(checked.log_format, checked.log_filter);
     let metrics = Arc::new(Metrics::default());
-    let clients = start::clients(&flags, &metrics).await?;
+    let clients = start::clients(&checked.control, checked.target.as_ref(), &metrics).await?;
     let incidents = Arc::new(Incidents::new());
     let host = plugin_host(&flags, &incidents)?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
-    let address = SocketAddr::new(flags.address, flags.port);
     let admin = Admin { registry: Arc::new(registry(&metrics, &host)), ready: is_ready, stop: stop.clone() };
-    admin::serve(address, admin).await?;
+    admin::serve(checked.address, admin).await?;
     stop_on_signals(stop.clone())?;
     if !start::wait_for_kinds(&clients.control, &stop).await {
         return Ok(());
@@ -48,11 +47,11 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
     let cluster = start::cluster_id(&flags, &clients.control).await?;
     info!(cluster, namespace = flags.namespace, "starting");
 
-    let (leads, is_leading) = watch::channel(!flags.leader_elect);
+    let (leads, is_leading) = watch::channel(!checked.leader_elect);
     let identity = identity();
     // Leadership is given back only after the last pass has ended.
     let resign = CancellationToken::new();
-    let election = flags.leader_elect.then(|| {
+    let election = checked.leader_elect.then(|| {
         let candidate = Candidate {
             client: clients.control.clone(),
             namespace: flags.namespace.clone(),
@@ -61,19 +60,19 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
                 machinist_api::names::leases::MACHINE_CONTROLLER,
             ],
             identity: identity.clone(),
-            times,
+            times: checked.lease,
             clock: Clock::Wall,
         };
         tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), resign.clone()))
     });
-    metrics.leads(!flags.leader_elect);
+    metrics.leads(!checked.leader_elect);
     let adapter = Arc::new(Adapter::new(host.clone(), incidents));
     let tenant = Tenant {
         control: clients.control,
         namespace: flags.namespace.clone(),
         plugin_namespace: plugin_namespace(&flags),
         target: clients.target,
-        settings: start::settings(&flags, cluster),
+        settings: Settings { cluster, ..checked.settings },
         ports: Ports { drivers: adapter.clone(), plugins: adapter },
         clock: Clock::Wall,
         seed: rand::rng().random(),
@@ -115,33 +114,15 @@ async fn wait(
     Ok(())
 }
 
-fn log(flags: &RunFlags) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&flags.log).with_context(|| {
-        format!("failed to understand --log {:?}: write `info` or `info,machinist_runtime=debug`", flags.log)
-    })?;
+fn log(format: LogFormat, filter: EnvFilter) {
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match flags.logging_format {
+    match format {
         LogFormat::Text => subscriber.with_ansi(false).init(),
         LogFormat::Json => subscriber.json().init(),
     }
-    Ok(())
 }
 
-fn lease_times(flags: &RunFlags) -> anyhow::Result<LeaseTimes> {
-    let times = LeaseTimes {
-        duration: flags.leader_elect_lease_duration,
-        renew_deadline: flags.leader_elect_renew_deadline,
-        retry: flags.leader_elect_retry_period,
-    };
-    anyhow::ensure!(
-        times.are_sound(),
-        "--leader-elect-lease-duration must be above --leader-elect-renew-deadline, and that above \
-         --leader-elect-retry-period"
-    );
-    Ok(times)
-}
-
-fn plugin_host(flags: &RunFlags, incidents: &Arc<Incidents>) -> anyhow::Result<PluginHost> {
+fn plugin_host(flags: &ProcessFlags, incidents: &Arc<Incidents>) -> anyhow::Result<PluginHost> {
     let executable =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
     let key = CacheKey::File(flags.cache_dir.join("key"));
@@ -153,7 +134,7 @@ fn plugin_host(flags: &RunFlags, incidents: &Arc<Incidents>) -> anyhow::Result<P
     })
 }
 
-fn plugin_namespace(flags: &RunFlags) -> String {
+fn plugin_namespace(flags: &ProcessFlags) -> String {
     let own = &flags.plugin_namespace;
     if own.is_empty() { flags.namespace.clone() } else { own.clone() }
 }

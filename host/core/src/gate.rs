@@ -60,7 +60,7 @@ pub enum EffectKind {
     FailMachine,
     /// Removes a machine of the cloud that no Machine answers for.
     OrphanDelete,
-    /// Deletes a Machine object because its set has too many, or because it has failed.
+    /// Deletes a Machine object because its set has too many, because it has failed, or because its Node is being deleted.
     SetDelete,
     /// Removes the cloud's machine of a Machine that carries a deletion timestamp.
     RequestedDelete,

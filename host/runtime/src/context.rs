@@ -3,12 +3,23 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use jiff::Timestamp;
 use kube::Client;
+use machinist_core::gate::Gate;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
+
+/// Whether dangerous work is held, and when it was let go last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hold {
+    /// The gate before every effect.
+    pub gate: Gate,
+    /// When it opened last, if it was ever shut.
+    pub thawed_at: Option<Timestamp>,
+}
 
 /// Clients, clock and randomness of one tenant.
 pub(crate) struct Context {
@@ -20,6 +31,8 @@ pub(crate) struct Context {
     pub clock: Clock,
     /// True while this process leads.
     pub leads: watch::Receiver<bool>,
+    /// Whether dangerous work is held.
+    pub hold: watch::Receiver<Hold>,
     /// The API server keeps `status.machinist`. False once it has dropped it, as under machine-controller-manager's CRDs.
     pub keeps_own_status: AtomicBool,
     random: Mutex<StdRng>,
@@ -32,6 +45,7 @@ impl Context {
         target: Option<Client>,
         clock: Clock,
         leads: watch::Receiver<bool>,
+        hold: watch::Receiver<Hold>,
         seed: [u8; 32],
     ) -> Self {
         Self {
@@ -39,6 +53,7 @@ impl Context {
             target,
             clock,
             leads,
+            hold,
             keeps_own_status: AtomicBool::new(true),
             random: Mutex::new(StdRng::from_seed(seed)),
         }

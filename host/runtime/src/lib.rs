@@ -13,6 +13,7 @@ pub mod clock;
 pub mod clusters;
 mod context;
 mod counting;
+mod drain;
 mod engine;
 mod events;
 mod hold;

@@ -15,6 +15,34 @@ pub struct Settings {
     pub node_conditions: String,
     /// How long to wait after the cloud's "no capacity".
     pub resource_exhausted_retry: SignedDuration,
+    /// From the request for a Machine's deletion until its pods are not asked any more.
+    pub drain_timeout: SignedDuration,
+    /// How often a pod is asked to go, 20 s apart, before it is deleted without asking.
+    pub max_evict_retries: u32,
+    /// Pods with volumes that may leave a Node at the same time. At least 1.
+    pub parallel_volume_evictions: u32,
+    /// How long a volume may take to come off a Node, beyond its pod's grace period.
+    pub volume_detach_timeout: SignedDuration,
+    /// How long to wait for a volume to be attached elsewhere before the next pod goes.
+    pub volume_reattach_timeout: SignedDuration,
+    /// How long an update in place may take.
+    pub in_place_update_timeout: SignedDuration,
+    /// How long a preserved Machine is kept.
+    pub preserve_timeout: SignedDuration,
+    /// How long a deletion waits for hooks of others.
+    pub deletion_hook_timeout: SignedDuration,
+    /// How many Machines of a MachineDeployment may be replaced at a time because they are unhealthy: a number or a percentage.
+    pub max_unhealthy_replacements: String,
+    /// How often VMs without Machines are looked for.
+    pub orphan_vms_period: SignedDuration,
+    /// A VM without a Machine is left alone until it is this old.
+    pub orphan_vm_minimum_age: SignedDuration,
+    /// Complete listings in a row that must show a VM without a Machine before it is deleted.
+    pub orphan_vm_sightings: u32,
+    /// How often the API servers are asked whether they are there.
+    pub api_check_period: SignedDuration,
+    /// For how long one may be away before dangerous work is held.
+    pub api_check_timeout: SignedDuration,
     /// `auth-extra-groups` of bootstrap tokens.
     pub bootstrap_token_extra_groups: String,
     /// Passes at the same time. A pass that waits for a cloud holds a place, not a thread.
@@ -32,6 +60,21 @@ impl Settings {
             health_timeout: SignedDuration::from_mins(10),
             node_conditions: "KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable".into(),
             resource_exhausted_retry: SignedDuration::from_mins(10),
+            drain_timeout: SignedDuration::from_hours(2),
+            max_evict_retries: 360,
+            parallel_volume_evictions: 1,
+            volume_detach_timeout: SignedDuration::from_mins(2),
+            volume_reattach_timeout: SignedDuration::from_secs(90),
+            in_place_update_timeout: SignedDuration::from_mins(20),
+            preserve_timeout: SignedDuration::from_hours(96),
+            // As long as most hooks take, and short enough that a forgotten one is noticed the same day.
+            deletion_hook_timeout: SignedDuration::from_hours(1),
+            max_unhealthy_replacements: "1".into(),
+            orphan_vms_period: SignedDuration::from_mins(15),
+            orphan_vm_minimum_age: SignedDuration::from_mins(20),
+            orphan_vm_sightings: 3,
+            api_check_period: SignedDuration::from_mins(1),
+            api_check_timeout: SignedDuration::from_secs(30),
             bootstrap_token_extra_groups: String::new(),
             // Enough that slow clouds do not hold up fast ones; each costs some kilobytes.
             passes_in_flight: 1_000,

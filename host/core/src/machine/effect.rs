@@ -1,7 +1,12 @@
 //! What a pass over a Machine may do, and what came of it.
 
+use std::collections::BTreeMap;
+
 use crate::act_error::ActError;
+use crate::drain;
 use crate::driver::{Answer, Creation, Deletion, Vm};
+use crate::gate::EffectKind;
+use crate::health::Status;
 use crate::id::{NodeName, ProviderId, Uid};
 use crate::node_sync::NodeChange;
 
@@ -47,6 +52,48 @@ pub enum Effect {
     },
     /// Take our finalizer off the Machine.
     ReleaseFinalizer,
+    /// Write labels and annotations of the Machine.
+    WriteMachine(MetaChange),
+    /// Delete the Machine object, since its Node is being deleted.
+    DeleteMachine,
+    /// Let no more pods onto the Node.
+    Cordon {
+        /// Which Node.
+        node: NodeName,
+    },
+    /// Write a condition of the Node.
+    SetNodeCondition {
+        /// Which Node.
+        node: NodeName,
+        /// What it is to say.
+        condition: NodeConditionWrite,
+    },
+    /// Note on the Machine that hooks before the VM's removal are waited for from now on.
+    NoteHooks,
+    /// A step of the Node's drain.
+    Drain(drain::Effect),
+}
+
+/// Labels and annotations to set (`Some`) or remove (`None`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetaChange {
+    /// Labels.
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, Option<String>>,
+}
+
+/// A condition as it is to stand on a Node. Its transition time follows from what stood there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConditionWrite {
+    /// Its type.
+    pub kind: String,
+    /// Its status.
+    pub status: Status,
+    /// For machines.
+    pub reason: String,
+    /// For people.
+    pub message: String,
 }
 
 impl Effect {
@@ -65,6 +112,34 @@ impl Effect {
             Self::DeleteVm => "delete-vm",
             Self::DeleteNode { .. } => "delete-node",
             Self::ReleaseFinalizer => "release-finalizer",
+            Self::WriteMachine(_) => "write-machine",
+            Self::DeleteMachine => "delete-machine",
+            Self::Cordon { .. } => "cordon",
+            Self::SetNodeCondition { .. } => "set-node-condition",
+            Self::NoteHooks => "note-hooks",
+            Self::Drain(effect) => effect.name(),
+        }
+    }
+
+    /// What the gate asks of it.
+    pub fn kind(&self) -> EffectKind {
+        match self {
+            Self::Claim
+            | Self::NoteIntent
+            | Self::NoteHooks
+            | Self::RecordVm { .. }
+            | Self::WriteMachine(_) => EffectKind::ObjectWrite,
+            Self::EnsureToken => EffectKind::TokenWrite,
+            Self::ProbeVm => EffectKind::CloudRead,
+            Self::CreateVm => EffectKind::Create,
+            Self::InitializeVm => EffectKind::Initialize,
+            Self::SyncNode { .. } | Self::SetNodeCondition { .. } => EffectKind::NodeWrite,
+            Self::ForgetToken => EffectKind::TokenDelete,
+            Self::DeleteVm => EffectKind::RequestedDelete,
+            Self::DeleteNode { .. } => EffectKind::NodeDelete,
+            Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
+            Self::DeleteMachine => EffectKind::SetDelete,
+            Self::Cordon { .. } | Self::Drain(_) => EffectKind::Drain,
         }
     }
 }
@@ -96,6 +171,18 @@ pub enum Outcome {
     DeleteNode(Result<(), ActError>),
     /// Of `ReleaseFinalizer`.
     ReleaseFinalizer(Result<(), ActError>),
+    /// Of `WriteMachine`.
+    WriteMachine(Result<(), ActError>),
+    /// Of `DeleteMachine`.
+    DeleteMachine(Result<(), ActError>),
+    /// Of `Cordon`.
+    Cordon(Result<(), ActError>),
+    /// Of `SetNodeCondition`.
+    SetNodeCondition(Result<(), ActError>),
+    /// Of `NoteHooks`.
+    NoteHooks(Result<(), ActError>),
+    /// Of `Drain`.
+    Drain(drain::Outcome),
 }
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
@@ -125,6 +212,18 @@ pub struct Progress {
     pub delete_node: Option<Result<(), ActError>>,
     /// Of `ReleaseFinalizer`.
     pub release: Option<Result<(), ActError>>,
+    /// Of `WriteMachine`.
+    pub write_machine: Option<Result<(), ActError>>,
+    /// Of `DeleteMachine`.
+    pub delete_machine: Option<Result<(), ActError>>,
+    /// Of `Cordon`.
+    pub cordon: Option<Result<(), ActError>>,
+    /// Of `SetNodeCondition`.
+    pub node_condition: Option<Result<(), ActError>>,
+    /// Of `NoteHooks`.
+    pub note_hooks: Option<Result<(), ActError>>,
+    /// Of `Drain`.
+    pub drain: drain::Progress,
 }
 
 impl Progress {
@@ -143,6 +242,12 @@ impl Progress {
             Outcome::DeleteVm(result) => self.delete_vm = Some(result),
             Outcome::DeleteNode(result) => self.delete_node = Some(result),
             Outcome::ReleaseFinalizer(result) => self.release = Some(result),
+            Outcome::WriteMachine(result) => self.write_machine = Some(result),
+            Outcome::DeleteMachine(result) => self.delete_machine = Some(result),
+            Outcome::Cordon(result) => self.cordon = Some(result),
+            Outcome::SetNodeCondition(result) => self.node_condition = Some(result),
+            Outcome::NoteHooks(result) => self.note_hooks = Some(result),
+            Outcome::Drain(outcome) => self.drain.record(outcome),
         }
     }
 }

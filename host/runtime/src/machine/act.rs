@@ -1,22 +1,23 @@
 //! Effects on clusters and clouds. Each has a deadline, a precondition, and an outcome; none decides anything.
 
-use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
-use machinist_core::id::{NodeName, ProviderId, Uid};
-use machinist_core::machine::{Effect, Outcome};
-use machinist_core::node_sync::NodeChange;
-use serde_json::{Map, Value, json};
+use machinist_core::gate::permits;
+use machinist_core::id::{NodeName, ProviderId};
+use machinist_core::machine::{Effect, MetaChange, Outcome};
+use serde_json::{Value, json};
 use tracing::{Instrument, info, info_span};
 
 use crate::context::Context;
+use crate::drain::{self, VolumeDriver};
 use crate::engine::Kind;
 use crate::kube_error::within_deadline;
 use crate::names::{CREATE_INTENT, FIELD_MANAGER};
 use crate::world::World;
 
+use super::node;
 use super::observe::Observed;
 use super::pass::Memory;
 use super::patch::Metadata;
@@ -50,7 +51,7 @@ impl Done {
     }
 }
 
-/// Does it, unless leadership is lost.
+/// Does it, unless leadership is lost or the gate is shut.
 pub(super) async fn perform(
     world: &World,
     context: &Context,
@@ -60,11 +61,14 @@ pub(super) async fn perform(
 ) -> Done {
     let span = info_span!("act", effect = effect.name());
     async {
-        if *context.leads.borrow() {
-            led(world, context, observed, memory, effect).await
-        } else {
-            Done::call(forbidden(effect))
+        if !*context.leads.borrow() {
+            return Done::call(forbidden(effect, "this process does not lead"));
         }
+        // Again, since it may have been shut after the facts were taken.
+        if !permits(context.hold.borrow().gate, effect.kind()) {
+            return Done::call(forbidden(effect, "dangerous work is held"));
+        }
+        led(world, context, observed, memory, effect).await
     }
     .instrument(span)
     .await
@@ -125,18 +129,34 @@ async fn led(
             )
         },
         Effect::SyncNode { node, change } => {
-            Done::write(sync_node(context, observed, node, change).await, Outcome::SyncNode)
+            Done::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
         }
         Effect::DeleteNode { node, uid } => {
-            Done::write(delete_node(context, observed, node, uid).await.map(|()| None), Outcome::DeleteNode)
+            Done::write(node::delete(context, observed, node, uid).await.map(|()| None), Outcome::DeleteNode)
         }
         Effect::ReleaseFinalizer => Done::write(release(context, observed).await, Outcome::ReleaseFinalizer),
+        Effect::WriteMachine(change) => {
+            Done::write(write_machine(context, observed, change).await, Outcome::WriteMachine)
+        }
+        Effect::DeleteMachine => Done::write(delete_machine(context, observed).await, Outcome::DeleteMachine),
+        Effect::Cordon { node } => Done::write(node::cordon(context, observed, node).await, Outcome::Cordon),
+        Effect::NoteHooks => Done::write(note_hooks(context, observed).await, Outcome::NoteHooks),
+        Effect::Drain(effect) => {
+            let choice = &observed.choice;
+            let driver =
+                VolumeDriver { provider: &choice.provider, pin: choice.pin_for(&observed.view.driver) };
+            Done::call(Outcome::Drain(drain::perform(world, context, &driver, effect).await))
+        }
+        Effect::SetNodeCondition { node, condition } => Done::write(
+            node::set_condition(context, observed, node, condition).await,
+            Outcome::SetNodeCondition,
+        ),
     }
 }
 
-/// Effects of one who does not lead are not done, and fail as such.
-fn forbidden(effect: &Effect) -> Outcome {
-    let error = ActError::Forbidden { reason: "this process does not lead" };
+/// What may not be done is not done, and fails as such.
+fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
+    let error = ActError::Forbidden { reason };
     let refusal = || {
         machinist_core::driver_error::CallError::Refused(machinist_core::driver_error::Refusal::ShuttingDown)
     };
@@ -153,10 +173,16 @@ fn forbidden(effect: &Effect) -> Outcome {
         Effect::DeleteVm => Outcome::DeleteVm(Err(refusal())),
         Effect::DeleteNode { .. } => Outcome::DeleteNode(Err(error)),
         Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
+        Effect::WriteMachine(_) => Outcome::WriteMachine(Err(error)),
+        Effect::DeleteMachine => Outcome::DeleteMachine(Err(error)),
+        Effect::Cordon { .. } => Outcome::Cordon(Err(error)),
+        Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Err(error)),
+        Effect::NoteHooks => Outcome::NoteHooks(Err(error)),
+        Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
     }
 }
 
-type Wrote = Result<Option<(Kind, String)>, ActError>;
+pub(super) type Wrote = Result<Option<(Kind, String)>, ActError>;
 
 async fn patch_machine(context: &Context, observed: &Observed, patch: Value) -> Wrote {
     let meta = &observed.machine.metadata;
@@ -194,6 +220,13 @@ async fn note_intent(context: &Context, observed: &Observed) -> Wrote {
     patch_machine(context, observed, metadata.patch()).await
 }
 
+async fn note_hooks(context: &Context, observed: &Observed) -> Wrote {
+    let since = machinist_api::value::time(context.clock.now());
+    let metadata = Metadata::of(&observed.machine.metadata)
+        .with("annotations", json!({ names::annotations::PRE_TERMINATE_SINCE: since }));
+    patch_machine(context, observed, metadata.patch()).await
+}
+
 /// No version is asked for: what the cloud gave must be stored whatever else has changed meanwhile.
 async fn record_vm(
     context: &Context,
@@ -208,6 +241,24 @@ async fn record_vm(
     patch_machine(context, observed, metadata.patch_with_spec(&spec)).await
 }
 
+async fn write_machine(context: &Context, observed: &Observed, change: &MetaChange) -> Wrote {
+    let metadata = Metadata::of(&observed.machine.metadata)
+        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
+        .with_some("annotations", (!change.annotations.is_empty()).then(|| json!(change.annotations)));
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// Only this Machine, not a later one of its name. Its finalizer keeps it until all that it stands for is gone.
+async fn delete_machine(context: &Context, observed: &Observed) -> Wrote {
+    let meta = &observed.machine.metadata;
+    let api: Api<Machine> =
+        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
+    let preconditions = Preconditions { uid: meta.uid.clone(), resource_version: None };
+    let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+    let deleted = within_deadline(api.delete(meta.name.as_deref().unwrap_or_default(), &params)).await;
+    gone_is_done(deleted).map(|()| None)
+}
+
 async fn release(context: &Context, observed: &Observed) -> Wrote {
     let meta = &observed.machine.metadata;
     let finalizers: Vec<&String> =
@@ -217,68 +268,6 @@ async fn release(context: &Context, observed: &Observed) -> Wrote {
         Err(ActError::Gone) => Ok(None),
         // The object goes with its last finalizer, so there is no version to wait for.
         other => other.map(|_| None),
-    }
-}
-
-fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
-    let target = context.target.clone();
-    target.map(Api::all).ok_or(ActError::Forbidden { reason: "there is no target cluster" })
-}
-
-async fn sync_node(context: &Context, observed: &Observed, name: &NodeName, change: &NodeChange) -> Wrote {
-    let Some(node) = &observed.node else { return Err(ActError::Gone) };
-    let mut annotations: Map<String, Value> =
-        change.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-    if let Some(applied) = &change.last_applied {
-        let text = super::template::last_applied(applied);
-        annotations.insert(names::annotations::LAST_APPLIED_TEMPLATE.to_owned(), json!(text));
-    }
-    let metadata = Metadata::of(&node.metadata)
-        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
-        .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
-    let patch = match &change.taints {
-        Some(taints) => {
-            let spec = json!({ "taints": super::template::taints(taints) });
-            metadata.in_version(&node.metadata).patch_with_spec(&spec)
-        }
-        None => metadata.patch(),
-    };
-    let params = PatchParams::apply(FIELD_MANAGER);
-    let patched =
-        within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Merge(patch))).await?;
-    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
-}
-
-/// Only the Node that was seen. A finalizer of the other controller on it is taken off first: its work is what is done here.
-async fn delete_node(
-    context: &Context,
-    observed: &Observed,
-    name: &NodeName,
-    uid: &Uid,
-) -> Result<(), ActError> {
-    let api = nodes(context)?;
-    if let Some(node) = &observed.node
-        && node.finalizers().iter().any(|finalizer| finalizer == names::finalizers::NODE)
-    {
-        let rest: Vec<&String> =
-            node.finalizers().iter().filter(|finalizer| *finalizer != names::finalizers::NODE).collect();
-        let metadata =
-            Metadata::of(&node.metadata).in_version(&node.metadata).with("finalizers", json!(rest));
-        let patch = metadata.patch();
-        let params = PatchParams::apply(FIELD_MANAGER);
-        gone_is_done(within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await)?;
-    }
-    let params = DeleteParams {
-        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
-        ..DeleteParams::default()
-    };
-    match gone_is_done(within_deadline(api.delete(name.as_str(), &params)).await) {
-        // Another Node of that name means that ours is gone; but that is not the only conflict there is.
-        Err(ActError::Conflict) => match within_deadline(api.get_opt(name.as_str())).await? {
-            Some(node) if node.metadata.uid.as_deref() == Some(uid.as_str()) => Err(ActError::Conflict),
-            Some(_) | None => Ok(()),
-        },
-        other => other,
     }
 }
 

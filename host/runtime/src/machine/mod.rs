@@ -2,6 +2,9 @@
 
 mod act;
 mod choice;
+mod drain_status;
+mod going;
+mod node;
 mod observe;
 mod pass;
 mod patch;

@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{Node, Secret, Taint};
 use machinist_api::template::NodeTemplate;
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::driver::Address;
-use machinist_core::gate::Gate;
 use machinist_core::health::{self, NodeConditionFact};
 use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use machinist_core::machine::{
@@ -19,10 +18,13 @@ use machinist_core::node_sync::{NodeMeta, TaintFact};
 use machinist_core::phase::Phase;
 use machinist_core::{duration, machine};
 
+use crate::context::Hold;
+use crate::drain;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
 use super::choice::Choice;
+use super::{drain_status, going};
 
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
 pub(super) struct Observed {
@@ -36,7 +38,7 @@ pub(super) struct Observed {
 }
 
 /// `None` when the Machine is not there any more.
-pub(super) fn observe(world: &World, key: &ObjectKey, failures: u32) -> Option<Observed> {
+pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32) -> Option<Observed> {
     let machine = world.machines.get(key)?;
     let class = world.class_of(&machine);
     let choice = Choice::of(class.as_deref());
@@ -47,12 +49,16 @@ pub(super) fn observe(world: &World, key: &ObjectKey, failures: u32) -> Option<O
     };
     let fact = machine_fact(key, &machine);
     let (target, node) = target(world, &machine, &fact);
+    let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+    let drain = drain::facts(world, fact.node_name.as_ref(), node.as_deref(), drain_status::memory(own));
     let view = MachineView {
         class: class_fact(&machine, class.as_deref(), &choice),
         secret,
         driver,
         target,
-        gate: Gate::Open,
+        drain,
+        gate: hold.gate,
+        thawed_at: hold.thawed_at,
         settings: settings(&world.settings, &machine),
         failures,
         machine: fact,
@@ -73,6 +79,8 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         Some(OperationFact { kind, state })
     });
     let addresses = status.map(|status| status.addresses.as_slice()).unwrap_or_default();
+    let phase = phase_of(machine);
+    let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
     MachineFact {
         key: key.clone(),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
@@ -85,13 +93,13 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
             .and_then(|text| text.parse().ok()),
         provider_id: machine.provider_id().map(ProviderId::new),
         node_name: node_name_of(machine),
-        phase: phase_of(machine),
+        phase,
         phase_since: status
             .and_then(|status| status.current_status.last_update_time.as_ref())
             .map(|time| time.0),
         operation,
         last_known_state: machine.last_known_state().map(str::to_owned),
-        conditions: status.map(|status| condition_facts(&status.conditions)).unwrap_or_default(),
+        conditions: condition_facts(conditions),
         addresses: addresses
             .iter()
             .map(|address| Address { kind: address.type_.clone(), address: address.address.clone() })
@@ -99,6 +107,8 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         template: template(machine),
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
         invalid: invalid(machine),
+        ailment: going::ailment(conditions),
+        going: going::going(machine, phase, operation),
     }
 }
 
@@ -141,8 +151,13 @@ fn invalid(machine: &Machine) -> Option<String> {
     if spec.class.kind.as_deref().unwrap_or_default() != names::CLASS_KIND {
         return Some("spec.class.kind must be MachineClass".into());
     }
-    let durations =
-        [("spec.creationTimeout", &spec.creation_timeout), ("spec.healthTimeout", &spec.health_timeout)];
+    let durations = [
+        ("spec.creationTimeout", &spec.creation_timeout),
+        ("spec.healthTimeout", &spec.health_timeout),
+        ("spec.drainTimeout", &spec.drain_timeout),
+        ("spec.inPlaceUpdateTimeout", &spec.in_place_update_timeout),
+        ("spec.machinePreserveTimeout", &spec.machine_preserve_timeout),
+    ];
     durations.iter().find_map(|(field, text)| {
         let error = duration::parse(text.as_deref()?).err()?;
         Some(format!("{field} is no duration: {error}"))
@@ -217,14 +232,19 @@ fn node_fact(node: &Node) -> NodeFact {
             .iter()
             .any(|taint| taint.key == names::taints::CRITICAL_COMPONENTS_NOT_READY),
         conditions: node_conditions(node),
+        ailment: going::ailment(raw_conditions(node)),
+        is_cordoned: node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
         ready_since: ready_since(node),
         meta: NodeMeta { labels, annotations, taints },
     }
 }
 
 fn node_conditions(node: &Node) -> Vec<NodeConditionFact> {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
-    condition_facts(conditions.unwrap_or_default())
+    condition_facts(raw_conditions(node))
+}
+
+fn raw_conditions(node: &Node) -> &[k8s_openapi::api::core::v1::NodeCondition] {
+    node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default()
 }
 
 fn ready_since(node: &Node) -> Option<Timestamp> {
@@ -268,6 +288,22 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
             spec.node_conditions.as_deref().unwrap_or(&flags.node_conditions),
         ),
         resource_exhausted_retry: flags.resource_exhausted_retry,
+        drain_timeout: at_least_zero(parsed(spec.drain_timeout.as_deref()).unwrap_or(flags.drain_timeout)),
+        max_evict_retries: spec
+            .max_evict_retries
+            .map_or(flags.max_evict_retries, |retries| u32::try_from(retries).unwrap_or(0)),
+        parallel_volume_evictions: flags.parallel_volume_evictions.max(1),
+        volume_detach_timeout: flags.volume_detach_timeout,
+        volume_reattach_timeout: flags.volume_reattach_timeout,
+        in_place_update_timeout: at_least_zero(
+            parsed(spec.in_place_update_timeout.as_deref()).unwrap_or(flags.in_place_update_timeout),
+        ),
+        preserve_timeout: at_least_zero(
+            parsed(spec.machine_preserve_timeout.as_deref()).unwrap_or(flags.preserve_timeout),
+        ),
+        deletion_hook_timeout: going::hook_timeout(machine)
+            .and_then(Result::ok)
+            .unwrap_or(flags.deletion_hook_timeout),
     }
 }
 

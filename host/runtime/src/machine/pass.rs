@@ -27,7 +27,8 @@ pub(crate) async fn run(
     failures: u32,
     jitter: f64,
 ) -> Report {
-    let Some(observed) = observe(world, key, failures) else {
+    let hold = *context.hold.borrow();
+    let Some(observed) = observe(world, &hold, key, failures) else {
         return Report { wrote: Vec::new(), wake: Wake::Gone, news: None };
     };
     let mut progress = Progress::default();

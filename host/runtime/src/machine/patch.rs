@@ -38,6 +38,11 @@ impl Metadata {
 
     /// The patch, with a `spec`.
     pub(super) fn patch_with_spec(self, spec: &Value) -> Value {
-        json!({ "metadata": self.0, "spec": spec })
+        self.patch_with("spec", spec)
+    }
+
+    /// The patch, with another field of the object.
+    pub(super) fn patch_with(self, field: &str, value: &Value) -> Value {
+        json!({ "metadata": self.0, field: value })
     }
 }

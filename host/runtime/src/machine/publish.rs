@@ -9,7 +9,9 @@ use kube::{Api, ResourceExt};
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::act_error::ActError;
-use machinist_core::machine::{Conclusion, Reason, Severity, StatusChange, Wake};
+use machinist_core::machine::{
+    Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake,
+};
 use machinist_core::phase::Phase;
 use machinist_core::retry::{self, RetryPolicy};
 use serde_json::{Map, Value, json};
@@ -19,6 +21,7 @@ use crate::context::Context;
 use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 
+use super::drain_status;
 use super::observe::Observed;
 use super::sentence::sentence;
 
@@ -116,7 +119,10 @@ fn current_status(
         change.timeout_active.filter(|active| current.current_status.timeout_active != Some(*active));
     // Clocks start at this time. Where another program left none, they start with the first write.
     let has_no_clock = phase != Phase::New && current.current_status.last_update_time.is_none();
-    if !differs && timeout.is_none() && !has_no_clock {
+    let until = current.current_status.preserve_expiry_time.as_ref().map(|time| time.0.as_second());
+    // Objects store whole seconds.
+    let preserve = change.preserve_until.filter(|new| new.map(Timestamp::as_second) != until);
+    if !differs && timeout.is_none() && !has_no_clock && preserve.is_none() {
         return None;
     }
     let mut value = Map::new();
@@ -132,6 +138,9 @@ fn current_status(
     }
     if let Some(active) = timeout {
         value.insert("timeoutActive".into(), json!(active));
+    }
+    if let Some(until) = preserve {
+        value.insert("preserveExpiryTime".into(), until.map_or(Value::Null, time));
     }
     Some(Value::Object(value))
 }
@@ -195,7 +204,8 @@ fn own(
     let empty = OwnMachineStatus::default();
     let old = current.machinist.as_ref().unwrap_or(&empty);
     let generation = observed.machine.metadata.generation;
-    let condition = ready(old, conclusion, generation, now);
+    let mut changed = vec![ready(old, conclusion, generation, now)];
+    changed.extend(conclusion.status.conditions.iter().map(|own| own_condition(old, own, generation, now)));
     let (attempts, next) = match conclusion.wake {
         Wake::Retry { policy, hint } => {
             // This failure comes on top of those before.
@@ -208,21 +218,49 @@ fn own(
     };
     let domain =
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
-    let is_same = old.conditions.iter().any(|old| is_same_condition(old, &condition))
+    let is_told = |new: &Condition| old.conditions.iter().any(|old| is_same_condition(old, new));
+    let is_news = |kind: &str| changed.iter().any(|new| new.type_ == kind && !is_told(new));
+    let drain = drain(old, conclusion, is_news, now);
+    let is_same = changed.iter().all(is_told)
         && old.attempts == attempts
-        && old.failure_domain == domain;
+        && old.failure_domain == domain
+        && drain.is_none();
     if is_same {
         return None;
     }
-    let mut conditions: Vec<&Condition> = old.conditions.iter().filter(|old| old.type_ != READY).collect();
-    conditions.push(&condition);
-    Some(json!({
+    let is_kept = |old: &&Condition| changed.iter().all(|new| new.type_ != old.type_);
+    let conditions: Vec<&Condition> = old.conditions.iter().filter(is_kept).chain(&changed).collect();
+    let mut value = json!({
         "conditions": conditions,
         "observedGeneration": generation,
         "attempts": attempts,
         "nextAttempt": next.map(time),
         "failureDomain": domain,
-    }))
+    });
+    if let (Some(drain), Some(fields)) = (drain, value.as_object_mut()) {
+        fields.insert("drain".to_owned(), drain);
+    }
+    Some(value)
+}
+
+/// What the next passes of a drain must know, when this one has something to say of it.
+fn drain(
+    old: &OwnMachineStatus,
+    conclusion: &Conclusion,
+    is_news: impl Fn(&str) -> bool,
+    now: Timestamp,
+) -> Option<Value> {
+    let is_told = is_news(ConditionKind::Drained.as_str());
+    let memory = conclusion.status.drain_memory.as_ref();
+    if !is_told && memory.is_none() {
+        return None;
+    }
+    let known = drain_status::memory(Some(old));
+    let told_at = old.drain.as_ref().and_then(|drain| drain.told_at.as_ref()).map(|time| time.0);
+    let told_at = if is_told { Some(now) } else { told_at };
+    let status = drain_status::status(memory.unwrap_or(&known), told_at);
+    // A list that is left out would stay as it is.
+    Some(json!({ "toldAt": status.told_at, "volumes": status.volumes }))
 }
 
 fn ready(
@@ -237,12 +275,32 @@ fn ready(
         Reason::CloudUnreachable => "Unknown",
         _ => "False",
     };
-    let since = old.conditions.iter().find(|old| old.type_ == READY && old.status == status);
+    condition(old, (READY, status), (conclusion.reason.as_str(), &conclusion.message), generation, now)
+}
+
+fn own_condition(
+    old: &OwnMachineStatus,
+    own: &OwnCondition,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    let status = own.status.to_string();
+    condition(old, (own.kind.as_str(), &status), (own.reason, &own.message), generation, now)
+}
+
+fn condition(
+    old: &OwnMachineStatus,
+    (kind, status): (&str, &str),
+    (reason, message): (&str, &str),
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    let since = old.conditions.iter().find(|old| old.type_ == kind && old.status == status);
     Condition {
-        type_: READY.to_owned(),
+        type_: kind.to_owned(),
         status: status.to_owned(),
-        reason: conclusion.reason.as_str().to_owned(),
-        message: crate::events::clip(&conclusion.message, 2_048),
+        reason: reason.to_owned(),
+        message: crate::events::clip(message, 2_048),
         observed_generation: generation,
         last_transition_time: since
             .map_or(machinist_api::value::time(now), |old| old.last_transition_time.clone()),

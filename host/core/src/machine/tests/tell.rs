@@ -1,5 +1,6 @@
 //! Effects and conclusions as text.
 
+use crate::drain;
 use crate::machine::{Conclusion, Effect, Outcome, StatusChange, Wake};
 use crate::{duration, node_sync::NodeChange};
 
@@ -18,6 +19,15 @@ pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
         Outcome::DeleteVm(_) => "delete-vm",
         Outcome::DeleteNode(_) => "delete-node",
         Outcome::ReleaseFinalizer(_) => "release-finalizer",
+        Outcome::WriteMachine(_) => "write-machine",
+        Outcome::DeleteMachine(_) => "delete-machine",
+        Outcome::Cordon(_) => "cordon",
+        Outcome::SetNodeCondition(_) => "set-node-condition",
+        Outcome::NoteHooks(_) => "note-hooks",
+        Outcome::Drain(drain::Outcome::Pods(_)) => "look-at-pods",
+        Outcome::Drain(drain::Outcome::Evict { .. }) => "evict",
+        Outcome::Drain(drain::Outcome::DeletePod { .. }) => "delete-pod",
+        Outcome::Drain(drain::Outcome::DeleteAttachment { .. }) => "delete-attachment",
     }
 }
 
@@ -36,7 +46,25 @@ pub(super) fn effect_text(effect: &Effect) -> String {
         | Effect::InitializeVm
         | Effect::ForgetToken
         | Effect::DeleteVm
-        | Effect::ReleaseFinalizer => name.to_owned(),
+        | Effect::ReleaseFinalizer
+        | Effect::DeleteMachine
+        | Effect::NoteHooks => name.to_owned(),
+        Effect::Drain(drain::Effect::LookAtPods { node, .. }) => format!("{name} {node}"),
+        Effect::Drain(drain::Effect::Evict(pod) | drain::Effect::DeletePod(pod)) => format!("{name} {pod}"),
+        Effect::Drain(drain::Effect::DeleteAttachment { name: attachment, .. }) => {
+            format!("{name} {attachment}")
+        }
+        Effect::WriteMachine(change) => {
+            let mut text = name.to_owned();
+            for (key, value) in change.labels.iter().chain(&change.annotations) {
+                text.push_str(&format!(" {key}={}", value.as_deref().unwrap_or("(none)")));
+            }
+            text
+        }
+        Effect::Cordon { node } => format!("{name} {node}"),
+        Effect::SetNodeCondition { node, condition } => {
+            format!("{name} {node} {}={} {}", condition.kind, condition.status, condition.reason)
+        }
     }
 }
 
@@ -79,6 +107,15 @@ fn status_text(status: &StatusChange) -> String {
         words.push(format!("{} {}", address.kind, address.address));
     }
     words.extend(status.failure_domain.as_ref().map(|domain| format!("in {domain}")));
+    match status.preserve_until {
+        None => {}
+        Some(None) => words.push("preserved no more".into()),
+        Some(Some(until)) => words.push(format!("preserved until {until}")),
+    }
+    for condition in &status.conditions {
+        let kind = condition.kind.as_str();
+        words.push(format!("{kind}={} {} ({})", condition.status, condition.reason, condition.message));
+    }
     if words.is_empty() { String::new() } else { format!("status: {}\n", words.join(", ")) }
 }
 

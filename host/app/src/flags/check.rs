@@ -1,0 +1,337 @@
+//! From what was typed to settings, or to one error that names all that is wrong.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use machinist_core::lease::LeaseTimes;
+use machinist_runtime::clusters::Access;
+use machinist_runtime::settings::Settings;
+use tracing_subscriber::EnvFilter;
+
+use super::given::{Count, LogFormat, Problems};
+use super::{ElectionFlags, MachineFlags, ProcessFlags, RunFlags};
+
+/// Flags that are right, one by one and together.
+pub(crate) struct Checked {
+    /// Where the HTTP server listens.
+    pub(crate) address: SocketAddr,
+    /// Whether it serves profiles.
+    pub(crate) profiling: bool,
+    /// How logs are written.
+    pub(crate) log_format: LogFormat,
+    /// What is logged.
+    pub(crate) log_filter: EnvFilter,
+    /// Whether to take part in the election.
+    pub(crate) leader_elect: bool,
+    /// The election's times.
+    pub(crate) lease: LeaseTimes,
+    /// The cluster of the Machines.
+    pub(crate) control: Access,
+    /// The cluster that Nodes join.
+    pub(crate) target: Option<Access>,
+    /// Of the tenant, but for the name of the cluster.
+    pub(crate) settings: Settings,
+}
+
+impl RunFlags {
+    /// Checks all of them.
+    ///
+    /// # Errors
+    /// One that names everything that is wrong, and what is wanted.
+    pub(crate) fn check(&self) -> Result<Checked> {
+        let mut problems = Problems::default();
+        let process = &self.process;
+        let address = SocketAddr::new(
+            problems.take("--address", &process.address),
+            problems.take("--port", &process.port),
+        );
+        let profiling = problems.take("--profiling", &process.profiling);
+        let (control, target) = clusters(process, &mut problems);
+        let (leader_elect, lease) = election(&self.election, &mut problems);
+        let checked = Checked {
+            address,
+            profiling,
+            log_format: problems.take("--logging-format", &process.logging_format),
+            log_filter: log_filter(process, &mut problems),
+            leader_elect,
+            lease,
+            control,
+            target,
+            settings: Settings {
+                passes_in_flight: problems.take("--concurrent-syncs", &process.concurrent_syncs).0 as usize,
+                resync: problems.take("--min-resync-period", &process.min_resync_period),
+                ..settings(&self.machines, &mut problems)
+            },
+        };
+        self.unused.check(profiling, &mut problems);
+        problems.none_or(checked)
+    }
+}
+
+fn clusters(flags: &ProcessFlags, problems: &mut Problems) -> (Access, Option<Access>) {
+    let file = |path: &str| Access::Kubeconfig(path.into());
+    let target = match flags.target_kubeconfig.as_str() {
+        "none" => None,
+        "" => Some(Access::InCluster),
+        path => Some(file(path)),
+    };
+    let control = match (flags.control_kubeconfig.as_str(), &target) {
+        ("", Some(target)) => target.clone(),
+        ("", None) => {
+            problems.add("--target-kubeconfig=none: needs --control-kubeconfig, which names the cluster of the Machines");
+            Access::InCluster
+        }
+        ("inClusterConfig", _) => Access::InCluster,
+        (path, _) => file(path),
+    };
+    if flags.namespace.is_empty() {
+        problems.add("--namespace: must not be empty; it is the namespace of the Machines");
+    }
+    (control, target)
+}
+
+fn log_filter(flags: &ProcessFlags, problems: &mut Problems) -> EnvFilter {
+    let verbosity = problems.take("--v", &flags.verbosity);
+    let by_level = match verbosity {
+        Count(..=3) => "info",
+        Count(4..=5) => "debug",
+        Count(6..) => "trace",
+    };
+    let filter = flags.log.as_deref().unwrap_or(by_level);
+    EnvFilter::try_new(filter).unwrap_or_else(|error| {
+        problems
+            .add(format!("--log={filter}: must be like `info` or `info,machinist_runtime=debug`: {error}"));
+        EnvFilter::default()
+    })
+}
+
+fn election(flags: &ElectionFlags, problems: &mut Problems) -> (bool, LeaseTimes) {
+    let times = LeaseTimes {
+        duration: problems.take("--leader-elect-lease-duration", &flags.leader_elect_lease_duration),
+        renew_deadline: problems.take("--leader-elect-renew-deadline", &flags.leader_elect_renew_deadline),
+        retry: problems.take("--leader-elect-retry-period", &flags.leader_elect_retry_period),
+    };
+    if !times.are_sound() {
+        problems.add(
+            "--leader-elect-lease-duration must be above --leader-elect-renew-deadline, and that above \
+             --leader-elect-retry-period",
+        );
+    }
+    if flags.leader_elect_resource_lock != "leases" {
+        let kind = &flags.leader_elect_resource_lock;
+        problems.add(format!("--leader-elect-resource-lock={kind}: must be leases"));
+    }
+    (problems.take("--leader-elect", &flags.leader_elect), times)
+}
+
+fn settings(flags: &MachineFlags, problems: &mut Problems) -> Settings {
+    // The name is known only when the cluster is reached.
+    let defaults = Settings::for_cluster("");
+    let retry = problems.take("--resource-exhausted-retry", &flags.resource_exhausted_retry);
+    let period = "--machine-safety-apiserver-statuscheck-period";
+    let timeout = "--machine-safety-apiserver-statuscheck-timeout";
+    let api_check_period = problems.take(period, &flags.machine_safety_apiserver_statuscheck_period);
+    let api_check_timeout = problems.take(timeout, &flags.machine_safety_apiserver_statuscheck_timeout);
+    if api_check_period < api_check_timeout {
+        problems.add(format!("{period} must not be below {timeout}"));
+    }
+    Settings {
+        creation_timeout: problems.take("--machine-creation-timeout", &flags.machine_creation_timeout),
+        health_timeout: problems.take("--machine-health-timeout", &flags.machine_health_timeout),
+        drain_timeout: problems.take("--machine-drain-timeout", &flags.machine_drain_timeout),
+        in_place_update_timeout: problems
+            .take("--machine-inplace-update-timeout", &flags.machine_inplace_update_timeout),
+        preserve_timeout: problems.take("--machine-preserve-timeout", &flags.machine_preserve_timeout),
+        max_evict_retries: problems.take("--machine-max-evict-retries", &flags.machine_max_evict_retries).0,
+        volume_detach_timeout: problems.take("--machine-pv-detach-timeout", &flags.machine_pv_detach_timeout),
+        volume_reattach_timeout: problems
+            .take("--machine-pv-reattach-timeout", &flags.machine_pv_reattach_timeout),
+        parallel_volume_evictions: problems
+            .take("--machine-parallel-volume-evictions", &flags.machine_parallel_volume_evictions)
+            .0,
+        deletion_hook_timeout: problems
+            .take("--machine-deletion-hook-timeout", &flags.machine_deletion_hook_timeout),
+        max_unhealthy_replacements: problems
+            .take("--machine-max-unhealthy-replacements", &flags.machine_max_unhealthy_replacements)
+            .0,
+        orphan_vms_period: problems
+            .take("--machine-safety-orphan-vms-period", &flags.machine_safety_orphan_vms_period),
+        orphan_vm_minimum_age: problems
+            .take("--machine-safety-orphan-vm-minimum-age", &flags.machine_safety_orphan_vm_minimum_age),
+        orphan_vm_sightings: problems
+            .take("--machine-safety-orphan-vm-sightings", &flags.machine_safety_orphan_vm_sightings)
+            .0,
+        api_check_period,
+        api_check_timeout,
+        node_conditions: flags.node_conditions.clone(),
+        // 0 means the default, as users of the flag know it.
+        resource_exhausted_retry: if retry.is_zero() { defaults.resource_exhausted_retry } else { retry },
+        bootstrap_token_extra_groups: flags.bootstrap_token_auth_extra_groups.clone(),
+        ..defaults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::args::{Command, Machinist};
+
+    fn flags(arguments: &[&str]) -> RunFlags {
+        let line = ["machinist", "run"].iter().chain(arguments);
+        let Command::Run(flags) = Machinist::parse_from(line).command else {
+            panic!("run is a subcommand");
+        };
+        *flags
+    }
+
+    #[track_caller]
+    fn refuses(arguments: &[&str], parts: &[&str]) {
+        let said = flags(arguments).check().err().expect("it is refused").to_string();
+        for part in parts {
+            assert!(said.contains(part), "{part:?} is missing in\n{said}");
+        }
+    }
+
+    #[test]
+    fn without_flags_the_settings_are_the_defaults() {
+        let checked = flags(&[]).check().unwrap();
+        assert_eq!(checked.settings, Settings::for_cluster(""));
+        assert!(checked.leader_elect && !checked.profiling);
+    }
+
+    #[test]
+    fn each_flag_about_machines_reaches_its_setting() {
+        let of = |flag: &str, value: &str| flags(&[&format!("--{flag}={value}")]).check().unwrap().settings;
+        let seven = SignedDuration::from_secs(7);
+        assert_eq!(of("machine-creation-timeout", "7s").creation_timeout, seven);
+        assert_eq!(of("machine-health-timeout", "7s").health_timeout, seven);
+        assert_eq!(of("machine-drain-timeout", "7s").drain_timeout, seven);
+        assert_eq!(of("machine-inplace-update-timeout", "7s").in_place_update_timeout, seven);
+        assert_eq!(of("machine-preserve-timeout", "7s").preserve_timeout, seven);
+        assert_eq!(of("machine-max-evict-retries", "7").max_evict_retries, 7);
+        assert_eq!(of("machine-pv-detach-timeout", "7s").volume_detach_timeout, seven);
+        assert_eq!(of("machine-pv-reattach-timeout", "7s").volume_reattach_timeout, seven);
+        assert_eq!(of("machine-parallel-volume-evictions", "7").parallel_volume_evictions, 7);
+        assert_eq!(of("machine-deletion-hook-timeout", "7s").deletion_hook_timeout, seven);
+        assert_eq!(of("machine-max-unhealthy-replacements", "7%").max_unhealthy_replacements, "7%");
+        assert_eq!(of("machine-safety-orphan-vms-period", "7s").orphan_vms_period, seven);
+        assert_eq!(of("machine-safety-orphan-vm-minimum-age", "7s").orphan_vm_minimum_age, seven);
+        assert_eq!(of("machine-safety-orphan-vm-sightings", "7").orphan_vm_sightings, 7);
+        assert_eq!(of("machine-safety-apiserver-statuscheck-period", "70s").api_check_period, seven * 10);
+        assert_eq!(of("machine-safety-apiserver-statuscheck-timeout", "7s").api_check_timeout, seven);
+        assert_eq!(of("node-conditions", "A,B").node_conditions, "A,B");
+        assert_eq!(of("bootstrap-token-auth-extra-groups", "g").bootstrap_token_extra_groups, "g");
+        assert_eq!(of("resource-exhausted-retry", "7s").resource_exhausted_retry, seven);
+        assert_eq!(
+            of("resource-exhausted-retry", "0").resource_exhausted_retry,
+            SignedDuration::from_mins(10)
+        );
+        assert_eq!(of("concurrent-syncs", "7").passes_in_flight, 7);
+        assert_eq!(of("min-resync-period", "7s").resync, seven);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        refuses(
+            &[
+                "--port=70000",
+                "--address=localhost",
+                "--machine-health-timeout=ten",
+                "--machine-drain-timeout",
+                "-5m",
+                "--concurrent-syncs=0",
+                "--machine-max-unhealthy-replacements=200%",
+                "--machine-safety-apiserver-statuscheck-period=1s",
+                "--leader-elect-renew-deadline=1m",
+                "--leader-elect-resource-lock=endpoints",
+                "--leader-elect=maybe",
+                "--kube-api-qps=0",
+                "--kube-api-burst=-1",
+                "--kube-api-content-type=text/plain",
+                "--contention-profiling",
+                "--target-kubeconfig=none",
+                "--log=info,=,",
+            ],
+            &[
+                "these 16 flags",
+                "machinist run --help",
+                "--port=70000: must be a port",
+                "--address=localhost: must be an IP address",
+                "--machine-health-timeout=ten: must be a duration",
+                "--machine-drain-timeout=-5m: must not be negative",
+                "--concurrent-syncs=0: must be a whole number, 1 or more",
+                "--machine-max-unhealthy-replacements=200%: ",
+                "--machine-safety-apiserver-statuscheck-period must not be below",
+                "--leader-elect-lease-duration must be above",
+                "--leader-elect-resource-lock=endpoints: must be leases",
+                "--leader-elect=maybe: must be true or false",
+                "--kube-api-qps=0: ",
+                "--kube-api-burst=-1: ",
+                "--kube-api-content-type=text/plain: ",
+                "--contention-profiling=true: needs --profiling",
+                "--target-kubeconfig=none: needs --control-kubeconfig",
+                "--log=info,=,: ",
+            ],
+        );
+    }
+
+    #[test]
+    fn one_wrong_flag_is_one() {
+        refuses(&["--namespace="], &["this flag is", "--namespace: must not be empty"]);
+    }
+
+    #[test]
+    fn switches_are_written_in_all_the_ways_that_operators_know() {
+        for (arguments, expected) in [
+            (&["--profiling"][..], true),
+            (&["--profiling=true"], true),
+            (&["--profiling=false"], false),
+            (&["--profiling", "--contention-profiling=true"], true),
+        ] {
+            assert_eq!(flags(arguments).check().unwrap().profiling, expected, "{arguments:?}");
+        }
+        assert!(!flags(&["--leader-elect=false"]).check().unwrap().leader_elect);
+        assert!(!flags(&["--leader-elect", "false"]).check().unwrap().leader_elect);
+    }
+
+    #[test]
+    fn the_command_line_of_the_controller_that_is_replaced_is_taken() {
+        let line = [
+            "--control-kubeconfig=inClusterConfig",
+            "--target-kubeconfig=/var/run/kubeconfig",
+            "--namespace=shoot--a--b",
+            "--machine-creation-timeout=20m",
+            "--machine-safety-orphan-vms-period=30m",
+            "--machine-safety-apiserver-statuscheck-timeout=30s",
+            "--machine-safety-apiserver-statuscheck-period=1m",
+            "--cloud-provider=aws",
+            "--controller-start-interval=0s",
+            "--port=10259",
+            "--v=3",
+            "-v=3",
+            "--logtostderr=true",
+            "--stderrthreshold=2",
+            "--log_dir=/tmp",
+            "--log-flush-frequency=5s",
+            "--vmodule=a=1",
+            "--skip_headers",
+        ];
+        // clap takes a flag once; pflag takes the last.
+        let once: Vec<&str> = line.into_iter().filter(|flag| *flag != "-v=3").collect();
+        let checked = flags(&once).check().unwrap();
+        assert_eq!(checked.control, Access::InCluster);
+        assert_eq!(checked.target, Some(Access::Kubeconfig("/var/run/kubeconfig".into())));
+    }
+
+    #[test]
+    fn verbosity_chooses_what_is_logged_unless_the_filter_is_given() {
+        let filter = |arguments: &[&str]| flags(arguments).check().unwrap().log_filter.to_string();
+        assert_eq!(filter(&[]), "info");
+        assert_eq!(filter(&["-v", "4"]), "debug");
+        assert_eq!(filter(&["--v=10"]), "trace");
+        assert_eq!(filter(&["-v6", "--log=warn"]), "warn");
+    }
+}

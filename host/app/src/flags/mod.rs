@@ -1,0 +1,101 @@
+//! The flags of `machinist run`: names, defaults and rules of machine-controller-manager's machine controller, and ours beside
+//! them. All that is wrong is told at once.
+
+mod check;
+mod given;
+mod machines;
+mod unused;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::SignedDuration;
+
+use given::{Count, Positive};
+pub(crate) use given::{Given, LogFormat};
+use machines::MachineFlags;
+use unused::UnusedFlags;
+
+/// All of them.
+#[derive(Debug, Args)]
+pub(crate) struct RunFlags {
+    #[command(flatten)]
+    pub(crate) process: ProcessFlags,
+    #[command(flatten)]
+    pub(crate) machines: MachineFlags,
+    #[command(flatten)]
+    pub(crate) election: ElectionFlags,
+    #[command(flatten)]
+    unused: UnusedFlags,
+}
+
+/// Which clusters, where it listens, how it logs.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Process")]
+pub(crate) struct ProcessFlags {
+    /// Kubeconfig of the cluster that Nodes join: a file, `none` for none, empty for the pod's own account
+    #[arg(long, default_value = "", value_name = "FILE|none")]
+    pub(crate) target_kubeconfig: String,
+    /// Kubeconfig of the cluster of the Machines: a file, `inClusterConfig`, empty for the same as the target
+    #[arg(long, default_value = "", value_name = "FILE|inClusterConfig")]
+    pub(crate) control_kubeconfig: String,
+    /// Namespace of Machines, classes, Secrets and Leases
+    #[arg(long, default_value = "machinist-system")]
+    pub(crate) namespace: String,
+    /// Namespace of the plugins' ConfigMaps: who may write there runs code in the host. Empty for the same as --namespace
+    #[arg(long, default_value = "", value_name = "NAMESPACE")]
+    pub(crate) plugin_namespace: String,
+    /// Names this cluster towards the cloud. Must differ among the clusters of a cloud account. Empty for the uid of
+    /// the namespace
+    #[arg(long, default_value = "", value_name = "ID")]
+    pub(crate) cluster_id: String,
+    /// Address of the HTTP server for /metrics, /healthz, /readyz, /configz and /debug
+    #[arg(long, default_value = "0.0.0.0", value_name = "IP")]
+    pub(crate) address: Given<IpAddr>,
+    /// Its port; 0 takes a free one and logs it
+    #[arg(long, default_value = "10259", allow_hyphen_values = true)]
+    pub(crate) port: Given<u16>,
+    /// Serve profiles under /debug/pprof/ of the HTTP server
+    #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) profiling: Given<bool>,
+    /// Where compiled plugins are kept. Belongs to this process alone
+    #[arg(long, default_value = "/var/cache/machinist", value_name = "FOLDER")]
+    pub(crate) cache_dir: PathBuf,
+    /// Passes at the same time. One that waits for a cloud holds a place, not a thread
+    #[arg(long, default_value = "1000", value_name = "COUNT", allow_hyphen_values = true)]
+    pub(crate) concurrent_syncs: Given<Positive>,
+    /// Every object is looked at at least this often, with a random part up to as much again
+    #[arg(long, default_value = "12h", value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) min_resync_period: Given<SignedDuration>,
+    /// How logs are written: text or json
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
+    pub(crate) logging_format: Given<LogFormat>,
+    /// What is logged, as in `info`, `debug` or `info,machinist_runtime=debug`. By default what -v says
+    #[arg(long, env = "MACHINIST_LOG", value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+    /// How much is logged: 4 and 5 mean `debug`, more means `trace`. Without effect beside --log
+    #[arg(short = 'v', long = "v", default_value = "0", value_name = "LEVEL", allow_hyphen_values = true)]
+    pub(crate) verbosity: Given<Count>,
+}
+
+/// Who leads.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Leader election")]
+pub(crate) struct ElectionFlags {
+    /// Take part in the election of a leader; without it this process leads at once
+    #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) leader_elect: Given<bool>,
+    /// How long leadership lasts without renewal
+    #[arg(long, default_value = "15s", value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_lease_duration: Given<SignedDuration>,
+    /// How long a leader tries to renew before it steps down
+    #[arg(long, default_value = "10s", value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_renew_deadline: Given<SignedDuration>,
+    /// How often it is tried
+    #[arg(long, default_value = "2s", value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) leader_elect_retry_period: Given<SignedDuration>,
+    /// Kind of the lock: `leases` is the only one
+    #[arg(long, default_value = "leases", value_name = "KIND")]
+    pub(crate) leader_elect_resource_lock: String,
+}

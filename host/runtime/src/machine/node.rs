@@ -1,0 +1,139 @@
+//! Effects on the Node of a Machine.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt};
+use machinist_api::names;
+use machinist_core::act_error::ActError;
+use machinist_core::id::{NodeName, Uid};
+use machinist_core::machine::NodeConditionWrite;
+use machinist_core::node_sync::NodeChange;
+use serde_json::{Map, Value, json};
+
+use crate::context::Context;
+use crate::engine::Kind;
+use crate::kube_error::within_deadline;
+use crate::names::FIELD_MANAGER;
+
+use super::act::{Wrote, gone_is_done};
+use super::observe::Observed;
+use super::patch::Metadata;
+
+fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
+    let target = context.target.clone();
+    target.map(Api::all).ok_or(ActError::Forbidden { reason: "there is no target cluster" })
+}
+
+/// Labels, annotations and taints.
+pub(super) async fn sync(
+    context: &Context,
+    observed: &Observed,
+    name: &NodeName,
+    change: &NodeChange,
+) -> Wrote {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let mut annotations: Map<String, Value> =
+        change.annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+    if let Some(applied) = &change.last_applied {
+        let text = super::template::last_applied(applied);
+        annotations.insert(names::annotations::LAST_APPLIED_TEMPLATE.to_owned(), json!(text));
+    }
+    let metadata = Metadata::of(&node.metadata)
+        .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
+        .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
+    let patch = match &change.taints {
+        Some(taints) => {
+            let spec = json!({ "taints": super::template::taints(taints) });
+            metadata.in_version(&node.metadata).patch_with_spec(&spec)
+        }
+        None => metadata.patch(),
+    };
+    patch_node(context, name, patch).await
+}
+
+/// Only the Node that was seen. A finalizer of the other controller on it is taken off first: its work is what is done here.
+pub(super) async fn delete(
+    context: &Context,
+    observed: &Observed,
+    name: &NodeName,
+    uid: &Uid,
+) -> Result<(), ActError> {
+    let api = nodes(context)?;
+    if let Some(node) = &observed.node
+        && node.finalizers().iter().any(|finalizer| finalizer == names::finalizers::NODE)
+    {
+        let rest: Vec<&String> =
+            node.finalizers().iter().filter(|finalizer| *finalizer != names::finalizers::NODE).collect();
+        let metadata =
+            Metadata::of(&node.metadata).in_version(&node.metadata).with("finalizers", json!(rest));
+        let patch = metadata.patch();
+        let params = PatchParams::apply(FIELD_MANAGER);
+        gone_is_done(within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await)?;
+    }
+    let params = DeleteParams {
+        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    match gone_is_done(within_deadline(api.delete(name.as_str(), &params)).await) {
+        // Another Node of that name means that ours is gone; but that is not the only conflict there is.
+        Err(ActError::Conflict) => match within_deadline(api.get_opt(name.as_str())).await? {
+            Some(node) if node.metadata.uid.as_deref() == Some(uid.as_str()) => Err(ActError::Conflict),
+            Some(_) | None => Ok(()),
+        },
+        other => other,
+    }
+}
+
+/// No more pods come onto the Node.
+pub(super) async fn cordon(context: &Context, observed: &Observed, name: &NodeName) -> Wrote {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let patch = Metadata::of(&node.metadata).patch_with_spec(&json!({ "unschedulable": true }));
+    patch_node(context, name, patch).await
+}
+
+/// The list of conditions is written whole, so it must be the list that was seen.
+pub(super) async fn set_condition(
+    context: &Context,
+    observed: &Observed,
+    name: &NodeName,
+    condition: &NodeConditionWrite,
+) -> Wrote {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let seen = || node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let old = seen().find(|old| old.type_ == condition.kind);
+    let value = condition_value(old, condition, context.clock.now());
+    let others = seen().filter(|old| old.type_ != condition.kind).map(|old| json!(old));
+    let conditions: Vec<Value> = others.chain([value]).collect();
+    let patch = Metadata::of(&node.metadata)
+        .in_version(&node.metadata)
+        .patch_with("status", &json!({ "conditions": conditions }));
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let api = nodes(context)?;
+    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Merge(patch))).await?;
+    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+}
+
+/// The transition time is that of the last change of status or reason, since drains count from it.
+fn condition_value(old: Option<&NodeCondition>, new: &NodeConditionWrite, now: Timestamp) -> Value {
+    let stamp = json!(machinist_api::value::time(now));
+    let is_same = |old: &&NodeCondition| {
+        old.status == new.status.to_string() && old.reason.as_deref() == Some(new.reason.as_str())
+    };
+    let since = old.filter(is_same).and_then(|old| old.last_transition_time.as_ref());
+    json!({
+        "type": new.kind,
+        "status": new.status.to_string(),
+        "reason": new.reason,
+        "message": new.message,
+        "lastHeartbeatTime": stamp,
+        "lastTransitionTime": since.map_or(stamp.clone(), |since| json!(since)),
+    })
+}
+
+async fn patch_node(context: &Context, name: &NodeName, patch: Value) -> Wrote {
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let patched =
+        within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Merge(patch))).await?;
+    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
+}
