@@ -253,6 +253,14 @@ pub enum Reason {
     JoinTimedOut,
     /// The Node was unhealthy for too long.
     HealthTimedOut,
+    /// A policy holds: it is not decided whether the Machine is healthy, or what to do about it.
+    PolicyHolds,
+    /// The policies could not be asked.
+    PolicyUnheard,
+    /// The VM was started anew, because a policy asked for it.
+    VmRebooted,
+    /// The VM could not be started anew.
+    RebootFailed,
     /// Has failed and stays so until it is replaced or recovers.
     Failed,
     /// Deletion has begun.
@@ -309,6 +317,10 @@ impl Reason {
             Self::NodeMissing => "NodeMissing",
             Self::JoinTimedOut => "JoinTimedOut",
             Self::HealthTimedOut => "HealthTimedOut",
+            Self::PolicyHolds => "PolicyHolds",
+            Self::PolicyUnheard => "PolicyUnheard",
+            Self::VmRebooted => "VmRebooted",
+            Self::RebootFailed => "RebootFailed",
             Self::Failed => "Failed",
             Self::Deleting => "Deleting",
             Self::PreDrainHooks => "PreDrainHooks",
@@ -359,6 +371,10 @@ impl Reason {
             | Self::NodeMissing
             | Self::JoinTimedOut
             | Self::HealthTimedOut
+            | Self::PolicyHolds
+            | Self::PolicyUnheard
+            | Self::VmRebooted
+            | Self::RebootFailed
             | Self::Failed
             | Self::DrainFailed
             | Self::VmDeclaredGone

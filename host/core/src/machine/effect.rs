@@ -9,6 +9,7 @@ use crate::gate::EffectKind;
 use crate::health::Status;
 use crate::id::{NodeName, ProviderId, Uid};
 use crate::node_sync::NodeChange;
+use crate::policy::{Opinion, Reboots};
 
 /// One thing to do. Carries what varies; who it concerns is the view's Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,12 @@ pub enum Effect {
     NoteHooks,
     /// A step of the Node's drain.
     Drain(drain::Effect),
+    /// Ask the policies that have to be asked.
+    AskPolicies,
+    /// Write down on the Machine when its VM was started anew, the time that is about to be included.
+    NoteReboot(Reboots),
+    /// Ask the driver to start the VM anew.
+    RebootVm,
 }
 
 /// Labels and annotations to set (`Some`) or remove (`None`).
@@ -118,6 +125,9 @@ impl Effect {
             Self::SetNodeCondition { .. } => "set-node-condition",
             Self::NoteHooks => "note-hooks",
             Self::Drain(effect) => effect.name(),
+            Self::AskPolicies => "ask-policies",
+            Self::NoteReboot(_) => "note-reboot",
+            Self::RebootVm => "reboot-vm",
         }
     }
 
@@ -127,10 +137,13 @@ impl Effect {
             Self::Claim
             | Self::NoteIntent
             | Self::NoteHooks
+            | Self::NoteReboot(_)
             | Self::RecordVm { .. }
             | Self::WriteMachine(_) => EffectKind::ObjectWrite,
             Self::EnsureToken => EffectKind::TokenWrite,
-            Self::ProbeVm => EffectKind::CloudRead,
+            // A policy reads what it is given.
+            Self::ProbeVm | Self::AskPolicies => EffectKind::CloudRead,
+            Self::RebootVm => EffectKind::Reboot,
             Self::CreateVm => EffectKind::Create,
             Self::InitializeVm => EffectKind::Initialize,
             Self::SyncNode { .. } | Self::SetNodeCondition { .. } => EffectKind::NodeWrite,
@@ -183,6 +196,12 @@ pub enum Outcome {
     NoteHooks(Result<(), ActError>),
     /// Of `Drain`.
     Drain(drain::Outcome),
+    /// Of `AskPolicies`: an opinion of each that was asked.
+    AskPolicies(Result<Vec<Opinion>, ActError>),
+    /// Of `NoteReboot`.
+    NoteReboot(Result<(), ActError>),
+    /// Of `RebootVm`.
+    RebootVm(Answer<()>),
 }
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
@@ -224,6 +243,12 @@ pub struct Progress {
     pub note_hooks: Option<Result<(), ActError>>,
     /// Of `Drain`.
     pub drain: drain::Progress,
+    /// Of `AskPolicies`.
+    pub opinions: Option<Result<Vec<Opinion>, ActError>>,
+    /// Of `NoteReboot`.
+    pub note_reboot: Option<Result<(), ActError>>,
+    /// Of `RebootVm`.
+    pub reboot: Option<Answer<()>>,
 }
 
 impl Progress {
@@ -248,6 +273,9 @@ impl Progress {
             Outcome::SetNodeCondition(result) => self.node_condition = Some(result),
             Outcome::NoteHooks(result) => self.note_hooks = Some(result),
             Outcome::Drain(outcome) => self.drain.record(outcome),
+            Outcome::AskPolicies(result) => self.opinions = Some(result),
+            Outcome::NoteReboot(result) => self.note_reboot = Some(result),
+            Outcome::RebootVm(result) => self.reboot = Some(result),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod cache;
+mod heard;
 mod judge;
 mod opinion;
 mod question;
@@ -16,6 +17,7 @@ mod tests;
 
 pub use answer::{ASK_AGAIN, RawAnswer, opinion_of};
 pub use cache::{Asked, VerdictCache};
+pub use heard::PoliciesFact;
 pub use judge::{Finding, Health, Judge, Judgement, judge};
 pub use opinion::{Action, Mode, Opinion, Verdict};
 pub use question::{

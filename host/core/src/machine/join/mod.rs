@@ -46,7 +46,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
 fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
     let is_writable = !node.is_deleting && permits(view.gate, EffectKind::NodeWrite);
     let difference = is_writable.then(|| upkeep::difference(view, node)).flatten();
-    let judgement = health::judgement(view, node);
+    let judgement = health::judgement(view, node, progress);
     let refused = match (difference, &progress.sync_node) {
         (Some(change), None) => {
             let sync = Effect::SyncNode { node: node.name.clone(), change };

@@ -82,6 +82,9 @@ impl World {
             | Effect::DeleteMachine
             | Effect::Cordon { .. }
             | Effect::SetNodeCondition { .. }
+            | Effect::AskPolicies
+            | Effect::NoteReboot(_)
+            | Effect::RebootVm
             | Effect::Drain(_) => {}
             Effect::NoteHooks => self.case.view.machine.going.pre_terminate_since = Some(now),
         }

@@ -9,6 +9,7 @@ mod gone;
 mod health;
 mod join;
 mod planted;
+mod policies;
 mod setback;
 mod tell;
 mod unresolved;
@@ -138,6 +139,9 @@ impl Case {
             Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Ok(())),
             Effect::NoteHooks => Outcome::NoteHooks(Ok(())),
             Effect::Drain(effect) => Outcome::Drain(empty_drain(effect)),
+            Effect::AskPolicies => Outcome::AskPolicies(Ok(Vec::new())),
+            Effect::NoteReboot(_) => Outcome::NoteReboot(Ok(())),
+            Effect::RebootVm => Outcome::RebootVm(Ok(())),
         })
     }
 
