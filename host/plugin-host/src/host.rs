@@ -259,6 +259,12 @@ impl PluginHost {
         self.inner().dispatch(class.provider, class.pin, ask::GetStatus(request)).await
     }
 
+    /// `reboot`
+    pub async fn reboot(&self, request: MachineRequest) -> Answer<()> {
+        let class = Class::of(&request.class);
+        self.inner().dispatch(class.provider, class.pin, ask::Reboot(request)).await
+    }
+
     /// `list`
     pub async fn list(&self, request: ListRequest) -> Answer<Page> {
         let class = Class::of(&request.class);

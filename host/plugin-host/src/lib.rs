@@ -37,6 +37,7 @@ mod inspect;
 pub mod limits;
 mod load;
 mod metrics;
+mod optional_bindings;
 mod policy;
 mod policy_bindings;
 mod registry;

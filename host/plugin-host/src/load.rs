@@ -13,7 +13,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::ask::Describe;
-use crate::bindings::ProviderPre;
+use crate::bindings::ProviderIndices;
 use crate::call::{Prepared, Sandbox};
 use crate::code_cache::{CodeCache, Lookup};
 use crate::compile::{self, Compiler};
@@ -21,6 +21,7 @@ use crate::convert::About;
 use crate::digest::Digest;
 use crate::limits::{self, Ceilings, Limits};
 use crate::metrics::{CacheOutcome, Metrics};
+use crate::optional_bindings::RebooterIndices;
 use crate::policy::PolicyAbout;
 use crate::policy::call::{PolicySandbox, PreparedPolicy};
 use crate::policy::terms::Terms;
@@ -146,23 +147,25 @@ impl Loader {
         component: &Component,
         limits: Limits,
     ) -> Result<Loaded, Error> {
-        let pre = self
-            .sandbox
-            .linker
-            .instantiate_pre(component)
-            .and_then(ProviderPre::new)
-            .map_err(|error| Error::Link { detail: format!("{error:#}") })?;
+        let pre = self.sandbox.linker.instantiate_pre(component).map_err(link_error)?;
+        let exports = ProviderIndices::new(&pre).map_err(link_error)?;
+        // What is not exported is not offered; what is exported must fit.
+        let offers_reboot = component.get_export_index(None, REBOOT).is_some();
+        let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose().map_err(link_error)?;
         let prepared = Prepared {
             plugin: declared.plugin.clone(),
             digest,
             pre,
+            exports,
+            reboots,
             settings: Arc::clone(&declared.settings),
             grants: Arc::clone(&declared.grants),
             limits,
         };
         let longest = Operation::Describe.deadline().unsigned_abs();
         let deadline = Instant::now() + longest.min(prepared.limits.deadline);
-        let about = self.sandbox.call(&prepared, Describe, deadline).await.map_err(Error::Describe)?;
+        let mut about = self.sandbox.call(&prepared, Describe, deadline).await.map_err(Error::Describe)?;
+        about.capabilities.reboot = offers_reboot;
         Ok(Loaded::Driver(prepared, about))
     }
 
@@ -178,7 +181,7 @@ impl Loader {
             .linker
             .instantiate_pre(component)
             .and_then(HealthPolicyPre::new)
-            .map_err(|error| Error::Link { detail: format!("{error:#}") })?;
+            .map_err(link_error)?;
         let prepared = PreparedPolicy {
             plugin: declared.plugin.clone(),
             digest,
@@ -251,6 +254,14 @@ impl Loader {
         self.metrics.cache(outcome);
         Ok(component)
     }
+}
+
+/// The optional interface; a compatible later version of it is found by this name too.
+const REBOOT: &str = "machinist:provider/reboot@0.1.0";
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
+fn link_error(error: wasmtime::Error) -> Error {
+    Error::Link { detail: format!("{error:#}") }
 }
 
 async fn unpack(declared: &Declared) -> Result<(Bytes, Digest), Error> {

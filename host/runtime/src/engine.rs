@@ -91,6 +91,10 @@ pub(crate) enum Message {
     Synced(Kind, String),
     /// The plugins of these providers changed.
     Providers(Vec<ProviderName>),
+    /// A health policy changed.
+    Policies,
+    /// Every ConfigMap with a plugin that was there at the start has been declared.
+    PluginsListed,
 }
 
 /// What a pass did.
@@ -113,6 +117,8 @@ pub(crate) struct Engine {
     inbox: mpsc::UnboundedReceiver<Message>,
     /// Kinds whose first listing was told to the end. Before that the indexes do not know who uses what.
     listed: BTreeSet<Kind>,
+    /// Which policies there are is known. Before that a Machine could be failed that a policy holds.
+    knows_plugins: bool,
     queue: Queue<Key>,
     barrier: Barrier<Key, Kind>,
     ledger: Ledger<Key>,
@@ -140,6 +146,7 @@ impl Engine {
             metrics,
             inbox,
             listed: BTreeSet::new(),
+            knows_plugins: false,
             queue: Queue::new(),
             barrier: Barrier::new(),
             ledger: Ledger::new(),
@@ -190,7 +197,8 @@ impl Engine {
 
     fn is_listed(&self) -> bool {
         let control = [Kind::Machine, Kind::Class, Kind::Secret];
-        control.iter().all(|kind| self.listed.contains(kind))
+        self.knows_plugins
+            && control.iter().all(|kind| self.listed.contains(kind))
             && (self.world.nodes.is_none() || self.listed.contains(&Kind::Node))
     }
 
@@ -318,6 +326,9 @@ impl Engine {
         self.ledger.forget(key);
         self.events.forget(key);
         self.own_writes.forget(key);
+        if let Key::Machine(machine) = key {
+            self.world.policies.forget(machine);
+        }
     }
 
     /// No pass begins any more; those that run may end what they are at.

@@ -23,6 +23,7 @@ mod machine;
 pub mod metrics;
 pub mod names;
 mod plugins;
+mod policies;
 pub mod ports;
 pub mod settings;
 pub mod tenant;

@@ -25,6 +25,7 @@ use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
 use crate::metrics::Metrics;
 use crate::plugins::{PluginSource, watch_config_maps};
+use crate::policies::Policies;
 use crate::ports::Ports;
 use crate::settings::Settings;
 use crate::world::World;
@@ -76,6 +77,7 @@ impl Tenant {
             secrets: secrets.reader(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             drivers: self.ports.drivers.clone(),
+            policies: Policies::new(self.ports.policies.clone()),
             settings: Arc::new(self.settings),
         };
         let control = || (self.control.clone(), self.namespace.clone());

@@ -9,6 +9,7 @@ use machinist_core::id::ObjectKey;
 use crate::cache::StoreReader;
 use crate::drain::Sources;
 use crate::engine::Key;
+use crate::policies::Policies;
 use crate::ports::Drivers;
 use crate::settings::Settings;
 
@@ -27,6 +28,8 @@ pub(crate) struct World {
     pub drains: Option<Arc<Sources>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
+    /// The health policies, and what they said.
+    pub policies: Policies,
     /// Settings of this tenant.
     pub settings: Arc<Settings>,
 }

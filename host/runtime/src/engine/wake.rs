@@ -26,6 +26,15 @@ impl Engine {
                 self.seen(kind, &version);
             }
             Message::Providers(providers) => self.providers_changed(&providers),
+            Message::Policies => self.policies_changed(),
+            Message::PluginsListed => self.knows_plugins = true,
+        }
+    }
+
+    /// Each Machine may be judged otherwise from here on.
+    fn policies_changed(&mut self) {
+        for (key, _) in self.world.machines.all() {
+            self.wake(Key::Machine(key), Priority::Event);
         }
     }
 

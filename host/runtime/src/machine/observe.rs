@@ -16,10 +16,12 @@ use machinist_core::machine::{
 };
 use machinist_core::node_sync::{NodeMeta, TaintFact};
 use machinist_core::phase::Phase;
+use machinist_core::policy::PoliciesFact;
 use machinist_core::{duration, machine};
 
 use crate::context::Hold;
 use crate::drain;
+use crate::policies::Inquiry;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
@@ -35,10 +37,18 @@ pub(super) struct Observed {
     /// Merged data of the class's Secrets.
     pub(super) secret_data: BTreeMap<String, Vec<u8>>,
     pub(super) node: Option<Arc<Node>>,
+    /// What its policies have to be asked.
+    pub(super) inquiry: Option<Inquiry>,
 }
 
 /// `None` when the Machine is not there any more.
-pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32) -> Option<Observed> {
+pub(super) fn observe(
+    world: &World,
+    hold: &Hold,
+    key: &ObjectKey,
+    failures: u32,
+    now: Timestamp,
+) -> Option<Observed> {
     let machine = world.machines.get(key)?;
     let class = world.class_of(&machine);
     let choice = Choice::of(class.as_deref());
@@ -51,19 +61,22 @@ pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32
     let (target, node) = target(world, &machine, &fact);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let drain = drain::facts(world, fact.node_name.as_ref(), node.as_deref(), drain_status::memory(own));
-    let view = MachineView {
+    let mut view = MachineView {
         class: class_fact(&machine, class.as_deref(), &choice),
         secret,
         driver,
         target,
         drain,
+        policies: PoliciesFact::default(),
         gate: hold.gate,
         thawed_at: hold.thawed_at,
         settings: settings(&world.settings, &machine),
         failures,
         machine: fact,
     };
-    Some(Observed { view, machine, class, choice, secret_data, node })
+    let (policies, inquiry) = world.policies.observe(world, &view, &machine, node.as_deref(), now);
+    view.policies = policies;
+    Some(Observed { view, machine, class, choice, secret_data, node, inquiry })
 }
 
 fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {

@@ -28,7 +28,7 @@ pub(crate) async fn run(
     jitter: f64,
 ) -> Report {
     let hold = *context.hold.borrow();
-    let Some(observed) = observe(world, &hold, key, failures) else {
+    let Some(observed) = observe(world, &hold, key, failures, context.clock.now()) else {
         return Report { wrote: Vec::new(), wake: Wake::Gone, news: None };
     };
     let mut progress = Progress::default();
