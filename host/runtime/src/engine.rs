@@ -106,6 +106,8 @@ pub(crate) struct Report {
     pub wake: Wake,
     /// What to tell on the object, when it is not what was told last.
     pub news: Option<crate::events::News>,
+    /// What to tell beside that, and has not been told.
+    pub remark: Option<crate::events::News>,
 }
 
 /// The loop of one tenant.
@@ -254,7 +256,7 @@ impl Engine {
                 self.metrics.pass_panicked();
                 error!(error = %failure, "pass ended in a panic");
                 let wake = Wake::Retry { policy: machinist_core::retry::RetryPolicy::LONG, hint: None };
-                (failure.id(), Report { wrote: Vec::new(), wake, news: None })
+                (failure.id(), Report { wrote: Vec::new(), wake, news: None, remark: None })
             }
         };
         let Some((key, jitter)) = self.running.remove(&id) else { return };
@@ -271,6 +273,9 @@ impl Engine {
         // Who leads no more has nothing to tell.
         if let Some(news) = report.news.filter(|_| *self.context.leads.borrow()) {
             self.events.tell(&key, news, now);
+        }
+        if let Some(remark) = report.remark.filter(|_| *self.context.leads.borrow()) {
+            self.events.say(remark, now);
         }
         self.come_back(key.clone(), report.wake, jitter, now);
         if !self.world.has(&key) {

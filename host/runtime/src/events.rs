@@ -78,6 +78,11 @@ impl Events {
         self.writer.write(news.about, news.reason.to_owned(), &news.message, news.severity, now);
     }
 
+    /// Tells what the teller knows to be news.
+    pub(crate) fn say(&self, news: News, now: Timestamp) {
+        self.writer.write(news.about, news.reason.to_owned(), &news.message, news.severity, now);
+    }
+
     /// The object is gone.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.told.remove(key);

@@ -1,9 +1,14 @@
 //! One pass over a Machine: observe once, then ask the core and act until it concludes.
 
+use std::sync::atomic::Ordering;
+
 use futures::future::join_all;
 use machinist_api::names;
+use machinist_core::health::Status;
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{Conclusion, Progress, Step, Wake, step};
+use machinist_core::machine::{
+    Conclusion, ConditionKind, OwnCondition, Progress, Severity, Step, Wake, step,
+};
 use machinist_core::retry::RetryPolicy;
 use tracing::{debug, warn};
 
@@ -29,7 +34,7 @@ pub(crate) async fn run(
 ) -> Report {
     let hold = *context.hold.borrow();
     let Some(observed) = observe(world, &hold, key, failures, context.clock.now()) else {
-        return Report { wrote: Vec::new(), wake: Wake::Gone, news: None };
+        return Report { wrote: Vec::new(), wake: Wake::Gone, news: None, remark: None };
     };
     let mut progress = Progress::default();
     let mut memory = Memory::default();
@@ -48,7 +53,7 @@ pub(crate) async fn run(
     }
     warn!("pass cut off: the steps do not come to an end");
     let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    Report { wrote: memory.wrote, wake, news: None }
+    Report { wrote: memory.wrote, wake, news: None, remark: None }
 }
 
 /// What a pass carries from batch to batch beside the outcomes.
@@ -87,19 +92,45 @@ async fn finish(
         }
         Published::Failed(policy) => Wake::Retry { policy, hint: None },
     };
-    let meta = &observed.machine.metadata;
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let remark = remark(context, observed, &conclusion);
     let news = News {
-        about: About {
-            api_version: names::API_VERSION.to_owned(),
-            kind: "Machine".to_owned(),
-            namespace: text(&meta.namespace),
-            name: text(&meta.name),
-            uid: text(&meta.uid),
-        },
+        about: about(observed),
         reason: conclusion.reason.as_str(),
         severity: conclusion.reason.severity(),
         message: conclusion.message,
     };
-    Report { wrote: memory.wrote, wake, news: Some(news) }
+    Report { wrote: memory.wrote, wake, news: Some(news), remark }
+}
+
+fn about(observed: &Observed) -> About {
+    let meta = &observed.machine.metadata;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    About {
+        api_version: names::API_VERSION.to_owned(),
+        kind: "Machine".to_owned(),
+        namespace: text(&meta.namespace),
+        name: text(&meta.name),
+        uid: text(&meta.uid),
+    }
+}
+
+/// What policies that only observe would have done, when the status does not say so yet.
+fn remark(context: &Context, observed: &Observed, conclusion: &Conclusion) -> Option<News> {
+    let kind = ConditionKind::PolicyObserved;
+    let is_said = |condition: &&OwnCondition| condition.kind == kind && condition.status == Status::True;
+    let condition = conclusion.status.conditions.iter().find(is_said)?;
+    let own = observed.machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+    let is_old = own.is_some_and(|own| {
+        own.conditions.iter().any(|old| old.type_ == kind.as_str() && old.message == condition.message)
+    });
+    // Where the status cannot say it, every pass would be the first.
+    if is_old || !context.keeps_own_status.load(Ordering::Relaxed) {
+        return None;
+    }
+    Some(News {
+        about: about(observed),
+        reason: kind.as_str(),
+        severity: Severity::Normal,
+        message: condition.message.clone(),
+    })
 }

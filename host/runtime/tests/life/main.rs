@@ -5,6 +5,7 @@
 
 mod cloud;
 mod kubelet;
+mod panel;
 mod stage;
 
 mod conformance;
@@ -16,6 +17,7 @@ mod lifecycle;
 mod nodes;
 mod pins;
 mod plugins;
+mod policies;
 mod prerequisites;
 mod repeatable;
 mod retries;

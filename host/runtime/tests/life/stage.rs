@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cloud::{Cloud, Habits};
 use crate::kubelet::{KubeletHabits, Kubelets};
+use crate::panel::Panel;
 use memory_api::wire::{Call, Fate, Wire};
 use memory_api::{ApiServer, encode};
 
@@ -39,6 +40,7 @@ pub(crate) struct Stage {
     pub(crate) kubelets: Kubelets,
     pub(crate) clock: Clock,
     news: Arc<Mutex<Vec<mpsc::UnboundedSender<PluginMessage>>>>,
+    pub(crate) policies: Panel,
     hosts: Mutex<u8>,
 }
 
@@ -65,7 +67,16 @@ impl Stage {
         });
         let kubelets = Kubelets::new(api.clone(), clock.clone(), kubelet_habits);
         let cloud = Cloud::new(habits, wire.clone(), kubelets.clone());
-        Self { wire, api, cloud, kubelets, clock, news: Arc::default(), hosts: Mutex::new(0) }
+        Self {
+            wire,
+            api,
+            cloud,
+            kubelets,
+            clock,
+            news: Arc::default(),
+            policies: Panel::default(),
+            hosts: Mutex::new(0),
+        }
     }
 
     /// Class `small` and its Secret `account`.
@@ -160,7 +171,11 @@ impl Stage {
             plugin_namespace: "plugins".to_owned(),
             target,
             settings: Settings::for_cluster("test"),
-            ports: Ports { drivers: self.cloud.drivers(name), plugins },
+            ports: Ports {
+                drivers: self.cloud.drivers(name),
+                policies: Arc::new(self.policies.clone()),
+                plugins,
+            },
             clock: self.clock.clone(),
             // Another start has other random numbers.
             seed: [start; 32],
@@ -194,7 +209,27 @@ impl Stage {
             message: format!("serves {status}"),
             status: status.into(),
             providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
+            is_policy: false,
         };
+        self.send(&news);
+    }
+
+    /// A policy has come, gone or changed.
+    pub(crate) fn tell_of_policies(&self) {
+        self.send(&PluginNews {
+            config_map: "policy".into(),
+            uid: "none".into(),
+            state: "Ready".into(),
+            is_warning: false,
+            is_settled: true,
+            message: String::new(),
+            status: "{}".into(),
+            providers: Vec::new(),
+            is_policy: true,
+        });
+    }
+
+    fn send(&self, news: &PluginNews) {
         for host in self.news.lock().unwrap().iter() {
             // A host that has ended hears nothing.
             let _ = host.send(PluginMessage::State(news.clone()));
