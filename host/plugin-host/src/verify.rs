@@ -3,7 +3,7 @@
 use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
-use crate::source::Kind;
+use crate::source::{Kind, configmap};
 
 /// What a component imports and exports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,25 @@ impl Contract {
         match self {
             Self::Driver => &INERT,
             Self::HealthPolicy => &INERT_FOR_POLICIES,
+        }
+    }
+}
+
+impl Contract {
+    /// What a component is by its exports; a driver where they do not say.
+    pub fn of(component: &[u8]) -> Self {
+        let is_policy = names(component).is_ok_and(|names| {
+            names.exports.iter().any(|name| name.starts_with(Self::HealthPolicy.export()))
+                && !names.exports.iter().any(|name| name.starts_with(Self::Driver.export()))
+        });
+        if is_policy { Self::HealthPolicy } else { Self::Driver }
+    }
+
+    /// The value of the label on a ConfigMap with such a component.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Driver => configmap::DRIVER_KIND,
+            Self::HealthPolicy => configmap::POLICY_KIND,
         }
     }
 }

@@ -129,7 +129,9 @@ impl Policies {
         }
         let counted = census.as_ref().and_then(|census| census.domains.get(&name)).copied();
         let (machines, silent) = counted.unwrap_or_default();
-        DomainFact { name, machines, silent }
+        // The count may be older than this Machine's own news.
+        let is_silent = !node.is_some_and(is_ready);
+        DomainFact { name, machines: machines.max(1), silent: silent.max(u32::from(is_silent)) }
     }
 }
 

@@ -12,6 +12,7 @@ mod life;
 mod mend;
 mod parts;
 mod plugins;
+mod policies;
 mod push;
 mod scene;
 mod server;
