@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// How urgent a pass is. Among the keys that are due, a higher priority always goes first.
 ///
@@ -100,11 +100,27 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// The key to work on, and marks it as running; `None` when nothing is due.
     pub fn pop(&mut self, now: Timestamp) -> Option<K> {
+        self.pop_waited(now).map(|(key, _)| key)
+    }
+
+    /// As [`Queue::pop`], with how long the key has been due.
+    pub fn pop_waited(&mut self, now: Timestamp) -> Option<(K, SignedDuration)> {
         self.promote(now);
-        let (_, _, _, key) = self.ready.pop_first()?;
+        let (_, due, _, key) = self.ready.pop_first()?;
         self.waiting.remove(&key);
         self.running.insert(key.clone(), None);
-        Some(key)
+        Some((key, now.duration_since(due).max(SignedDuration::ZERO)))
+    }
+
+    /// When `key` is to be worked on, also after the pass that runs; `None` when nothing is wished for it.
+    pub fn due(&self, key: &K) -> Option<Timestamp> {
+        let after_this_pass = self.running.get(key).copied().flatten();
+        self.waiting.get(key).map(|waiting| waiting.wish).or(after_this_pass).map(|wish| wish.due)
+    }
+
+    /// The keys that are due, as far as the last [`Queue::pop`] has seen.
+    pub fn due_keys(&self) -> impl Iterator<Item = &K> {
+        self.ready.iter().map(|(_, _, _, key)| key)
     }
 
     /// The pass of `key` has ended. What was pushed meanwhile is queued, not before `now`, so that a key with many events
@@ -211,6 +227,25 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_key_says_when_it_is_due_and_how_long_it_has_been() {
+        let mut queue = Queue::new();
+        queue.push("a", at(5), Priority::Event);
+        queue.push("b", at(9), Priority::Event);
+        assert_eq!(queue.due(&"a"), Some(at(5)));
+        assert_eq!(queue.due(&"c"), None);
+        assert_eq!(queue.pop_waited(at(7)), Some(("a", SignedDuration::from_secs(2))));
+        assert_eq!(queue.due(&"a"), None);
+        queue.push("a", at(8), Priority::Edit);
+        assert_eq!(queue.due(&"a"), Some(at(8)), "what is wished for during a pass counts");
+        assert_eq!(queue.pop_waited(at(10)), Some(("b", SignedDuration::from_secs(1))));
+        queue.push("d", at(10), Priority::Edit);
+        queue.push("e", at(11), Priority::Edit);
+        queue.push("f", at(10), Priority::Deletion);
+        assert_eq!(queue.pop(at(10)), Some("f"));
+        assert_eq!(queue.due_keys().copied().collect::<Vec<_>>(), ["d"]);
     }
 
     #[test]

@@ -74,7 +74,9 @@ pub fn client(mut config: Config, metrics: Arc<Metrics>) -> Result<Client, Error
     // PodDisruptionBudget many times a second, and hold the pass that waits.
     config.default_retry = false;
     config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(USER_AGENT)));
+    let url = &config.cluster_url;
+    let host = url.authority().map_or_else(String::new, ToString::to_string);
     let builder =
         ClientBuilder::try_from(config).map_err(|source| Error::Client { source: Box::new(source) })?;
-    Ok(builder.with_layer(&CountRequests::new(metrics)).build())
+    Ok(builder.with_layer(&CountRequests::new(metrics, &host)).build())
 }

@@ -5,20 +5,22 @@ use std::task::{self, Poll};
 
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
+use tokio::time::Instant;
 use tower::{Layer, Service};
 
-use crate::metrics::Metrics;
+use crate::metrics::{Answered, Metrics};
 
 /// Puts a counter around a client's service.
 #[derive(Clone)]
 pub(crate) struct CountRequests {
     metrics: Arc<Metrics>,
+    host: Arc<str>,
 }
 
 impl CountRequests {
-    /// Counts into `metrics`.
-    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics }
+    /// Counts into `metrics` what goes to `host`.
+    pub(crate) fn new(metrics: Arc<Metrics>, host: &str) -> Self {
+        Self { metrics, host: host.into() }
     }
 }
 
@@ -26,7 +28,7 @@ impl<S> Layer<S> for CountRequests {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Counted { inner, metrics: self.metrics.clone() }
+        Counted { inner, metrics: self.metrics.clone(), host: self.host.clone() }
     }
 }
 
@@ -35,6 +37,7 @@ impl<S> Layer<S> for CountRequests {
 pub(crate) struct Counted<S> {
     inner: S,
     metrics: Arc<Metrics>,
+    host: Arc<str>,
 }
 
 impl<S, Body, Answer> Service<Request<Body>> for Counted<S>
@@ -52,20 +55,23 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let resource = resource(request.uri().path()).to_owned();
-        let verb = verb(request.method(), request.uri().query().unwrap_or_default());
-        let metrics = self.metrics.clone();
+        let resource = resource(request.uri().path());
+        let verb = verb_of(request.method(), request.uri().query().unwrap_or_default());
+        let method = verb_of(request.method(), "");
+        let (metrics, host) = (self.metrics.clone(), self.host.clone());
+        let began = Instant::now();
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
-            metrics.api_request(verb, &resource, code);
+            let took = began.elapsed();
+            metrics.answered(Answered { verb, method, resource, host: &host, code, took });
             answer
         })
     }
 }
 
-fn verb(method: &Method, query: &str) -> &'static str {
+fn verb_of(method: &Method, query: &str) -> &'static str {
     if query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch")) {
         return "WATCH";
     }
@@ -81,7 +87,7 @@ fn verb(method: &Method, query: &str) -> &'static str {
 
 /// The resource of a path, with its subresource: `/apis/g/v/namespaces/n/machines/x/status` is `machines/status`.
 /// Names never become part of it, so the set of labels is closed.
-fn resource(path: &str) -> &str {
+fn resource(path: &str) -> &'static str {
     let mut parts = path.trim_matches('/').split('/');
     let rest: Vec<&str> = match parts.next() {
         Some("api") => parts.skip(1).collect(),
@@ -149,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_watch_is_not_counted_as_a_get() {
-        assert_eq!(verb(&Method::GET, "limit=500&watch=true"), "WATCH");
-        assert_eq!(verb(&Method::GET, "limit=500"), "GET");
+        assert_eq!(verb_of(&Method::GET, "limit=500&watch=true"), "WATCH");
+        assert_eq!(verb_of(&Method::GET, "limit=500"), "GET");
     }
 }

@@ -3,7 +3,10 @@
 //! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Passes run beside it, one a key.
 
 mod index;
+mod insight;
 mod own_writes;
+mod standing;
+mod thaw;
 mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +20,7 @@ use machinist_core::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::machine::Wake;
 use machinist_core::queue::{Priority, Queue};
 use machinist_core::retry::Ledger;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info, info_span};
@@ -25,7 +28,9 @@ use tracing::{Instrument, error, info, info_span};
 use crate::cache::Change;
 use crate::context::Context;
 use crate::events::Events;
-use crate::metrics::Metrics;
+use crate::insight::MachineInsight;
+use crate::metrics::{Metrics, Milestone, Pool};
+use crate::safety::class_check;
 use crate::world::World;
 use crate::{hold, machine};
 
@@ -95,6 +100,10 @@ pub(crate) enum Message {
     Policies,
     /// Every ConfigMap with a plugin that was there at the start has been declared.
     PluginsListed,
+    /// Its driver thinks otherwise of this class than before.
+    ClassChecked(ObjectKey),
+    /// Somebody asks what is known of a Machine.
+    Explain(ObjectKey, oneshot::Sender<MachineInsight>),
 }
 
 /// What a pass did.
@@ -105,9 +114,18 @@ pub(crate) struct Report {
     /// When to look again.
     pub wake: Wake,
     /// What to tell on the object, when it is not what was told last.
-    pub news: Option<crate::events::News>,
-    /// What to tell beside that, and has not been told.
-    pub remark: Option<crate::events::News>,
+    pub news: Vec<crate::events::News>,
+    /// What is counted and timed, by MachineDeployment where there is one.
+    pub milestones: Vec<(Option<Pool>, Milestone)>,
+    /// Machines that waited for what this pass gave back.
+    pub wakes: Vec<ObjectKey>,
+}
+
+impl Report {
+    /// Nothing was written and there is nothing to tell.
+    pub(crate) fn only(wake: Wake) -> Self {
+        Self { wrote: Vec::new(), wake, news: Vec::new(), milestones: Vec::new(), wakes: Vec::new() }
+    }
 }
 
 /// The loop of one tenant.
@@ -129,7 +147,13 @@ pub(crate) struct Engine {
     /// Keys that are due and whose own writes are not in the caches yet.
     parked: BTreeMap<Key, Priority>,
     passes: JoinSet<Report>,
-    running: BTreeMap<tokio::task::Id, (Key, f64)>,
+    running: BTreeMap<tokio::task::Id, (Key, f64, u64)>,
+    /// Passes begun, which numbers them.
+    begun: u64,
+    /// When the backlog was counted last.
+    counted: Option<Timestamp>,
+    /// Machines whose drain was timed, so that it counts once.
+    drained: BTreeSet<Key>,
 }
 
 impl Engine {
@@ -157,11 +181,14 @@ impl Engine {
             parked: BTreeMap::new(),
             passes: JoinSet::new(),
             running: BTreeMap::new(),
+            begun: 0,
+            counted: None,
+            drained: BTreeSet::new(),
         }
     }
 
-    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true and the
-    /// caches are complete.
+    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true, the
+    /// caches are complete and the API servers were asked.
     pub(crate) async fn run(
         mut self,
         mut leads: watch::Receiver<bool>,
@@ -169,8 +196,10 @@ impl Engine {
         grace: SignedDuration,
     ) {
         let mut told_synced = false;
+        let mut hold = self.context.hold.clone();
+        let mut shown = *hold.borrow_and_update();
         loop {
-            let may_work = *leads.borrow_and_update() && self.is_listed();
+            let may_work = *leads.borrow_and_update() && self.is_listed() && shown.is_known;
             if may_work && !told_synced {
                 told_synced = true;
                 info!(machines = self.world.machines.len(), "caches are complete, controllers start");
@@ -178,7 +207,7 @@ impl Engine {
             if may_work {
                 self.start_passes();
             }
-            self.metrics.queue(self.queue.len(), self.passes.len());
+            self.show_backlog();
             let clock = self.context.clock.clone();
             let next_due = may_work.then(|| self.next_due()).flatten().map(|due| clock.instant(due));
             let is_full = self.passes.len() >= self.world.settings.passes_in_flight;
@@ -191,6 +220,13 @@ impl Engine {
                     None => break,
                 },
                 changed = leads.changed() => if changed.is_err() { break },
+                changed = hold.changed() => {
+                    if changed.is_err() {
+                        break;
+                    }
+                    let before = std::mem::replace(&mut shown, *hold.borrow_and_update());
+                    self.gate_changed(before.gate, shown.gate);
+                }
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
             }
         }
@@ -217,34 +253,42 @@ impl Engine {
             self.unpark(key, now);
         }
         while self.passes.len() < self.world.settings.passes_in_flight {
-            let Some(key) = self.queue.pop(now) else { break };
+            let Some((key, waited)) = self.queue.pop_waited(now) else { break };
             if self.barrier.blocked(&key).is_some() {
                 self.queue.done(&key, now);
                 self.parked.insert(key, Priority::Event);
                 continue;
             }
-            self.start_pass(key);
+            self.start_pass(key, waited, now);
         }
     }
 
-    fn start_pass(&mut self, key: Key) {
+    fn start_pass(&mut self, key: Key, waited: SignedDuration, now: Timestamp) {
         let world = self.world.clone();
         let context = self.context.clone();
         let failures = self.ledger.attempts(&key);
         let jitter = context.jitter();
         let users = self.index.users(&key);
+        let rivals = self.rivals(&key);
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
         let subject = key.clone();
         let pass = async move {
             match &subject {
-                Key::Machine(object) => machine::run(&world, &context, object, failures, jitter).await,
-                Key::Class(object) => hold::class(&world, &context, object, users).await,
+                Key::Class(object) => {
+                    let report = hold::class(&world, &context, object, users).await;
+                    class_check::check(&world, &context, object, report).await
+                }
+                Key::Machine(object) => {
+                    machine::run(&world, &context, object, failures, &rivals, jitter).await
+                }
                 Key::Secret(object) => hold::secret(&world, &context, object, users).await,
             }
         };
         self.own_writes.begin(&key);
+        self.begun += 1;
+        self.metrics.pass_began(self.begun, self.part(&key), waited, now);
         let handle = self.passes.spawn(pass.instrument(span));
-        self.running.insert(handle.id(), (key, jitter));
+        self.running.insert(handle.id(), (key, jitter, self.begun));
     }
 
     fn ended(&mut self, done: Result<(tokio::task::Id, Report), tokio::task::JoinError>) {
@@ -256,11 +300,11 @@ impl Engine {
                 self.metrics.pass_panicked();
                 error!(error = %failure, "pass ended in a panic");
                 let wake = Wake::Retry { policy: machinist_core::retry::RetryPolicy::LONG, hint: None };
-                (failure.id(), Report { wrote: Vec::new(), wake, news: None, remark: None })
+                (failure.id(), Report::only(wake))
             }
         };
-        let Some((key, jitter)) = self.running.remove(&id) else { return };
-        self.metrics.pass_ended(key.controller());
+        let Some((key, jitter, number)) = self.running.remove(&id) else { return };
+        self.metrics.pass_ended(number, key.controller(), now);
         for (kind, version) in &report.wrote {
             self.barrier.wrote(key.clone(), *kind, version, now);
         }
@@ -270,12 +314,18 @@ impl Engine {
             self.queue.push(key.clone(), now, priority);
         }
         self.queue.done(&key, now);
+        self.wake_machines(report.wakes);
         // Who leads no more has nothing to tell.
-        if let Some(news) = report.news.filter(|_| *self.context.leads.borrow()) {
-            self.events.tell(&key, news, now);
+        if *self.context.leads.borrow() {
+            for news in report.news {
+                self.events.tell(&key, news, now);
+            }
         }
-        if let Some(remark) = report.remark.filter(|_| *self.context.leads.borrow()) {
-            self.events.say(remark, now);
+        for (pool, milestone) in report.milestones {
+            let is_first = !matches!(milestone, Milestone::Drained(_)) || self.drained.insert(key.clone());
+            if is_first {
+                self.metrics.reached(pool, milestone, now);
+            }
         }
         self.come_back(key.clone(), report.wake, jitter, now);
         if !self.world.has(&key) {
@@ -286,7 +336,10 @@ impl Engine {
 
     fn come_back(&mut self, key: Key, wake: Wake, jitter: f64, now: Timestamp) {
         let after = match wake {
-            Wake::Retry { policy, hint } => self.ledger.failed(key.clone(), policy, hint, jitter),
+            Wake::Retry { policy, hint } => {
+                self.metrics.retried(self.part(&key));
+                self.ledger.failed(key.clone(), policy, hint, jitter)
+            }
             Wake::Resync => {
                 self.ledger.succeeded(&key);
                 let spread = self.world.settings.resync.as_secs_f64() * jitter;
@@ -308,6 +361,7 @@ impl Engine {
             *parked = (*parked).max(priority);
             return;
         }
+        self.metrics.added(self.part(&key));
         self.queue.push(key, self.context.clock.now(), priority);
     }
 
@@ -331,7 +385,9 @@ impl Engine {
         self.ledger.forget(key);
         self.events.forget(key);
         self.own_writes.forget(key);
+        self.drained.remove(key);
         if let Key::Machine(machine) = key {
+            self.metrics.insight().calls.forget(machine);
             self.world.policies.forget(machine);
         }
     }

@@ -73,7 +73,7 @@ where
     match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
         Ok(object) => {
             let version = object.meta().resource_version.clone().unwrap_or_default();
-            Report { wrote: vec![(kind, version)], wake: Wake::Resync, news: None, remark: None }
+            Report { wrote: vec![(kind, version)], ..Report::only(Wake::Resync) }
         }
         Err(error) => {
             debug!(error = %error, "finalizer not written");
@@ -82,15 +82,15 @@ where
                 ActError::Conflict => RetryPolicy::CONFLICT,
                 _ => RetryPolicy::SHORT,
             };
-            Report { wrote: Vec::new(), wake: Wake::Retry { policy, hint: None }, news: None, remark: None }
+            Report::only(Wake::Retry { policy, hint: None })
         }
     }
 }
 
 fn gone() -> Report {
-    Report { wrote: Vec::new(), wake: Wake::Gone, news: None, remark: None }
+    Report::only(Wake::Gone)
 }
 
 fn rest() -> Report {
-    Report { wrote: Vec::new(), wake: Wake::Resync, news: None, remark: None }
+    Report::only(Wake::Resync)
 }

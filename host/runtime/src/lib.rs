@@ -9,6 +9,7 @@
 )]
 
 mod cache;
+pub mod calls;
 pub mod clock;
 pub mod clusters;
 mod context;
@@ -17,6 +18,7 @@ mod drain;
 mod engine;
 mod events;
 mod hold;
+pub mod insight;
 mod kube_error;
 pub mod lease;
 mod machine;
@@ -25,6 +27,7 @@ pub mod names;
 mod plugins;
 mod policies;
 pub mod ports;
+mod safety;
 pub mod settings;
 pub mod tenant;
 mod world;

@@ -1,7 +1,7 @@
 //! One control plane: caches, loop and plugins, wired together.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use jiff::SignedDuration;
@@ -12,21 +12,24 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::id::NodeName;
+use machinist_core::safety::meltdown::Meltdown;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Store, Watch, backoff, feed};
+use crate::calls::Recorded;
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
 use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
 use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Sources};
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::policies::Policies;
 use crate::ports::Ports;
+use crate::safety;
 use crate::settings::Settings;
 use crate::world::World;
 
@@ -66,6 +69,7 @@ impl Tenant {
         stop: CancellationToken,
     ) {
         let (outbox, inbox) = mpsc::unbounded_channel();
+        let insight = outbox.clone();
         let mut tasks = JoinSet::new();
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
@@ -76,8 +80,15 @@ impl Tenant {
             classes: classes.reader(),
             secrets: secrets.reader(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
-            drivers: self.ports.drivers.clone(),
             policies: Policies::new(self.ports.policies.clone()),
+            class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
+            meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
+            drivers: Arc::new(Recorded::new(
+                self.ports.drivers.clone(),
+                self.metrics.insight().calls.clone(),
+                self.metrics.clone(),
+                self.clock.clone(),
+            )),
             settings: Arc::new(self.settings),
         };
         let control = || (self.control.clone(), self.namespace.clone());
@@ -97,7 +108,8 @@ impl Tenant {
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
             watches.start_for_drains(&mut tasks, target, drains);
         }
-        let (writer, write_events) = EventWriter::new(self.control.clone(), self.identity, leads.clone());
+        let (writer, write_events) =
+            EventWriter::new(self.control.clone(), self.identity.clone(), leads.clone());
         tasks.spawn(write_events);
         tasks.spawn(watch_config_maps(
             PluginSource {
@@ -112,10 +124,25 @@ impl Tenant {
             },
             stop.clone(),
         ));
-        // Open until somebody holds it; the sender lives as long as the loop.
-        let (_gate, hold) = watch::channel(Hold::default());
+        let (gate, hold) = watch::channel(Hold::default());
+        self.metrics.insight().connect(insight);
+        self.metrics.show(Sources {
+            machines: world.machines.clone(),
+            hold: hold.clone(),
+            clock: self.clock.clone(),
+        });
         let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);
-        let engine = Engine::new(world, Arc::new(context), Events::new(writer), self.metrics, inbox);
+        let context = Arc::new(context);
+        let watch = safety::Watch {
+            world: world.clone(),
+            context: context.clone(),
+            namespace: self.namespace,
+            identity: self.identity,
+            events: writer.clone(),
+            metrics: self.metrics.clone(),
+        };
+        safety::start(&mut tasks, &watch, gate);
+        let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox);
         engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.
         tasks.shutdown().await;

@@ -203,11 +203,15 @@ fn observed(view: &MachineView, judgement: &Judgement, progress: &Progress, step
         };
         format!("{} says {}{action}: {}", finding.policy, finding.verdict.as_str(), finding.reason)
     };
+    if judgement.observed.is_empty() && !view.policies.is_told {
+        // Nothing to take back: that policies agree is not worth a write on each Machine.
+        return step;
+    }
     let condition = if judgement.observed.is_empty() {
         OwnCondition {
             kind: ConditionKind::PolicyObserved,
             status: Status::False,
-            reason: "Agrees",
+            reason: "PolicyAgrees",
             message: "the policies that observe would have decided the same".into(),
         }
     } else {
@@ -215,7 +219,7 @@ fn observed(view: &MachineView, judgement: &Judgement, progress: &Progress, step
         OwnCondition {
             kind: ConditionKind::PolicyObserved,
             status: Status::True,
-            reason: "WouldDiffer",
+            reason: "PolicyWouldDiffer",
             message: format!("nothing was done for it: {}", all.join("; ")),
         }
     };

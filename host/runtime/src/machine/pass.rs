@@ -1,23 +1,23 @@
 //! One pass over a Machine: observe once, then ask the core and act until it concludes.
 
-use std::sync::atomic::Ordering;
-
 use futures::future::join_all;
-use machinist_api::names;
-use machinist_core::health::Status;
+use jiff::Timestamp;
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{
-    Conclusion, ConditionKind, OwnCondition, Progress, Severity, Step, Wake, step,
-};
+use machinist_core::machine::{Conclusion, Progress, Reason, Step, Wake, step};
+use machinist_core::phase::Phase;
 use machinist_core::retry::RetryPolicy;
+use machinist_core::safety::meltdown::Permit;
 use tracing::{debug, warn};
 
 use crate::context::Context;
 use crate::engine::{Kind, Report};
-use crate::events::{About, News};
+use crate::events::News;
+use crate::metrics::Milestone;
 use crate::world::World;
 
 use super::act::{self, Done};
+use super::milestones;
+use super::news;
 use super::observe::{Observed, observe};
 use super::publish::{self, Published};
 
@@ -30,30 +30,49 @@ pub(crate) async fn run(
     context: &Context,
     key: &ObjectKey,
     failures: u32,
+    rivals: &[ObjectKey],
     jitter: f64,
 ) -> Report {
     let hold = *context.hold.borrow();
-    let Some(observed) = observe(world, &hold, key, failures, context.clock.now()) else {
-        return Report { wrote: Vec::new(), wake: Wake::Gone, news: None, remark: None };
+    let now = context.clock.now();
+    let Some(observed) = observe(world, &hold, key, failures, rivals, now) else {
+        return Report::only(Wake::Gone);
     };
     let mut progress = Progress::default();
     let mut memory = Memory::default();
     for _ in 0..BATCHES_PER_PASS {
         match step(&observed.view, &progress, context.clock.now()) {
             Step::Act(effects) => {
-                let batch =
-                    effects.iter().map(|effect| act::perform(world, context, &observed, &memory, effect));
-                for done in join_all(batch).await {
+                let batch = effects.iter().map(async |effect| {
+                    let began = context.clock.now();
+                    let done = act::perform(world, context, &observed, &memory, effect).await;
+                    let now = context.clock.now();
+                    (effect, done, now.duration_since(began), now)
+                });
+                for (effect, done, took, now) in join_all(batch).await {
                     memory.learn(&done);
+                    if done.outcome.is_out_of_range() {
+                        // Several VMs answer to this Machine: one of them may be nobody's.
+                        context.orphans_are_likely.notify_one();
+                    }
+                    memory.news.extend(news::of_deed(&observed, effect, &done.outcome));
+                    memory.milestones.extend(milestones::of_outcome(&observed, &done.outcome, took, now));
                     progress.record(done.outcome);
                 }
             }
-            Step::Finish(conclusion) => return finish(context, &observed, conclusion, memory, jitter).await,
+            Step::Finish(conclusion) => {
+                let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
+                let fails = conclusion.status.phase == Some(Phase::Failed);
+                let report = finish(context, &observed, conclusion, memory, jitter).await;
+                // A permit that was used is held until the cache shows what became of it.
+                let wakes = if holds_permit && !fails { world.meltdown().give_back(key) } else { Vec::new() };
+                return Report { wakes, ..report };
+            }
         }
     }
     warn!("pass cut off: the steps do not come to an end");
     let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    Report { wrote: memory.wrote, wake, news: None, remark: None }
+    memory.report(&observed, wake)
 }
 
 /// What a pass carries from batch to batch beside the outcomes.
@@ -61,13 +80,23 @@ pub(crate) async fn run(
 pub(super) struct Memory {
     pub(super) token: Option<String>,
     pub(super) provider_id: Option<ProviderId>,
+    pub(super) token_until: Option<Timestamp>,
     wrote: Vec<(Kind, String)>,
+    news: Vec<News>,
+    milestones: Vec<Milestone>,
 }
 
 impl Memory {
+    fn report(self, observed: &Observed, wake: Wake) -> Report {
+        let pool = milestones::pool(observed);
+        let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
+        Report { wrote: self.wrote, wake, news: self.news, milestones, wakes: Vec::new() }
+    }
+
     fn learn(&mut self, done: &Done) {
         if let Some(token) = &done.token {
-            self.token = Some(token.clone());
+            self.token = Some(token.text.clone());
+            self.token_until = Some(token.until);
         }
         if let Some(id) = &done.provider_id {
             self.provider_id = Some(id.clone());
@@ -92,45 +121,11 @@ async fn finish(
         }
         Published::Failed(policy) => Wake::Retry { policy, hint: None },
     };
-    let remark = remark(context, observed, &conclusion);
-    let news = News {
-        about: about(observed),
-        reason: conclusion.reason.as_str(),
-        severity: conclusion.reason.severity(),
-        message: conclusion.message,
-    };
-    Report { wrote: memory.wrote, wake, news: Some(news), remark }
-}
-
-fn about(observed: &Observed) -> About {
-    let meta = &observed.machine.metadata;
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    About {
-        api_version: names::API_VERSION.to_owned(),
-        kind: "Machine".to_owned(),
-        namespace: text(&meta.namespace),
-        name: text(&meta.name),
-        uid: text(&meta.uid),
+    if conclusion.reason == Reason::VmDeclaredGone {
+        // For whoever asks later what became of a VM.
+        warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
     }
-}
-
-/// What policies that only observe would have done, when the status does not say so yet.
-fn remark(context: &Context, observed: &Observed, conclusion: &Conclusion) -> Option<News> {
-    let kind = ConditionKind::PolicyObserved;
-    let is_said = |condition: &&OwnCondition| condition.kind == kind && condition.status == Status::True;
-    let condition = conclusion.status.conditions.iter().find(is_said)?;
-    let own = observed.machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    let is_old = own.is_some_and(|own| {
-        own.conditions.iter().any(|old| old.type_ == kind.as_str() && old.message == condition.message)
-    });
-    // Where the status cannot say it, every pass would be the first.
-    if is_old || !context.keeps_own_status.load(Ordering::Relaxed) {
-        return None;
-    }
-    Some(News {
-        about: about(observed),
-        reason: kind.as_str(),
-        severity: Severity::Normal,
-        message: condition.message.clone(),
-    })
+    memory.news.extend(news::of_conclusion(observed, &conclusion));
+    memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, context.clock.now()));
+    memory.report(observed, wake)
 }

@@ -26,7 +26,10 @@ use super::observe::Observed;
 use super::sentence::sentence;
 
 /// Our condition on every Machine.
-const READY: &str = "Ready";
+pub(super) const READY: &str = "Ready";
+
+/// The longest message of a condition.
+pub(super) const MESSAGE_BYTES: usize = 2_048;
 
 pub(super) enum Published {
     /// There was nothing to say, or nobody is left to say it to.
@@ -140,6 +143,10 @@ fn current_status(
         value.insert("timeoutActive".into(), json!(active));
     }
     if let Some(until) = preserve {
+        // The drain of what is to be kept counts from here.
+        if until.is_some() {
+            value.insert("lastUpdateTime".into(), time(now));
+        }
         value.insert("preserveExpiryTime".into(), until.map_or(Value::Null, time));
     }
     Some(Value::Object(value))
@@ -300,7 +307,7 @@ fn condition(
         type_: kind.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
-        message: crate::events::clip(message, 2_048),
+        message: crate::events::clip(message, MESSAGE_BYTES),
         observed_generation: generation,
         last_transition_time: since
             .map_or(machinist_api::value::time(now), |old| old.last_transition_time.clone()),

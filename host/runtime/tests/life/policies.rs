@@ -76,12 +76,12 @@ async fn a_policy_that_observes_only_tells_what_it_would_have_done() {
     let _host = running(&stage).await;
     assert_eq!(stage.phase("a"), "Running");
     let observed = condition(&stage, "PolicyObserved");
-    assert_eq!((&observed["status"], &observed["reason"]), (&json!("True"), &json!("WouldDiffer")));
+    assert_eq!((&observed["status"], &observed["reason"]), (&json!("True"), &json!("PolicyWouldDiffer")));
     assert!(observed["message"].as_str().unwrap().contains("disk says unhealthy, replace"), "{observed}");
-    assert_eq!(stage.events("a").iter().filter(|reason| *reason == "PolicyObserved").count(), 1);
+    assert_eq!(stage.events("a").iter().filter(|reason| *reason == "PolicyWouldDiffer").count(), 1);
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!(stage.phase("a"), "Running");
-    assert_eq!(stage.events("a").iter().filter(|reason| *reason == "PolicyObserved").count(), 1);
+    assert_eq!(stage.events("a").iter().filter(|reason| *reason == "PolicyWouldDiffer").count(), 1);
 
     stage.policies.dismiss("disk");
     stage.tell_of_policies();

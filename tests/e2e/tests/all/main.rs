@@ -5,6 +5,7 @@ mod bad_plugins;
 mod crash;
 mod delete;
 mod deploy;
+mod drain;
 mod egress;
 mod hostile;
 mod lead;

@@ -49,8 +49,8 @@ async fn three_policies_tell_then_decide_reboot_then_replace() {
         // Whoever observes tells what it would have done, and the built-in rule goes on.
         ensure!(lab.nodes.set_ready("one", false), "the Node is there");
         lab.machine_reason("one", "NodeUnhealthy", "Ready is False").await?;
-        lab.machine_reason("one", "WouldDiffer", "ladder says unhealthy, reboot").await?;
-        lab.event("Machine", "one", "PolicyObserved", "zone says unknown").await?;
+        lab.machine_reason("one", "PolicyWouldDiffer", "ladder says unhealthy, reboot").await?;
+        lab.event("Machine", "one", "PolicyWouldDiffer", "unhealthy, reboot").await?;
         ensure!(lab.cloud.stats().calls_of("vm.reboot") == 0, "nothing was done for it");
 
         // The zone is silent by half: the breaker decides, and holds.

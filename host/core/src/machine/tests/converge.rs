@@ -85,6 +85,9 @@ impl World {
             | Effect::AskPolicies
             | Effect::NoteReboot(_)
             | Effect::RebootVm
+            | Effect::AskPermit(_)
+            | Effect::ExtendToken { .. }
+            | Effect::WriteCapacity { .. }
             | Effect::Drain(_) => {}
             Effect::NoteHooks => self.case.view.machine.going.pre_terminate_since = Some(now),
         }

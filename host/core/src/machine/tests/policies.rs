@@ -288,7 +288,7 @@ fn policies_that_observe_tell_what_they_would_have_done() {
         &with(unknown(), &["zone unknown", "ladder unhealthy reboot"]).at(701),
         &expect![[r#"
         HealthTimedOut: the Node is not healthy: Ready is False, for longer than 10m0s
-        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }, PolicyObserved=True WouldDiffer (nothing was done for it: ladder says unhealthy, reboot: so it is; zone says unknown: so it is)
+        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }, PolicyObserved=True PolicyWouldDiffer (nothing was done for it: ladder says unhealthy, reboot: so it is; zone says unknown: so it is)
         again after 1s
     "#]],
     );

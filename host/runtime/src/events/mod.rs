@@ -1,19 +1,27 @@
-//! Kubernetes Events: what happened to an object, told once.
+//! Kubernetes Events: what happened to an object.
+
+mod told;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use machinist_core::machine::Severity;
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tracing::debug;
 
 use crate::engine::Key;
+use crate::names::FIELD_MANAGER;
+
+use told::{Item, Tell, Told};
 
 /// The name under which Events are reported.
 pub(crate) const REPORTER: &str = "machinist.dev/machinist";
@@ -32,12 +40,20 @@ const NOTE_BYTES: usize = 1_000;
 pub(crate) struct News {
     /// The object.
     pub about: About,
+    /// What it is about: news is what differs from what was told last about the same.
+    pub topic: &'static str,
     /// CamelCase.
     pub reason: &'static str,
     /// For people.
     pub message: String,
+    /// What makes it the same news as before, where that is not the message.
+    pub same: Option<String>,
     /// Whether someone should look.
     pub severity: Severity,
+    /// Something was tried and failed: that it happens again is told by a count.
+    pub repeats: bool,
+    /// The object says the same already.
+    pub is_known: bool,
 }
 
 /// The object of an Event.
@@ -58,7 +74,7 @@ pub(crate) struct About {
 /// Tells news, each once for as long as it stays the same.
 pub(crate) struct Events {
     writer: EventWriter,
-    told: BTreeMap<Key, (&'static str, String)>,
+    told: BTreeMap<Key, Told>,
 }
 
 impl Events {
@@ -69,18 +85,17 @@ impl Events {
 
     /// Tells, unless the same was told last.
     pub(crate) fn tell(&mut self, key: &Key, news: News, now: Timestamp) {
-        let is_old =
-            self.told.get(key).is_some_and(|(reason, text)| *reason == news.reason && *text == news.message);
-        if is_old {
-            return;
+        let told = self.told.entry(key.clone()).or_default();
+        let News { about, topic, reason, message, same, severity, repeats, is_known } = news;
+        let same = same.as_deref().unwrap_or(&message);
+        match told.decide(Item { topic, reason, same, repeats, is_known }, now) {
+            Tell::Nothing => {}
+            Tell::Event => {
+                let event = self.writer.write(about, reason.to_owned(), &message, severity, now);
+                told.written(topic, event);
+            }
+            Tell::Count(event, count) => self.writer.count(about.namespace, event, count, now),
         }
-        self.told.insert(key.clone(), (news.reason, news.message.clone()));
-        self.writer.write(news.about, news.reason.to_owned(), &news.message, news.severity, now);
-    }
-
-    /// Tells what the teller knows to be news.
-    pub(crate) fn say(&self, news: News, now: Timestamp) {
-        self.writer.write(news.about, news.reason.to_owned(), &news.message, news.severity, now);
     }
 
     /// The object is gone.
@@ -92,8 +107,16 @@ impl Events {
 /// Writes Events in the background.
 #[derive(Clone)]
 pub(crate) struct EventWriter {
-    outbox: mpsc::Sender<Event>,
+    outbox: mpsc::Sender<Letter>,
     instance: String,
+    written: Arc<AtomicU32>,
+}
+
+/// What waits to be written.
+#[derive(Debug)]
+enum Letter {
+    New(Box<Event>),
+    Count { namespace: String, name: String, count: i32, at: Timestamp },
 }
 
 impl EventWriter {
@@ -103,26 +126,24 @@ impl EventWriter {
         instance: impl Into<String>,
         leads: watch::Receiver<bool>,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let (outbox, mut inbox) = mpsc::channel::<Event>(BACKLOG);
+        let (outbox, mut inbox) = mpsc::channel::<Letter>(BACKLOG);
         let task = async move {
-            while let Some(event) = inbox.recv().await {
+            while let Some(letter) = inbox.recv().await {
                 if !*leads.borrow() {
                     debug!("event dropped: this process does not lead");
                     continue;
                 }
-                let namespace = event.metadata.namespace.clone().unwrap_or_default();
-                let api: Api<Event> = Api::namespaced(client.clone(), &namespace);
-                match tokio::time::timeout(REQUEST, api.create(&PostParams::default(), &event)).await {
-                    Ok(Ok(_)) => {}
+                match tokio::time::timeout(REQUEST, deliver(&client, letter)).await {
+                    Ok(Ok(())) => {}
                     Ok(Err(error)) => debug!(error = %error, "event not written"),
                     Err(_) => debug!("event not written: no answer"),
                 }
             }
         };
-        (Self { outbox, instance: instance.into() }, task)
+        (Self { outbox, instance: instance.into(), written: Arc::default() }, task)
     }
 
-    /// Puts an Event on its way, or drops it when too many wait.
+    /// Puts an Event on its way, or drops it when too many wait. Answers its name.
     pub(crate) fn write(
         &self,
         about: About,
@@ -130,11 +151,13 @@ impl EventWriter {
         message: &str,
         severity: Severity,
         now: Timestamp,
-    ) {
+    ) -> String {
+        // Unique enough and sorted by time, as other writers of Events do it. Several may be written at one time.
+        let number = i128::from(self.written.fetch_add(1, Ordering::Relaxed) % 1_000);
+        let name = format!("{}.{:x}", about.name, now.as_nanosecond() + number);
         let event = Event {
             metadata: ObjectMeta {
-                // Unique enough and sorted by time, as other writers of Events do it.
-                name: Some(format!("{}.{:x}", about.name, now.as_nanosecond())),
+                name: Some(name.clone()),
                 namespace: Some(about.namespace.clone()),
                 ..ObjectMeta::default()
             },
@@ -161,10 +184,36 @@ impl EventWriter {
             ),
             ..Event::default()
         };
-        if self.outbox.try_send(event).is_err() {
+        self.post(Letter::New(Box::new(event)));
+        name
+    }
+
+    /// An Event has happened again: so often by now.
+    pub(crate) fn count(&self, namespace: String, name: String, count: i32, now: Timestamp) {
+        self.post(Letter::Count { namespace, name, count, at: now });
+    }
+
+    fn post(&self, letter: Letter) {
+        if self.outbox.try_send(letter).is_err() {
             debug!("event dropped: too many wait");
         }
     }
+}
+
+async fn deliver(client: &Client, letter: Letter) -> kube::Result<()> {
+    match letter {
+        Letter::New(event) => {
+            let namespace = event.metadata.namespace.clone().unwrap_or_default();
+            let api: Api<Event> = Api::namespaced(client.clone(), &namespace);
+            api.create(&PostParams::default(), &event).await?;
+        }
+        Letter::Count { namespace, name, count, at } => {
+            let api: Api<Event> = Api::namespaced(client.clone(), &namespace);
+            let series = json!({ "series": { "count": count, "lastObservedTime": MicroTime(at) } });
+            api.patch(&name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(series)).await?;
+        }
+    }
+    Ok(())
 }
 
 /// At most `bytes` of a text, cut between characters.

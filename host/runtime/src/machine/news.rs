@@ -1,0 +1,110 @@
+//! What a pass has to tell of its Machine: what it did, what holds from here on, and that this has changed.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use machinist_api::names;
+use machinist_core::driver::Deletion;
+use machinist_core::health::Status;
+use machinist_core::machine::{Conclusion, ConditionKind, Effect, Outcome, OwnCondition, Severity, Wake};
+use machinist_core::phase::Phase;
+
+use crate::events::{About, News};
+
+use super::observe::Observed;
+use super::publish::READY;
+
+/// An effect that users see and that no condition shows.
+pub(super) fn of_deed(observed: &Observed, effect: &Effect, outcome: &Outcome) -> Option<News> {
+    let deed = |reason, message| Some(normal(observed, reason, reason, message));
+    if let (Effect::RecordVm { provider_id, node_name }, Outcome::RecordVm(Ok(()))) = (effect, outcome) {
+        let node = node_name.as_ref().map(|name| format!(", its Node will be {name}")).unwrap_or_default();
+        return deed("VmRecorded", format!("VM {provider_id} is recorded{node}"));
+    }
+    if let Outcome::DeleteVm(Ok(Deletion::Deleted { .. })) = outcome {
+        let vm = observed.view.machine.provider_id.as_ref();
+        let vm = vm.map_or_else(|| "whatever the cloud has of it".to_owned(), |id| format!("VM {id}"));
+        return deed("VmDeletionOrdered", format!("the driver was asked to delete {vm}, and took the order"));
+    }
+    if let (Effect::DeleteNode { node, .. }, Outcome::DeleteNode(Ok(()))) = (effect, outcome) {
+        return deed("NodeDeleted", format!("Node {node} is deleted"));
+    }
+    if let (Effect::Cordon { node }, Outcome::Cordon(Ok(()))) = (effect, outcome) {
+        return deed("NodeCordoned", format!("Node {node} takes no more pods"));
+    }
+    if let Outcome::DeleteMachine(Ok(())) = outcome {
+        return deed("NodeDeletionFollowed", "the Machine is deleted, since its Node is".to_owned());
+    }
+    None
+}
+
+/// Why the Machine is as it is, and which of its conditions have changed.
+pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec<News> {
+    let stored = stored(observed, READY);
+    let reason = conclusion.reason.as_str();
+    let message = crate::events::clip(&conclusion.message, super::publish::MESSAGE_BYTES);
+    let has_reason = stored.is_some_and(|stored| stored.reason == reason);
+    let mut news = vec![News {
+        severity: conclusion.reason.severity(),
+        repeats: matches!(conclusion.wake, Wake::Retry { .. }),
+        is_known: has_reason && stored.is_some_and(|stored| stored.message == message),
+        ..normal(observed, "state", reason, conclusion.message.clone())
+    }];
+    let phase = observed.view.machine.phase;
+    if let Some(next) = conclusion.status.phase.filter(|next| *next != phase && has_reason) {
+        // The reason is the same as before, so it would not be told.
+        let message = format!("{} → {}: {}", word(phase), word(next), conclusion.message);
+        news.push(normal(observed, "phase", "PhaseChanged", message));
+    }
+    let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));
+    news.extend(changed.map(|condition| of_condition(observed, condition)));
+    news
+}
+
+fn of_condition(observed: &Observed, condition: &OwnCondition) -> News {
+    let is_bad = condition.kind == ConditionKind::Healthy && condition.status != Status::True;
+    News {
+        severity: if is_bad { Severity::Warning } else { Severity::Normal },
+        // Messages count down and list what is left; Events are for what is new.
+        same: Some(format!("{:?}", condition.status)),
+        ..normal(observed, condition.kind.as_str(), condition.reason, condition.message.clone())
+    }
+}
+
+fn has_changed(observed: &Observed, condition: &OwnCondition) -> bool {
+    let status = match condition.status {
+        Status::True => "True",
+        Status::False => "False",
+        Status::Unknown => "Unknown",
+    };
+    let stored = stored(observed, condition.kind.as_str());
+    stored.is_none_or(|stored| stored.reason != condition.reason || stored.status != status)
+}
+
+fn stored<'a>(observed: &'a Observed, kind: &str) -> Option<&'a Condition> {
+    let own = observed.machine.status.as_ref()?.machinist.as_ref()?;
+    own.conditions.iter().find(|condition| condition.type_ == kind)
+}
+
+fn normal(observed: &Observed, topic: &'static str, reason: &'static str, message: String) -> News {
+    let meta = &observed.machine.metadata;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    News {
+        about: About {
+            api_version: names::API_VERSION.to_owned(),
+            kind: "Machine".to_owned(),
+            namespace: text(&meta.namespace),
+            name: text(&meta.name),
+            uid: text(&meta.uid),
+        },
+        topic,
+        reason,
+        message,
+        same: None,
+        severity: Severity::Normal,
+        repeats: false,
+        is_known: false,
+    }
+}
+
+fn word(phase: Phase) -> &'static str {
+    if phase == Phase::New { "Creating" } else { phase.as_str() }
+}

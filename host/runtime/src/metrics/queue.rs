@@ -1,0 +1,153 @@
+//! The queue and its passes, by names that operators know from other controllers.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// Which queue a key counts for: there is one, and these are its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Part {
+    Secret,
+    MachineClass,
+    Machine,
+    MachineTermination,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Secret, Self::MachineClass, Self::Machine, Self::MachineTermination];
+
+    /// As machine-controller-manager calls its queues.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Secret => "secret",
+            Self::MachineClass => "machineclass",
+            Self::Machine => "machine",
+            Self::MachineTermination => "machinetermination",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NameLabels {
+    name: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ControllerLabels {
+    controller: &'static str,
+}
+
+type Seconds = Family<NameLabels, Histogram, fn() -> Histogram>;
+type OurSeconds = Family<ControllerLabels, Histogram, fn() -> Histogram>;
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    adds: Family<NameLabels, Counter>,
+    retries: Family<NameLabels, Counter>,
+    depth: Family<NameLabels, Gauge<i64, AtomicI64>>,
+    waited: Seconds,
+    worked: Seconds,
+    our_waited: OurSeconds,
+    our_worked: OurSeconds,
+    running: Arc<Mutex<BTreeMap<u64, (Part, Timestamp)>>>,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        // 1 ms to 1 hour: a pass that finds nothing to do at one end, a drain behind a slow cloud at the other.
+        let seconds = || Histogram::new(exponential_buckets(0.001, 3.0, 15));
+        Self {
+            adds: Family::default(),
+            retries: Family::default(),
+            depth: Family::default(),
+            waited: Family::new_with_constructor(seconds),
+            worked: Family::new_with_constructor(seconds),
+            our_waited: Family::new_with_constructor(seconds),
+            our_worked: Family::new_with_constructor(seconds),
+            running: Arc::default(),
+        }
+    }
+}
+
+impl Queue {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let mcm = registry.sub_registry_with_prefix("mcm_workqueue");
+        mcm.register("adds", "Keys put into the queue", self.adds.clone());
+        mcm.register("retries", "Passes that failed and are tried again", self.retries.clone());
+        mcm.register("depth", "Keys that are due and wait for a pass", self.depth.clone());
+        mcm.register("queue_duration_seconds", "How long a key that was due waited", self.waited.clone());
+        mcm.register("work_duration_seconds", "How long a pass took", self.worked.clone());
+        registry.register(
+            "machinist_queue_wait_seconds",
+            "How long a key that was due waited for its pass",
+            self.our_waited.clone(),
+        );
+        registry.register("machinist_pass_duration_seconds", "How long a pass took", self.our_worked.clone());
+    }
+
+    pub(super) fn added(&self, part: Part) {
+        self.adds.get_or_create(&labels(part)).inc();
+    }
+
+    pub(super) fn retried(&self, part: Part) {
+        self.retries.get_or_create(&labels(part)).inc();
+    }
+
+    pub(super) fn depth(&self, due: impl Iterator<Item = Part>) {
+        let mut depth = Part::ALL.map(|part| (part, 0_i64));
+        for part in due {
+            for (_, count) in depth.iter_mut().filter(|(other, _)| *other == part) {
+                *count += 1;
+            }
+        }
+        for (part, count) in depth {
+            self.depth.get_or_create(&labels(part)).set(count);
+        }
+    }
+
+    pub(super) fn began(&self, pass: u64, part: Part, waited: SignedDuration, now: Timestamp) {
+        self.waited.get_or_create(&labels(part)).observe(waited.as_secs_f64());
+        self.our_waited.get_or_create(&ours(part)).observe(waited.as_secs_f64());
+        self.running().insert(pass, (part, now));
+    }
+
+    pub(super) fn ended(&self, pass: u64, now: Timestamp) {
+        let Some((part, began)) = self.running().remove(&pass) else { return };
+        let took = now.duration_since(began).max(SignedDuration::ZERO).as_secs_f64();
+        self.worked.get_or_create(&labels(part)).observe(took);
+        self.our_worked.get_or_create(&ours(part)).observe(took);
+    }
+
+    /// Of the passes that run: all their time together, and the longest, in seconds, for each part.
+    pub(super) fn unfinished(&self, now: Timestamp) -> [(Part, f64, f64); 4] {
+        let running = self.running();
+        Part::ALL.map(|part| {
+            let times = running.values().filter(|(of, _)| *of == part);
+            let seconds =
+                times.map(|(_, began)| now.duration_since(*began).max(SignedDuration::ZERO).as_secs_f64());
+            seconds
+                .fold((part, 0.0, 0.0), |(part, sum, longest), one| (part, sum + one, f64::max(longest, one)))
+        })
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (Part, Timestamp)>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn labels(part: Part) -> NameLabels {
+    NameLabels { name: part.name() }
+}
+
+fn ours(part: Part) -> ControllerLabels {
+    ControllerLabels { controller: part.name() }
+}
