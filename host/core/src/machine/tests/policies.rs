@@ -49,11 +49,11 @@ fn policies_are_asked_when_something_could_change() {
     check(
         &asking(running()).at(110).on(answer),
         &expect![[r#"
-        act ask-policies
-        NodeUnhealthy: the Node is not healthy: so it is
-        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }
-        again at once
-    "#]],
+            act ask-policies
+            NodeUnhealthy: the Node is not healthy: so it is
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; the Machine fails at 1971-01-01T00:11:50Z unless it recovers)
+            again at once
+        "#]],
     );
 }
 
@@ -62,9 +62,9 @@ fn nobody_is_asked_about_a_machine_that_has_not_joined() {
     check(
         &asking(pending()).at(110),
         &expect![[r#"
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        again after 18m11s
-    "#]],
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            again after 18m11s
+        "#]],
     );
 }
 
@@ -86,10 +86,10 @@ fn a_policy_that_enforces_calls_a_healthy_node_sick() {
     check(
         &with(running(), &["disk! unhealthy replace"]).at(110),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: so it is
-        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }
-        again at once
-    "#]],
+            NodeUnhealthy: the Node is not healthy: so it is
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; the Machine fails at 1971-01-01T00:11:50Z unless it recovers)
+            again at once
+        "#]],
     );
 }
 
@@ -98,10 +98,10 @@ fn a_policy_that_enforces_calls_a_sick_node_healthy() {
     check(
         &with(running().node(unhealthy_node()), &["calm! healthy"]).at(110),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        status: conditions
-        again after 4m51s
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again after 4m51s
+        "#]],
     );
 }
 
@@ -110,10 +110,10 @@ fn a_policy_that_enforces_and_does_not_know_leaves_a_running_machine_as_it_is() 
     check(
         &with(running().node(unhealthy_node()), &["zone! unknown"]).at(110),
         &expect![[r#"
-        PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
-        status: conditions
-        again after 4m51s
-    "#]],
+            PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
+            status: conditions, Healthy=Unknown Undecided (so it is: the Machine stays as it is)
+            again after 4m51s
+        "#]],
     );
     check(
         &with(running().without_node(), &["zone! unknown"]).at(110),
@@ -129,23 +129,26 @@ fn a_policy_that_holds_keeps_a_machine_from_failing_however_long() {
     check(
         &with(unknown(), &["zone! unknown", "default! unhealthy replace"]).at(100_000),
         &expect![[r#"
-        PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
-        again after 1s
-    "#]],
+            PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
+            status: Healthy=Unknown Undecided (so it is: the Machine stays as it is)
+            again after 1s
+        "#]],
     );
     check(
         &with(unknown().without_node(), &["zone! unknown"]).at(100_000),
         &expect![[r#"
-        PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
-        again after 1s
-    "#]],
+            PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
+            status: Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 1s
+        "#]],
     );
     check(
         &with(unknown().without_node(), &["calm! healthy"]).at(100_000),
         &expect![[r#"
-        PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy calm says healthy, though the Node is gone
-        again after 1s
-    "#]],
+            PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy calm says healthy, though the Node is gone
+            status: Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 1s
+        "#]],
     );
 }
 
@@ -154,17 +157,19 @@ fn a_machine_that_is_to_be_replaced_fails_when_its_time_is_over() {
     check(
         &with(unknown(), &["default! unhealthy replace"]).at(110),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: so it is
-        again after 4m51s
-    "#]],
+            NodeUnhealthy: the Node is not healthy: so it is
+            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine fails at 1971-01-01T00:11:40Z unless it recovers)
+            again after 4m51s
+        "#]],
     );
     check(
         &with(unknown(), &["default! unhealthy replace"]).at(701),
         &expect![[r#"
-        HealthTimedOut: the Node is not healthy: so it is, for longer than 10m0s
-        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "so it is" }
-        again after 1s
-    "#]],
+            act ask-permit 1
+            HealthTimedOut: the Node is not healthy: so it is, for longer than 10m0s
+            status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "so it is" }, Healthy=False NodeUnhealthy (so it is; the Machine has failed, at 1971-01-01T00:11:41Z)
+            again after 1s
+        "#]],
     );
 }
 
@@ -173,9 +178,10 @@ fn a_policy_that_waits_keeps_the_machine_unknown() {
     check(
         &with(unknown(), &["ladder! unhealthy"]).at(1_000),
         &expect![[r#"
-        NodeUnhealthy: policy ladder waits: so it is
-        again after 1s
-    "#]],
+            NodeUnhealthy: policy ladder waits: so it is
+            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 1s
+        "#]],
     );
 }
 
@@ -184,11 +190,12 @@ fn a_reboot_is_written_down_before_it_is_asked_for() {
     check(
         &with(unknown(), &["ladder! unhealthy reboot"]).at(110),
         &expect![[r#"
-        act note-reboot 1 in all
-        act reboot-vm
-        VmRebooted: the VM was started anew: policy ladder: so it is
-        again after 4m51s
-    "#]],
+            act note-reboot 1 in all
+            act reboot-vm
+            VmRebooted: the VM was started anew: policy ladder: so it is
+            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 4m51s
+        "#]],
     );
     let failed = Outcome::NoteReboot(Err(ActError::Conflict));
     check(
@@ -206,10 +213,10 @@ fn a_running_machine_becomes_unknown_before_it_is_rebooted() {
     check(
         &with(running().node(unhealthy_node()), &["ladder! unhealthy reboot"]).at(110),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: so it is
-        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions
-        again at once
-    "#]],
+            NodeUnhealthy: the Node is not healthy: so it is
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; the Machine fails at 1971-01-01T00:11:50Z unless it recovers)
+            again at once
+        "#]],
     );
 }
 
@@ -220,9 +227,10 @@ fn a_vm_is_not_rebooted_twice_within_the_interval() {
     check(
         &case.with(|view| view.policies.reboots = reboots),
         &expect![[r#"
-        PolicyHolds: the VM is to be started anew (policy ladder: so it is), and was started anew not long ago: not again before 1971-01-01T00:10:50Z
-        again after 4m51s
-    "#]],
+            PolicyHolds: the VM is to be started anew (policy ladder: so it is), and was started anew not long ago: not again before 1971-01-01T00:10:50Z
+            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 4m51s
+        "#]],
     );
 }
 
@@ -233,11 +241,12 @@ fn a_reboot_that_fails_is_told_and_not_repeated_at_once() {
     check(
         &case.on(Outcome::RebootVm(Err(refused))),
         &expect![[r#"
-        act note-reboot 1 in all
-        act reboot-vm
-        RebootFailed: failed to start the VM anew (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away]
-        again after 4m51s
-    "#]],
+            act note-reboot 1 in all
+            act reboot-vm
+            RebootFailed: failed to start the VM anew (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away]
+            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 4m51s
+        "#]],
     );
 }
 
@@ -247,16 +256,18 @@ fn where_nothing_can_be_rebooted_the_machine_waits() {
     check(
         &case.clone().with(capabilities(|can| can.reboot = false)),
         &expect![[r#"
-        PolicyHolds: the VM is to be started anew (policy ladder: so it is), and its driver cannot do that
-        again after 4m51s
-    "#]],
+            PolicyHolds: the VM is to be started anew (policy ladder: so it is), and its driver cannot do that
+            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 4m51s
+        "#]],
     );
     check(
         &case.frozen(),
         &expect![[r#"
-        PolicyHolds: the VM is to be started anew (policy ladder: so it is), and that is held while the host is frozen
-        again after 4m51s
-    "#]],
+            PolicyHolds: the VM is to be started anew (policy ladder: so it is), and that is held while the host is frozen
+            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again after 4m51s
+        "#]],
     );
 }
 
@@ -266,19 +277,19 @@ fn a_failed_machine_recovers_only_when_the_policies_agree() {
     check(
         &with(recovered.clone(), &["disk! unhealthy replace"]).at(900),
         &expect![[r#"
-        Failed: failed: so it is
-        status: conditions
-        again after 1s
-    "#]],
+            Failed: failed: so it is
+            status: conditions, Healthy=False NodeUnhealthy (so it is; the Machine has failed, at 1971-01-01T00:01:40Z)
+            again after 1s
+        "#]],
     );
     check(
         &with(recovered, &["calm! healthy"]).at(900),
         &expect![[r#"
-        act forget-token
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
-        again after 1s
-    "#]],
+            act forget-token
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again after 1s
+        "#]],
     );
 }
 
@@ -287,18 +298,19 @@ fn policies_that_observe_tell_what_they_would_have_done() {
     check(
         &with(unknown(), &["zone unknown", "ladder unhealthy reboot"]).at(701),
         &expect![[r#"
-        HealthTimedOut: the Node is not healthy: Ready is False, for longer than 10m0s
-        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }, PolicyObserved=True PolicyWouldDiffer (nothing was done for it: ladder says unhealthy, reboot: so it is; zone says unknown: so it is)
-        again after 1s
-    "#]],
+            act ask-permit 1
+            HealthTimedOut: the Node is not healthy: Ready is False, for longer than 10m0s
+            status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }, Healthy=False NodeUnhealthy (Ready is False; the Machine has failed, at 1971-01-01T00:11:41Z), PolicyObserved=True PolicyWouldDiffer (nothing was done for it: ladder says unhealthy, reboot: so it is; zone says unknown: so it is)
+            again after 1s
+        "#]],
     );
     check(
         &with(running(), &["calm healthy"]).at(110),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        status: PolicyObserved=False Agrees (the policies that observe would have decided the same)
-        again after 4m51s
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            again after 11s
+        "#]],
     );
 }
 
@@ -307,9 +319,9 @@ fn what_was_told_of_policies_that_are_gone_is_taken_back() {
     check(
         &running().with(|view| view.policies.is_told = true).at(110),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        status: PolicyObserved=False NoPolicy (no policy observes this Machine at the moment)
-        again at the next resync
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: Healthy=True NodeHealthy (the Node is healthy), PolicyObserved=False NoPolicy (no policy observes this Machine at the moment)
+            again after 11s
+        "#]],
     );
 }
