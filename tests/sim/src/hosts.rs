@@ -8,13 +8,16 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use machinist_core::driver_error::{CallError, Refusal};
+use machinist_core::id::PluginName;
 use machinist_core::lease::LeaseTimes;
+use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
+use machinist_runtime::ports::{HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
 use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::Tenant;
 use memory_api::ApiServer;
@@ -151,7 +154,11 @@ impl Hosts {
             plugin_namespace: "plugins".to_owned(),
             target: Some(client()),
             settings: settings(self.planted),
-            ports: Ports { drivers: planted::drivers(drivers, self.planted), plugins: Arc::new(NoPlugins) },
+            ports: Ports {
+                drivers: planted::drivers(drivers, self.planted),
+                policies: Arc::new(NoPlugins),
+                plugins: Arc::new(NoPlugins),
+            },
             clock,
             seed,
             identity: name.to_owned(),
@@ -210,6 +217,22 @@ impl Drop for Process {
 
 /// A plugin host without plugins: the driver is there without one.
 struct NoPlugins;
+
+impl HealthPolicies for NoPlugins {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        Arc::default()
+    }
+
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        _: Question,
+        _: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        let refusal = Refusal::NotReady { plugin: policy.to_string(), state: "absent".to_owned() };
+        Box::pin(async { Err(refusal.into()) })
+    }
+}
 
 impl Plugins for NoPlugins {
     fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {
