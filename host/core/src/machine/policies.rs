@@ -120,6 +120,13 @@ fn instead(step: Step, reason: Reason, message: String) -> Step {
     let is_about_health =
         matches!(conclusion.reason, Reason::NodeUnhealthy | Reason::NodeMissing | Reason::NodeHealthy);
     if conclusion.status.phase.is_none() && is_about_health {
+        // What `join` says of the time-out is not so: it was asked as if there were none.
+        let health = |condition: &&mut OwnCondition| {
+            condition.kind == ConditionKind::Healthy && condition.status != Status::True
+        };
+        for condition in conclusion.status.conditions.iter_mut().filter(health) {
+            condition.message.clone_from(&message);
+        }
         conclusion.reason = reason;
         conclusion.message = message;
     }

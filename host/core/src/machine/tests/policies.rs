@@ -111,7 +111,7 @@ fn a_policy_that_enforces_and_does_not_know_leaves_a_running_machine_as_it_is() 
         &with(running().node(unhealthy_node()), &["zone! unknown"]).at(110),
         &expect![[r#"
             PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
-            status: conditions, Healthy=Unknown Undecided (so it is: the Machine stays as it is)
+            status: conditions, Healthy=Unknown Undecided (it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is)
             again after 4m51s
         "#]],
     );
@@ -130,7 +130,7 @@ fn a_policy_that_holds_keeps_a_machine_from_failing_however_long() {
         &with(unknown(), &["zone! unknown", "default! unhealthy replace"]).at(100_000),
         &expect![[r#"
             PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
-            status: Healthy=Unknown Undecided (so it is: the Machine stays as it is)
+            status: Healthy=Unknown Undecided (it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is)
             again after 1s
         "#]],
     );
@@ -138,7 +138,7 @@ fn a_policy_that_holds_keeps_a_machine_from_failing_however_long() {
         &with(unknown().without_node(), &["zone! unknown"]).at(100_000),
         &expect![[r#"
             PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is
-            status: Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeMissing (it is not decided whether the Machine is healthy, and it is not failed: policy zone holds: so it is)
             again after 1s
         "#]],
     );
@@ -146,7 +146,7 @@ fn a_policy_that_holds_keeps_a_machine_from_failing_however_long() {
         &with(unknown().without_node(), &["calm! healthy"]).at(100_000),
         &expect![[r#"
             PolicyHolds: it is not decided whether the Machine is healthy, and it is not failed: policy calm says healthy, though the Node is gone
-            status: Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeMissing (it is not decided whether the Machine is healthy, and it is not failed: policy calm says healthy, though the Node is gone)
             again after 1s
         "#]],
     );
@@ -179,7 +179,7 @@ fn a_policy_that_waits_keeps_the_machine_unknown() {
         &with(unknown(), &["ladder! unhealthy"]).at(1_000),
         &expect![[r#"
             NodeUnhealthy: policy ladder waits: so it is
-            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeUnhealthy (policy ladder waits: so it is)
             again after 1s
         "#]],
     );
@@ -193,7 +193,7 @@ fn a_reboot_is_written_down_before_it_is_asked_for() {
             act note-reboot 1 in all
             act reboot-vm
             VmRebooted: the VM was started anew: policy ladder: so it is
-            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeUnhealthy (the VM was started anew: policy ladder: so it is)
             again after 4m51s
         "#]],
     );
@@ -228,7 +228,7 @@ fn a_vm_is_not_rebooted_twice_within_the_interval() {
         &case.with(|view| view.policies.reboots = reboots),
         &expect![[r#"
             PolicyHolds: the VM is to be started anew (policy ladder: so it is), and was started anew not long ago: not again before 1971-01-01T00:10:50Z
-            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is), and was started anew not long ago: not again before 1971-01-01T00:10:50Z)
             again after 4m51s
         "#]],
     );
@@ -244,7 +244,7 @@ fn a_reboot_that_fails_is_told_and_not_repeated_at_once() {
             act note-reboot 1 in all
             act reboot-vm
             RebootFailed: failed to start the VM anew (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away]
-            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeUnhealthy (failed to start the VM anew (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away])
             again after 4m51s
         "#]],
     );
@@ -257,7 +257,7 @@ fn where_nothing_can_be_rebooted_the_machine_waits() {
         &case.clone().with(capabilities(|can| can.reboot = false)),
         &expect![[r#"
             PolicyHolds: the VM is to be started anew (policy ladder: so it is), and its driver cannot do that
-            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is), and its driver cannot do that)
             again after 4m51s
         "#]],
     );
@@ -265,7 +265,7 @@ fn where_nothing_can_be_rebooted_the_machine_waits() {
         &case.frozen(),
         &expect![[r#"
             PolicyHolds: the VM is to be started anew (policy ladder: so it is), and that is held while the host is frozen
-            status: Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is), and that is held while the host is frozen)
             again after 4m51s
         "#]],
     );
