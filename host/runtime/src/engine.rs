@@ -92,6 +92,8 @@ pub(crate) enum Message {
     Node(Change<Node>),
     /// A VolumeAttachment of this Node changed.
     Attachment(NodeName),
+    /// All VolumeAttachments are listed.
+    AttachmentsListed,
     /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
     Synced(Kind, String),
     /// The plugins of these providers changed.

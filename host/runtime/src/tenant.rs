@@ -206,8 +206,11 @@ impl Watches {
         let attachments = watcher(Api::all(target.clone()), watcher::Config::default())
             .backoff(backoff(self.seed, Watch::Attachments));
         let store = drains.attachments;
-        tasks
-            .spawn(async move { feed(attachments.boxed(), store, trim_attachment, on_change, |_| {}).await });
+        let syncs = self.outbox.clone();
+        let on_synced = move |_| drop(syncs.send(Message::AttachmentsListed));
+        tasks.spawn(async move {
+            feed(attachments.boxed(), store, trim_attachment, on_change, on_synced).await;
+        });
         let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
             .backoff(backoff(self.seed, Watch::Budgets));
         let store = drains.budgets;

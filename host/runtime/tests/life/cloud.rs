@@ -445,10 +445,11 @@ impl Drivers for Account {
     }
 }
 
-/// The id of a CSI volume, as Nodes show it.
+/// The id of a volume, as Nodes show it: of CSI, or of the kind that only the driver of a cloud knows.
 fn volume_id(spec: &str) -> Option<String> {
     let spec: serde_json::Value = serde_json::from_str(spec).ok()?;
-    spec["csi"]["volumeHandle"].as_str().map(str::to_owned)
+    let id = spec["csi"]["volumeHandle"].as_str().or(spec["awsElasticBlockStore"]["volumeID"].as_str());
+    id.map(str::to_owned)
 }
 
 /// An error as a driver answers it.
