@@ -98,13 +98,29 @@ async fn a_node_that_recovers_in_time_makes_its_machine_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_somebody_deletes_makes_its_machine_unknown_and_then_failed() {
+async fn a_node_that_somebody_deletes_takes_its_machine_with_it() {
     let (stage, _host) = running().await;
     stage.api.delete("nodes", "a").unwrap();
+    stage.until("the Machine is going", SOON, || stage.phase("a") == "Terminating").await;
+    stage.until_gone("a").await;
+    tokio::time::sleep(SOON).await;
+    stage.assert_nothing_left();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_vanishes_makes_its_machine_unknown_and_then_failed() {
+    let (stage, _host) = running().await;
+    vanish(&stage);
     until_phase(&stage, "Unknown", SOON).await;
     assert_eq!(stage.reason("a"), "NodeMissing");
     assert_fails_after(&stage, 10 * MINUTE).await;
     assert_goes(&stage).await;
+}
+
+/// As when etcd is restored from before the Node's creation: it is gone without having been deleted.
+fn vanish(stage: &Stage) {
+    stage.api.edit("nodes", "a", &json!({ "metadata": { "finalizers": [] } })).unwrap();
+    stage.api.delete("nodes", "a").unwrap();
 }
 
 #[tokio::test(start_paused = true)]
