@@ -17,3 +17,9 @@ pub const PLUGIN_STATUS: &str = "machinist.dev/status";
 
 /// Annotation on a bootstrap token: the uid of the Machine that it is for.
 pub const TOKEN_OWNER: &str = "machinist.dev/machine-uid";
+
+/// Annotation on a Lease: when whoever held it before had renewed it last.
+pub const LED_UNTIL: &str = "machinist.dev/led-until";
+
+/// Name of objects that do not exist, asked for to see whether an API server answers.
+pub const NOBODY: &str = "machinist-probe";

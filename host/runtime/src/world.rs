@@ -11,6 +11,7 @@ use crate::cache::StoreReader;
 use crate::drain::Sources;
 use crate::engine::Key;
 use crate::ports::Drivers;
+use crate::safety::class_check::ClassChecks;
 use crate::settings::Settings;
 
 /// Readers of the caches, and who else is asked.
@@ -30,6 +31,8 @@ pub(crate) struct World {
     pub meltdown: Arc<Mutex<Meltdown>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
+    /// What they say of the classes.
+    pub class_checks: Arc<ClassChecks>,
     /// Settings of this tenant.
     pub settings: Arc<Settings>,
 }

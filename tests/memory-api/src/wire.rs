@@ -29,12 +29,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// Changes something in an API server. Leases and Events are counted apart.
+    /// Changes something in an API server. Leases, Events and questions whether it is there are counted apart.
     pub fn is_write(&self) -> bool {
         matches!(self.verb, "POST" | "PUT" | "PATCH" | "DELETE") && !self.is_apart()
     }
 
-    /// A request to an API server about one object. Leases and Events are counted apart.
+    /// A request to an API server about one object. Leases, Events and questions whether it is there are counted apart.
     pub fn is_request(&self) -> bool {
         self.is_write() || (self.verb == "GET" && !self.is_apart())
     }
@@ -45,7 +45,8 @@ impl Call {
     }
 
     fn is_apart(&self) -> bool {
-        matches!(self.what.as_str(), "leases" | "events")
+        let is_question = matches!(self.name.as_str(), "machinist-probe" | "machinist-freeze");
+        matches!(self.what.as_str(), "leases" | "events") || is_question
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::act_error::ActError;
 use crate::drain;
 use crate::driver::{Answer, Creation, Deletion, Vm};
+use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::EffectKind;
 use crate::health::Status;
 use crate::id::{NodeName, ProviderId, Uid};
@@ -212,6 +213,22 @@ pub enum Outcome {
     ExtendToken(Result<(), ActError>),
     /// Of `WriteCapacity`.
     WriteCapacity(Result<(), ActError>),
+}
+
+impl Outcome {
+    /// A driver has found several VMs that could be the Machine's.
+    pub fn is_out_of_range(&self) -> bool {
+        let error = if let Self::ProbeVm(answer) | Self::InitializeVm(answer) = self {
+            answer.as_ref().err()
+        } else if let Self::CreateVm(answer) = self {
+            answer.as_ref().err()
+        } else if let Self::DeleteVm(answer) = self {
+            answer.as_ref().err()
+        } else {
+            None
+        };
+        matches!(error, Some(CallError::Guest(DriverError { code: Code::OutOfRange, .. })))
+    }
 }
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.

@@ -18,6 +18,8 @@ mod standing;
 mod template;
 mod token;
 
-pub(crate) use observe::{node_matters, node_name_of, phase_of, timeouts};
+pub(crate) use choice::Choice;
+pub(crate) use observe::{node_matters, node_name_of, phase_of, secrets, timeouts};
 pub(crate) use pass::run;
+pub(crate) use request::class_spec;
 pub(crate) use standing::member;
