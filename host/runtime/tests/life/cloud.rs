@@ -183,6 +183,13 @@ impl Cloud {
         Ok(())
     }
 
+    /// The VM of this Machine is gone without anybody having asked for it.
+    pub(crate) fn lose(&self, machine_name: &str) {
+        for vm in self.lock().vms.values_mut().filter(|vm| vm.machine_name == machine_name) {
+            vm.gone_at = Some(Instant::now());
+        }
+    }
+
     /// True while this VM is there.
     pub(crate) fn has(&self, provider_id: &str) -> bool {
         self.lock().vms.get(provider_id).is_some_and(Made::is_there)

@@ -90,6 +90,34 @@ impl Stage {
         self.api.create("machines", &machine(name)).unwrap();
     }
 
+    /// A Machine of class `small` with something else than usual.
+    pub(crate) fn add_machine_with(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let mut object = machine(name);
+        change(&mut object);
+        self.api.create("machines", &object).unwrap();
+    }
+
+    /// A Node says this of its readiness.
+    pub(crate) fn report_ready(&self, node: &str, status: &str) {
+        let mut conditions = self.api.find("nodes", node).unwrap()["status"]["conditions"].clone();
+        for condition in conditions.as_array_mut().unwrap() {
+            if condition["type"] == "Ready" {
+                condition["status"] = json!(status);
+                condition["lastTransitionTime"] = json!(self.clock.now().to_string());
+            }
+        }
+        self.api.edit_status("nodes", node, &json!({ "status": { "conditions": conditions } })).unwrap();
+    }
+
+    /// What a condition of a Node says: status, reason, message.
+    pub(crate) fn node_says(&self, node: &str, kind: &str) -> (String, String, String) {
+        let object = self.api.find("nodes", node).unwrap_or_default();
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let told = conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default();
+        let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("reason"), text("message"))
+    }
+
     /// The Machine, while it is there.
     pub(crate) fn machine(&self, name: &str) -> Option<Value> {
         self.api.find("machines", &in_namespace(name))
@@ -104,9 +132,15 @@ impl Stage {
     /// The reason of our condition.
     pub(crate) fn reason(&self, name: &str) -> String {
         let machine = self.machine(name).unwrap_or_default();
-        let conditions = machine["status"]["machinist"]["conditions"].as_array();
-        let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
-        ready.and_then(|ready| ready["reason"].as_str()).unwrap_or_default().to_owned()
+        condition(&machine, "Ready")["reason"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// What one of our conditions of the Machine says: status, reason, message.
+    pub(crate) fn told(&self, name: &str, kind: &str) -> (String, String, String) {
+        let machine = self.machine(name).unwrap_or_default();
+        let told = condition(&machine, kind);
+        let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("reason"), text("message"))
     }
 
     /// Reasons of the Events about an object.
@@ -306,6 +340,11 @@ impl Stage {
             },
         );
     }
+}
+
+fn condition(machine: &Value, kind: &str) -> Value {
+    let conditions = machine["status"]["machinist"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
 /// `namespace/name`.

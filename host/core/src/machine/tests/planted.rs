@@ -5,10 +5,12 @@ use crate::driver_error::Code;
 use crate::gate::FreezeReason;
 use crate::machine::invariants::{self, Violation};
 use crate::machine::{
-    Conclusion, Effect, MachineView, NodePresence, Outcome, Progress, Reason, StatusChange, TargetFact, Wake,
+    Conclusion, Effect, MachineView, NodeConditionWrite, NodePresence, Outcome, Progress, Reason,
+    StatusChange, TargetFact, Wake, in_place,
 };
 use crate::node_sync::NodeChange;
 use crate::phase::Phase;
+use crate::safety::meltdown::{Limit, Permit, ZoneState};
 
 use super::facts::{capabilities, guest, substitute, vm};
 use super::{Case, begun, creating, deleting, pending, running, seconds};
@@ -182,4 +184,36 @@ fn a_machine_counts_as_made_only_with_a_stored_id() {
     assert_eq!(end(&begun().view, [], phase(Phase::Pending), Wake::Resync), Err(Violation::Unrecorded));
     let recorded = Outcome::RecordVm(Ok(()));
     assert_eq!(end(&begun().view, [recorded], phase(Phase::Pending), Wake::Resync), Ok(()));
+}
+
+#[test]
+fn a_machine_that_has_lived_fails_only_with_a_permit() {
+    let failing = || phase(Phase::Failed);
+    let unknown = super::unknown();
+    let permit = |zone| Outcome::AskPermit(Ok(Permit::Granted { zone }));
+    assert_eq!(end(&unknown.view, [], failing(), Wake::Resync), Err(Violation::FailedWithoutPermit));
+    let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
+    assert_eq!(end(&unknown.view, [busy], failing(), Wake::Resync), Err(Violation::FailedWithoutPermit));
+    assert_eq!(end(&unknown.view, [permit(None)], failing(), Wake::Resync), Ok(()));
+    assert_eq!(end(&pending().view, [], failing(), Wake::Resync), Ok(()));
+    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_failed_others: false });
+    let alive = Outcome::ProbeVm(Ok(vm()));
+    let outcomes = [permit(silent()), alive];
+    assert_eq!(end(&unknown.view, outcomes, failing(), Wake::Resync), Err(Violation::SilentZone));
+    assert_eq!(end(&unknown.view, [permit(silent())], failing(), Wake::Resync), Err(Violation::SilentZone));
+    assert_eq!(end(&unknown.view, [permit(silent()), looked()], failing(), Wake::Resync), Ok(()));
+}
+
+#[test]
+fn a_node_is_handed_over_only_when_its_machine_says_so() {
+    let condition = NodeConditionWrite {
+        kind: in_place::words::CONDITION.into(),
+        status: crate::health::Status::True,
+        reason: in_place::words::READY.into(),
+        message: "so it is".into(),
+    };
+    let ready = [Effect::SetNodeCondition { node: "node-1".into(), condition }];
+    assert_eq!(batch(&running(), [], &ready), Err(Violation::HandedOverTooEarly));
+    let updating = running().with(|view| view.machine.phase = Phase::InPlaceUpdating);
+    assert_eq!(batch(&updating, [], &ready), Ok(()));
 }
