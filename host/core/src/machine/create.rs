@@ -14,6 +14,7 @@ use crate::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
 use super::effect::{Effect, Progress};
+use super::join;
 use super::prerequisites::prerequisites;
 use super::setback::{creation_failed, in_progress, initialization_failed};
 use super::step::{operation, rest, write_failed};
@@ -57,7 +58,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
             Some(Err(error)) => return initialization_failed(view, error, now),
         }
     }
-    created(view, progress, &vm)
+    created(view, progress, &vm, now)
 }
 
 /// A create leaves a mark on the Machine before it begins: our finalizer and a priority, in one write. A finalizer alone may be from
@@ -245,7 +246,7 @@ fn initialize(view: &MachineView, progress: &Progress) -> Step {
     }
 }
 
-fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
+fn created(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp) -> Step {
     let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
     let vm = initialized.or(found.vm.as_ref());
     let mut status = StatusChange {
@@ -272,7 +273,7 @@ fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
         return Step::Finish(Conclusion {
             status,
             reason: Reason::WaitingForNode,
-            message: format!("the VM is created, Node {name} has not joined yet"),
+            message: join::waiting_for_node(view, name, now),
             wake: Wake::Now,
         });
     }

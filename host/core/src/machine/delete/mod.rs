@@ -102,7 +102,10 @@ fn goes_before_the_status(effect: &Effect) -> bool {
         | Effect::DeleteNode { .. }
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
-        | Effect::NoteHooks => false,
+        | Effect::NoteHooks
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. } => false,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::machine::{
     SecretFact, Step, TargetFact, invariants, step,
 };
 use crate::phase::Phase;
+use crate::safety::meltdown::{self, Permit, ZoneState};
 
 use super::facts::{
     self, CREATION_TIMEOUT_SECONDS, broken, conditions, critical_node, fresh_node, guest, in_progress, node,
@@ -62,6 +63,19 @@ fn writes(depth: Depth, outcome: fn(Result<(), ActError>) -> Outcome) -> Vec<Out
     [Ok(())].into_iter().chain(errors).map(outcome).collect()
 }
 
+fn permits() -> Vec<Outcome> {
+    let mut permits = vec![
+        Err(ActError::Forbidden { reason: "so it is" }),
+        Ok(Permit::Busy { limit: meltdown::Limit::ONE }),
+        Ok(Permit::Granted { zone: None }),
+    ];
+    for (is_silent, has_failed_others) in [(true, false), (false, true), (true, true)] {
+        let name = "zone-a".into();
+        permits.push(Ok(Permit::Granted { zone: Some(ZoneState { name, is_silent, has_failed_others }) }));
+    }
+    permits.into_iter().map(Outcome::AskPermit).collect()
+}
+
 fn calls<T>(
     depth: Depth,
     answers: impl IntoIterator<Item = T>,
@@ -106,6 +120,9 @@ impl World {
             ("cordon", writes(depth, Outcome::Cordon)),
             ("set-node-condition", writes(depth, Outcome::SetNodeCondition)),
             ("note-hooks", writes(depth, Outcome::NoteHooks)),
+            ("ask-permit", permits()),
+            ("extend-token", writes(depth, Outcome::ExtendToken)),
+            ("write-capacity", writes(depth, Outcome::WriteCapacity)),
             ("release-finalizer", writes(depth, Outcome::ReleaseFinalizer)),
         ]);
         Self { outcomes, has_pods: false }

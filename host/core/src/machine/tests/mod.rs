@@ -28,6 +28,7 @@ use crate::machine::{
 };
 use crate::machine::{invariants, step};
 use crate::phase::Phase;
+use crate::safety::meltdown::Permit;
 
 use facts::{node, vm};
 use tell::{conclusion_text, effect_text};
@@ -140,6 +141,9 @@ impl Case {
             Effect::Cordon { .. } => Outcome::Cordon(Ok(())),
             Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Ok(())),
             Effect::NoteHooks => Outcome::NoteHooks(Ok(())),
+            Effect::AskPermit(_) => Outcome::AskPermit(Ok(Permit::Granted { zone: None })),
+            Effect::ExtendToken { .. } => Outcome::ExtendToken(Ok(())),
+            Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Ok(())),
             Effect::Drain(effect) => Outcome::Drain(empty_drain(effect)),
         })
     }
