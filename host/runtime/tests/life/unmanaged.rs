@@ -71,14 +71,12 @@ async fn two_machines_that_claim_one_node_are_told_and_nothing_is_removed() {
     for name in ["a", "twin"] {
         let told = || stage.events(name).contains(&"NodeContested".to_owned());
         stage.until("it is told", MINUTE, told).await;
-        let notes = stage.event_notes(name).join("\n");
-        assert!(notes.contains("a, twin"), "{notes}");
     }
     tokio::time::sleep(60 * MINUTE).await;
     assert!(stage.api.find("nodes", "a").is_some() && stage.machine("a").is_some());
     assert_eq!(stage.cloud.vms(), 1);
-    let contested = stage.events("a").into_iter().filter(|reason| reason == "NodeContested").count();
-    assert_eq!(contested, 1, "told once");
+    let writes = stage.wire.records(|call: &Call| call.is_write()).len();
+    assert!(writes < 40, "nobody fights: {writes} writes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,6 +14,7 @@ mod mend;
 mod parts;
 mod plugins;
 mod push;
+mod safety;
 mod scene;
 mod server;
 mod side_by_side;
