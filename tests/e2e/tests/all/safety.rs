@@ -87,7 +87,8 @@ async fn a_vm_without_a_machine_goes_and_those_of_machines_and_of_other_clusters
         ensure!(lives(lab, &foreign), "another cluster's VM stays");
         let deleted = host.metrics().await?.sum("machinist_orphan_vms_deleted_total", &[]);
         ensure!(deleted == 1.0, "{deleted} deleted");
-        let audited = host.log_lines("INFO").into_iter().filter(|line| line.contains("delete-vm-without-machine"));
+        let audited =
+            host.log_lines("INFO").into_iter().filter(|line| line.contains("delete-vm-without-machine"));
         ensure!(audited.count() == 2, "the audit shows the order and its end");
         lab.delete_machine("a").await?;
         is_gone(lab, "a").await
