@@ -135,6 +135,7 @@ struct Inner {
 pub struct Wire {
     inner: Arc<Mutex<Inner>>,
     crashed: Arc<Notify>,
+    crashes: Arc<Mutex<VecDeque<String>>>,
     start: Instant,
 }
 
@@ -150,7 +151,7 @@ impl Wire {
             plan: Box::new(|_| Fate::Pass),
             cut: BTreeSet::new(),
         };
-        Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), start: Instant::now() }
+        Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), crashes: Arc::default(), start: Instant::now() }
     }
 
     /// Keeps no more than the last records.
@@ -189,6 +190,17 @@ impl Wire {
     /// Until a plan has let a host crash.
     pub async fn crashed(&self) {
         self.crashed.notified().await;
+    }
+
+    /// The next host that a plan has let crash.
+    pub async fn crashed_actor(&self) -> String {
+        loop {
+            let next = self.crashes.lock().unwrap().pop_front();
+            match next {
+                Some(actor) => return actor,
+                None => self.crashed().await,
+            }
+        }
     }
 
     /// Since the beginning.
@@ -295,6 +307,7 @@ impl Wire {
                     act(Manner::Plain).await;
                 }
                 self.cut(actor);
+                self.crashes.lock().unwrap().push_back(actor.to_owned());
                 self.crashed.notify_one();
                 std::future::pending().await
             }
