@@ -15,6 +15,7 @@ mod parts;
 mod plugins;
 mod policies;
 mod push;
+mod safety;
 mod scene;
 mod server;
 mod side_by_side;

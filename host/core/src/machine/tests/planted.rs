@@ -218,6 +218,7 @@ fn a_node_is_handed_over_only_when_its_machine_says_so() {
     assert_eq!(batch(&running(), [], &ready), Err(Violation::HandedOverTooEarly));
     let updating = running().with(|view| view.machine.phase = Phase::InPlaceUpdating);
     assert_eq!(batch(&updating, [], &ready), Ok(()));
+}
 
 fn pod(name: &str) -> drain::PodRef {
     drain::PodRef { key: ObjectKey::new("default", name), uid: name.into() }
