@@ -26,6 +26,7 @@ pub mod metrics;
 pub mod names;
 mod plugins;
 pub mod ports;
+mod safety;
 pub mod settings;
 pub mod tenant;
 mod world;
