@@ -25,7 +25,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
         Ok(driver) => driver,
         Err(step) => return *step,
     };
-    if !view.machine.has_finalizer {
+    if !is_marked(view) {
         match &progress.claim {
             None => return Step::act(Effect::Claim),
             Some(Ok(())) => {}
@@ -59,6 +59,13 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
         }
     }
     created(view, progress, &vm, now)
+}
+
+/// A create leaves a mark on the Machine before it begins: our finalizer and a priority, in one write. A finalizer alone may be from
+/// a template or from another controller, and says nothing of a create; a deletion relies on that.
+fn is_marked(view: &MachineView) -> bool {
+    let machine = &view.machine;
+    machine.has_finalizer && (machine.has_priority || machine.provider_id.is_some())
 }
 
 enum Known<'a> {

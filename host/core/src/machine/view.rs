@@ -158,6 +158,10 @@ pub struct GoingFact {
     pub is_vm_declared_gone: bool,
     /// How far an earlier pass, or machine-controller-manager, had come.
     pub left_at: Option<DeletionStage>,
+    /// Since when.
+    pub left_since: Option<Timestamp>,
+    /// The last error was a driver's: somebody has asked for the VM.
+    pub has_error_code: bool,
     /// What condition `Drained` says, and when that was written.
     pub told: Option<ToldFact>,
 }

@@ -213,7 +213,9 @@ async fn patch_machine(context: &Context, observed: &Observed, patch: Value) -> 
 async fn claim(context: &Context, observed: &Observed) -> Wrote {
     let meta = &observed.machine.metadata;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
-    finalizers.push(names::finalizers::MACHINE.to_owned());
+    if !finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
+        finalizers.push(names::finalizers::MACHINE.to_owned());
+    }
     let metadata = Metadata::of(meta)
         .in_version(meta)
         .with("finalizers", json!(finalizers))

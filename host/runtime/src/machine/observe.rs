@@ -57,7 +57,9 @@ pub(super) fn observe(
     let fact = machine_fact(key, &machine);
     let (target, node) = target(world, &machine, &fact, rivals);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    let drain = drain::facts(world, fact.node_name.as_ref(), node.as_deref(), drain_status::memory(own));
+    let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
+    let name = name.as_ref().or(fact.node_name.as_ref());
+    let drain = drain::facts(world, name, node.as_deref(), drain_status::memory(own));
     let view = MachineView {
         class: class_fact(world, &machine, class.as_deref(), &choice),
         secret,
@@ -231,7 +233,12 @@ fn target(
     rivals: &[ObjectKey],
 ) -> (TargetFact, Option<Arc<Node>>) {
     let Some(nodes) = &world.nodes else { return (TargetFact::None, None) };
-    let node = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
+    let node = match &fact.node_name {
+        Some(name) => nodes.get(&ObjectKey::new("", name.as_str())),
+        // Rare, so that nothing is indexed for it.
+        None if fact.deletion.is_some() => nodes.all().into_iter().map(|(_, node)| node).find(is_of(machine)),
+        None => None,
+    };
     let Some(node) = node else { return (TargetFact::Cluster(NodePresence::Absent), None) };
     let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
     match (of_node, machine.provider_id()) {
@@ -264,6 +271,18 @@ fn contesting(
         rivals.iter().filter(|rival| *rival != own).filter(may_be_of).cloned().collect();
     let mark = node.metadata.labels.as_ref().and_then(|all| all.get(names::labels::MACHINE_NAME));
     if mark.is_some_and(|name| name == own.name.as_str()) { Vec::new() } else { others }
+}
+
+/// A Node that nobody has written down on its Machine is known by its label, or by its VM.
+fn is_of(machine: &Machine) -> impl Fn(&Arc<Node>) -> bool {
+    let name = machine.metadata.name.clone();
+    let vm = machine.provider_id().map(str::to_owned);
+    move |node| {
+        let label = node.metadata.labels.as_ref().and_then(|all| all.get(names::labels::MACHINE_NAME));
+        let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+        let is_its_vm = vm.is_some() && provider_id.filter(|id| !id.is_empty()) == vm.as_deref();
+        is_its_vm || (label.is_some() && label == name.as_ref())
+    }
 }
 
 fn node_fact(node: &Node) -> NodeFact {

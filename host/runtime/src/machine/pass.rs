@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use jiff::Timestamp;
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{Conclusion, Progress, Step, Wake, step};
+use machinist_core::machine::{Conclusion, Progress, Reason, Step, Wake, step};
 use machinist_core::phase::Phase;
 use machinist_core::retry::RetryPolicy;
 use machinist_core::safety::meltdown::Permit;
@@ -120,6 +120,10 @@ async fn finish(
         }
         Published::Failed(policy) => Wake::Retry { policy, hint: None },
     };
+    if conclusion.reason == Reason::VmDeclaredGone {
+        // For whoever asks later what became of a VM.
+        warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
+    }
     memory.news.extend(news::of_conclusion(observed, &conclusion));
     memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, context.clock.now()));
     memory.report(observed, wake)

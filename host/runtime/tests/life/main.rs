@@ -11,6 +11,8 @@ mod class_check;
 mod conformance;
 mod crashes;
 mod crowds;
+mod deletions;
+mod drains;
 mod faults;
 mod freeze;
 mod leaders;

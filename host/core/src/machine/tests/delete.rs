@@ -10,7 +10,7 @@ use crate::machine::{ClassFact, DriverFact, NodePresence, Outcome, TargetFact};
 use crate::phase::Phase;
 
 use super::facts::{self, broken, guest, in_progress, operation, refused, vm, vm_that_is};
-use super::{check, creating, deleting, failed, pending, running, seconds, unknown};
+use super::{check, creating, deleting, failed, ordered, pending, running, seconds, unknown};
 
 #[test]
 fn a_machine_without_our_finalizer_is_let_go() {
@@ -189,14 +189,11 @@ fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() 
 #[test]
 fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
     check(
-        &deleting().at(160).on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &ordered(deleting(), 100).at(160).on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
-            act look-at-pods node-1
-            act look-at-pods node-1
             act probe-vm
             act delete-vm
             VmTerminating: the cloud is removing the VM
-            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 7.5s
         "#]],
     );

@@ -7,12 +7,12 @@ use crate::driver_error::Code;
 use crate::machine::Outcome;
 
 use super::facts::{WINDOW_SECONDS, broken, capabilities, guest, uninitialized, vm, window};
-use super::{Case, check, deleting};
+use super::{Case, check, deleting, ordered};
 
 #[test]
 fn looks_grow_further_apart_the_longer_it_takes() {
     let wake = |second: i64| {
-        let text = deleting().at(second).on(Outcome::ProbeVm(Ok(vm()))).tell();
+        let text = ordered(deleting(), 100).at(second).on(Outcome::ProbeVm(Ok(vm()))).tell();
         format!("{}\n", text.lines().last().unwrap())
     };
     let wakes: String = [100, 107, 116, 140, 400, 100_000].into_iter().map(wake).collect();

@@ -10,6 +10,7 @@ mod health;
 mod join;
 mod planted;
 mod setback;
+mod stages;
 mod tell;
 mod unresolved;
 
@@ -22,7 +23,9 @@ use crate::drain;
 use crate::driver::{Creation, Deletion};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::{FreezeReason, Gate};
-use crate::machine::{Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact};
+use crate::machine::{
+    DeletionStage, Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact,
+};
 use crate::machine::{invariants, step};
 use crate::phase::Phase;
 use crate::safety::meltdown::Permit;
@@ -186,6 +189,14 @@ pub(super) fn empty_drain(effect: &drain::Effect) -> drain::Outcome {
             drain::Outcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
         }
     }
+}
+
+/// As after a pass that has told at `second` that the VM is being removed.
+pub(super) fn ordered(case: Case, second: i64) -> Case {
+    case.with(|view| {
+        view.machine.going.left_at = Some(DeletionStage::Vm);
+        view.machine.going.left_since = Some(seconds(second));
+    })
 }
 
 /// Second of the tests' clock, whose zero is the Machine's creation.

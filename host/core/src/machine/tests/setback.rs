@@ -154,16 +154,16 @@ fn a_frozen_gate_holds_creation_and_does_not_call_it_failed() {
     check(
         &creating().frozen(),
         &expect![[r#"
-        Frozen: creation is held: TargetClusterUnreachable
-        retry from 5s to 10m0s
-    "#]],
+            Frozen: creation is held since 1971-01-01T00:00:00Z: the API server of the target cluster does not answer; it goes on when it does
+            retry from 5s to 10m0s
+        "#]],
     );
     check(
         &begun().frozen().at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
-        Frozen: creation is held: TargetClusterUnreachable
-        retry from 5s to 10m0s
-    "#]],
+            Frozen: creation is held since 1971-01-01T00:00:00Z: the API server of the target cluster does not answer; it goes on when it does
+            retry from 5s to 10m0s
+        "#]],
     );
 }
 

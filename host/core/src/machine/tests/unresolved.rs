@@ -108,6 +108,7 @@ fn without_keys_nothing_is_created_until_the_last_create_must_have_shown() {
     // Begun at second 10, it may take five minutes and then show eight seconds later.
     let unresolved = without_keys().with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
@@ -147,6 +148,7 @@ fn without_keys_nothing_is_created_until_the_last_create_must_have_shown() {
 fn without_keys_a_vm_that_shows_late_is_adopted() {
     let unresolved = without_keys().with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
@@ -165,6 +167,7 @@ fn without_keys_a_vm_that_shows_late_is_adopted() {
 fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
     let current = without_keys().with(window(SignedDuration::ZERO)).with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
@@ -186,6 +189,7 @@ fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
 fn without_keys_a_create_that_goes_on_is_taken_up_without_waiting() {
     let resumed = without_keys().with(at_work).with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
