@@ -44,6 +44,14 @@ pub(crate) const LEASE_TIMES: LeaseTimes = LeaseTimes {
     retry: SignedDuration::from_secs(10),
 };
 
+/// A host on its way to the cluster of the Nodes. It is the same server, and can be cut off apart.
+pub(crate) fn to_target(host: &str) -> String {
+    format!("{host}{TARGET}")
+}
+
+/// Ends the names of those ways.
+pub(crate) const TARGET: &str = "@target";
+
 /// Everything that a host needs.
 #[derive(Clone)]
 pub(crate) struct Hosts {
@@ -122,8 +130,10 @@ impl Hosts {
             let process = self.start(&name, chance.bytes(), &handles);
             process.end(&handles.kill).await;
             // What has been sent and has not arrived never does.
-            self.wire.cut(&name);
-            self.api.drop_watches(&name, None);
+            for way in [name.clone(), to_target(&name)] {
+                self.wire.cut(&way);
+                self.api.drop_watches(&way, None);
+            }
             self.lock().remove(&name);
             self.watchman.note(("host ends", &name));
             tokio::time::sleep(chance.between(RESTART.0, RESTART.1)).await;
@@ -132,11 +142,11 @@ impl Hosts {
 
     fn start(&self, name: &str, seed: [u8; 32], handles: &Handles) -> Process {
         let clock = Clock::Shifted { clock: Box::new(self.clock.clone()), by_ms: handles.shift_ms.clone() };
-        let client = || Client::new(Bent::new(self.api.service(name), self.planted), "default");
+        let client = |actor: &str| Client::new(Bent::new(self.api.service(actor), self.planted), "default");
         let (leads, is_leading) = watch::channel(false);
         let metrics = Arc::new(Metrics::default());
         let candidate = Candidate {
-            client: client(),
+            client: client(name),
             namespace: NAMESPACE.to_owned(),
             names: ["machine-controller-manager", "machine-controller"],
             identity: name.to_owned(),
@@ -149,10 +159,10 @@ impl Hosts {
             if self.planted == Some(Planted::LeadsAlways) { watch::channel(true).1 } else { is_leading };
         let drivers = self.cloud.drivers(name, &self.watchman);
         let tenant = Tenant {
-            control: client(),
+            control: client(name),
             namespace: NAMESPACE.to_owned(),
             plugin_namespace: "plugins".to_owned(),
-            target: Some(client()),
+            target: Some(client(&to_target(name))),
             settings: settings(self.planted),
             ports: Ports {
                 drivers: planted::drivers(drivers, self.planted),

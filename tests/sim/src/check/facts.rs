@@ -8,6 +8,8 @@ use memory_api::wire::Call;
 use memory_api::{Change, USER};
 use serde_json::Value;
 
+use crate::hosts::TARGET;
+
 /// How long a host may not yet know that somebody took a Lease from it against the rules: until its claim has run out.
 const THEFT_GRACE: SignedDuration = crate::hosts::LEASE_TIMES.renew_deadline;
 
@@ -122,6 +124,7 @@ impl Facts {
 
     /// Whether this host holds all Leases, or may not yet know that it does not.
     pub(super) fn leads(&self, actor: &str, now: Timestamp) -> bool {
+        let actor = actor.strip_suffix(TARGET).unwrap_or(actor);
         let may = |lease: &LeaseFact| {
             let is_unaware = lease.robbed.as_ref().is_some_and(|(who, until)| who == actor && now <= *until);
             lease.holder == actor || is_unaware
