@@ -27,9 +27,18 @@ impl Engine {
                 self.seen(kind, &version);
             }
             Message::Providers(providers) => self.providers_changed(&providers),
+            Message::Policies => self.policies_changed(),
+            Message::PluginsListed => self.knows_plugins = true,
             Message::ClassChecked(class) => self.wake_machines_of_class(&class),
             // Who asked and has gone since needs no answer.
             Message::Explain(machine, answer) => drop(answer.send(self.explain(&machine))),
+        }
+    }
+
+    /// Each Machine may be judged otherwise from here on.
+    fn policies_changed(&mut self) {
+        for (key, _) in self.world.machines.all() {
+            self.wake(Key::Machine(key), Priority::Event);
         }
     }
 

@@ -83,7 +83,7 @@ async fn prepared(lab: &Lab, prefix: &str, machines: usize, ends: pods::Ends) ->
 }
 
 /// Deletes Machines, many at a time; when each was asked for.
-async fn delete(lab: &Lab, names: &[String]) -> Result<BTreeMap<String, Instant>> {
+pub(crate) async fn delete(lab: &Lab, names: &[String]) -> Result<BTreeMap<String, Instant>> {
     futures::stream::iter(names)
         .map(|name| async move {
             let asked = Instant::now();

@@ -35,6 +35,8 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
         let each = float(requests.writes_beside_evictions()) / count(figures.machines);
         row(page, what, format!("**{each:.2}**"), Some((aim, each)));
     }
-    heading(page, "Requests of a deletion without pods", "By the host's own counters.");
-    super::requests(page, &figures.deletion, figures.machines);
+    for (what, requests) in [("creation", &figures.creation), ("deletion without pods", &figures.deletion)] {
+        heading(page, &format!("Requests of a {what}"), "By the host's own counters.");
+        super::requests(page, requests, figures.machines);
+    }
 }

@@ -192,10 +192,8 @@ fn a_removal_counts_also_when_the_pod_is_gone_before_the_answer_comes() {
     let mut world = World::new(PodTiming::default());
     world.hear(ending(pod("a"), 0));
     world.pods.take_due(at(0), 1, |_| true);
-    let (subject, action) = (
-        Subject::Pod(pod("a").key),
-        PodAction::Remove { key: pod("a").key, uid: "uid-a".to_owned() },
-    );
+    let (subject, action) =
+        (Subject::Pod(pod("a").key), PodAction::Remove { key: pod("a").key, uid: "uid-a".to_owned() });
     world.pods.forget(&pod("a").key, at(1));
     world.pods.finish(&subject, &action, PodDone::Done, at(2));
     assert_eq!(world.pods.stats().removed, 1);

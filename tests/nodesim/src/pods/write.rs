@@ -41,7 +41,9 @@ pub fn running_patch(pod: &PodFact, now: Timestamp) -> Value {
 /// A strategic merge patch of a pod's status: its containers have ended well.
 #[must_use]
 pub fn finished_patch(pod: &PodFact, now: Timestamp) -> Value {
-    let state = json!({ "terminated": { "exitCode": 0, "reason": "Completed", "finishedAt": seconds(now) } });
+    // The patch is merged with what is there, and a container has one state.
+    let over = json!({ "exitCode": 0, "reason": "Completed", "finishedAt": seconds(now) });
+    let state = json!({ "running": null, "terminated": over });
     let over = ("False", "PodCompleted", "");
     json!({
         "metadata": { "uid": pod.uid },

@@ -31,6 +31,11 @@ async fn pods_end_with_their_grace_and_run_elsewhere_while_daemons_and_static_po
         lab.pods_run_on("from", "scratch", 1).await?;
         runs(lab, "to").await?;
         lab.pods_run_on("to", "agent", 1).await?;
+        e2e::eventually("the job has finished", async || {
+            let status = lab.pods().get("job").await?.status.unwrap_or_default();
+            Ok((status.phase.as_deref() == Some("Succeeded")).then_some(()))
+        })
+        .await?;
         let agent = lab.pods_on("from", "agent").await?;
 
         lab.delete_machine("from").await?;
