@@ -87,11 +87,13 @@ fn a_sentence_of_ours_names_the_step_that_comes_next() {
 }
 
 #[test]
-fn every_step_is_reached_by_some_sentence() {
+fn every_step_that_takes_a_pass_is_reached_by_some_sentence() {
     let mut reached: Vec<_> = every_deletion_sentence().iter().map(Deleting::next).collect();
     reached.sort();
     reached.dedup();
-    assert_eq!(reached, DELETION_STAGES);
+    // Attachments go in the same pass as the pods of a forced drain, so nothing is told between both.
+    let told = DELETION_STAGES.into_iter().filter(|stage| *stage != DeletionStage::VolumeAttachments);
+    assert_eq!(reached, told.collect::<Vec<_>>());
 }
 
 #[test]

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt, select};
+use jiff::Timestamp;
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
 };
 use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::Refusal;
-use machinist_core::id::ProviderName;
-use machinist_plugin_host::source::configmap::RawConfigMap;
-use machinist_plugin_host::{Digest, PluginHost, PluginReport, PluginState, SourceId};
-use machinist_runtime::ports::{Drivers, PluginConfigMap, PluginMessage, PluginNews, Plugins};
+use machinist_core::driver_error::{CallError, Refusal};
+use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_plugin_host::source::configmap::{POLICY_KIND, RawConfigMap};
+use machinist_plugin_host::{Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms};
+use machinist_runtime::ports::{
+    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
+};
 use serde_json::json;
 
 use crate::incidents::Incidents;
@@ -46,6 +50,10 @@ impl Drivers for Adapter {
         Box::pin(self.host.delete(request))
     }
 
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        Box::pin(self.host.reboot(request))
+    }
+
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
         Box::pin(self.host.get_status(request))
     }
@@ -65,6 +73,22 @@ impl Drivers for Adapter {
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
         Box::pin(self.host.validate_class(class))
+    }
+}
+
+impl HealthPolicies for Adapter {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        self.host.policies()
+    }
+
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        let policy = policy.clone();
+        Box::pin(async move { self.host.evaluate(&policy, question, now).await })
     }
 }
 
@@ -109,6 +133,7 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
     let providers = held.map(|held| held.providers.clone()).unwrap_or_default();
     let status = json!({
         "plugin": report.plugin.as_str(),
+        "kind": report.kind,
         "content": report.content.map(|content| content.to_string()),
         "state": report.state.name(),
         "reason": report.reason,
@@ -121,6 +146,7 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
             "driver": held.driver,
             "version": held.version,
             "providers": held.providers.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
+            "policy": held.terms.as_ref().map(terms),
         })),
     });
     PluginNews {
@@ -135,7 +161,30 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         message: message(report),
         status: status.to_string(),
         providers,
+        is_policy: report.kind == POLICY_KIND,
     }
+}
+
+fn terms(terms: &Terms) -> serde_json::Value {
+    json!({
+        "mode": terms.mode.as_str(),
+        "appliesTo": {
+            "classes": terms.scope.classes,
+            "deployments": terms.scope.deployments,
+            "labels": terms.scope.labels,
+        },
+    })
+}
+
+fn policy_message(held: &HeldReport, terms: &Terms, is_serving: bool, digest: &str) -> String {
+    let does = match (is_serving, terms.mode) {
+        (true, Mode::Observe) => "observes",
+        (true, Mode::Enforce) => "decides about",
+        (false, Mode::Observe | Mode::Enforce) => "could be asked about",
+    };
+    let whom =
+        if terms.scope.is_everything() { "all Machines" } else { "the Machines that policy.yaml names" };
+    format!("policy {} {} {does} {whom} ({digest})", held.driver, held.version)
 }
 
 fn message(report: &PluginReport) -> String {
@@ -155,7 +204,12 @@ fn message(report: &PluginReport) -> String {
         (PluginState::Ready, Some(held)) => {
             let providers: Vec<&str> = held.providers.iter().map(ProviderName::as_str).collect();
             let serves = if report.serving { "serves" } else { "could serve" };
-            format!("{} {} {serves} {} ({digest})", held.driver, held.version, providers.join(", "))
+            match &held.terms {
+                Some(terms) => policy_message(held, terms, report.serving, &digest),
+                None => {
+                    format!("{} {} {serves} {} ({digest})", held.driver, held.version, providers.join(", "))
+                }
+            }
         }
         (state, _) => format!("{} {digest}", state.name()).trim_end().to_owned(),
     };

@@ -82,6 +82,9 @@ pub(crate) struct InspectFlags {
     /// Grants to show and check, YAML or JSON; instead of those of the ConfigMap
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
+    /// Of a health policy: mode, Machines and limits, YAML or JSON; by default what the ConfigMap has already
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Settings that the driver reads, a JSON object; instead of those of the ConfigMap
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
@@ -111,6 +114,9 @@ pub(crate) struct PushFlags {
     /// What the driver may do, YAML or JSON; by default what the ConfigMap has already
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
+    /// Of a health policy: mode, Machines and limits, YAML or JSON; by default what the ConfigMap has already
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// How the component is packed
     #[arg(long, default_value = "zstd")]
     pub(crate) encoding: EncodingName,

@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::Context as _;
 use bytes::Bytes;
 use machinist_plugin_host::source::configmap::{
-    DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, RawConfigMap, SETTINGS,
+    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, RawConfigMap, SETTINGS, TERMS_JSON, TERMS_YAML,
 };
 use machinist_plugin_host::source::{Declared, Encoding, Packed};
+use machinist_plugin_host::verify::Contract;
 use machinist_plugin_host::{CacheKey, Digest, HostSettings, Inspected, PluginHost};
 
 /// No component is larger, packed or not.
@@ -20,15 +21,20 @@ pub(crate) struct Component {
     pub(crate) digest: Digest,
 }
 
-/// Settings and grants from files, where they are given.
+/// Settings, grants and terms from files, where they are given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     pub(crate) settings: Option<String>,
     pub(crate) grants: Option<String>,
+    pub(crate) terms: Option<String>,
 }
 
 impl Texts {
-    pub(crate) fn read(settings: Option<&Path>, grants: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn read(
+        settings: Option<&Path>,
+        grants: Option<&Path>,
+        terms: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         let read = |path: Option<&Path>, what: &str| {
             path.map(|path| {
                 std::fs::read_to_string(path)
@@ -36,7 +42,11 @@ impl Texts {
             })
             .transpose()
         };
-        Ok(Self { settings: read(settings, "settings")?, grants: read(grants, "grants")? })
+        Ok(Self {
+            settings: read(settings, "settings")?,
+            grants: read(grants, "grants")?,
+            terms: read(terms, "policy")?,
+        })
     }
 
     /// Puts them in the place of what is there.
@@ -47,6 +57,10 @@ impl Texts {
         if let Some(grants) = &self.grants {
             data.remove(GRANTS_JSON);
             data.insert(GRANTS_YAML.to_owned(), grants.clone());
+        }
+        if let Some(terms) = &self.terms {
+            data.remove(TERMS_JSON);
+            data.insert(TERMS_YAML.to_owned(), terms.clone());
         }
     }
 }
@@ -73,9 +87,11 @@ impl Component {
 
 /// A ConfigMap that holds nothing but this component and these texts: what the host would make of them.
 pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::Result<Declared> {
+    // What cannot be unpacked is no policy; what it is instead is found out when it is looked at.
+    let contract = component.unpack().map_or(Contract::Driver, |bytes| Contract::of(&bytes));
     let mut raw = RawConfigMap {
         name: name.to_owned(),
-        labels: BTreeMap::from([(KIND_LABEL.to_owned(), DRIVER_KIND.to_owned())]),
+        labels: BTreeMap::from([(KIND_LABEL.to_owned(), contract.label().to_owned())]),
         binary_data: BTreeMap::from([(Encoding::None.key().to_owned(), Bytes::new())]),
         ..RawConfigMap::default()
     };

@@ -16,7 +16,7 @@ use crate::plugin_file::{Texts, declared, look, read_packed};
 use crate::plugin_view::View;
 
 pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
-    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref())?;
+    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
     let declared = match (&flags.file, &flags.configmap) {
         (Some(file), _) => {
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -25,10 +25,10 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
         (None, Some(name)) => from_cluster(&config_maps(&flags.cluster).await?, name, &texts).await?,
         (None, None) => bail!("name a file, or a ConfigMap with --configmap"),
     };
-    let grants = declared.grants.clone();
+    let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
     let inspected = look(declared).await?;
-    let view = View::of(&inspected, &grants, warnings);
+    let view = View::of(&inspected, &grants, terms.as_ref(), warnings);
     match flags.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&view)?),
         Output::Table => print!("{}", view.to_text()),

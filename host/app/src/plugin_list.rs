@@ -17,6 +17,7 @@ use crate::plugin_cluster::{config_maps, explained};
 #[serde(default)]
 struct Status {
     plugin: Option<String>,
+    kind: Option<String>,
     state: Option<String>,
     reason: Option<String>,
     since: Option<String>,
@@ -33,6 +34,14 @@ struct Held {
     version: String,
     providers: Vec<String>,
     digest: String,
+    policy: Option<Policy>,
+}
+
+/// What a policy is for.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Policy {
+    mode: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,11 +92,12 @@ fn table(rows: &[Row]) -> Table {
     table.set_header([
         "NAME",
         "CONFIGMAP",
+        "KIND",
         "STATE",
         "SERVING",
-        "DRIVER",
+        "CALLS ITSELF",
         "VERSION",
-        "PROVIDERS",
+        "SERVES",
         "DIGEST",
         "MESSAGE",
     ]);
@@ -101,17 +111,26 @@ fn table(rows: &[Row]) -> Table {
         table.add_row([
             status.plugin.clone().unwrap_or_else(|| row.config_map.clone()),
             row.config_map.clone(),
+            status.kind.clone().unwrap_or_default(),
             // No host has looked at it: none runs, or none leads.
             status.state.clone().unwrap_or_else(|| "Pending".to_owned()),
             if status.serving { "yes" } else { "no" }.to_owned(),
             held.map(|held| held.driver.clone()).unwrap_or_default(),
             held.map(|held| held.version.clone()).unwrap_or_default(),
-            held.map(|held| held.providers.join(",")).unwrap_or_default(),
+            held.map(serves).unwrap_or_default(),
             digest,
             message,
         ]);
     }
     table
+}
+
+/// Providers of a driver, the mode of a policy.
+fn serves(held: &Held) -> String {
+    match &held.policy {
+        Some(policy) => format!("({})", policy.mode),
+        None => held.providers.join(","),
+    }
 }
 
 #[cfg(test)]
@@ -135,6 +154,18 @@ mod tests {
         });
         let shown = check(&status.to_string());
         for part in ["Rejected", "yes", "1.2.3", "0123456789ab", "no component"] {
+            assert!(shown.contains(part), "{part} is missing in\n{shown}");
+        }
+    }
+
+    #[test]
+    fn a_policy_shows_its_mode() {
+        let status = json!({
+            "plugin": "zone", "kind": "health-policy", "state": "Ready", "serving": true,
+            "held": { "driver": "zone", "version": "0.1.0", "providers": [], "digest": "sha256:01", "policy": { "mode": "enforce" } },
+        });
+        let shown = check(&status.to_string());
+        for part in ["health-policy", "zone", "(enforce)"] {
             assert!(shown.contains(part), "{part} is missing in\n{shown}");
         }
     }

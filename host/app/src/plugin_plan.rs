@@ -10,7 +10,7 @@ use kube::core::ObjectMeta;
 use machinist_plugin_host::Digest;
 use machinist_plugin_host::source::Encoding;
 use machinist_plugin_host::source::configmap::{
-    DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, SETTINGS, SHA256,
+    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, SETTINGS, SHA256, TERMS_JSON, TERMS_YAML,
 };
 use machinist_plugin_host::source::parts::{
     BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split,
@@ -23,6 +23,8 @@ use crate::plugin_ownership::owned;
 pub(crate) struct Wanted<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
+    /// The value of the label: what the component is by its exports.
+    pub(crate) kind: &'static str,
     pub(crate) plugin_name: Option<&'a str>,
     pub(crate) texts: &'a Texts,
     pub(crate) encoding: Encoding,
@@ -40,8 +42,16 @@ pub(crate) struct Plan {
 }
 
 /// What stands for the component, or contradicts it.
-const CONTENT: [&str; 6] =
-    [INDEX_KEY, "plugin.wasm", "plugin.wasm.gz", "plugin.wasm.zst", GRANTS_YAML, GRANTS_JSON];
+const CONTENT: [&str; 8] = [
+    INDEX_KEY,
+    "plugin.wasm",
+    "plugin.wasm.gz",
+    "plugin.wasm.zst",
+    GRANTS_YAML,
+    GRANTS_JSON,
+    TERMS_YAML,
+    TERMS_JSON,
+];
 /// Of a label's value, which names a part's index.
 const MOST_NAME: usize = 63;
 
@@ -51,15 +61,15 @@ const MOST_NAME: usize = 63;
 /// When the ConfigMap that is there is not ours to change, or the parts would be too many.
 pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Result<Plan> {
     if let Some(there) = there {
-        is_driver(wanted.name, there)?;
+        is_same_kind(wanted, there)?;
     }
-    let mut labels = BTreeMap::from([(KIND_LABEL.to_owned(), DRIVER_KIND.to_owned())]);
+    let mut labels = BTreeMap::from([(KIND_LABEL.to_owned(), wanted.kind.to_owned())]);
     let mut data = BTreeMap::new();
     if let Some(there) = there {
         // What an earlier push wrote would be removed by not naming it again.
         let owned = owned(there);
         let kept = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
-        for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON] {
+        for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, TERMS_YAML, TERMS_JSON] {
             data.extend(kept(key).map(|text| (key.to_owned(), text.clone())));
         }
         if owned.labels.contains(NAME_LABEL) {
@@ -135,14 +145,15 @@ fn meta(wanted: &Wanted<'_>, name: &str, labels: BTreeMap<String, String>) -> Ob
     }
 }
 
-fn is_driver(name: &str, there: &ConfigMap) -> anyhow::Result<()> {
+fn is_same_kind(wanted: &Wanted<'_>, there: &ConfigMap) -> anyhow::Result<()> {
+    let (name, own) = (wanted.name, wanted.kind);
     let kind = there.metadata.labels.as_ref().and_then(|labels| labels.get(KIND_LABEL));
     match kind.map(String::as_str) {
-        Some(DRIVER_KIND) => Ok(()),
-        Some(kind) => bail!("ConfigMap {name} is a {kind}, not a driver: choose another --configmap"),
+        Some(kind) if kind == own => Ok(()),
+        Some(kind) => bail!("ConfigMap {name} is a {kind}, not a {own}: choose another --configmap"),
         None => bail!(
             "ConfigMap {name} is no plugin, and is not overwritten: choose another --configmap, or label it \
-             {KIND_LABEL}={DRIVER_KIND} if it is to become one"
+             {KIND_LABEL}={own} if it is to become one"
         ),
     }
 }
@@ -154,11 +165,14 @@ pub(crate) fn in_the_way(plan: &Plan, result: &ConfigMap) -> Vec<String> {
         data.chain(map.binary_data.iter().flat_map(BTreeMap::keys)).cloned().collect()
     };
     let planned = keys(&plan.index);
-    let grants_are_planned = planned.iter().any(|key| key == GRANTS_YAML || key == GRANTS_JSON);
-    let contradicts = |key: &String| {
-        let is_grants = key == GRANTS_YAML || key == GRANTS_JSON;
-        CONTENT.contains(&key.as_str()) && !planned.contains(key) && (!is_grants || grants_are_planned)
+    // Of a document in two forms, the one that others wrote is in the way only when there is one of ours.
+    let is_other_form = |key: &str| match key {
+        GRANTS_YAML | GRANTS_JSON => !planned.iter().any(|key| key == GRANTS_YAML || key == GRANTS_JSON),
+        TERMS_YAML | TERMS_JSON => !planned.iter().any(|key| key == TERMS_YAML || key == TERMS_JSON),
+        _ => false,
     };
+    let contradicts =
+        |key: &String| CONTENT.contains(&key.as_str()) && !planned.contains(key) && !is_other_form(key);
     keys(result).into_iter().filter(contradicts).collect()
 }
 
@@ -166,17 +180,20 @@ pub(crate) fn in_the_way(plan: &Plan, result: &ConfigMap) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
+    use machinist_plugin_host::source::configmap::{DRIVER_KIND, POLICY_KIND};
+
     use super::*;
     use crate::plugin_ownership::MANAGER;
 
     fn texts(grants: Option<&str>) -> Texts {
-        Texts { settings: None, grants: grants.map(str::to_owned) }
+        Texts { grants: grants.map(str::to_owned), ..Texts::default() }
     }
 
     fn wanted<'a>(texts: &'a Texts, part_bytes: usize) -> Wanted<'a> {
         Wanted {
             namespace: "machinist-system",
             name: "sim",
+            kind: DRIVER_KIND,
             plugin_name: None,
             texts,
             encoding: Encoding::Zstd,
@@ -239,6 +256,24 @@ mod tests {
         let other = texts(Some("limits: { cpu_ms: 5 }"));
         let given = plan(&wanted(&other, 1_000), Some(&there)).expect("fits").index;
         assert_eq!(given.data.expect("data")[GRANTS_YAML], "limits: { cpu_ms: 5 }");
+    }
+
+    #[test]
+    fn a_policy_keeps_its_terms_and_does_not_take_the_place_of_a_driver() {
+        let none = texts(None);
+        let policy = Wanted { kind: POLICY_KIND, ..wanted(&none, 1_000) };
+        let error =
+            plan(&policy, Some(&there(&json!({ "machinist.dev/plugin": "driver" })))).expect_err("refused");
+        assert!(error.to_string().contains("is a driver, not a health-policy"), "{error}");
+        let mut there = there(&json!({ "machinist.dev/plugin": "health-policy" }));
+        let fields = json!({ "f:data": { "f:policy.yaml": {} } });
+        there.metadata.managed_fields =
+            serde_json::from_value(json!([{ "manager": MANAGER, "operation": "Apply", "fieldsV1": fields }]))
+                .expect("managed fields");
+        there.data = Some(BTreeMap::from([(TERMS_YAML.to_owned(), "mode: enforce".to_owned())]));
+        let index = plan(&policy, Some(&there)).expect("fits").index;
+        assert_eq!(index.data.expect("data")[TERMS_YAML], "mode: enforce");
+        assert_eq!(index.metadata.labels.expect("labels")[KIND_LABEL], "health-policy");
     }
 
     #[test]

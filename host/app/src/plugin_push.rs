@@ -6,10 +6,10 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
-use machinist_plugin_host::source::configmap::{DRIVER_KIND, KIND_LABEL};
+use machinist_plugin_host::source::configmap::{DRIVER_KIND, KIND_LABEL, POLICY_KIND};
 use machinist_plugin_host::source::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
 use machinist_plugin_host::source::{Encoding, Packed};
-use machinist_plugin_host::verify;
+use machinist_plugin_host::verify::{self, Contract};
 use serde_json::json;
 
 use crate::args::{EncodingName, PushFlags};
@@ -20,12 +20,14 @@ use crate::plugin_plan::{Plan, Wanted, in_the_way, plan};
 use crate::plugin_wait::wait;
 
 pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
-    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref())?;
+    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
     let component = Component::read(&flags.file)?;
     // What is wrong at first sight is said before anything is packed or asked.
     let unpacked = Packed::whole(Encoding::None, component.bytes.clone());
     declared(&flags.configmap, unpacked.clone(), &texts).context("the host would refuse it")?;
-    verify::inspect(&component.bytes).context("the host would refuse it: failed to verify the component")?;
+    let contract = Contract::of(&component.bytes);
+    verify::inspect(&component.bytes, contract)
+        .context("the host would refuse it: failed to verify the component")?;
     let encoding = match flags.encoding {
         EncodingName::Zstd => Encoding::Zstd,
         EncodingName::Gzip => Encoding::Gzip,
@@ -36,6 +38,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     let wanted = Wanted {
         namespace: &flags.cluster.namespace,
         name: &flags.configmap,
+        kind: contract.label(),
         plugin_name: flags.plugin_name.as_deref(),
         texts: &texts,
         encoding,
@@ -138,7 +141,7 @@ impl Push<'_> {
         if parts.is_empty() {
             return Ok(());
         }
-        let selector = format!("{KIND_LABEL}={DRIVER_KIND}");
+        let selector = format!("{KIND_LABEL} in ({DRIVER_KIND},{POLICY_KIND})");
         let maps = self.api.list(&ListParams::default().labels(&selector)).await;
         let maps = maps.map_err(|error| explained(error, "list the indexes that may need older parts"))?;
         let indexes = maps.items.iter().filter_map(|map| map.data.as_ref()?.get(INDEX_KEY));

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use machinist_plugin_host::Inspected;
 use machinist_plugin_host::grants::{AddressClass, AuthGrant, EgressRule, Grants, Place, SecretGrant};
 use machinist_plugin_host::limits::Limits;
+use machinist_plugin_host::verify::Contract;
+use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,6 +22,7 @@ pub(crate) struct View {
     inert_imports: Vec<String>,
     unknown_imports: Vec<String>,
     driver: Option<Driver>,
+    policy: Option<Policy>,
     grants: Granted,
     limits: Vec<Limit>,
     warnings: Vec<String>,
@@ -39,6 +41,15 @@ struct Driver {
 }
 
 #[derive(Debug, Serialize)]
+struct Policy {
+    name: String,
+    version: String,
+    mode: &'static str,
+    applies_to: String,
+    settings_schema: Option<Value>,
+}
+
+#[derive(Debug, Serialize)]
 struct Granted {
     egress: Vec<String>,
     auth: Vec<String>,
@@ -53,10 +64,14 @@ struct Limit {
     granted: bool,
 }
 
-const CONTRACT: &str = "machinist:provider/driver";
-
 impl View {
-    pub(crate) fn of(inspected: &Inspected, grants: &Grants, warnings: Vec<String>) -> Self {
+    pub(crate) fn of(
+        inspected: &Inspected,
+        grants: &Grants,
+        terms: Option<&Terms>,
+        warnings: Vec<String>,
+    ) -> Self {
+        let contract = if terms.is_some() { Contract::HealthPolicy } else { Contract::Driver };
         let outside = inspected.outside.clone();
         let exports = outside.as_ref().map(|outside| outside.exports.clone()).unwrap_or_default();
         Self {
@@ -64,14 +79,20 @@ impl View {
             packed_bytes: inspected.packed_bytes,
             size_bytes: inspected.size_bytes,
             digest: inspected.digest.map(|digest| digest.to_string()),
-            contract: exports.iter().find(|name| name.starts_with(CONTRACT)).cloned(),
+            contract: exports.iter().find(|name| name.starts_with(contract.export())).cloned(),
             exports,
             granted_imports: outside.as_ref().map(|outside| outside.granted.clone()).unwrap_or_default(),
             inert_imports: outside.as_ref().map(|outside| outside.inert.clone()).unwrap_or_default(),
             unknown_imports: outside.map(|outside| outside.unknown).unwrap_or_default(),
             driver: inspected.about.as_ref().map(driver),
+            policy: inspected.policy.as_ref().zip(terms).map(|(about, terms)| policy(about, terms)),
             grants: granted(grants),
-            limits: inspected.limits.as_ref().map(|limits| shown_limits(limits, grants)).unwrap_or_default(),
+            limits: match &inspected.policy_limits {
+                Some(limits) => shown_policy_limits(limits),
+                None => {
+                    inspected.limits.as_ref().map(|limits| shown_limits(limits, grants)).unwrap_or_default()
+                }
+            },
             warnings,
             refusal: inspected.refusal.clone(),
         }
@@ -93,6 +114,11 @@ impl View {
             text.line("Consistency window", &format!("{} s", driver.consistency_window_seconds));
             text.list("Hosts that it wishes", &driver.wished_hosts);
         }
+        if let Some(policy) = &self.policy {
+            text.line("Policy", &format!("{} {}", policy.name, policy.version));
+            text.line("Mode", policy.mode);
+            text.line("Applies to", &policy.applies_to);
+        }
         text.list("Granted imports", &self.granted_imports);
         text.list("Inert imports (linked, lead nowhere)", &self.inert_imports);
         if !self.unknown_imports.is_empty() {
@@ -101,9 +127,11 @@ impl View {
         if self.contract.is_none() && !self.exports.is_empty() {
             text.list("Exports", &self.exports);
         }
-        text.list("Granted hosts", &self.grants.egress);
-        text.list("Granted auth schemes", &self.grants.auth);
-        text.list("Granted places of secrets", &self.grants.secrets);
+        if self.policy.is_none() {
+            text.list("Granted hosts", &self.grants.egress);
+            text.list("Granted auth schemes", &self.grants.auth);
+            text.list("Granted places of secrets", &self.grants.secrets);
+        }
         if !self.grants.reveal.is_empty() {
             text.list("Secrets that it may see", &self.grants.reveal);
         }
@@ -115,6 +143,10 @@ impl View {
         if let Some(schema) = self.driver.as_ref().and_then(|driver| driver.class_schema.as_ref()) {
             let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
             text.list("Class schema", &schema.lines().map(str::to_owned).collect::<Vec<_>>());
+        }
+        if let Some(schema) = self.policy.as_ref().and_then(|policy| policy.settings_schema.as_ref()) {
+            let schema = serde_json::to_string_pretty(schema).unwrap_or_default();
+            text.list("Settings schema", &schema.lines().map(str::to_owned).collect::<Vec<_>>());
         }
         if !self.warnings.is_empty() {
             text.list("Warnings", &self.warnings);
@@ -154,6 +186,7 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
         ("list", capabilities.listing),
         ("get-volume-ids", capabilities.volume_ids),
         ("idempotency-key", capabilities.idempotency_key),
+        ("reboot", capabilities.reboot),
     ];
     // What is not JSON is shown as it is.
     let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
@@ -169,6 +202,27 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
         consistency_window_seconds: about.consistency_window.as_secs_f64(),
         wished_hosts: about.hosts.clone(),
         class_schema: about.class_schema.as_ref().map(schema),
+    }
+}
+
+fn policy(about: &PolicyAbout, terms: &Terms) -> Policy {
+    let scope = &terms.scope;
+    let names =
+        |what: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
+    let parts = [
+        names("classes", scope.classes.iter().cloned().collect()),
+        names("deployments", scope.deployments.iter().cloned().collect()),
+        names("labels", scope.labels.iter().map(|(key, value)| format!("{key}={value}")).collect()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    // What is not JSON is shown as it is.
+    let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+    Policy {
+        name: about.name.clone(),
+        version: about.version.to_string(),
+        mode: terms.mode.as_str(),
+        applies_to: if parts.is_empty() { "all Machines".to_owned() } else { parts.join("; ") },
+        settings_schema: about.settings_schema.as_ref().map(schema),
     }
 }
 
@@ -240,6 +294,18 @@ fn secret(grant: &SecretGrant) -> String {
 
 fn joined<T: ToString>(values: &[T]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn shown_policy_limits(limits: &PolicyLimits) -> Vec<Limit> {
+    let defaults = PolicyLimits::default();
+    let millis = |value: std::time::Duration| u64::try_from(value.as_millis()).unwrap_or(u64::MAX);
+    let limit = |name, value, default| Limit { name, value, granted: value != default };
+    vec![
+        limit("fuel", limits.fuel, defaults.fuel),
+        limit("memory_mib", limits.memory_bytes >> 20, defaults.memory_bytes >> 20),
+        limit("deadline_ms", millis(limits.deadline), millis(defaults.deadline)),
+        limit("copied_kib", limits.copied_bytes >> 10, defaults.copied_bytes >> 10),
+    ]
 }
 
 fn shown_limits(limits: &Limits, grants: &Grants) -> Vec<Limit> {

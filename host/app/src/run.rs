@@ -73,7 +73,7 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
         plugin_namespace: plugin_namespace(&flags),
         target: clients.target,
         settings: Settings { cluster, ..checked.settings },
-        ports: Ports { drivers: adapter.clone(), plugins: adapter },
+        ports: Ports { drivers: adapter.clone(), policies: adapter.clone(), plugins: adapter },
         clock: Clock::Wall,
         seed: rand::rng().random(),
         identity,

@@ -24,6 +24,8 @@ pub enum Operation {
     List,
     /// Ids of volumes.
     GetVolumeIds,
+    /// Start the machine anew.
+    Reboot,
     /// Check a class.
     ValidateClass,
     /// Ask the driver who it is.
@@ -40,6 +42,7 @@ impl Operation {
             Self::GetStatus => "GetMachineStatus",
             Self::List => "ListMachines",
             Self::GetVolumeIds => "GetVolumeIDs",
+            Self::Reboot => "RebootMachine",
             Self::ValidateClass => "ValidateClass",
             Self::Describe => "Describe",
         }
@@ -50,7 +53,7 @@ impl Operation {
         match self {
             // A cloud may take minutes; a driver answers "in progress" before that.
             Self::Create | Self::Initialize | Self::Delete => SignedDuration::from_mins(5),
-            Self::GetStatus | Self::List => SignedDuration::from_mins(1),
+            Self::GetStatus | Self::List | Self::Reboot => SignedDuration::from_mins(1),
             // No network: whatever takes longer is broken.
             Self::GetVolumeIds | Self::ValidateClass | Self::Describe => SignedDuration::from_secs(10),
         }
@@ -265,6 +268,8 @@ pub struct Capabilities {
     pub volume_ids: bool,
     /// The cloud keeps idempotency keys.
     pub idempotency_key: bool,
+    /// Offers `reboot`, an interface of its own.
+    pub reboot: bool,
 }
 
 /// What the controllers need to know of the driver behind a class.

@@ -153,6 +153,8 @@ pub enum Limit {
     Tables,
     /// Processor time.
     CpuTime,
+    /// Units of work, where processor time would not be the same everywhere.
+    Fuel,
     /// Time on the wall.
     Deadline,
     /// The stack of the component.
@@ -172,6 +174,7 @@ impl Limit {
             Self::Memory => "memory",
             Self::Tables => "tables",
             Self::CpuTime => "cpu-time",
+            Self::Fuel => "fuel",
             Self::Deadline => "deadline",
             Self::Stack => "stack",
             Self::CopiedBytes => "copied-bytes",

@@ -90,6 +90,8 @@ pub enum EffectKind {
     NodeDelete,
     /// Writes labels, annotations, taints, finalizers or a condition of a Node.
     NodeWrite,
+    /// Starts a cloud's machine anew because a policy asks for it.
+    Reboot,
     /// Makes or prolongs a bootstrap token, which a create needs.
     TokenWrite,
     /// Removes a bootstrap token that has served.
@@ -106,7 +108,7 @@ pub enum EffectKind {
 
 impl EffectKind {
     /// All kinds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::CloudRead,
         Self::Create,
         Self::Initialize,
@@ -117,6 +119,7 @@ impl EffectKind {
         Self::Drain,
         Self::NodeDelete,
         Self::NodeWrite,
+        Self::Reboot,
         Self::TokenWrite,
         Self::TokenDelete,
         Self::ObjectWrite,
@@ -140,6 +143,7 @@ pub fn permits(gate: Gate, effect: EffectKind) -> bool {
             | EffectKind::FailMachine
             | EffectKind::OrphanDelete
             | EffectKind::SetDelete
+            | EffectKind::Reboot
             | EffectKind::TokenWrite => false,
             EffectKind::CloudRead
             | EffectKind::RequestedDelete

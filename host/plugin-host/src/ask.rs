@@ -5,17 +5,20 @@ use futures::future::BoxFuture;
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, ListRequest, MachineRequest, Operation, Page, SecretValues, Vm,
 };
-use machinist_core::driver_error::Breakage;
+use machinist_core::driver_error::{Breakage, Code, DriverError};
 use wasmtime::{Result, Store};
 
 use crate::bindings::exports::machinist::provider::driver::Guest;
 use crate::convert::{self, About};
 use crate::guest::GuestState;
+use crate::optional_bindings::exports::machinist::provider::reboot::Guest as Rebooter;
 use crate::vault::Vault;
 
 /// What a call runs in.
 pub(crate) struct Running<'a> {
     pub(crate) driver: &'a Guest,
+    /// Absent in a driver that cannot.
+    pub(crate) rebooter: Option<&'a Rebooter>,
     pub(crate) store: &'a mut Store<GuestState>,
     pub(crate) vault: &'a Vault,
     pub(crate) deadline_ms: u64,
@@ -58,7 +61,7 @@ macro_rules! ask_about_machine {
             }
 
             fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<$answer>>> {
-                let Running { driver, store, vault, deadline_ms } = running;
+                let Running { driver, store, vault, deadline_ms, rebooter: _ } = running;
                 async move {
                     let request = convert::request(&self.0, deadline_ms);
                     let convert: fn(_, &Vault) -> std::result::Result<$answer, Breakage> = $convert;
@@ -89,6 +92,37 @@ ask_about_machine!(
     /// `get-status`
     GetStatus, GetStatus, Vm, call_get_status, convert::vm
 );
+
+/// `reboot`
+pub(crate) struct Reboot(pub(crate) MachineRequest);
+
+impl Ask for Reboot {
+    type Answer = ();
+
+    const OPERATION: Operation = Operation::Reboot;
+
+    fn take_secrets(&mut self) -> Option<SecretValues> {
+        Some(std::mem::take(&mut self.0.secrets))
+    }
+
+    fn subject(&self) -> String {
+        format!("{}/{}", self.0.machine.namespace, self.0.machine.name)
+    }
+
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<()>>> {
+        let Running { rebooter, store, vault, deadline_ms, driver: _ } = running;
+        async move {
+            let Some(rebooter) = rebooter else {
+                let message = "the driver exports no machinist:provider/reboot";
+                return Ok(Err(DriverError::new(Code::Unimplemented, message).into()));
+            };
+            let request = convert::request(&self.0, deadline_ms);
+            let answer = rebooter.call_reboot(store, &request).await?;
+            Ok(answer.map_err(|error| convert::error(error, vault).into()))
+        }
+        .boxed()
+    }
+}
 
 /// `list`
 pub(crate) struct List(pub(crate) ListRequest);

@@ -59,6 +59,7 @@ fn limit_hit(error: &Error, limits: &Limits) -> Option<(Limit, String)> {
         return Some(handles());
     }
     match error.downcast_ref::<Trap>() {
+        Some(Trap::OutOfFuel) => return Some((Limit::Fuel, "all of it".to_owned())),
         Some(Trap::StackOverflow) => return Some((Limit::Stack, "512 KiB".to_owned())),
         Some(Trap::MemoryOutOfBounds) if is_recursion(error) => {
             return Some((Limit::Stack, "what the component set aside in its memory".to_owned()));
@@ -128,6 +129,7 @@ mod tests {
         assert_eq!(limit(ResourceTableError::Full), Some(Limit::Handles));
         assert_eq!(limit(Trap::StackOverflow), Some(Limit::Stack));
         assert_eq!(limit(Trap::Interrupt), Some(Limit::CpuTime));
+        assert_eq!(limit(Trap::OutOfFuel), Some(Limit::Fuel));
     }
 
     #[test]

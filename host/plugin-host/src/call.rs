@@ -8,11 +8,11 @@ use machinist_core::driver_error::{Breakage, CallError, Refusal};
 use machinist_core::id::PluginName;
 use tokio::time::timeout_at;
 use tracing::debug;
-use wasmtime::component::Linker;
+use wasmtime::component::{InstancePre, Linker};
 use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::ask::{Ask, Running};
-use crate::bindings::ProviderPre;
+use crate::bindings::ProviderIndices;
 use crate::breakage::{self, OutOfCpu, Verdict};
 use crate::digest::Digest;
 use crate::egress::Egress;
@@ -20,6 +20,7 @@ use crate::engine::TICK;
 use crate::grants::Grants;
 use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
+use crate::optional_bindings::{Rebooter, RebooterIndices};
 use crate::ticker::Ticker;
 use crate::vault::Vault;
 use crate::witness::{MemoryWitness, watched};
@@ -40,7 +41,11 @@ pub(crate) struct Sandbox {
 pub(crate) struct Prepared {
     pub(crate) plugin: PluginName,
     pub(crate) digest: Digest,
-    pub(crate) pre: ProviderPre<GuestState>,
+    pub(crate) pre: InstancePre<GuestState>,
+    /// Where its exports are.
+    pub(crate) exports: ProviderIndices,
+    /// Absent in a driver that offers no reboot.
+    pub(crate) reboots: Option<RebooterIndices>,
     pub(crate) settings: Arc<str>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
@@ -67,8 +72,14 @@ impl Sandbox {
             let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
             let asked = timeout_at(deadline.into(), async {
                 let instance = prepared.pre.instantiate_async(&mut store).await?;
-                let driver = instance.machinist_provider_driver();
-                ask.ask(Running { driver, store: &mut store, vault: &vault, deadline_ms }).await
+                let exports = prepared.exports.load(&mut store, &instance)?;
+                let driver = exports.machinist_provider_driver();
+                let reboots = match &prepared.reboots {
+                    Some(reboots) => Some(reboots.load(&mut store, &instance)?),
+                    None => None,
+                };
+                let rebooter = reboots.as_ref().map(Rebooter::machinist_provider_reboot);
+                ask.ask(Running { driver, rebooter, store: &mut store, vault: &vault, deadline_ms }).await
             });
             match &self.witness {
                 None => asked.await,

@@ -152,6 +152,8 @@ pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
             listing: has(wit::Capabilities::LISTING),
             volume_ids: has(wit::Capabilities::VOLUME_IDS),
             idempotency_key: has(wit::Capabilities::IDEMPOTENCY_KEY),
+            // It is an interface of its own, not a flag.
+            reboot: false,
         },
         consistency_window: milliseconds(about.consistency_window_ms),
         hosts: about.hosts,

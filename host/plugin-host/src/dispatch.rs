@@ -143,7 +143,7 @@ impl Inner {
             Err(refusal) => (Err(refusal.into()), Duration::ZERO),
         };
         let error = answer.as_ref().err();
-        self.metrics.ended((plugin, &generation.source), A::OPERATION, took, error);
+        self.metrics.ended((plugin, &generation.source), A::OPERATION.name(), took, error);
         if let Some(until) = generation.ended(error, &self.settings.quarantine, Timestamp::now()) {
             self.quarantined(until);
         }

@@ -34,12 +34,14 @@ impl Default for Pool {
     }
 }
 
-/// Which memories compiled code is for.
+/// What compiled code is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodeKind {
-    /// Those of wasmtime.
+    /// Drivers, in memories of wasmtime.
     Usual,
-    /// Those that a witness looks at. wasmtime cannot map the beginning of these from a file, and fills them itself.
+    /// Code of policies: counts fuel, and every NaN has the same bits.
+    Policy,
+    /// Drivers, in memories that a witness looks at. wasmtime cannot map the beginning of these from a file, and fills them itself.
     Witnessed,
 }
 
@@ -48,12 +50,14 @@ pub(crate) fn code_settings(kind: CodeKind) -> Config {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
-        .epoch_interruption(true)
+        .epoch_interruption(kind != CodeKind::Policy)
+        .consume_fuel(kind == CodeKind::Policy)
+        .cranelift_nan_canonicalization(kind == CodeKind::Policy)
         .max_wasm_stack(512 * 1024)
         .async_stack_size(2 * 1024 * 1024)
         // Exports are plain functions; concurrency inside of a component would only cost.
         .concurrency_support(false)
-        .memory_init_cow(kind == CodeKind::Usual)
+        .memory_init_cow(kind != CodeKind::Witnessed)
         // Every proposal that is off is code that cannot be wrong. No tool chain needs these yet.
         .wasm_relaxed_simd(false)
         .wasm_memory64(false)
@@ -76,6 +80,11 @@ pub(crate) fn engine(pool: &Pool) -> Result<Engine> {
             Engine::new(&code_settings(CodeKind::Usual))
         }
     }
+}
+
+/// The engine of policies. They are small and seldom asked: plain allocation, without a pool that reserves for many.
+pub(crate) fn policy_engine() -> Result<Engine> {
+    Engine::new(&code_settings(CodeKind::Policy))
 }
 
 /// The engine of the process that compiles: it runs nothing and reserves nothing.

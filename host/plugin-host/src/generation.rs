@@ -1,7 +1,7 @@
 //! A version of a plugin that can answer, and what is known about its answers.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use machinist_core::driver_error::{Breakage, CallError, Limit};
@@ -9,19 +9,77 @@ use tokio::sync::Semaphore;
 
 use crate::call::Prepared;
 use crate::convert::About;
+use crate::digest::Digest;
+use crate::policy::PolicyAbout;
+use crate::policy::call::PreparedPolicy;
 use crate::source::SourceId;
 use crate::state::{Health, QuarantineRule};
 
-/// Held by the routes and by each of its calls; it goes when the last of these lets go.
-pub(crate) struct Generation {
+/// Held by the routes and by each of its calls; it goes when the last of these lets go. Of a driver, unless it says otherwise.
+pub(crate) struct Generation<P = Prepared, A = About> {
     /// Where it came from: tells the versions of a plugin apart.
     pub(crate) source: SourceId,
-    pub(crate) prepared: Prepared,
-    pub(crate) about: About,
+    pub(crate) prepared: P,
+    pub(crate) about: A,
     /// Calls of this version at the same time.
     pub(crate) permits: Semaphore,
     pub(crate) counts: Counts,
     health: Mutex<Health>,
+}
+
+/// A version of a policy.
+pub(crate) type PolicyGeneration = Generation<PreparedPolicy, PolicyAbout>;
+
+/// A version of any plugin.
+#[derive(Clone)]
+pub(crate) enum Served {
+    Driver(Arc<Generation>),
+    Policy(Arc<PolicyGeneration>),
+}
+
+impl Served {
+    pub(crate) fn driver(&self) -> Option<&Arc<Generation>> {
+        match self {
+            Self::Driver(generation) => Some(generation),
+            Self::Policy(_) => None,
+        }
+    }
+
+    pub(crate) fn policy(&self) -> Option<&Arc<PolicyGeneration>> {
+        match self {
+            Self::Driver(_) => None,
+            Self::Policy(generation) => Some(generation),
+        }
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        match self {
+            Self::Driver(generation) => generation.prepared.digest,
+            Self::Policy(generation) => generation.prepared.digest,
+        }
+    }
+
+    /// The name and the version that it gives itself.
+    pub(crate) fn name(&self) -> (&str, &semver::Version) {
+        match self {
+            Self::Driver(generation) => (&generation.about.name, &generation.about.version),
+            Self::Policy(generation) => (&generation.about.name, &generation.about.version),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        match self {
+            Self::Driver(generation) => &generation.counts,
+            Self::Policy(generation) => &generation.counts,
+        }
+    }
+
+    pub(crate) fn quarantined_until(&self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Driver(generation) => generation.quarantined_until(now),
+            Self::Policy(generation) => generation.quarantined_until(now),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -31,9 +89,9 @@ pub(crate) struct Counts {
     pub(crate) in_flight: AtomicUsize,
 }
 
-impl Generation {
-    pub(crate) fn new(source: SourceId, prepared: Prepared, about: About) -> Self {
-        let permits = Semaphore::new(prepared.limits.calls_in_flight.min(Semaphore::MAX_PERMITS));
+impl<P, A> Generation<P, A> {
+    pub(crate) fn new(source: SourceId, prepared: P, about: A, calls_in_flight: usize) -> Self {
+        let permits = Semaphore::new(calls_in_flight.min(Semaphore::MAX_PERMITS));
         Self { source, prepared, about, permits, counts: Counts::default(), health: Mutex::default() }
     }
 

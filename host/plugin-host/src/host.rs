@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::driver_error::Refusal;
-use machinist_core::id::ProviderName;
+use machinist_core::driver_error::{CallError, Refusal};
+use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use prometheus_client::registry::Registry;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::broadcast;
@@ -19,6 +20,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 use tracing::warn;
+use wasmtime::Engine;
 
 use crate::ask;
 use crate::call::Sandbox;
@@ -28,14 +30,15 @@ use crate::compile::Compiler;
 use crate::digest::Digest;
 use crate::dispatch::Queue;
 use crate::egress::Egress;
-use crate::engine;
-use crate::generation::Generation;
+use crate::engine::{self, CodeKind};
+use crate::generation::{Generation, Served};
 use crate::grants::Grants;
 use crate::guest::link;
 use crate::inspect::{Inspected, inspect};
 use crate::limits::Ceilings;
-use crate::load::Loader;
+use crate::load::{Loaded, Loader, Workshop};
 use crate::metrics::Metrics;
+use crate::policy::call::PolicySandbox;
 use crate::registry::Declaration;
 use crate::report::PluginReport;
 use crate::routes::Route;
@@ -84,6 +87,7 @@ struct Owner {
 pub(crate) struct Inner {
     pub(crate) settings: HostSettings,
     pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) policies: Arc<PolicySandbox>,
     pub(crate) shelf: Shelf,
     pub(crate) metrics: Metrics,
     pub(crate) queue: Queue,
@@ -102,8 +106,23 @@ impl PluginHost {
         let linker = link::linker(&engine).map_err(of_engine)?;
         let ticker = Ticker::start(engine.clone()).map_err(StartError::Threads)?;
         let key = Key::open(&settings.cache_key).map_err(StartError::Key)?;
-        let cache = CodeCache::open(&settings.cache_dir, key, engine::compatibility(&engine))
-            .map_err(|source| StartError::Cache { folder: settings.cache_dir.clone(), source })?;
+        let cache = |engine: &Engine| {
+            CodeCache::open(&settings.cache_dir, key.clone(), engine::compatibility(engine))
+                .map(Arc::new)
+                .map_err(|source| StartError::Cache { folder: settings.cache_dir.clone(), source })
+        };
+        let policy_engine = engine::policy_engine().map_err(of_engine)?;
+        let policies = Arc::new(PolicySandbox {
+            linker: crate::policy::link::linker(&policy_engine).map_err(of_engine)?,
+            engine: policy_engine,
+        });
+        let workshop = |engine: &Engine, kind| {
+            let (exe, args) = (settings.compiler.clone(), settings.compiler_args.clone());
+            let compiler = Compiler::new(exe, args, kind);
+            Ok(Workshop { engine: engine.clone(), cache: cache(engine)?, compiler })
+        };
+        let of_drivers = workshop(&engine, settings.code_kind())?;
+        let of_policies = workshop(&policies.engine, CodeKind::Policy)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(settings.threads.max(1))
             .thread_name("plugin-guest")
@@ -125,12 +144,9 @@ impl PluginHost {
         });
         let loader = Loader {
             sandbox: Arc::clone(&sandbox),
-            cache: Arc::new(cache),
-            compiler: Compiler::new(
-                settings.compiler.clone(),
-                settings.compiler_args.clone(),
-                settings.code_kind(),
-            ),
+            policies: Arc::clone(&policies),
+            of_drivers,
+            of_policies,
             compiling: tokio::sync::Mutex::new(()),
             defaults: settings.default_limits.clone(),
             ceilings: Ceilings {
@@ -142,6 +158,7 @@ impl PluginHost {
         };
         let inner = Inner {
             sandbox,
+            policies,
             shelf: Shelf::new(metrics.clone()),
             queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
             metrics,
@@ -242,6 +259,12 @@ impl PluginHost {
         self.inner().dispatch(class.provider, class.pin, ask::GetStatus(request)).await
     }
 
+    /// `reboot`
+    pub async fn reboot(&self, request: MachineRequest) -> Answer<()> {
+        let class = Class::of(&request.class);
+        self.inner().dispatch(class.provider, class.pin, ask::Reboot(request)).await
+    }
+
     /// `list`
     pub async fn list(&self, request: ListRequest) -> Answer<Page> {
         let class = Class::of(&request.class);
@@ -262,6 +285,21 @@ impl PluginHost {
     pub async fn validate_class(&self, class: ClassSpec) -> Answer<Vec<String>> {
         let Class { provider, pin } = Class::of(&class);
         self.inner().dispatch(provider, pin, ask::ValidateClass(class)).await
+    }
+
+    /// All policies that are declared, by name. Fast.
+    pub fn policies(&self) -> Arc<[PolicyFact]> {
+        self.inner().shelf.routes().policy_facts()
+    }
+
+    /// Asks a policy about a Machine.
+    pub async fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> Result<RawAnswer, CallError> {
+        self.inner().evaluate(policy, question, now).await
     }
 
     /// Looks at a component as a load would, down to what it says about itself. Nothing of it serves.
@@ -295,6 +333,23 @@ impl PluginHost {
         &self.0.inner
     }
 }
+
+/// What is loaded, ready to be called.
+fn served(id: &SourceId, loaded: Loaded) -> (Vec<ProviderName>, Served) {
+    match loaded {
+        Loaded::Driver(prepared, about) => {
+            let (providers, calls) = (about.providers.clone(), prepared.limits.calls_in_flight);
+            (providers, Served::Driver(Arc::new(Generation::new(id.clone(), prepared, about, calls))))
+        }
+        Loaded::Policy(prepared, about) => {
+            let generation = Generation::new(id.clone(), prepared, about, POLICY_CALLS_IN_FLIGHT);
+            (Vec::new(), Served::Policy(Arc::new(generation)))
+        }
+    }
+}
+
+/// A policy computes and never waits, so more at the same time than there are threads would only take memory.
+const POLICY_CALLS_IN_FLIGHT: usize = 4;
 
 /// How a class chooses its driver.
 struct Class {
@@ -359,8 +414,9 @@ impl Inner {
         loop {
             let tell = |progress| self.shelf.progress(id, declaration, &progress);
             match self.loader.load(&declared, &tell).await {
-                Ok((prepared, about)) => {
-                    self.shelf.loaded(id, declaration, Generation::new(id.clone(), prepared, about));
+                Ok(loaded) => {
+                    let (providers, generation) = served(id, loaded);
+                    self.shelf.loaded(id, declaration, providers, generation);
                     return;
                 }
                 Err(error) if error.is_passing() => {

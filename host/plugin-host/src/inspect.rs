@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::convert::About;
 use crate::digest::Digest;
 use crate::limits::Limits;
-use crate::load::{Loader, Progress};
+use crate::load::{Loaded, Loader, Progress};
+use crate::policy::{PolicyAbout, PolicyLimits};
 use crate::shelf::chain;
-use crate::source::{Declared, Encoding};
-use crate::verify::{self, Outside};
+use crate::source::{Declared, Encoding, Kind};
+use crate::verify::{self, Contract, Outside};
 
 /// What is known of a component. What could not be learnt is absent, and `refusal` says why.
 #[derive(Clone, Debug)]
@@ -23,10 +24,14 @@ pub struct Inspected {
     pub digest: Option<Digest>,
     /// Imports and exports.
     pub outside: Option<Outside>,
-    /// What it says about itself.
+    /// What it says about itself, when it is a driver.
     pub about: Option<About>,
-    /// What one call of it may use under its grants.
+    /// What one call of a driver may use under its grants.
     pub limits: Option<Limits>,
+    /// What it says about itself, when it is a policy.
+    pub policy: Option<PolicyAbout>,
+    /// What one call of a policy may use under its terms.
+    pub policy_limits: Option<PolicyLimits>,
     /// Why the host would not load it, in the host's words.
     pub refusal: Option<String>,
 }
@@ -41,6 +46,8 @@ impl Inspected {
             outside: None,
             about: None,
             limits: None,
+            policy: None,
+            policy_limits: None,
             refusal: None,
         }
     }
@@ -56,9 +63,15 @@ impl Inspected {
 /// Loads it as a version that is to serve would be loaded, and keeps what that finds.
 pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
     let mut inspected = Inspected::nothing(&declared);
-    inspected.limits = Limits::from_raw(declared.grants.limits(), &loader.defaults, &loader.ceilings).ok();
+    match &declared.kind {
+        Kind::Driver => {
+            let raw = declared.grants.limits();
+            inspected.limits = Limits::from_raw(raw, &loader.defaults, &loader.ceilings).ok();
+        }
+        Kind::HealthPolicy(terms) => inspected.policy_limits = Some(terms.limits.clone()),
+    }
     if let Ok(bytes) = declared.component.unpack() {
-        inspected.outside = verify::outside(&bytes).ok();
+        inspected.outside = verify::outside(&bytes, Contract::from(&declared.kind)).ok();
     }
     let fetched = Mutex::new(None);
     let tell = |progress| match progress {
@@ -68,7 +81,8 @@ pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
         Progress::Verified | Progress::Compiled { .. } => {}
     };
     match loader.load(&declared, &tell).await {
-        Ok((prepared, about)) => {
+        Ok(Loaded::Policy(_, about)) => inspected.policy = Some(about),
+        Ok(Loaded::Driver(prepared, about)) => {
             inspected.limits = Some(prepared.limits);
             inspected.about = Some(about);
         }

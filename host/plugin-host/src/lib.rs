@@ -15,6 +15,7 @@
 //! | how does a call get its turn | `dispatch` |
 //! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
 //! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
+//! | how is a policy asked | `policy` |
 //! | what is in an instance's memory when its call is over | `witness` |
 
 mod ask;
@@ -36,6 +37,9 @@ mod inspect;
 pub mod limits;
 mod load;
 mod metrics;
+mod optional_bindings;
+mod policy;
+mod policy_bindings;
 mod registry;
 mod report;
 mod routes;
@@ -54,6 +58,7 @@ pub use convert::About;
 pub use digest::{Digest, NotADigest};
 pub use host::{PluginHost, StartError};
 pub use inspect::Inspected;
+pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
 pub use report::{HeldReport, PluginReport};
 pub use settings::HostSettings;
 pub use source::SourceId;

@@ -115,7 +115,7 @@ impl Limits {
     }
 }
 
-fn checked(name: &'static str, asked: Option<u64>, most: u64) -> Result<Option<u64>, Error> {
+pub(crate) fn checked(name: &'static str, asked: Option<u64>, most: u64) -> Result<Option<u64>, Error> {
     match asked {
         Some(0) => Err(Error::Zero { name }),
         Some(asked) if asked > most => Err(Error::TooMuch { name, asked, most }),

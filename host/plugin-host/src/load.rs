@@ -9,10 +9,11 @@ use machinist_core::driver_error::CallError;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
+use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::ask::Describe;
-use crate::bindings::ProviderPre;
+use crate::bindings::ProviderIndices;
 use crate::call::{Prepared, Sandbox};
 use crate::code_cache::{CodeCache, Lookup};
 use crate::compile::{self, Compiler};
@@ -20,8 +21,13 @@ use crate::convert::About;
 use crate::digest::Digest;
 use crate::limits::{self, Ceilings, Limits};
 use crate::metrics::{CacheOutcome, Metrics};
-use crate::source::{Declared, UnpackError};
-use crate::verify;
+use crate::optional_bindings::RebooterIndices;
+use crate::policy::PolicyAbout;
+use crate::policy::call::{PolicySandbox, PreparedPolicy};
+use crate::policy::terms::Terms;
+use crate::policy_bindings::HealthPolicyPre;
+use crate::source::{Declared, Kind, UnpackError};
+use crate::verify::{self, Contract};
 
 /// Why a declared plugin cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -42,8 +48,12 @@ pub(crate) enum Error {
     Code { detail: String },
     #[error("the component does not fit the contract: {detail}")]
     Link { detail: String },
-    #[error("failed to ask the driver who it is")]
+    #[error("failed to ask the plugin who it is")]
     Describe(#[source] CallError),
+    #[error("failed to ask the policy whether its settings are right")]
+    AskSettings(#[source] CallError),
+    #[error("its settings are wrong: {problem}")]
+    Settings { problem: String },
     #[error("a part of the host gave up")]
     Interrupted,
 }
@@ -54,13 +64,15 @@ impl Error {
         match self {
             Self::Compile(error) => error.is_passing(),
             Self::Cache(_) | Self::Interrupted => true,
-            Self::Describe(CallError::Refused(_)) => true,
+            Self::Describe(CallError::Refused(_)) | Self::AskSettings(CallError::Refused(_)) => true,
             Self::Unpack(_)
             | Self::Digest { .. }
             | Self::Verify(_)
             | Self::Limits(_)
             | Self::Code { .. }
             | Self::Link { .. }
+            | Self::Settings { .. }
+            | Self::AskSettings(CallError::Guest(_) | CallError::Broken(_))
             | Self::Describe(CallError::Guest(_) | CallError::Broken(_)) => false,
         }
     }
@@ -73,11 +85,25 @@ pub(crate) enum Progress {
     Compiled { took: Option<Duration> },
 }
 
+/// What a load ends with.
+pub(crate) enum Loaded {
+    Driver(Prepared, About),
+    Policy(PreparedPolicy, PolicyAbout),
+}
+
+/// One engine's code: where it is kept, and who makes it.
+pub(crate) struct Workshop {
+    pub(crate) engine: Engine,
+    pub(crate) cache: Arc<CodeCache>,
+    pub(crate) compiler: Compiler,
+}
+
 /// Loads components.
 pub(crate) struct Loader {
     pub(crate) sandbox: Arc<Sandbox>,
-    pub(crate) cache: Arc<CodeCache>,
-    pub(crate) compiler: Compiler,
+    pub(crate) policies: Arc<PolicySandbox>,
+    pub(crate) of_drivers: Workshop,
+    pub(crate) of_policies: Workshop,
     /// Held while a digest that is not in the cache is compiled, so that each is compiled once.
     pub(crate) compiling: Mutex<()>,
     pub(crate) defaults: Limits,
@@ -91,58 +117,109 @@ impl Loader {
         &self,
         declared: &Declared,
         tell: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<(Prepared, About), Error> {
+    ) -> Result<Loaded, Error> {
         let (bytes, digest) = unpack(declared).await?;
         tell(Progress::Fetched { digest, size_bytes: bytes.len() });
+        // Before the work of compiling: what is wrong with the limits is known.
         let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
             .map_err(Error::Limits)?;
         if let Some(expected) = declared.digest.filter(|&expected| expected != digest) {
             return Err(Error::Digest { expected, found: digest });
         }
-        verify(&bytes).await?;
+        verify(&bytes, Contract::from(&declared.kind)).await?;
         tell(Progress::Verified);
-        let (component, took) = self.code(&bytes, digest).await?;
+        let workshop = match declared.kind {
+            Kind::Driver => &self.of_drivers,
+            Kind::HealthPolicy(_) => &self.of_policies,
+        };
+        let (component, took) = self.code(workshop, &bytes, digest).await?;
         tell(Progress::Compiled { took });
-        let pre = self
-            .sandbox
-            .linker
-            .instantiate_pre(&component)
-            .and_then(ProviderPre::new)
-            .map_err(|error| Error::Link { detail: format!("{error:#}") })?;
+        match &declared.kind {
+            Kind::Driver => self.driver(declared, digest, &component, limits).await,
+            Kind::HealthPolicy(terms) => self.policy(declared, digest, &component, terms.clone()).await,
+        }
+    }
+
+    async fn driver(
+        &self,
+        declared: &Declared,
+        digest: Digest,
+        component: &Component,
+        limits: Limits,
+    ) -> Result<Loaded, Error> {
+        let pre = self.sandbox.linker.instantiate_pre(component).map_err(link_error)?;
+        let exports = ProviderIndices::new(&pre).map_err(link_error)?;
+        // What is not exported is not offered; what is exported must fit.
+        let offers_reboot = component.get_export_index(None, REBOOT).is_some();
+        let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose().map_err(link_error)?;
         let prepared = Prepared {
             plugin: declared.plugin.clone(),
             digest,
             pre,
+            exports,
+            reboots,
             settings: Arc::clone(&declared.settings),
             grants: Arc::clone(&declared.grants),
             limits,
         };
         let longest = Operation::Describe.deadline().unsigned_abs();
         let deadline = Instant::now() + longest.min(prepared.limits.deadline);
-        let about = self.sandbox.call(&prepared, Describe, deadline).await.map_err(Error::Describe)?;
-        Ok((prepared, about))
+        let mut about = self.sandbox.call(&prepared, Describe, deadline).await.map_err(Error::Describe)?;
+        about.capabilities.reboot = offers_reboot;
+        Ok(Loaded::Driver(prepared, about))
+    }
+
+    async fn policy(
+        &self,
+        declared: &Declared,
+        digest: Digest,
+        component: &Component,
+        terms: Terms,
+    ) -> Result<Loaded, Error> {
+        let pre = self
+            .policies
+            .linker
+            .instantiate_pre(component)
+            .and_then(HealthPolicyPre::new)
+            .map_err(link_error)?;
+        let prepared = PreparedPolicy {
+            plugin: declared.plugin.clone(),
+            digest,
+            pre,
+            settings: Arc::clone(&declared.settings),
+            terms,
+        };
+        let about = self.policies.describe(&prepared).await.map_err(Error::Describe)?;
+        let checked = self.policies.check_settings(&prepared).await.map_err(Error::AskSettings)?;
+        checked.map_err(|problem| Error::Settings { problem })?;
+        Ok(Loaded::Policy(prepared, about))
     }
 
     /// The component's code, from the cache or the compiler, and how long the compiler took.
-    async fn code(&self, bytes: &Bytes, digest: Digest) -> Result<(Component, Option<Duration>), Error> {
-        if let Some(component) = self.look_up(digest).await? {
+    async fn code(
+        &self,
+        workshop: &Workshop,
+        bytes: &Bytes,
+        digest: Digest,
+    ) -> Result<(Component, Option<Duration>), Error> {
+        if let Some(component) = self.look_up(workshop, digest).await? {
             return Ok((component, None));
         }
         let _turn = self.compiling.lock().await;
         // Somebody else may have compiled the same digest meanwhile.
-        if let Some(component) = self.look_up(digest).await? {
+        if let Some(component) = self.look_up(workshop, digest).await? {
             return Ok((component, None));
         }
         let started = Instant::now();
-        let cache = Arc::clone(&self.cache);
+        let cache = Arc::clone(&workshop.cache);
         let draft = blocking(move || cache.draft()).await?.map_err(Error::Cache)?;
         let output = draft.as_file().try_clone().map_err(Error::Cache)?;
-        self.compiler.compile(bytes, output).await.map_err(Error::Compile)?;
+        workshop.compiler.compile(bytes, output).await.map_err(Error::Compile)?;
         let took = started.elapsed();
         self.metrics.compiled(took);
         info!(%digest, took_ms = took.as_millis(), "component compiled");
-        let cache = Arc::clone(&self.cache);
-        let engine = self.sandbox.engine.clone();
+        let cache = Arc::clone(&workshop.cache);
+        let engine = workshop.engine.clone();
         let kept = blocking(move || {
             cache.keep(&digest, draft)?;
             cache.load(&engine, &digest)
@@ -156,8 +233,8 @@ impl Loader {
         }
     }
 
-    async fn look_up(&self, digest: Digest) -> Result<Option<Component>, Error> {
-        let (cache, engine) = (Arc::clone(&self.cache), self.sandbox.engine.clone());
+    async fn look_up(&self, workshop: &Workshop, digest: Digest) -> Result<Option<Component>, Error> {
+        let (cache, engine) = (Arc::clone(&workshop.cache), workshop.engine.clone());
         let (outcome, component) = match blocking(move || cache.load(&engine, &digest)).await? {
             Ok(Lookup::Hit(component)) => (CacheOutcome::Hit, Some(component)),
             Ok(Lookup::Absent) => (CacheOutcome::Miss, None),
@@ -179,6 +256,14 @@ impl Loader {
     }
 }
 
+/// The optional interface; a compatible later version of it is found by this name too.
+const REBOOT: &str = "machinist:provider/reboot@0.1.0";
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
+fn link_error(error: wasmtime::Error) -> Error {
+    Error::Link { detail: format!("{error:#}") }
+}
+
 async fn unpack(declared: &Declared) -> Result<(Bytes, Digest), Error> {
     let packed = declared.component.clone();
     blocking(move || {
@@ -190,9 +275,9 @@ async fn unpack(declared: &Declared) -> Result<(Bytes, Digest), Error> {
     .map_err(Error::Unpack)
 }
 
-async fn verify(bytes: &Bytes) -> Result<(), Error> {
+async fn verify(bytes: &Bytes, contract: Contract) -> Result<(), Error> {
     let bytes = bytes.clone();
-    let inspection = blocking(move || verify::inspect(&bytes)).await?.map_err(Error::Verify)?;
+    let inspection = blocking(move || verify::inspect(&bytes, contract)).await?.map_err(Error::Verify)?;
     info!(granted = ?inspection.granted, inert = ?inspection.inert, contract = %inspection.contract, "component verified");
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use machinist_core::driver::Operation;
 use machinist_core::driver_error::{Breakage, CallError};
 use machinist_core::id::PluginName;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -171,11 +170,11 @@ impl Metrics {
     pub(crate) fn ended(
         &self,
         (plugin, source): (&PluginName, &SourceId),
-        operation: Operation,
+        operation: &'static str,
         took: Duration,
         error: Option<&CallError>,
     ) {
-        let (plugin, operation) = (plugin.to_string(), operation.name());
+        let plugin = plugin.to_string();
         let outcome = error.map_or("ok", CallError::category);
         self.seconds
             .get_or_create(&DurationLabels { plugin: plugin.clone(), operation })

@@ -68,6 +68,13 @@ pub(crate) struct Registry<G> {
     next: u64,
 }
 
+impl<G> Source<G> {
+    /// When the source was made; decides which version is newer.
+    pub(crate) fn created(&self) -> Option<Timestamp> {
+        self.created
+    }
+}
+
 impl<G: Clone> Registry<G> {
     pub(crate) fn new() -> Self {
         Self { sources: BTreeMap::new(), serving: BTreeMap::new(), next: 1 }

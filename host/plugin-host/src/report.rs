@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use machinist_core::id::{PluginName, ProviderName};
 
 use crate::digest::Digest;
+use crate::policy::Terms;
 use crate::source::SourceId;
 use crate::source::configmap::Fingerprint;
 use crate::state::PluginState;
@@ -13,6 +14,8 @@ use crate::state::PluginState;
 pub struct PluginReport {
     /// Which plugin it is a version of.
     pub plugin: PluginName,
+    /// What kind of plugin it is, in the word of its label.
+    pub kind: String,
     /// Where it comes from.
     pub source: SourceId,
     /// Which content of the source this is about.
@@ -44,12 +47,14 @@ pub struct PluginReport {
 pub struct HeldReport {
     /// Digest of its component.
     pub digest: Digest,
-    /// The driver's own name.
+    /// The name that it gives itself.
     pub driver: String,
-    /// The driver's version.
+    /// Its own version.
     pub version: String,
-    /// What it serves.
+    /// What it serves; empty for a policy.
     pub providers: Vec<ProviderName>,
+    /// What its operator says about a policy.
+    pub terms: Option<Terms>,
     /// Counts up over all plugins; a change is a swap.
     pub generation: u64,
     /// Calls that ended.

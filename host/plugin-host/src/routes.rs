@@ -4,17 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinist_core::driver_error::Refusal;
-use machinist_core::id::ProviderName;
+use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::policy::{PolicyFact, Standing};
 
 use crate::digest::Digest;
-use crate::generation::Generation;
-use crate::registry::{Registry, Stage};
+use crate::generation::{Generation, PolicyGeneration, Served};
+use crate::policy::Terms;
+use crate::registry::{Registry, Source, Stage};
+use crate::source::SourceId;
 
 /// A snapshot of what serves.
 #[derive(Default)]
 pub(crate) struct Routes {
     serving: BTreeMap<ProviderName, Arc<Generation>>,
     pinned: BTreeMap<(ProviderName, Digest), Arc<Generation>>,
+    policies: BTreeMap<PluginName, Arc<PolicyGeneration>>,
+    /// All policies that are declared and can be understood, whether they can be asked or not.
+    policy_facts: Arc<[PolicyFact]>,
     is_loading: bool,
     /// What an operator wants to know when a provider is not served.
     not_serving: Vec<String>,
@@ -29,40 +35,55 @@ pub(crate) enum Route {
 }
 
 impl Routes {
-    pub(crate) fn of(registry: &Registry<Arc<Generation>>) -> Self {
+    /// `terms` are what each source of a policy declares at the moment.
+    pub(crate) fn of(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) -> Self {
         let mut routes = Self { is_loading: registry.is_loading(), ..Self::default() };
-        for (_, version) in registry.serving() {
-            for provider in &version.providers {
-                routes.serving.insert(provider.clone(), Arc::clone(&version.generation));
+        for (plugin, version) in registry.serving() {
+            match &version.generation {
+                Served::Driver(generation) => {
+                    for provider in &version.providers {
+                        routes.serving.insert(provider.clone(), Arc::clone(generation));
+                    }
+                }
+                Served::Policy(generation) => {
+                    routes.policies.insert(plugin.clone(), Arc::clone(generation));
+                }
             }
         }
+        routes.policy_facts = policy_facts(registry, terms);
         for version in registry.versions() {
-            let digest = version.generation.prepared.digest;
+            let Some(generation) = version.generation.driver() else { continue };
+            let digest = generation.prepared.digest;
             for provider in &version.providers {
                 // Newest first: of two with one digest, the newer one's settings hold. Only the plugin that serves a
                 // provider answers for it.
                 let is_owner = routes
                     .serving
                     .get(provider)
-                    .is_some_and(|serving| serving.prepared.plugin == version.generation.prepared.plugin);
+                    .is_some_and(|serving| serving.prepared.plugin == generation.prepared.plugin);
                 if is_owner {
-                    routes
-                        .pinned
-                        .entry((provider.clone(), digest))
-                        .or_insert_with(|| Arc::clone(&version.generation));
+                    routes.pinned.entry((provider.clone(), digest)).or_insert_with(|| Arc::clone(generation));
                 }
             }
         }
         for (id, source) in registry.sources() {
-            let state = match &source.stage {
-                Stage::Declared | Stage::Fetched | Stage::Verified => "is being loaded",
-                Stage::Waiting { .. } => "waits for its parts",
-                Stage::Rejected { .. } => "is rejected",
-                Stage::Ready => continue,
-            };
+            let Some(state) = not_ready(&source.stage) else { continue };
             routes.not_serving.push(format!("plugin {} ({id}) {state}", source.plugin));
         }
         routes
+    }
+
+    /// The policies, by name.
+    pub(crate) fn policy_facts(&self) -> Arc<[PolicyFact]> {
+        Arc::clone(&self.policy_facts)
+    }
+
+    /// The generation of a policy that answers.
+    pub(crate) fn policy(&self, policy: &PluginName) -> Result<Arc<PolicyGeneration>, Refusal> {
+        self.policies.get(policy).cloned().ok_or_else(|| Refusal::NotReady {
+            plugin: policy.to_string(),
+            state: "no version of it could be loaded".to_owned(),
+        })
     }
 
     pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&Digest>) -> Route {
@@ -108,4 +129,43 @@ impl Routes {
         }
         Refusal::UnknownProvider { provider: provider.to_string(), hint }
     }
+}
+
+/// What keeps a source from serving.
+fn not_ready(stage: &Stage) -> Option<&'static str> {
+    match stage {
+        Stage::Declared | Stage::Fetched | Stage::Verified => Some("is being loaded"),
+        Stage::Waiting { .. } => Some("waits for its parts"),
+        Stage::Rejected { .. } => Some("is rejected"),
+        Stage::Ready => None,
+    }
+}
+
+/// What serves counts with its own terms. A policy of which nothing serves counts with the terms of its newest source, so that
+/// one that is to decide holds everything until it can.
+fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) -> Arc<[PolicyFact]> {
+    let mut facts = BTreeMap::new();
+    for (plugin, version) in registry.serving() {
+        if let Some(generation) = version.generation.policy() {
+            let standing = Standing::Serving { generation: version.number };
+            facts.insert(plugin.clone(), fact(plugin, &generation.prepared.terms, standing));
+        }
+    }
+    let mut waiting: Vec<(&SourceId, &Source<Served>)> = registry.sources().collect();
+    waiting.sort_by(|(one_id, one), (other_id, other)| {
+        (other.created(), other_id).cmp(&(one.created(), one_id))
+    });
+    for (id, source) in waiting {
+        let (Some(terms), Some(state)) = (terms.get(id), not_ready(&source.stage)) else { continue };
+        facts.entry(source.plugin.clone()).or_insert_with(|| {
+            let standing =
+                Standing::NotServing { reason: format!("plugin {} ({id}) {state}", source.plugin) };
+            fact(&source.plugin, terms, standing)
+        });
+    }
+    facts.into_values().collect()
+}
+
+fn fact(policy: &PluginName, terms: &Terms, standing: Standing) -> PolicyFact {
+    PolicyFact { policy: policy.clone(), mode: terms.mode, scope: terms.scope.clone(), standing }
 }

@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use machinist_core::id::PluginName;
+use machinist_core::id::{PluginName, ProviderName};
 use tokio::sync::{broadcast, watch};
 use tracing::{info, warn};
 
 use crate::digest::Digest;
-use crate::generation::Generation;
+use crate::generation::Served;
 use crate::load::Progress;
 use crate::metrics::Metrics;
+use crate::policy::Terms;
 use crate::registry::{Declaration, Registry, Source, Stage, Version};
 use crate::report::{Gist, HeldReport, PluginReport};
 use crate::routes::Routes;
-use crate::source::configmap::{Fingerprint, RawConfigMap};
+use crate::source::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
 use crate::source::parts::{Found, Part};
 use crate::source::stock::Stock;
 use crate::source::{Content, Declared, SourceId};
@@ -51,7 +52,7 @@ pub(crate) struct Shelf {
 
 struct Contents {
     stock: Stock<Indexed>,
-    registry: Registry<Arc<Generation>>,
+    registry: Registry<Served>,
     details: BTreeMap<SourceId, Details>,
     told: BTreeMap<SourceId, Gist>,
     served: BTreeMap<PluginName, u64>,
@@ -66,6 +67,10 @@ struct Indexed {
 #[derive(Clone, Debug, Default)]
 struct Details {
     content: Option<Fingerprint>,
+    /// In the word of the label.
+    kind: String,
+    /// Of a policy, as far as they can be read.
+    terms: Option<Terms>,
     /// A part that is gone after it was loaded.
     lost: Option<String>,
     warnings: Vec<String>,
@@ -134,7 +139,16 @@ impl Shelf {
         // It may have been a part until it was changed.
         contents.stock.take_part(&id);
         let mut orders = contents.look_at_indexes_of(&id, now);
-        let seen = Seen { id: id.clone(), plugin: raw.plugin_name(), created: raw.created, fingerprint };
+        let kind = raw.labels.get(KIND_LABEL).cloned().unwrap_or_default();
+        let terms = declared.as_ref().ok().and_then(|declared| declared.kind.terms().cloned());
+        let seen = Seen {
+            id: id.clone(),
+            plugin: raw.plugin_name(),
+            created: raw.created,
+            fingerprint,
+            kind,
+            terms,
+        };
         orders.extend(match declared {
             Ok(declared) => match declared.component.clone() {
                 Content::Whole(component) => {
@@ -187,11 +201,16 @@ impl Shelf {
         self.publish(&mut contents, now);
     }
 
-    pub(crate) fn loaded(&self, id: &SourceId, declaration: Declaration, generation: Generation) {
+    pub(crate) fn loaded(
+        &self,
+        id: &SourceId,
+        declaration: Declaration,
+        providers: Vec<ProviderName>,
+        generation: Served,
+    ) {
         let now = Timestamp::now();
         let mut contents = self.contents();
-        let providers = generation.about.providers.clone();
-        contents.registry.loaded(id, declaration, providers, Arc::new(generation), now);
+        contents.registry.loaded(id, declaration, providers, generation, now);
         self.publish(&mut contents, now);
     }
 
@@ -217,7 +236,7 @@ impl Shelf {
     }
 
     fn publish(&self, contents: &mut Contents, now: Timestamp) {
-        self.routes.store(Arc::new(Routes::of(&contents.registry)));
+        self.routes.store(Arc::new(Routes::of(&contents.registry, &contents.declared_terms())));
         self.count_swaps(contents);
         let reports = contents.reports(now);
         self.metrics.show_states(&reports);
@@ -255,11 +274,18 @@ impl Contents {
         reports
     }
 
-    fn report(&self, id: &SourceId, source: &Source<Arc<Generation>>, now: Timestamp) -> PluginReport {
+    /// The terms of each source, by what it declares at the moment.
+    fn declared_terms(&self) -> BTreeMap<SourceId, Terms> {
+        let terms = |(id, details): (&SourceId, &Details)| Some((id.clone(), details.terms.clone()?));
+        self.details.iter().filter_map(terms).collect()
+    }
+
+    fn report(&self, id: &SourceId, source: &Source<Served>, now: Timestamp) -> PluginReport {
         let details = self.details.get(id).cloned().unwrap_or_default();
         let (state, reason) = state(source, now);
         PluginReport {
             plugin: source.plugin.clone(),
+            kind: details.kind,
             source: id.clone(),
             content: details.content,
             state,
@@ -276,7 +302,7 @@ impl Contents {
     }
 }
 
-fn state(source: &Source<Arc<Generation>>, now: Timestamp) -> (PluginState, Option<String>) {
+fn state(source: &Source<Served>, now: Timestamp) -> (PluginState, Option<String>) {
     match &source.stage {
         Stage::Declared => (PluginState::Declared, None),
         Stage::Waiting { reason } => (PluginState::Declared, Some(reason.clone())),
@@ -296,14 +322,16 @@ fn state(source: &Source<Arc<Generation>>, now: Timestamp) -> (PluginState, Opti
     }
 }
 
-fn held(version: &Version<Arc<Generation>>) -> HeldReport {
+fn held(version: &Version<Served>) -> HeldReport {
     let generation = &version.generation;
-    let counts = &generation.counts;
+    let counts = generation.counts();
+    let (name, own_version) = generation.name();
     HeldReport {
-        digest: generation.prepared.digest,
-        driver: generation.about.name.clone(),
-        version: generation.about.version.to_string(),
+        digest: generation.digest(),
+        driver: name.to_owned(),
+        version: own_version.to_string(),
         providers: version.providers.clone(),
+        terms: generation.policy().map(|policy| policy.prepared.terms.clone()),
         generation: version.number,
         calls_total: counts.total.load(Ordering::Relaxed),
         calls_broken: counts.broken.load(Ordering::Relaxed),

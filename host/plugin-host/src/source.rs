@@ -14,6 +14,7 @@ use machinist_core::id::{Name, Namespace, PluginName};
 
 use crate::digest::{Digest, NotADigest};
 use crate::grants::{self, Grants};
+use crate::policy::{Terms, TermsError};
 
 pub use encoding::Encoding;
 pub use unpack::{Packed, UnpackError};
@@ -49,6 +50,33 @@ pub enum Content {
     Parts(parts::Index),
 }
 
+/// What a plugin is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It manages machines of a cloud.
+    Driver,
+    /// It says which Machines are healthy.
+    HealthPolicy(Terms),
+}
+
+impl Kind {
+    /// What is said about a policy.
+    pub fn terms(&self) -> Option<&Terms> {
+        match self {
+            Self::Driver => None,
+            Self::HealthPolicy(terms) => Some(terms),
+        }
+    }
+
+    /// As the label has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Driver => configmap::DRIVER_KIND,
+            Self::HealthPolicy(_) => configmap::POLICY_KIND,
+        }
+    }
+}
+
 /// A plugin as its source declares it. Nothing of the component has been looked at.
 #[derive(Clone, Debug)]
 pub struct Declared<C = Packed> {
@@ -58,6 +86,8 @@ pub struct Declared<C = Packed> {
     pub source: SourceId,
     /// When the source was made; decides which version is newer.
     pub created: Option<Timestamp>,
+    /// What kind of plugin it is.
+    pub kind: Kind,
     /// The component, or what is known of it.
     pub component: C,
     /// What the component's digest must be, where the source says.
@@ -73,8 +103,8 @@ pub struct Declared<C = Packed> {
 impl<C> Declared<C> {
     /// The same with another component.
     pub fn with<D>(self, component: D) -> Declared<D> {
-        let Self { plugin, source, created, component: _, digest, settings, grants, warnings } = self;
-        Declared { plugin, source, created, component, digest, settings, grants, warnings }
+        let Self { plugin, source, created, kind, component: _, digest, settings, grants, warnings } = self;
+        Declared { plugin, source, created, kind, component, digest, settings, grants, warnings }
     }
 
     #[cfg(test)]
@@ -83,6 +113,7 @@ impl<C> Declared<C> {
             plugin: "plugin".into(),
             source,
             created: None,
+            kind: Kind::Driver,
             component,
             digest: None,
             settings: Arc::from("{}"),
@@ -98,8 +129,8 @@ pub enum Error {
     /// The label is absent: this is not for us.
     #[error("the label {} is absent", configmap::KIND_LABEL)]
     NotAPlugin,
-    /// The label names something else than a driver.
-    #[error("label {} is {kind:?}; this host knows \"driver\"", configmap::KIND_LABEL)]
+    /// The label names something else than a driver or a policy.
+    #[error("label {} is {kind:?}; this host knows \"driver\" and \"health-policy\"", configmap::KIND_LABEL)]
     UnknownKind {
         /// What it says.
         kind: String,
@@ -146,6 +177,21 @@ pub enum Error {
     /// The settings are no JSON object.
     #[error("{} is not a JSON object", configmap::SETTINGS)]
     Settings(#[source] Option<serde_json::Error>),
+    /// Two documents of terms.
+    #[error("data has both {} and {}", configmap::TERMS_YAML, configmap::TERMS_JSON)]
+    TwoTerms,
+    /// The terms mean nothing.
+    #[error("{} is wrong", configmap::TERMS_YAML)]
+    Terms(#[source] TermsError),
+    /// Grants beside a policy.
+    #[error(
+        "{key} beside a health policy: a policy reaches nothing, so there is nothing to grant; limits belong into {}",
+        configmap::TERMS_YAML
+    )]
+    GrantsOfPolicy {
+        /// Under this key.
+        key: &'static str,
+    },
     /// Two grants documents.
     #[error("data has both {} and {}", configmap::GRANTS_YAML, configmap::GRANTS_JSON)]
     TwoGrants,

@@ -3,6 +3,8 @@
 use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
+use crate::source::{Kind, configmap};
+
 /// What a component imports and exports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
@@ -10,11 +12,11 @@ pub struct Inspection {
     pub granted: Vec<String>,
     /// Imports that exist for language runtimes and lead nowhere.
     pub inert: Vec<String>,
-    /// The version of `machinist:provider/driver` that it exports.
+    /// The version of the contract that it exports.
     pub contract: Version,
 }
 
-/// Why bytes are no driver for this host.
+/// Why bytes are no plugin of this kind for this host.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Not WebAssembly.
@@ -36,29 +38,95 @@ pub enum Error {
         names: Vec<String>,
     },
     /// A component of another world.
-    #[error("it exports no {CONTRACT}; it exports {}", shown(exports))]
+    #[error("it exports no {}; it exports {}", contract.export(), shown(exports))]
     OtherWorld {
+        /// What it should export.
+        contract: Contract,
         /// What it exports.
         exports: Vec<String>,
     },
     /// Made for another version of the contract.
-    #[error("it is made for {CONTRACT}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}")]
+    #[error("it is made for {}@{version}; this host serves {OLDEST} up to, not including, {BEYOND}", contract.export())]
     Version {
+        /// Which contract.
+        contract: Contract,
         /// The version it exports.
         version: Version,
     },
     /// More than one version of the contract, none of which can be chosen.
-    #[error("it exports {CONTRACT} more than once")]
-    Twice,
+    #[error("it exports {} more than once", .0.export())]
+    Twice(Contract),
 }
 
-const CONTRACT: &str = "machinist:provider/driver";
-/// The contract that this host speaks: semantic versions that are compatible with it.
+/// What a component is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contract {
+    /// A driver.
+    Driver,
+    /// A health policy.
+    HealthPolicy,
+}
+
+impl Contract {
+    /// The interface that such a component exports.
+    pub fn export(self) -> &'static str {
+        match self {
+            Self::Driver => "machinist:provider/driver",
+            Self::HealthPolicy => "machinist:policy/policy",
+        }
+    }
+
+    /// Interfaces that do something, with the version below which they are known.
+    fn granted(self) -> &'static [(&'static str, Version)] {
+        match self {
+            Self::Driver => &GRANTED,
+            Self::HealthPolicy => &GRANTED_TO_POLICIES,
+        }
+    }
+
+    /// Packages and interfaces that are linked inert.
+    fn inert(self) -> &'static [&'static str] {
+        match self {
+            Self::Driver => &INERT,
+            Self::HealthPolicy => &INERT_FOR_POLICIES,
+        }
+    }
+}
+
+impl Contract {
+    /// What a component is by its exports; a driver where they do not say.
+    pub fn of(component: &[u8]) -> Self {
+        let is_policy = names(component).is_ok_and(|names| {
+            names.exports.iter().any(|name| name.starts_with(Self::HealthPolicy.export()))
+                && !names.exports.iter().any(|name| name.starts_with(Self::Driver.export()))
+        });
+        if is_policy { Self::HealthPolicy } else { Self::Driver }
+    }
+
+    /// The value of the label on a ConfigMap with such a component.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Driver => configmap::DRIVER_KIND,
+            Self::HealthPolicy => configmap::POLICY_KIND,
+        }
+    }
+}
+
+impl From<&Kind> for Contract {
+    fn from(kind: &Kind) -> Self {
+        match kind {
+            Kind::Driver => Self::Driver,
+            Kind::HealthPolicy(_) => Self::HealthPolicy,
+        }
+    }
+}
+
+/// The contracts that this host speaks: semantic versions that are compatible with it.
 const OLDEST: Version = Version::new(0, 1, 0);
 const BEYOND: Version = Version::new(0, 2, 0);
 
 /// Interfaces that do something, with the version below which they are known.
-const GRANTED: [(&str, Version); 10] = [
+static GRANTED: [(&str, Version); 10] = [
     // Nouns only.
     ("machinist:provider/types", BEYOND),
     ("machinist:host/log", BEYOND),
@@ -74,6 +142,10 @@ const GRANTED: [(&str, Version); 10] = [
 const WASI_BEYOND: Version = Version::new(0, 3, 0);
 const WASI_OLDEST: Version = Version::new(0, 2, 0);
 
+/// A policy has a log.
+static GRANTED_TO_POLICIES: [(&str, Version); 2] =
+    [("machinist:policy/types", BEYOND), ("machinist:host/log", BEYOND)];
+
 /// Packages and interfaces that are linked inert. `wasi:io` is what the others hand out streams with.
 const INERT: [&str; 6] = [
     "wasi:cli/",
@@ -83,6 +155,10 @@ const INERT: [&str; 6] = [
     "wasi:random/insecure",
     "wasi:random/insecure-seed",
 ];
+
+/// For policies clocks stand and randomness is always the same, so these lead nowhere too.
+const INERT_FOR_POLICIES: [&str; 6] =
+    ["wasi:cli/", "wasi:io/", "wasi:filesystem/", "wasi:sockets/", "wasi:random/", "wasi:clocks/"];
 
 /// What a component imports and exports, whether this host takes it or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,9 +178,9 @@ impl Outside {
     ///
     /// # Errors
     /// When it does not, with the reason.
-    pub fn verify(self) -> Result<Inspection, Error> {
+    pub fn verify(self, contract: Contract) -> Result<Inspection, Error> {
         // A component of another world imports other things, too; its world is the better reason.
-        let contract = contract(self.exports)?;
+        let contract = version(contract, self.exports)?;
         if !self.unknown.is_empty() {
             return Err(Error::UnknownImports { names: self.unknown });
         }
@@ -116,19 +192,19 @@ impl Outside {
 ///
 /// # Errors
 /// When this host does not take it.
-pub fn inspect(component: &[u8]) -> Result<Inspection, Error> {
-    outside(component)?.verify()
+pub fn inspect(component: &[u8], contract: Contract) -> Result<Inspection, Error> {
+    outside(component, contract)?.verify(contract)
 }
 
 /// Reads what a component imports and exports.
 ///
 /// # Errors
 /// When it is no component, or cannot be read to its end.
-pub fn outside(component: &[u8]) -> Result<Outside, Error> {
+pub fn outside(component: &[u8], contract: Contract) -> Result<Outside, Error> {
     let Names { imports, exports } = names(component)?;
     let mut outside = Outside { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };
     for name in imports {
-        match kind_of_import(&name) {
+        match kind_of_import(&name, contract) {
             Some(Import::Granted) => outside.granted.push(name),
             Some(Import::Inert) => outside.inert.push(name),
             None => outside.unknown.push(name),
@@ -142,31 +218,31 @@ enum Import {
     Inert,
 }
 
-fn kind_of_import(name: &str) -> Option<Import> {
+fn kind_of_import(name: &str, contract: Contract) -> Option<Import> {
     let (interface, version) = name.split_once('@')?;
     let version: Version = version.parse().ok()?;
-    if let Some((_, beyond)) = GRANTED.iter().find(|(granted, _)| *granted == interface) {
+    if let Some((_, beyond)) = contract.granted().iter().find(|(granted, _)| *granted == interface) {
         let oldest = if interface.starts_with("wasi:") { WASI_OLDEST } else { OLDEST };
         return (oldest <= version && version < *beyond).then_some(Import::Granted);
     }
-    let is_inert = INERT.iter().any(|inert| match inert.strip_suffix('/') {
+    let is_inert = contract.inert().iter().any(|inert| match inert.strip_suffix('/') {
         Some(_) => interface.starts_with(inert),
         None => interface == *inert,
     });
     (is_inert && WASI_OLDEST <= version && version < WASI_BEYOND).then_some(Import::Inert)
 }
 
-fn contract(exports: Vec<String>) -> Result<Version, Error> {
+fn version(contract: Contract, exports: Vec<String>) -> Result<Version, Error> {
     let mut versions = exports.iter().filter_map(|name| {
-        let version = name.strip_prefix(CONTRACT)?.strip_prefix('@')?;
+        let version = name.strip_prefix(contract.export())?.strip_prefix('@')?;
         version.parse::<Version>().ok()
     });
     let (first, second) = (versions.next(), versions.next());
     match (first, second) {
-        (None, _) => Err(Error::OtherWorld { exports }),
+        (None, _) => Err(Error::OtherWorld { contract, exports }),
         (Some(version), None) if OLDEST <= version && version < BEYOND => Ok(version),
-        (Some(version), None) => Err(Error::Version { version }),
-        (Some(_), Some(_)) => Err(Error::Twice),
+        (Some(version), None) => Err(Error::Version { contract, version }),
+        (Some(_), Some(_)) => Err(Error::Twice(contract)),
     }
 }
 
@@ -215,7 +291,7 @@ mod tests {
     use super::*;
 
     fn check(bytes: &[u8], expected: &str) {
-        let outcome = match inspect(bytes) {
+        let outcome = match inspect(bytes, Contract::Driver) {
             Ok(inspection) => inspection.contract.to_string(),
             Err(error) => error.to_string(),
         };
@@ -236,7 +312,7 @@ mod tests {
 
     #[test]
     fn imports_are_granted_inert_or_unknown() {
-        let kind = |name| match kind_of_import(name) {
+        let kind = |name| match kind_of_import(name, Contract::Driver) {
             Some(Import::Granted) => "granted",
             Some(Import::Inert) => "inert",
             None => "unknown",
@@ -262,12 +338,34 @@ mod tests {
     #[test]
     fn the_contract_is_chosen_by_version() {
         let contract = |names: &[&str]| {
-            contract(names.iter().map(|&name| name.to_owned()).collect()).map_err(|error| error.to_string())
+            version(Contract::Driver, names.iter().map(|&name| name.to_owned()).collect())
+                .map_err(|error| error.to_string())
         };
         assert_eq!(contract(&["machinist:provider/driver@0.1.9"]), Ok(Version::new(0, 1, 9)));
         let too_new = "it is made for machinist:provider/driver@0.2.0; this host serves 0.1.0 up to, not including, 0.2.0";
         assert_eq!(contract(&["machinist:provider/driver@0.2.0"]), Err(too_new.to_owned()));
         let other = "it exports no machinist:provider/driver; it exports wasi:cli/run@0.2.0";
         assert_eq!(contract(&["wasi:cli/run@0.2.0"]), Err(other.to_owned()));
+    }
+
+    #[test]
+    fn a_policy_is_granted_a_log_and_nothing_else() {
+        let kind = |name| match kind_of_import(name, Contract::HealthPolicy) {
+            Some(Import::Granted) => "granted",
+            Some(Import::Inert) => "inert",
+            None => "unknown",
+        };
+        assert_eq!(kind("machinist:host/log@0.1.0"), "granted");
+        assert_eq!(kind("wasi:clocks/wall-clock@0.2.6"), "inert");
+        assert_eq!(kind("wasi:random/random@0.2.6"), "inert");
+        for name in [
+            "wasi:http/outgoing-handler@0.2.6",
+            "wasi:http/types@0.2.6",
+            "machinist:host/secrets@0.1.0",
+            "machinist:host/settings@0.1.0",
+            "machinist:host/deadline@0.1.0",
+        ] {
+            assert_eq!(kind(name), "unknown", "{name}");
+        }
     }
 }

@@ -250,6 +250,15 @@ impl Drivers for Recorded {
         )
     }
 
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        self.about_machine(
+            Operation::Reboot,
+            request,
+            |()| Success::Done,
+            |request| self.drivers.reboot(request),
+        )
+    }
+
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<ListPage>> {
         let provider = request.class.provider.clone();
         self.about_no_machine(Operation::List, provider, self.drivers.list(request))

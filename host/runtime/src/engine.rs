@@ -92,10 +92,16 @@ pub(crate) enum Message {
     Node(Change<Node>),
     /// A VolumeAttachment of this Node changed.
     Attachment(NodeName),
+    /// All VolumeAttachments are listed.
+    AttachmentsListed,
     /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
     Synced(Kind, String),
     /// The plugins of these providers changed.
     Providers(Vec<ProviderName>),
+    /// A health policy changed.
+    Policies,
+    /// Every ConfigMap with a plugin that was there at the start has been declared.
+    PluginsListed,
     /// Its driver thinks otherwise of this class than before.
     ClassChecked(ObjectKey),
     /// Somebody asks what is known of a Machine.
@@ -133,6 +139,8 @@ pub(crate) struct Engine {
     inbox: mpsc::UnboundedReceiver<Message>,
     /// Kinds whose first listing was told to the end. Before that the indexes do not know who uses what.
     listed: BTreeSet<Kind>,
+    /// Which policies there are is known. Before that a Machine could be failed that a policy holds.
+    knows_plugins: bool,
     queue: Queue<Key>,
     barrier: Barrier<Key, Kind>,
     ledger: Ledger<Key>,
@@ -166,6 +174,7 @@ impl Engine {
             metrics,
             inbox,
             listed: BTreeSet::new(),
+            knows_plugins: false,
             queue: Queue::new(),
             barrier: Barrier::new(),
             ledger: Ledger::new(),
@@ -228,7 +237,8 @@ impl Engine {
 
     fn is_listed(&self) -> bool {
         let control = [Kind::Machine, Kind::Class, Kind::Secret];
-        control.iter().all(|kind| self.listed.contains(kind))
+        self.knows_plugins
+            && control.iter().all(|kind| self.listed.contains(kind))
             && (self.world.nodes.is_none() || self.listed.contains(&Kind::Node))
     }
 
@@ -380,6 +390,7 @@ impl Engine {
         self.drained.remove(key);
         if let Key::Machine(machine) = key {
             self.metrics.insight().calls.forget(machine);
+            self.world.policies.forget(machine);
         }
     }
 

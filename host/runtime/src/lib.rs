@@ -25,6 +25,7 @@ mod machine;
 pub mod metrics;
 pub mod names;
 mod plugins;
+mod policies;
 pub mod ports;
 mod safety;
 pub mod settings;

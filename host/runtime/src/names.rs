@@ -9,6 +9,10 @@ pub const USER_AGENT: &str = concat!("machinist/", env!("CARGO_PKG_VERSION"));
 /// Annotation on a Machine: when a create was last begun in a cloud that keeps no idempotency keys.
 pub const CREATE_INTENT: &str = "machinist.dev/create-intent";
 
+/// Annotation on a Machine: when its VM was started anew because a policy asked for it, or was about to be. Times, separated by
+/// commas.
+pub const REBOOTS: &str = "machinist.dev/reboots";
+
 /// Annotation on a Machine: until when its bootstrap token is valid.
 pub const TOKEN_UNTIL: &str = "machinist.dev/bootstrap-token-until";
 

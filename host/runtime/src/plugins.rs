@@ -75,6 +75,8 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                     source.plugins.declare(plugin(map)).await;
                 }
                 Ok(watcher::Event::InitDone) => {
+                    // A closed inbox means that the loop has ended.
+                    let _ = source.engine.send(Message::PluginsListed);
                     let listed = listed.take().unwrap_or_default();
                     let gone: Vec<String> = known.keys().filter(|name| !listed.contains(name)).cloned().collect();
                     for name in gone {
@@ -83,10 +85,15 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                     }
                 }
                 Ok(watcher::Event::Delete(map)) => {
+                    let is_policy = is_policy(&map);
                     let name = map.metadata.name.unwrap_or_default();
                     known.remove(&name);
                     pending.remove(&name);
                     source.plugins.withdraw(source.namespace.clone(), name).await;
+                    if is_policy {
+                        // No more news of it comes.
+                        let _ = source.engine.send(Message::Policies);
+                    }
                 }
                 Err(error) => debug!(error = %error, "watch of plugins interrupted"),
             },
@@ -95,6 +102,9 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                     info!(config_map = news.config_map, state = news.state, message = news.message, "plugin");
                     // A closed inbox means that the loop has ended, and nobody waits any more.
                     let _ = source.engine.send(Message::Providers(news.providers.clone()));
+                    if news.is_policy {
+                        let _ = source.engine.send(Message::Policies);
+                    }
                     pending.insert(news.config_map.clone(), news);
                 }
                 PluginMessage::Incident(incident) if *leads.borrow() => {
@@ -166,6 +176,13 @@ async fn tell(source: &PluginSource, api: &Api<ConfigMap>, known: &mut Known, ne
         source.events.write(about, reason, &news.message, severity, source.clock.now());
     }
     true
+}
+
+fn is_policy(map: &ConfigMap) -> bool {
+    let labels = map.metadata.labels.as_ref();
+    labels
+        .and_then(|all| all.get(machinist_api::names::labels::PLUGIN))
+        .is_some_and(|kind| kind == "health-policy")
 }
 
 fn about(namespace: &str, name: &str, uid: &str) -> About {

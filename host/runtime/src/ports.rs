@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use jiff::Timestamp;
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
 };
 use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::Refusal;
-use machinist_core::id::ProviderName;
+use machinist_core::driver_error::{CallError, Refusal};
+use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 
 /// The drivers, by provider.
 pub trait Drivers: Send + Sync {
@@ -24,6 +26,8 @@ pub trait Drivers: Send + Sync {
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>>;
     /// See `wit/provider`.
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+    /// Starts the VM anew. See `wit/provider`.
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>>;
     /// One page of the machines that carry the cluster's mark. See `wit/provider`.
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>>;
     /// The cloud's ids of these volumes, in order; `None` for a volume of another kind. `volume_specs` is JSON of
@@ -38,6 +42,19 @@ pub trait Drivers: Send + Sync {
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>>;
 }
 
+/// The health policies.
+pub trait HealthPolicies: Send + Sync {
+    /// All that are declared, by name. Fast: asked in each pass.
+    fn policies(&self) -> Arc<[PolicyFact]>;
+    /// What one of them says about a Machine. See `wit/policy`.
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>>;
+}
+
 /// A ConfigMap that claims to hold a plugin.
 #[derive(Clone, Debug)]
 pub struct PluginConfigMap {
@@ -50,7 +67,7 @@ pub struct PluginConfigMap {
     /// Its version.
     pub resource_version: String,
     /// When it was created.
-    pub created: Option<jiff::Timestamp>,
+    pub created: Option<Timestamp>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its annotations.
@@ -80,6 +97,8 @@ pub struct PluginNews {
     pub status: String,
     /// The providers that it serves or wanted to serve: their Machines are looked at anew.
     pub providers: Vec<ProviderName>,
+    /// It is, or wanted to be, a health policy: Machines that have joined are looked at anew.
+    pub is_policy: bool,
 }
 
 /// Something that one plugin tried and was not let do.
@@ -114,11 +133,13 @@ pub trait Plugins: Send + Sync {
     fn messages(&self) -> BoxStream<'static, PluginMessage>;
 }
 
-/// Both ports, shared.
+/// All ports, shared.
 #[derive(Clone)]
 pub struct Ports {
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
+    /// The health policies.
+    pub policies: Arc<dyn HealthPolicies>,
     /// The plugins.
     pub plugins: Arc<dyn Plugins>,
 }

@@ -27,6 +27,7 @@ use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
 use crate::metrics::{Metrics, Sources};
 use crate::plugins::{PluginSource, watch_config_maps};
+use crate::policies::Policies;
 use crate::ports::Ports;
 use crate::safety;
 use crate::settings::Settings;
@@ -79,6 +80,7 @@ impl Tenant {
             classes: classes.reader(),
             secrets: secrets.reader(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
+            policies: Policies::new(self.ports.policies.clone()),
             class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
             meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
             drivers: Arc::new(Recorded::new(
@@ -204,8 +206,11 @@ impl Watches {
         let attachments = watcher(Api::all(target.clone()), watcher::Config::default())
             .backoff(backoff(self.seed, Watch::Attachments));
         let store = drains.attachments;
-        tasks
-            .spawn(async move { feed(attachments.boxed(), store, trim_attachment, on_change, |_| {}).await });
+        let syncs = self.outbox.clone();
+        let on_synced = move |_| drop(syncs.send(Message::AttachmentsListed));
+        tasks.spawn(async move {
+            feed(attachments.boxed(), store, trim_attachment, on_change, on_synced).await;
+        });
         let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
             .backoff(backoff(self.seed, Watch::Budgets));
         let store = drains.budgets;

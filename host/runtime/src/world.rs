@@ -10,6 +10,7 @@ use machinist_core::safety::meltdown::Meltdown;
 use crate::cache::StoreReader;
 use crate::drain::Sources;
 use crate::engine::Key;
+use crate::policies::Policies;
 use crate::ports::Drivers;
 use crate::safety::class_check::ClassChecks;
 use crate::settings::Settings;
@@ -31,6 +32,8 @@ pub(crate) struct World {
     pub meltdown: Arc<Mutex<Meltdown>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
+    /// The health policies, and what they said.
+    pub policies: Policies,
     /// What they say of the classes.
     pub class_checks: Arc<ClassChecks>,
     /// Settings of this tenant.

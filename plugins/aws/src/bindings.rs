@@ -11,7 +11,7 @@ use crate::component::Driver;
 
 wit_bindgen::generate!({
     path: "../../wit/provider/0.1.0",
-    world: "provider",
+    world: "full-provider",
     generate_all,
 });
 

@@ -1,6 +1,7 @@
 //! The exports of the world: what the host calls.
 
 use crate::bindings::exports::machinist::provider::driver::Guest;
+use crate::bindings::exports::machinist::provider::reboot::Guest as Reboot;
 use crate::bindings::machinist::host::log::{self, Level};
 use crate::bindings::machinist::host::settings;
 use crate::bindings::machinist::provider::types::{
@@ -86,6 +87,13 @@ impl Guest for Driver {
     fn get_volume_ids(volume_specs: Vec<String>) -> Result<Vec<Option<String>>, DriverError> {
         let ids = volume_specs.iter().enumerate().map(|(index, spec)| volume::id(spec, index));
         ids.collect::<Result<_, _>>().map_err(|error| *error)
+    }
+}
+
+impl Reboot for Driver {
+    fn reboot(request: Request) -> Result<(), DriverError> {
+        with_machines(machine::region_of(&request), |machines| machines.reboot(&request))
+            .map_err(|error| *error)
     }
 }
 

@@ -131,6 +131,16 @@ impl<'a> Ec2<'a> {
         }
     }
 
+    /// Starts an instance anew. False: there is no such instance.
+    pub(crate) fn reboot(&self, id: &str) -> Outcome<bool> {
+        let attempt = self.change("reboot the instance", "RebootInstances");
+        match attempt.send(&attempt.params().set("InstanceId.1", id)) {
+            Ok(answer) => attempt.parse(&answer, answer::is_done).map(|()| true),
+            Err(failed) if failed.is_absence() => Ok(false),
+            Err(failed) => Err(failed),
+        }
+    }
+
     /// Lets a network interface take and send what is not its own.
     pub(crate) fn stop_checking(&self, nic: &str) -> Outcome<()> {
         let attempt = self.change("turn off the source/destination check", "ModifyNetworkInterfaceAttribute");

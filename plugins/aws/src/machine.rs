@@ -91,6 +91,15 @@ impl Machines<'_> {
         }))
     }
 
+    /// Starts the machine's instance anew.
+    pub(crate) fn reboot(&self, request: &Request) -> Outcome<()> {
+        let spec = spec::read_in_part(&request.class);
+        let keys = spec.tag_keys();
+        let marks = Marks::new(request, keys.as_ref());
+        let instance = self.locate(request, &marks)?.ok_or_else(|| not_found(request))?;
+        if self.ec2.reboot(&instance.id)? { Ok(()) } else { Err(not_found(request)) }
+    }
+
     /// By id, else by uid, else by name. An id that leads to somebody else's instance leads nowhere.
     pub(crate) fn locate(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Option<Instance>> {
         if let Some(id) = known_id(request)

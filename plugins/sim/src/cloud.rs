@@ -103,6 +103,13 @@ impl<'a> Cloud<'a> {
             .transpose()
     }
 
+    /// Starts the VM anew. `None`: there is no such VM.
+    pub(crate) fn reboot(&self, id: &str) -> Result<Option<()>, CloudError> {
+        let attempt = self.change("start the VM anew");
+        let call = call(Method::Post, format!("/v1/vms/{}/reboot", escaped(id)));
+        attempt.unless_absent(attempt.send(&call)).map(|answer| answer.map(|_| ()))
+    }
+
     /// Deletes the VM. One that is not there is as good.
     pub(crate) fn delete(&self, id: &str) -> Result<(), CloudError> {
         let attempt = self.change("delete the VM");

@@ -120,6 +120,13 @@ impl Machines<'_> {
         Ok(map::vm(&vm))
     }
 
+    /// Starts the machine's VM anew. One that is going is as good as none.
+    pub(crate) fn reboot(&self, request: &Request) -> Outcome<()> {
+        let vm = self.locate(request)?.filter(|vm| vm.state != State::Stopping);
+        let vm = vm.ok_or_else(|| not_found(request))?;
+        self.cloud.reboot(&vm.id)?.ok_or_else(|| not_found(request))
+    }
+
     /// By id, else by uid. An id that leads to somebody else's VM leads nowhere.
     fn locate(&self, request: &Request) -> Outcome<Option<Vm>> {
         if let Some((_, id)) = own_id(request)

@@ -52,8 +52,8 @@ impl Scope {
             && self.labels.iter().all(|term| term.holds(|name| meta["labels"][name].as_str()))
             && self.fields.iter().all(|term| {
                 term.holds(|name| {
-                    let pointer = format!("/{}", name.replace('.', "/"));
-                    Some(object.pointer(&pointer).and_then(Value::as_str).unwrap_or_default())
+                    let field = name.split('.').try_fold(object, |object, part| object.get(part));
+                    Some(field.and_then(Value::as_str).unwrap_or_default())
                 })
             })
     }

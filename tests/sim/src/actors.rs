@@ -12,7 +12,7 @@ use crate::cloud::{SimCloud, ZONES};
 use crate::cluster::Cluster;
 use crate::faults::Faults;
 use crate::fleet::Fleet;
-use crate::hosts::{Hosts, NAMESPACE};
+use crate::hosts::{Hosts, NAMESPACE, to_target};
 use crate::plan::Plan;
 
 /// What somebody does.
@@ -253,6 +253,7 @@ impl Actors {
             let kind =
                 chance.pick(&[None, Some("machines"), Some("nodes"), Some("secrets")]).copied().flatten();
             self.api.drop_watches(&host, kind);
+            self.api.drop_watches(&to_target(&host), kind);
         }
     }
 
@@ -267,9 +268,15 @@ impl Actors {
         let Some(host) = self.any_host(&mut chance) else { return };
         self.faults.count("partition");
         self.watchman.note(("is cut off:", &host));
-        self.cut(&host, true);
-        tokio::time::sleep(chance.between(Duration::from_secs(1), Duration::from_mins(5))).await;
-        self.cut(&host, false);
+        // From everything: then it soon leads no more. Or from the cluster of the Nodes alone: then its gate must close.
+        let ways = if chance.happens(0.5) { vec![host.clone(), to_target(&host)] } else { vec![to_target(&host)] };
+        for way in &ways {
+            self.cut(way, true);
+        }
+        tokio::time::sleep(chance.between(Duration::from_secs(1), Duration::from_mins(15))).await;
+        for way in &ways {
+            self.cut(way, false);
+        }
     }
 
     /// The API server is gone for everyone, and comes back with Nodes of which nobody has heard.
@@ -283,9 +290,11 @@ impl Actors {
         // Processes that start meanwhile reach it as little.
         while tokio::time::Instant::now() < end {
             for host in self.hosts.names() {
-                if !cut.contains(&host) {
-                    self.cut(&host, true);
-                    cut.push(host);
+                for way in [host.clone(), to_target(&host)] {
+                    if !cut.contains(&way) {
+                        self.cut(&way, true);
+                        cut.push(way);
+                    }
                 }
             }
             tokio::time::sleep(Duration::from_millis(500)).await;

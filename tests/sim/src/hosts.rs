@@ -8,13 +8,16 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
+use machinist_core::driver_error::{CallError, Refusal};
+use machinist_core::id::PluginName;
 use machinist_core::lease::LeaseTimes;
+use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
+use machinist_runtime::ports::{HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
 use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::Tenant;
 use memory_api::ApiServer;
@@ -40,6 +43,14 @@ pub(crate) const LEASE_TIMES: LeaseTimes = LeaseTimes {
     renew_deadline: SignedDuration::from_secs(40),
     retry: SignedDuration::from_secs(10),
 };
+
+/// A host on its way to the cluster of the Nodes. It is the same server, and can be cut off apart.
+pub(crate) fn to_target(host: &str) -> String {
+    format!("{host}{TARGET}")
+}
+
+/// Ends the names of those ways.
+pub(crate) const TARGET: &str = "@target";
 
 /// Everything that a host needs.
 #[derive(Clone)]
@@ -119,8 +130,10 @@ impl Hosts {
             let process = self.start(&name, chance.bytes(), &handles);
             process.end(&handles.kill).await;
             // What has been sent and has not arrived never does.
-            self.wire.cut(&name);
-            self.api.drop_watches(&name, None);
+            for way in [name.clone(), to_target(&name)] {
+                self.wire.cut(&way);
+                self.api.drop_watches(&way, None);
+            }
             self.lock().remove(&name);
             self.watchman.note(("host ends", &name));
             tokio::time::sleep(chance.between(RESTART.0, RESTART.1)).await;
@@ -129,11 +142,11 @@ impl Hosts {
 
     fn start(&self, name: &str, seed: [u8; 32], handles: &Handles) -> Process {
         let clock = Clock::Shifted { clock: Box::new(self.clock.clone()), by_ms: handles.shift_ms.clone() };
-        let client = || Client::new(Bent::new(self.api.service(name), self.planted), "default");
+        let client = |actor: &str| Client::new(Bent::new(self.api.service(actor), self.planted), "default");
         let (leads, is_leading) = watch::channel(false);
         let metrics = Arc::new(Metrics::default());
         let candidate = Candidate {
-            client: client(),
+            client: client(name),
             namespace: NAMESPACE.to_owned(),
             names: ["machine-controller-manager", "machine-controller"],
             identity: name.to_owned(),
@@ -146,12 +159,16 @@ impl Hosts {
             if self.planted == Some(Planted::LeadsAlways) { watch::channel(true).1 } else { is_leading };
         let drivers = self.cloud.drivers(name, &self.watchman);
         let tenant = Tenant {
-            control: client(),
+            control: client(name),
             namespace: NAMESPACE.to_owned(),
             plugin_namespace: "plugins".to_owned(),
-            target: Some(client()),
+            target: Some(client(&to_target(name))),
             settings: settings(self.planted),
-            ports: Ports { drivers: planted::drivers(drivers, self.planted), plugins: Arc::new(NoPlugins) },
+            ports: Ports {
+                drivers: planted::drivers(drivers, self.planted),
+                policies: Arc::new(NoPlugins),
+                plugins: Arc::new(NoPlugins),
+            },
             clock,
             seed,
             identity: name.to_owned(),
@@ -210,6 +227,22 @@ impl Drop for Process {
 
 /// A plugin host without plugins: the driver is there without one.
 struct NoPlugins;
+
+impl HealthPolicies for NoPlugins {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        Arc::default()
+    }
+
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        _: Question,
+        _: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        let refusal = Refusal::NotReady { plugin: policy.to_string(), state: "absent".to_owned() };
+        Box::pin(async { Err(refusal.into()) })
+    }
+}
 
 impl Plugins for NoPlugins {
     fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {

@@ -150,6 +150,10 @@ impl Drivers for Faulty {
         }
     }
 
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        self.drivers.reboot(request)
+    }
+
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
         self.drivers.list(request)
     }

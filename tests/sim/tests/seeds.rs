@@ -32,7 +32,7 @@ fn told(report: &Report) -> String {
 
 #[test]
 fn two_hundred_clusters_keep_all_promises_through_faults_and_come_to_rest_after_them() {
-    each(1..201, |seed| Plan::new(seed, 3, Duration::from_mins(40)));
+    each(1..201, |seed| Plan::new(seed, 3, Duration::from_mins(20)));
 }
 
 #[test]

@@ -274,6 +274,14 @@ pub enum Reason {
     JoinTimedOut,
     /// The Node was unhealthy for too long.
     HealthTimedOut,
+    /// A policy holds: it is not decided whether the Machine is healthy, or what to do about it.
+    PolicyHolds,
+    /// The policies could not be asked.
+    PolicyUnheard,
+    /// The VM was started anew, because a policy asked for it.
+    VmRebooted,
+    /// The VM could not be started anew.
+    RebootFailed,
     /// Several Machines claim the Node.
     NodeContested,
     /// The Node is being deleted, and so is its Machine.
@@ -348,6 +356,10 @@ impl Reason {
             Self::NodeMissing => "NodeMissing",
             Self::JoinTimedOut => "JoinTimedOut",
             Self::HealthTimedOut => "HealthTimedOut",
+            Self::PolicyHolds => "PolicyHolds",
+            Self::PolicyUnheard => "PolicyUnheard",
+            Self::VmRebooted => "VmRebooted",
+            Self::RebootFailed => "RebootFailed",
             Self::NodeContested => "NodeContested",
             Self::NodeDeleting => "NodeDeleting",
             Self::ReplacementHeld => "ReplacementHeld",
@@ -412,6 +424,10 @@ impl Reason {
             | Self::NodeMissing
             | Self::JoinTimedOut
             | Self::HealthTimedOut
+            | Self::PolicyHolds
+            | Self::PolicyUnheard
+            | Self::VmRebooted
+            | Self::RebootFailed
             | Self::NodeContested
             | Self::ReplacementHeld
             | Self::ZoneHeld

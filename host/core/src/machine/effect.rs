@@ -12,6 +12,7 @@ use crate::gate::EffectKind;
 use crate::health::Status;
 use crate::id::{NodeName, ProviderId, Uid};
 use crate::node_sync::NodeChange;
+use crate::policy::{Opinion, Reboots};
 use crate::safety::meltdown::{Limit, Permit};
 
 /// One thing to do. Carries what varies; who it concerns is the view's Machine.
@@ -76,6 +77,12 @@ pub enum Effect {
     NoteHooks,
     /// A step of the Node's drain.
     Drain(drain::Effect),
+    /// Ask the policies that have to be asked.
+    AskPolicies,
+    /// Write down on the Machine when its VM was started anew, the time that is about to be included.
+    NoteReboot(Reboots),
+    /// Ask the driver to start the VM anew.
+    RebootVm,
     /// Ask whether as many of the Machine's deployment are away as may be.
     AskPermit(Limit),
     /// Put off the expiry of the bootstrap token, if there is one. Its value stays.
@@ -136,6 +143,9 @@ impl Effect {
             Self::SetNodeCondition { .. } => "set-node-condition",
             Self::NoteHooks => "note-hooks",
             Self::Drain(effect) => effect.name(),
+            Self::AskPolicies => "ask-policies",
+            Self::NoteReboot(_) => "note-reboot",
+            Self::RebootVm => "reboot-vm",
             Self::AskPermit(_) => "ask-permit",
             Self::ExtendToken { .. } => "extend-token",
             Self::WriteCapacity { .. } => "write-capacity",
@@ -148,11 +158,14 @@ impl Effect {
             Self::Claim
             | Self::NoteIntent
             | Self::NoteHooks
+            | Self::NoteReboot(_)
             | Self::RecordVm { .. }
             | Self::WriteMachine(_) => EffectKind::ObjectWrite,
             Self::EnsureToken | Self::ExtendToken { .. } => EffectKind::TokenWrite,
             Self::AskPermit(_) => EffectKind::FailMachine,
-            Self::ProbeVm => EffectKind::CloudRead,
+            // A policy reads what it is given.
+            Self::ProbeVm | Self::AskPolicies => EffectKind::CloudRead,
+            Self::RebootVm => EffectKind::Reboot,
             Self::CreateVm => EffectKind::Create,
             Self::InitializeVm => EffectKind::Initialize,
             Self::SyncNode { .. } | Self::SetNodeCondition { .. } | Self::WriteCapacity { .. } => {
@@ -207,6 +220,12 @@ pub enum Outcome {
     NoteHooks(Result<(), ActError>),
     /// Of `Drain`.
     Drain(drain::Outcome),
+    /// Of `AskPolicies`: an opinion of each that was asked.
+    AskPolicies(Result<Vec<Opinion>, ActError>),
+    /// Of `NoteReboot`.
+    NoteReboot(Result<(), ActError>),
+    /// Of `RebootVm`.
+    RebootVm(Answer<()>),
     /// Of `AskPermit`.
     AskPermit(Result<Permit, ActError>),
     /// Of `ExtendToken`.
@@ -270,6 +289,12 @@ pub struct Progress {
     pub note_hooks: Option<Result<(), ActError>>,
     /// Of `Drain`.
     pub drain: drain::Progress,
+    /// Of `AskPolicies`.
+    pub opinions: Option<Result<Vec<Opinion>, ActError>>,
+    /// Of `NoteReboot`.
+    pub note_reboot: Option<Result<(), ActError>>,
+    /// Of `RebootVm`.
+    pub reboot: Option<Answer<()>>,
     /// Of `AskPermit`.
     pub permit: Option<Result<Permit, ActError>>,
     /// Of `ExtendToken`.
@@ -300,6 +325,9 @@ impl Progress {
             Outcome::SetNodeCondition(result) => self.node_condition = Some(result),
             Outcome::NoteHooks(result) => self.note_hooks = Some(result),
             Outcome::Drain(outcome) => self.drain.record(outcome),
+            Outcome::AskPolicies(result) => self.opinions = Some(result),
+            Outcome::NoteReboot(result) => self.note_reboot = Some(result),
+            Outcome::RebootVm(result) => self.reboot = Some(result),
             Outcome::AskPermit(result) => self.permit = Some(result),
             Outcome::ExtendToken(result) => self.extend_token = Some(result),
             Outcome::WriteCapacity(result) => self.capacity = Some(result),

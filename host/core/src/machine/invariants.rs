@@ -7,6 +7,7 @@ use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::{EffectKind, permits};
 use crate::phase::Phase;
+use crate::policy::{Mode, Verdict};
 use crate::safety::meltdown::Permit;
 
 use super::conclusion::{Conclusion, Wake};
@@ -14,6 +15,7 @@ use super::delete::{is_drain_over, is_past, was_never_made};
 use super::effect::{Effect, Progress};
 use super::hooks::{self, Held};
 use super::join::in_place;
+use super::policies;
 use super::view::{DriverFact, MachineView};
 
 /// A rule that a step has broken.
@@ -22,6 +24,12 @@ pub enum Violation {
     /// The cloud was to be asked for a VM before the Machine was held.
     #[error("a VM is created for a Machine without our finalizer")]
     CreateWithoutFinalizer,
+    /// A restart of the host would start the VM anew once more.
+    #[error("a VM is started anew before that is written down, or although it is on its way out")]
+    RebootUnwritten,
+    /// A policy that decides does not know, or wants something else.
+    #[error("a Machine fails although a policy that enforces holds it")]
+    FailedWhileHeld,
     /// A VM of this Machine is known, and another was to be made.
     #[error("a VM is created for a Machine that has one")]
     SecondVm,
@@ -146,6 +154,9 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
         | Effect::SetNodeCondition { .. }
+        | Effect::AskPolicies
+        | Effect::NoteReboot(_)
+        | Effect::RebootVm
         | Effect::AskPermit(_)
         | Effect::ExtendToken { .. }
         | Effect::WriteCapacity { .. }
@@ -238,7 +249,13 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         {
             Err(Violation::ForeignNode)
         }
+        Effect::RebootVm if is_deleting || !matches!(progress.note_reboot, Some(Ok(()))) => {
+            Err(Violation::RebootUnwritten)
+        }
         Effect::Claim
+        | Effect::AskPolicies
+        | Effect::NoteReboot(_)
+        | Effect::RebootVm
         | Effect::EnsureToken
         | Effect::NoteIntent
         | Effect::ProbeVm
@@ -344,6 +361,9 @@ fn is_done(progress: &Progress, effect: &Effect) -> bool {
         Effect::Cordon { .. } => progress.cordon.is_some(),
         Effect::SetNodeCondition { .. } => progress.node_condition.is_some(),
         Effect::NoteHooks => progress.note_hooks.is_some(),
+        Effect::AskPolicies => progress.opinions.is_some(),
+        Effect::NoteReboot(_) => progress.note_reboot.is_some(),
+        Effect::RebootVm => progress.reboot.is_some(),
         Effect::Drain(effect) => is_drain_done(&progress.drain, effect),
         Effect::AskPermit(_) => progress.permit.is_some(),
         Effect::ExtendToken { .. } => progress.extend_token.is_some(),
@@ -368,6 +388,9 @@ pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusi
     if phase == Some(Phase::Failed) && !permits(view.gate, EffectKind::FailMachine) {
         return Err(Violation::Frozen);
     }
+    if phase == Some(Phase::Failed) && is_held_by_policy(view, progress) {
+        return Err(Violation::FailedWhileHeld);
+    }
     if phase.is_some_and(|phase| (phase == Phase::Terminating) != machine.deletion.is_some()) {
         return Err(Violation::WrongWay);
     }
@@ -379,6 +402,12 @@ pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusi
         fails(view, progress)?;
     }
     wake(view, progress, conclusion)
+}
+
+/// One that decides does not know what to think of the Machine, and none of its opinions may be missing.
+fn is_held_by_policy(view: &MachineView, progress: &Progress) -> bool {
+    let opinions = policies::opinions(view, progress);
+    opinions.iter().any(|opinion| opinion.mode == Mode::Enforce && opinion.verdict == Verdict::Unknown)
 }
 
 /// A Machine that has joined fails with a permit, and not because the way to its zone is broken.

@@ -12,6 +12,7 @@ mod force;
 mod hooks;
 pub mod invariants;
 mod join;
+mod policies;
 mod prerequisites;
 mod setback;
 mod step;

@@ -11,7 +11,7 @@ use crate::retry::{self, RetryPolicy};
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::effect::Progress;
 use super::view::{MachineFact, MachineView};
-use super::{create, delete, join};
+use super::{create, delete, policies};
 
 /// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
 /// return is not announced.
@@ -30,7 +30,7 @@ pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     if is_being_created(machine) {
         return create::step(view, progress, now);
     }
-    join::step(view, progress, now)
+    policies::step(view, progress, now)
 }
 
 /// A Machine is being created until a pass has published what came of it. A failed one is not made again: it is there to

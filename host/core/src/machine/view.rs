@@ -12,6 +12,7 @@ use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use crate::node_sync::NodeMeta;
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::policy::PoliciesFact;
 use crate::safety::meltdown::Limit;
 use crate::virtual_capacity::Quantities;
 
@@ -32,6 +33,8 @@ pub struct MachineView {
     pub target: TargetFact,
     /// What the caches say of its Node's volumes, and what an earlier pass stored of a drain.
     pub drain: drain::Facts,
+    /// The policies that are about it.
+    pub policies: PoliciesFact,
     /// Whether dangerous work is held.
     pub gate: Gate,
     /// When it was last let go again. What was seen of Nodes before says nothing about them.

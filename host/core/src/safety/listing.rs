@@ -22,9 +22,9 @@ pub enum Verdict {
     Trusted,
     /// No.
     Distrusted {
-        /// How many VMs the last trusted listing had.
+        /// How many VMs of Machines that are there it should show.
         before: usize,
-        /// How many of those are missing although their Machines are there.
+        /// How many of those are missing.
         missing: usize,
         /// How many listings must agree with it before it is trusted.
         left: u32,
@@ -40,23 +40,22 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// A process that has just started has seen no listing. It expects the VMs that Machines of the class have.
-    pub fn expecting(vms: BTreeSet<ProviderId>) -> Self {
-        Self { last: vms, doubt: None }
-    }
-
-    /// Takes note of a complete listing. `is_awaited` says whether a Machine that is there and not being deleted has this VM:
-    /// VMs that go with their Machines make no listing suspicious. Listings closer together than `spacing` confirm nothing,
-    /// since one cause may have spoilt them all.
+    /// Takes note of a complete listing. It should show `expected`, the VMs that Machines of the class have stored, and what it
+    /// showed before and `is_awaited`: of a Machine that is there and not being deleted. VMs that go with their Machines
+    /// make no listing suspicious. Listings closer together than `spacing` confirm nothing, since one cause may have
+    /// spoilt them all.
     pub fn observe(
         &mut self,
         listed: &BTreeSet<ProviderId>,
+        expected: &BTreeSet<ProviderId>,
         is_awaited: impl Fn(&ProviderId) -> bool,
         spacing: SignedDuration,
         now: Timestamp,
     ) -> Verdict {
-        let missing = self.last.difference(listed).filter(|id| is_awaited(id)).count();
-        let before = self.last.len();
+        let awaited: BTreeSet<&ProviderId> =
+            self.last.iter().filter(|id| is_awaited(id)).chain(expected).collect();
+        let missing = awaited.iter().filter(|id| !listed.contains(**id)).count();
+        let before = awaited.len();
         if before <= FEW || missing * 2 <= before {
             return self.trust(listed);
         }
@@ -101,7 +100,7 @@ mod tests {
         let listings = counts.iter().zip((0..).step_by(5));
         listings
             .map(|(count, minute)| {
-                trust.observe(&vms(*count), |_| true, SPACING, at(minute)) == Verdict::Trusted
+                trust.observe(&vms(*count), &vms(0), |_| true, SPACING, at(minute)) == Verdict::Trusted
             })
             .collect()
     }
@@ -127,8 +126,8 @@ mod tests {
     #[test]
     fn vms_that_go_with_their_machines_make_nothing_suspicious() {
         let mut trust = Trust::default();
-        trust.observe(&vms(100), |_| true, SPACING, at(0));
-        let verdict = trust.observe(&vms(5), |_| false, SPACING, at(5));
+        trust.observe(&vms(100), &vms(100), |_| true, SPACING, at(0));
+        let verdict = trust.observe(&vms(5), &vms(5), |_| false, SPACING, at(5));
         assert_eq!(verdict, Verdict::Trusted);
     }
 
@@ -139,17 +138,17 @@ mod tests {
 
     #[test]
     fn a_first_listing_without_most_vms_of_machines_is_not_trusted() {
-        let mut trust = Trust::expecting(vms(10));
-        let verdict = trust.observe(&vms(2), |_| true, SPACING, at(0));
+        let mut trust = Trust::default();
+        let verdict = trust.observe(&vms(2), &vms(10), |_| true, SPACING, at(0));
         assert_eq!(verdict, Verdict::Distrusted { before: 10, missing: 8, left: 2 });
     }
 
     #[test]
     fn listings_at_the_same_time_confirm_nothing() {
         let mut trust = Trust::default();
-        trust.observe(&vms(10), |_| true, SPACING, at(0));
+        trust.observe(&vms(10), &vms(0), |_| true, SPACING, at(0));
         for _ in 0..10 {
-            let verdict = trust.observe(&vms(1), |_| true, SPACING, at(1));
+            let verdict = trust.observe(&vms(1), &vms(0), |_| true, SPACING, at(1));
             assert_eq!(verdict, Verdict::Distrusted { before: 10, missing: 9, left: 2 });
         }
     }

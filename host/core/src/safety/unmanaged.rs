@@ -36,8 +36,6 @@ pub enum Verdict {
     Mark,
     /// A Machine answers for it: the mark comes off.
     Unmark,
-    /// Several Machines claim it. Nothing is done but to tell.
-    Contested,
 }
 
 /// How much evidence is asked for.
@@ -78,9 +76,9 @@ impl Strays {
                 let is_done = node.is_marked && !node.has_finalizer;
                 if is_sure && !is_done { Verdict::Mark } else { Verdict::Rest }
             }
-            [_] if node.is_marked => Verdict::Unmark,
-            [_] => Verdict::Rest,
-            [_, _, ..] => Verdict::Contested,
+            // Of several the passes of these Machines tell; a mark would be wrong all the same.
+            [_, ..] if node.is_marked => Verdict::Unmark,
+            [_, ..] => Verdict::Rest,
         };
         nodes
             .iter()
@@ -137,9 +135,8 @@ mod tests {
                             (_, true) => Verdict::Rest,
                             (0, false) if is_marked && !has_finalizer => Verdict::Rest,
                             (0, false) => Verdict::Mark,
-                            (1, false) if is_marked => Verdict::Unmark,
-                            (1, false) => Verdict::Rest,
-                            (_, false) => Verdict::Contested,
+                            (_, false) if is_marked => Verdict::Unmark,
+                            (_, false) => Verdict::Rest,
                         };
                         assert_eq!(settled(&node), expected, "{node:?}");
                     }

@@ -81,7 +81,15 @@ fn humble() -> io::Result<()> {
 /// What goes before the component.
 pub(super) fn header(length: u64, kind: CodeKind) -> [u8; 9] {
     let [a, b, c, d, e, f, g, h] = length.to_le_bytes();
-    [a, b, c, d, e, f, g, h, u8::from(kind == CodeKind::Witnessed)]
+    [a, b, c, d, e, f, g, h, kind_byte(kind)]
+}
+
+fn kind_byte(kind: CodeKind) -> u8 {
+    match kind {
+        CodeKind::Usual => 0,
+        CodeKind::Witnessed => 1,
+        CodeKind::Policy => 2,
+    }
 }
 
 fn component(input: &mut impl Read) -> io::Result<(CodeKind, Vec<u8>)> {
@@ -90,7 +98,10 @@ fn component(input: &mut impl Read) -> io::Result<(CodeKind, Vec<u8>)> {
     let length = u64::from_le_bytes(length);
     let mut kind = [0];
     input.read_exact(&mut kind)?;
-    let kind = if kind == [0] { CodeKind::Usual } else { CodeKind::Witnessed };
+    let kind = [CodeKind::Usual, CodeKind::Witnessed, CodeKind::Policy]
+        .into_iter()
+        .find(|known| [kind_byte(*known)] == kind)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("{kind:?} is no kind of code")))?;
     if length > MOST_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{length} bytes are too many")));
     }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use machinist_core::id::PluginName;
 
 use super::{Contents, Details, Order, Orders, chain};
+use crate::policy::Terms;
 use crate::registry::Stage;
 use crate::source::configmap::Fingerprint;
 use crate::source::parts::Assembly;
@@ -16,6 +17,10 @@ pub(super) struct Seen {
     pub(super) created: Option<Timestamp>,
     /// Its own content, whatever the parts that it names are like.
     pub(super) fingerprint: Fingerprint,
+    /// The kind of plugin, in the word of its label.
+    pub(super) kind: String,
+    /// Of a policy.
+    pub(super) terms: Option<Terms>,
 }
 
 impl Contents {
@@ -27,7 +32,7 @@ impl Contents {
         fingerprint: Fingerprint,
         now: Timestamp,
     ) -> Orders {
-        let Seen { id, plugin, created, fingerprint: content } = seen;
+        let Seen { id, plugin, created, fingerprint: content, kind, terms } = seen;
         let declaration = self.registry.declare(id.clone(), plugin, created, fingerprint, now);
         let Some(declaration) = declaration else {
             // A part that was lost is back.
@@ -35,7 +40,7 @@ impl Contents {
             return Vec::new();
         };
         let warnings = declared.warnings.clone();
-        let details = Details { content: Some(content), warnings, ..Details::default() };
+        let details = Details { content: Some(content), kind, terms, warnings, ..Details::default() };
         self.details.insert(id.clone(), details);
         vec![(id, Order::Load(declaration, Box::new(declared)))]
     }
@@ -49,10 +54,10 @@ impl Contents {
         warnings: Vec<String>,
         now: Timestamp,
     ) -> Orders {
-        let Seen { id, plugin, created, fingerprint: content } = seen;
+        let Seen { id, plugin, created, fingerprint: content, kind, terms } = seen;
         let declaration = self.registry.declare(id.clone(), plugin, created, fingerprint, now);
         let Some(declaration) = declaration else { return Vec::new() };
-        let details = Details { content: Some(content), warnings, ..Details::default() };
+        let details = Details { content: Some(content), kind, terms, warnings, ..Details::default() };
         self.details.insert(id.clone(), details);
         self.registry.reach(&id, declaration, stage, now);
         vec![(id, Order::Stop)]
@@ -76,6 +81,8 @@ impl Contents {
             plugin: declared.plugin.clone(),
             created: declared.created,
             fingerprint: content,
+            kind: declared.kind.name().to_owned(),
+            terms: declared.kind.terms().cloned(),
         };
         match assembly {
             Ok(Assembly::Complete(component)) => {

@@ -2,13 +2,14 @@
 //!
 //! | where | what |
 //! | --- | --- |
-//! | label `machinist.dev/plugin` | `driver` |
+//! | label `machinist.dev/plugin` | `driver` or `health-policy` |
 //! | label `machinist.dev/plugin-name` | the plugin; several ConfigMaps with one name are its versions. Default: the ConfigMap's name |
 //! | `binaryData` `plugin.wasm`, `plugin.wasm.gz` or `plugin.wasm.zst` | the component |
 //! | `data` `parts.json` | instead of it: `{"encoding":"zstd","parts":[{"configMap":"…","sha256":"…"}, …]}`, the parts in order |
 //! | `data` `sha256` | digest of the unpacked component; needed with parts, optional otherwise |
 //! | `data` `settings.json` | what the driver reads through `machinist:host/settings`, optional |
-//! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing |
+//! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing. Not for policies |
+//! | `data` `policy.yaml` or `policy.json` | mode, Machines and limits of a policy, see [`crate::Terms`]; without it a policy observes all |
 //!
 //! A component that is larger than a ConfigMap lies in parts, each a ConfigMap of its own beside the index that names them:
 //!
@@ -31,8 +32,9 @@ use machinist_core::id::PluginName;
 use sha2::{Digest as _, Sha256};
 
 use super::parts::{INDEX_KEY, Index, PART_KIND};
-use super::{Content, Declared, Encoding, Error, Packed, SourceId};
+use super::{Content, Declared, Encoding, Error, Kind, Packed, SourceId};
 use crate::grants::Grants;
+use crate::policy::Terms;
 
 /// Marks a ConfigMap as a plugin; its value is the kind.
 pub const KIND_LABEL: &str = "machinist.dev/plugin";
@@ -42,6 +44,9 @@ pub const NAME_LABEL: &str = "machinist.dev/plugin-name";
 /// The value of [`KIND_LABEL`] on a driver.
 pub const DRIVER_KIND: &str = "driver";
 
+/// The value of [`KIND_LABEL`] on a health policy.
+pub const POLICY_KIND: &str = "health-policy";
+
 /// The key of `data` with the digest of the component.
 pub const SHA256: &str = "sha256";
 /// The key of `data` with the driver's settings.
@@ -50,6 +55,11 @@ pub const SETTINGS: &str = "settings.json";
 pub const GRANTS_YAML: &str = "grants.yaml";
 /// The same, where they are JSON.
 pub const GRANTS_JSON: &str = "grants.json";
+
+/// The key of `data` with what its operator says about a policy.
+pub const TERMS_YAML: &str = "policy.yaml";
+/// The same, where it is JSON.
+pub const TERMS_JSON: &str = "policy.json";
 
 /// The parts of a ConfigMap that matter here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,12 +148,13 @@ impl RawConfigMap {
     /// Fails with [`Error::NotAPlugin`] when it is not meant for this host, and otherwise with what is wrong in it. The
     /// component itself is not looked at.
     pub fn declared(&self) -> Result<Declared<Content>, Error> {
-        match self.labels.get(KIND_LABEL).map(String::as_str) {
+        let kind = match self.labels.get(KIND_LABEL).map(String::as_str) {
             None => return Err(Error::NotAPlugin),
-            Some(DRIVER_KIND) => {}
+            Some(DRIVER_KIND) => Kind::Driver,
+            Some(POLICY_KIND) => Kind::HealthPolicy(self.terms()?),
             Some(PART_KIND) => return Err(Error::IsPart),
             Some(kind) => return Err(Error::UnknownKind { kind: kind.to_owned() }),
-        }
+        };
         let plugin = self.plugin_name();
         if plugin.is_empty() {
             return Err(Error::EmptyName);
@@ -161,7 +172,8 @@ impl RawConfigMap {
             digest,
             settings: self.settings()?,
             grants: self.grants()?,
-            warnings: self.warnings(),
+            warnings: self.warnings(&kind),
+            kind,
         })
     }
 
@@ -208,8 +220,24 @@ impl RawConfigMap {
         Grants::parse(text).map(Arc::new).map_err(Error::Grants)
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let known = [SHA256, SETTINGS, GRANTS_YAML, GRANTS_JSON, INDEX_KEY];
+    fn terms(&self) -> Result<Terms, Error> {
+        if let Some(key) = [GRANTS_YAML, GRANTS_JSON].into_iter().find(|&key| self.data.contains_key(key)) {
+            return Err(Error::GrantsOfPolicy { key });
+        }
+        let text = match (self.data.get(TERMS_YAML), self.data.get(TERMS_JSON)) {
+            (Some(_), Some(_)) => return Err(Error::TwoTerms),
+            (Some(text), None) | (None, Some(text)) => text,
+            (None, None) => "{}",
+        };
+        Terms::parse(text).map_err(Error::Terms)
+    }
+
+    fn warnings(&self, kind: &Kind) -> Vec<String> {
+        let of_kind = match kind {
+            Kind::Driver => [GRANTS_YAML, GRANTS_JSON],
+            Kind::HealthPolicy(_) => [TERMS_YAML, TERMS_JSON],
+        };
+        let known = [&[SHA256, SETTINGS, INDEX_KEY], &of_kind[..]].concat();
         let components = Encoding::ALL.map(Encoding::key);
         let in_data = self.data.keys().filter(|key| !known.contains(&key.as_str())).map(|key| ("data", key));
         let in_binary = self.binary_data.keys().filter(|key| !components.contains(&key.as_str()));

@@ -5,6 +5,7 @@ mod calls;
 mod limits;
 mod memory;
 mod parts;
+mod policies;
 mod rejection;
 mod swap;
 mod world;

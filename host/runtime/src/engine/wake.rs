@@ -21,14 +21,24 @@ impl Engine {
             Message::Secret(change) => self.secret_changed(&change),
             Message::Node(change) => self.node_changed(&change),
             Message::Attachment(node) => self.wake_drain_of(&node),
+            Message::AttachmentsListed => self.wake_drains(),
             Message::Synced(kind, version) => {
                 self.listed.insert(kind);
                 self.seen(kind, &version);
             }
             Message::Providers(providers) => self.providers_changed(&providers),
+            Message::Policies => self.policies_changed(),
+            Message::PluginsListed => self.knows_plugins = true,
             Message::ClassChecked(class) => self.wake_machines_of_class(&class),
             // Who asked and has gone since needs no answer.
             Message::Explain(machine, answer) => drop(answer.send(self.explain(&machine))),
+        }
+    }
+
+    /// Each Machine may be judged otherwise from here on.
+    fn policies_changed(&mut self) {
+        for (key, _) in self.world.machines.all() {
+            self.wake(Key::Machine(key), Priority::Event);
         }
     }
 
@@ -140,6 +150,14 @@ impl Engine {
     fn wake_drain_of(&mut self, node: &NodeName) {
         for machine in self.index.machines_of_node(node) {
             if self.world.machines.get(&machine).is_some_and(|machine| drain::concerns(&machine)) {
+                self.wake(Key::Machine(machine), Priority::Event);
+            }
+        }
+    }
+
+    fn wake_drains(&mut self) {
+        for (machine, object) in self.world.machines.all() {
+            if drain::concerns(&object) {
                 self.wake(Key::Machine(machine), Priority::Event);
             }
         }

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::drain::{self, VolumeDriver};
 use crate::engine::Kind;
 use crate::kube_error::within_deadline;
-use crate::names::{CREATE_INTENT, FIELD_MANAGER, TOKEN_UNTIL};
+use crate::names::{CREATE_INTENT, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
 use crate::world::World;
 
 use super::node;
@@ -114,6 +114,27 @@ async fn led(
             request.machine.provider_id = memory.provider_id.clone().or(request.machine.provider_id);
             Done::call(Outcome::InitializeVm(world.drivers.initialize(request).await))
         }
+        Effect::AskPolicies => {
+            let opinions = match &observed.inquiry {
+                Some(inquiry) => world.policies.ask(inquiry, context.clock.now()).await,
+                None => Vec::new(),
+            };
+            Done::call(Outcome::AskPolicies(Ok(opinions)))
+        }
+        Effect::NoteReboot(reboots) => {
+            let change = MetaChange {
+                annotations: [(REBOOTS.to_owned(), Some(reboots.render()))].into(),
+                ..MetaChange::default()
+            };
+            Done::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
+        }
+        Effect::RebootVm => {
+            let answer = world.drivers.reboot(request(observed, cluster, None)).await;
+            if answer.is_ok() {
+                info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
+            }
+            Done::call(Outcome::RebootVm(answer))
+        }
         Effect::DeleteVm => {
             let answer = world.drivers.delete(request(observed, cluster, None)).await;
             if answer.is_ok() {
@@ -193,6 +214,9 @@ fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
         Effect::ExtendToken { .. } => Outcome::ExtendToken(Err(error)),
         Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Err(error)),
         Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
+        Effect::AskPolicies => Outcome::AskPolicies(Err(error)),
+        Effect::NoteReboot(_) => Outcome::NoteReboot(Err(error)),
+        Effect::RebootVm => Outcome::RebootVm(Err(refusal())),
     }
 }
 

@@ -83,3 +83,86 @@ pub(super) fn ailment(conditions: &[NodeCondition]) -> Ailment {
     };
     Ailment { not_ready_since: since(READY, Status::True), read_only_since: since(READ_ONLY, Status::False) }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn machine(metadata: &Value, status: &Value) -> Machine {
+        serde_json::from_value(json!({
+            "apiVersion": machinist_api::names::API_VERSION, "kind": "Machine",
+            "metadata": metadata, "spec": { "class": {} }, "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn of(machine: &Machine) -> GoingFact {
+        let (kind, state) = (OperationType::Delete, machinist_core::phase::OperationState::Processing);
+        going(machine, Phase::Terminating, Some(OperationFact { kind, state }))
+    }
+
+    #[test]
+    fn the_label_forces_with_the_texts_that_go_reads_as_true_and_no_others() {
+        let is_forced = |text: &str| {
+            of(&machine(&json!({ "labels": { "force-deletion": text } }), &Value::Null)).is_forced
+        };
+        for text in GO_TRUE {
+            assert!(is_forced(text), "{text}");
+        }
+        for text in ["", "yes", "tRUE", "0", "false", " true"] {
+            assert!(!is_forced(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn hooks_are_read_by_prefix_and_a_bad_limit_is_told() {
+        let annotations = json!({
+            "pre-drain.delete.hook.machine.cluster.x-k8s.io/b": "owner",
+            "pre-drain.delete.hook.machine.cluster.x-k8s.io/a": "",
+            "pre-drain.delete.hook.machine.cluster.x-k8s.io/": "",
+            "pre-terminate.delete.hook.machine.cluster.x-k8s.io/etcd": "",
+            "machinist.dev/deletion-hook-timeout": "soon",
+            "machinist.dev/pre-terminate-since": "2026-01-01T00:00:00Z",
+            "machinist.dev/vm-is-gone": "true",
+        });
+        let going = of(&machine(&json!({ "annotations": annotations }), &Value::Null));
+        let short: Vec<_> =
+            going.pre_drain_hooks.iter().filter_map(|key| key.split('/').next_back()).collect();
+        assert_eq!(short, ["a", "b"]);
+        assert_eq!(going.pre_terminate_hooks.len(), 1);
+        assert!(going.is_vm_declared_gone);
+        assert_eq!(going.pre_terminate_since, "2026-01-01T00:00:00Z".parse().ok());
+        let told = going.bad_hook_timeout.unwrap();
+        assert!(told.contains("machinist.dev/deletion-hook-timeout") && told.contains("flag"), "{told}");
+    }
+
+    #[test]
+    fn only_a_deletions_text_says_how_far_somebody_had_come() {
+        let status = json!({ "lastOperation": { "description": "Drain successful. Initiate VM deletion" } });
+        let machine = machine(&json!({}), &status);
+        assert_eq!(of(&machine).left_at, Some(DeletionStage::Vm));
+        let other = OperationFact {
+            kind: OperationType::HealthCheck,
+            state: machinist_core::phase::OperationState::Failed,
+        };
+        assert_eq!(going(&machine, Phase::Terminating, Some(other)).left_at, None);
+        assert_eq!(going(&machine, Phase::Running, None).left_at, None);
+    }
+
+    #[test]
+    fn an_ailment_begins_with_its_conditions_last_transition() {
+        let condition = |kind: &str, status: &str| -> NodeCondition {
+            serde_json::from_value(
+                json!({ "type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z" }),
+            )
+            .unwrap()
+        };
+        let since: Option<Timestamp> = "2026-01-01T00:00:00Z".parse().ok();
+        let ailing = ailment(&[condition("Ready", "Unknown"), condition("ReadonlyFilesystem", "True")]);
+        assert_eq!(ailing, Ailment { not_ready_since: since, read_only_since: since });
+        let well = ailment(&[condition("Ready", "True"), condition("ReadonlyFilesystem", "False")]);
+        assert_eq!((well, ailment(&[])), (Ailment::default(), Ailment::default()));
+    }
+}

@@ -54,7 +54,10 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
         let message = format!("{} → {}: {}", word(phase), word(next), conclusion.message);
         news.push(normal(observed, "phase", "PhaseChanged", message));
     }
-    let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));
+    // What the state says already is not told again by the condition that is about the same.
+    let is_other = |condition: &&OwnCondition| condition.reason != reason;
+    let changed = conclusion.status.conditions.iter().filter(is_other);
+    let changed = changed.filter(|condition| has_changed(observed, condition));
     news.extend(changed.map(|condition| of_condition(observed, condition)));
     news
 }

@@ -16,11 +16,13 @@ use machinist_core::machine::{
 };
 use machinist_core::node_sync::{NodeMeta, TaintFact};
 use machinist_core::phase::Phase;
+use machinist_core::policy::PoliciesFact;
 use machinist_core::{duration, machine};
 
 use crate::context::Hold;
 use crate::drain;
 use crate::insight::Timeouts;
+use crate::policies::Inquiry;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
@@ -36,6 +38,8 @@ pub(super) struct Observed {
     /// Merged data of the class's Secrets.
     pub(super) secret_data: BTreeMap<String, Vec<u8>>,
     pub(super) node: Option<Arc<Node>>,
+    /// What its policies have to be asked.
+    pub(super) inquiry: Option<Inquiry>,
 }
 
 /// `None` when the Machine is not there any more.
@@ -45,6 +49,7 @@ pub(super) fn observe(
     key: &ObjectKey,
     failures: u32,
     rivals: &[ObjectKey],
+    now: Timestamp,
 ) -> Option<Observed> {
     let machine = world.machines.get(key)?;
     let class = world.class_of(&machine);
@@ -60,12 +65,13 @@ pub(super) fn observe(
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
     let name = name.as_ref().or(fact.node_name.as_ref());
     let drain = drain::facts(world, name, node.as_deref(), drain_status::memory(own));
-    let view = MachineView {
+    let mut view = MachineView {
         class: class_fact(world, &machine, class.as_deref(), &choice),
         secret,
         driver,
         target,
         drain,
+        policies: PoliciesFact::default(),
         gate: hold.gate,
         thawed_at: hold.thawed_at,
         virtual_capacity: keeping::virtual_capacity(class.as_deref()),
@@ -74,7 +80,9 @@ pub(super) fn observe(
         failures,
         machine: fact,
     };
-    Some(Observed { view, machine, class, choice, secret_data, node })
+    let (policies, inquiry) = world.policies.observe(world, &view, &machine, node.as_deref(), now);
+    view.policies = policies;
+    Some(Observed { view, machine, class, choice, secret_data, node, inquiry })
 }
 
 fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {

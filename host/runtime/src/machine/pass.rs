@@ -34,7 +34,8 @@ pub(crate) async fn run(
     jitter: f64,
 ) -> Report {
     let hold = *context.hold.borrow();
-    let Some(observed) = observe(world, &hold, key, failures, rivals) else {
+    let now = context.clock.now();
+    let Some(observed) = observe(world, &hold, key, failures, rivals, now) else {
         return Report::only(Wake::Gone);
     };
     let mut progress = Progress::default();

@@ -69,8 +69,11 @@ impl ClassChecks {
     }
 
     fn learn(&self, class: &ObjectKey, of: ClassSpec, problem: Option<String>) {
-        let before = self.lock().insert(class.clone(), Checked { of, problem: problem.clone() });
-        if before.and_then(|before| before.problem) != problem {
+        let is_valid = problem.is_none();
+        let before = self.lock().insert(class.clone(), Checked { of, problem });
+        let was_valid = before.is_none_or(|before| before.problem.is_none());
+        // Another problem is as good a reason to look as the end of one: Machines say what is wrong.
+        if !(is_valid && was_valid) {
             // A closed inbox means that the loop has ended.
             let _ = self.engine.send(Message::ClassChecked(class.clone()));
         }

@@ -11,12 +11,10 @@ use kube::{Api, ResourceExt};
 use machinist_api::names;
 use machinist_core::act_error::ActError;
 use machinist_core::id::{Name, NodeName, ObjectKey, Uid};
-use machinist_core::machine::Severity;
 use machinist_core::safety::unmanaged::{NodeFact, Rule, Strays, Verdict};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
-use crate::events::About;
 use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 
@@ -33,21 +31,17 @@ const SPACING: SignedDuration = SignedDuration::from_mins(1);
 pub(super) async fn look_at_nodes(watch: Watch) {
     let rule = Rule { minimum_age: watch.world.settings.creation_timeout, spacing: SPACING };
     let mut strays = Strays::default();
-    let mut told = BTreeSet::new();
     loop {
         if !watch.is_free() {
             strays = Strays::default();
             watch.until_free().await;
         }
-        look(&watch, &rule, &mut strays, &mut told).await;
+        look(&watch, &rule, &mut strays).await;
         tokio::time::sleep(PERIOD).await;
     }
 }
 
-/// A Node and the Machines that claim it, told once.
-type Contest = (NodeName, Vec<Name>);
-
-async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays, told: &mut BTreeSet<Contest>) {
+async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) {
     let Some(nodes) = &watch.world.nodes else { return };
     let machines = watch.world.machines.all();
     let claims = Claims::of(
@@ -60,22 +54,11 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays, told: &mut BTreeS
     let to_mark: Vec<&NodeName> =
         verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Mark).map(|(name, _)| name).collect();
     mark(watch, &to_mark).await;
-    let mut contests = BTreeSet::new();
     for (name, verdict) in &verdicts {
-        match verdict {
-            Verdict::Rest | Verdict::Mark => {}
-            Verdict::Unmark => unmark(watch, name).await,
-            Verdict::Contested => {
-                let fact = facts.iter().find(|fact| fact.name == *name);
-                let machines = fact.map(|fact| fact.machines.clone()).unwrap_or_default();
-                contests.insert((name.clone(), machines));
-            }
+        if *verdict == Verdict::Unmark {
+            unmark(watch, name).await;
         }
     }
-    for contest in contests.difference(told) {
-        tell_contest(watch, contest);
-    }
-    *told = contests;
 }
 
 /// A Machine, as far as it can claim a Node.
@@ -198,26 +181,5 @@ async fn patch(watch: &Watch, node: &Node, mut change: Value) -> bool {
             warn!(node = node.name_any(), error = %error, "Node not written");
             false
         }
-    }
-}
-
-fn tell_contest(watch: &Watch, (node, machines): &Contest) {
-    let names = machines.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
-    warn!(%node, machines = names, "several Machines claim one Node");
-    let message = format!(
-        "Node {node} is claimed by the Machines {names}: correct the label `node` of those that it does not belong to"
-    );
-    for name in machines {
-        let key = ObjectKey::new(&watch.namespace, name.as_str());
-        let Some(machine) = watch.world.machines.get(&key) else { continue };
-        let about = About {
-            api_version: names::API_VERSION.to_owned(),
-            kind: "Machine".to_owned(),
-            namespace: watch.namespace.clone(),
-            name: name.to_string(),
-            uid: machine.metadata.uid.clone().unwrap_or_default(),
-        };
-        let now = watch.context.clock.now();
-        watch.events.write(about, "NodeContested".to_owned(), &message, Severity::Warning, now);
     }
 }

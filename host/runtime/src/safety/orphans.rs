@@ -92,8 +92,7 @@ fn spacing(period: SignedDuration) -> SignedDuration {
 /// What is known of one class's listings.
 #[derive(Default)]
 struct ClassMemory {
-    /// `None` before its first complete listing.
-    trust: Option<Trust>,
+    trust: Trust,
     failures: u32,
     /// What failed last, so that it is told once.
     problem: Option<String>,
@@ -205,12 +204,10 @@ impl Search {
         let memory = self.classes.entry(name.clone()).or_default();
         (memory.failures, memory.problem, memory.due) = (0, None, None);
         memory.listed_at = Some(now);
-        let trust = memory.trust.get_or_insert_with(|| {
-            let of_class = of_living.iter().filter(|(_, class)| **class == Some(name.as_str()));
-            Trust::expecting(of_class.map(|(id, _)| id.clone()).collect())
-        });
+        let of_class = of_living.iter().filter(|(_, class)| **class == Some(name.as_str()));
+        let expected = of_class.map(|(id, _)| id.clone()).collect();
         let ids = vms.iter().map(|vm| vm.provider_id.clone()).collect();
-        match trust.observe(&ids, |id| of_living.contains_key(id), spacing, now) {
+        match memory.trust.observe(&ids, &expected, |id| of_living.contains_key(id), spacing, now) {
             Verdict::Trusted => {
                 self.watch.metrics.safety.listing(ListingEnd::Trusted);
                 Some(ClassListing { class: name.clone(), vms })

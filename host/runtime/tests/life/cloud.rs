@@ -72,6 +72,8 @@ struct State {
     asked: Vec<(&'static str, Option<DriverDigest>)>,
     /// Creates that repeated a key with other parameters.
     changed_parameters: usize,
+    /// Provider ids, in the order of the calls.
+    rebooted: Vec<String>,
     initialized: BTreeSet<String>,
     /// What is wrong with a class, by its name.
     invalid_classes: BTreeMap<String, String>,
@@ -168,6 +170,24 @@ impl Cloud {
         };
         state.vms.insert(id.clone(), vm);
         id
+    }
+
+    /// VMs that were started anew, once for each time.
+    pub(crate) fn rebooted(&self) -> Vec<String> {
+        self.lock().rebooted.clone()
+    }
+
+    fn reboot(&self, request: &MachineRequest) -> Answer<()> {
+        let id = request.machine.provider_id.as_ref().unwrap().to_string();
+        self.lock().rebooted.push(id);
+        Ok(())
+    }
+
+    /// The VM of this Machine is gone without anybody having asked for it.
+    pub(crate) fn lose(&self, machine_name: &str) {
+        for vm in self.lock().vms.values_mut().filter(|vm| vm.machine_name == machine_name) {
+            vm.gone_at = Some(Instant::now());
+        }
     }
 
     /// True while this VM is there.
@@ -375,6 +395,7 @@ impl Drivers for Account {
                 idempotency_key: keeps_keys,
                 listing: true,
                 volume_ids: true,
+                reboot: true,
             },
             consistency_window: SignedDuration::try_from(reads_lag).unwrap(),
         })
@@ -392,6 +413,10 @@ impl Drivers for Account {
 
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
         self.call("delete", request, ANSWERS_AFTER, |cloud, request| Ok(cloud.remove(request)))
+    }
+
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        self.call("reboot", request, ANSWERS_AFTER, Cloud::reboot)
     }
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
@@ -427,10 +452,11 @@ impl Drivers for Account {
     }
 }
 
-/// The id of a CSI volume, as Nodes show it.
+/// The id of a volume, as Nodes show it: of CSI, or of the kind that only the driver of a cloud knows.
 fn volume_id(spec: &str) -> Option<String> {
     let spec: serde_json::Value = serde_json::from_str(spec).ok()?;
-    spec["csi"]["volumeHandle"].as_str().map(str::to_owned)
+    let id = spec["csi"]["volumeHandle"].as_str().or(spec["awsElasticBlockStore"]["volumeID"].as_str());
+    id.map(str::to_owned)
 }
 
 /// An error as a driver answers it.

@@ -5,6 +5,7 @@
 
 mod cloud;
 mod kubelet;
+mod panel;
 mod stage;
 
 mod class_check;
@@ -15,13 +16,17 @@ mod deletions;
 mod drains;
 mod faults;
 mod freeze;
+mod keeping;
 mod leaders;
 mod lifecycle;
 mod nodes;
 mod orphans;
 mod pins;
 mod plugins;
+mod policies;
 mod prerequisites;
+mod preserving;
 mod repeatable;
+mod replacing;
 mod retries;
 mod unmanaged;

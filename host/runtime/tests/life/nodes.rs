@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::cloud::Habits;
 use crate::kubelet::KubeletHabits;
 use crate::stage::{Stage, in_namespace};
-use memory_api::wire::Call;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(1);
@@ -98,13 +97,29 @@ async fn a_node_that_recovers_in_time_makes_its_machine_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_somebody_deletes_makes_its_machine_unknown_and_then_failed() {
+async fn a_node_that_somebody_deletes_takes_its_machine_with_it() {
     let (stage, _host) = running().await;
     stage.api.delete("nodes", "a").unwrap();
+    stage.until("the Machine is going", SOON, || stage.phase("a") == "Terminating").await;
+    stage.until_gone("a").await;
+    tokio::time::sleep(SOON).await;
+    stage.assert_nothing_left();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_vanishes_makes_its_machine_unknown_and_then_failed() {
+    let (stage, _host) = running().await;
+    vanish(&stage);
     until_phase(&stage, "Unknown", SOON).await;
     assert_eq!(stage.reason("a"), "NodeMissing");
     assert_fails_after(&stage, 10 * MINUTE).await;
     assert_goes(&stage).await;
+}
+
+/// As when etcd is restored from before the Node's creation: it is gone without having been deleted.
+fn vanish(stage: &Stage) {
+    stage.api.edit("nodes", "a", &json!({ "metadata": { "finalizers": [] } })).unwrap();
+    stage.api.delete("nodes", "a").unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +133,7 @@ async fn what_others_change_on_a_node_is_put_right_once_and_what_is_theirs_is_le
     let labels = &node["metadata"]["labels"];
     assert_eq!((&labels["pool"], &labels["theirs"]), (&json!("a"), &json!("1")));
     assert_eq!(labels["node.gardener.cloud/machine-name"], "a");
-    let writes = stage.wire.records_since(begun, Call::is_write);
+    let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what == "nodes");
     assert_eq!(writes.len(), 1, "{}", memory_api::wire::table(&writes));
 }
 

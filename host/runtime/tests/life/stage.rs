@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cloud::{Cloud, Habits};
 use crate::kubelet::{KubeletHabits, Kubelets};
+use crate::panel::Panel;
 use memory_api::wire::{Call, Fate, Wire};
 use memory_api::{ApiServer, encode};
 
@@ -39,6 +40,7 @@ pub(crate) struct Stage {
     pub(crate) kubelets: Kubelets,
     pub(crate) clock: Clock,
     news: Arc<Mutex<Vec<mpsc::UnboundedSender<PluginMessage>>>>,
+    pub(crate) policies: Panel,
     hosts: Mutex<u8>,
 }
 
@@ -65,7 +67,16 @@ impl Stage {
         });
         let kubelets = Kubelets::new(api.clone(), clock.clone(), kubelet_habits);
         let cloud = Cloud::new(habits, wire.clone(), kubelets.clone());
-        Self { wire, api, cloud, kubelets, clock, news: Arc::default(), hosts: Mutex::new(0) }
+        Self {
+            wire,
+            api,
+            cloud,
+            kubelets,
+            clock,
+            news: Arc::default(),
+            policies: Panel::default(),
+            hosts: Mutex::new(0),
+        }
     }
 
     /// Class `small` and its Secret `account`.
@@ -77,6 +88,34 @@ impl Stage {
     /// A Machine of class `small`.
     pub(crate) fn add_machine(&self, name: &str) {
         self.api.create("machines", &machine(name)).unwrap();
+    }
+
+    /// A Machine of class `small` with something else than usual.
+    pub(crate) fn add_machine_with(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let mut object = machine(name);
+        change(&mut object);
+        self.api.create("machines", &object).unwrap();
+    }
+
+    /// A Node says this of its readiness.
+    pub(crate) fn report_ready(&self, node: &str, status: &str) {
+        let mut conditions = self.api.find("nodes", node).unwrap()["status"]["conditions"].clone();
+        for condition in conditions.as_array_mut().unwrap() {
+            if condition["type"] == "Ready" {
+                condition["status"] = json!(status);
+                condition["lastTransitionTime"] = json!(self.clock.now().to_string());
+            }
+        }
+        self.api.edit_status("nodes", node, &json!({ "status": { "conditions": conditions } })).unwrap();
+    }
+
+    /// What a condition of a Node says: status, reason, message.
+    pub(crate) fn node_says(&self, node: &str, kind: &str) -> (String, String, String) {
+        let object = self.api.find("nodes", node).unwrap_or_default();
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let told = conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default();
+        let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("reason"), text("message"))
     }
 
     /// The Machine, while it is there.
@@ -93,9 +132,15 @@ impl Stage {
     /// The reason of our condition.
     pub(crate) fn reason(&self, name: &str) -> String {
         let machine = self.machine(name).unwrap_or_default();
-        let conditions = machine["status"]["machinist"]["conditions"].as_array();
-        let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
-        ready.and_then(|ready| ready["reason"].as_str()).unwrap_or_default().to_owned()
+        condition(&machine, "Ready")["reason"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// What one of our conditions of the Machine says: status, reason, message.
+    pub(crate) fn told(&self, name: &str, kind: &str) -> (String, String, String) {
+        let machine = self.machine(name).unwrap_or_default();
+        let told = condition(&machine, kind);
+        let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+        (text("status"), text("reason"), text("message"))
     }
 
     /// Reasons of the Events about an object.
@@ -162,7 +207,11 @@ impl Stage {
             plugin_namespace: "plugins".to_owned(),
             target,
             settings: Settings::for_cluster("test"),
-            ports: Ports { drivers: self.cloud.drivers(name), plugins },
+            ports: Ports {
+                drivers: self.cloud.drivers(name),
+                policies: Arc::new(self.policies.clone()),
+                plugins,
+            },
             clock: self.clock.clone(),
             // Another start has other random numbers.
             seed: [start; 32],
@@ -196,7 +245,27 @@ impl Stage {
             message: format!("serves {status}"),
             status: status.into(),
             providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
+            is_policy: false,
         };
+        self.send(&news);
+    }
+
+    /// A policy has come, gone or changed.
+    pub(crate) fn tell_of_policies(&self) {
+        self.send(&PluginNews {
+            config_map: "policy".into(),
+            uid: "none".into(),
+            state: "Ready".into(),
+            is_warning: false,
+            is_settled: true,
+            message: String::new(),
+            status: "{}".into(),
+            providers: Vec::new(),
+            is_policy: true,
+        });
+    }
+
+    fn send(&self, news: &PluginNews) {
         for host in self.news.lock().unwrap().iter() {
             // A host that has ended hears nothing.
             let _ = host.send(PluginMessage::State(news.clone()));
@@ -271,6 +340,11 @@ impl Stage {
             },
         );
     }
+}
+
+fn condition(machine: &Value, kind: &str) -> Value {
+    let conditions = machine["status"]["machinist"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
 }
 
 /// `namespace/name`.

@@ -55,7 +55,7 @@ async fn a_machine_that_claims_a_marked_node_takes_the_mark_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_machines_that_claim_one_node_are_told_and_nothing_is_removed() {
+async fn of_two_machines_that_claim_one_node_the_second_is_told_and_nothing_is_removed() {
     let stage = Stage::set();
     let _host = stage.host("host");
     stage.add_machine("a");
@@ -68,17 +68,13 @@ async fn two_machines_that_claim_one_node_are_told_and_nothing_is_removed() {
         },
     });
     stage.api.create("machines", &twin).unwrap();
-    for name in ["a", "twin"] {
-        let told = || stage.events(name).contains(&"NodeContested".to_owned());
-        stage.until("it is told", MINUTE, told).await;
-        let notes = stage.event_notes(name).join("\n");
-        assert!(notes.contains("a, twin"), "{notes}");
-    }
+    stage.until("it is told", MINUTE, || stage.reason("twin") == "NodeContested").await;
+    assert!(stage.events("twin").contains(&"NodeContested".to_owned()));
     tokio::time::sleep(60 * MINUTE).await;
     assert!(stage.api.find("nodes", "a").is_some() && stage.machine("a").is_some());
     assert_eq!(stage.cloud.vms(), 1);
-    let contested = stage.events("a").into_iter().filter(|reason| reason == "NodeContested").count();
-    assert_eq!(contested, 1, "told once");
+    let writes = stage.wire.records(|call: &Call| call.is_write()).len();
+    assert!(writes < 40, "nobody fights: {writes} writes");
 }
 
 #[tokio::test(start_paused = true)]

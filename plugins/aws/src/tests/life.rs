@@ -223,3 +223,21 @@ fn one_instance_that_cannot_be_ordered_away_does_not_keep_the_other() {
     assert_eq!(world.delete(&request(1)).unwrap_err().code, Code::FailedPrecondition);
     assert_eq!(world.live().len(), 1);
 }
+
+#[test]
+fn a_reboot_is_a_look_and_an_order() {
+    let world = World::new();
+    assert_eq!(world.reboot(&request(1)).unwrap_err().code, Code::NotFound);
+    let known = with_id(&request(1), &world.create(&request(1)).unwrap());
+    world.sent();
+    world.bodies();
+    world.reboot(&known).unwrap();
+    // A look, and the order.
+    let bodies = world.bodies();
+    assert!(bodies.len() == 2 && bodies[0].starts_with("Action=DescribeInstances"), "{bodies:?}");
+    assert_eq!(bodies[1], "Action=RebootInstances&Version=2016-11-15&InstanceId.1=i-00000001");
+    world.refuse("RebootInstances", 403, "UnauthorizedOperation");
+    assert_eq!(world.reboot(&known).unwrap_err().code, Code::PermissionDenied);
+    world.refuse("RebootInstances", 400, "InvalidInstanceID.NotFound");
+    assert_eq!(world.reboot(&known).unwrap_err().code, Code::NotFound);
+}

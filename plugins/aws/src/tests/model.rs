@@ -74,6 +74,7 @@ impl Model {
             "RunInstances" => self.run(form),
             "DescribeInstances" => self.describe(form),
             "TerminateInstances" => self.terminate(form),
+            "RebootInstances" => self.reboot(form),
             "ModifyNetworkInterfaceAttribute" => {
                 self.change(form, "ModifyNetworkInterfaceAttribute", |nic, form| {
                     nic.checks = form["SourceDestCheck.Value"] == "true";
@@ -179,6 +180,14 @@ impl Model {
             .collect();
         let next = next.map(|next| format!("<nextToken>{next}</nextToken>")).unwrap_or_default();
         (200, wrapped("DescribeInstances", &format!("<reservationSet>{items}</reservationSet>{next}")))
+    }
+
+    fn reboot(&mut self, form: &Form) -> Said {
+        let id = &form["InstanceId.1"];
+        if self.vms.iter().any(|vm| vm.id == *id) {
+            return (200, wrapped("RebootInstances", "<return>true</return>"));
+        }
+        refused(400, "InvalidInstanceID.NotFound", &format!("The instance ID '{id}' does not exist"))
     }
 
     fn terminate(&mut self, form: &Form) -> Said {

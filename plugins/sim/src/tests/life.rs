@@ -187,3 +187,32 @@ fn a_listing_shows_each_vm_once_over_all_pages() {
     expected.sort();
     assert_eq!(uids, expected);
 }
+
+#[test]
+fn a_vm_is_started_anew_and_stays_the_same() {
+    let world = World::new();
+    let request = request(1);
+    assert_eq!(world.reboot(&request).unwrap_err().code, Code::NotFound);
+    let vm = world.create(&request).unwrap();
+    world.settle();
+    let before = world.live().remove(0);
+    world.sent();
+    world.reboot(&with_id(&request, &vm)).unwrap();
+    let id = before.id.clone();
+    assert_eq!(world.sent(), [format!("GET /v1/vms/{id}"), format!("POST /v1/vms/{id}/reboot")]);
+    let after = world.live().remove(0);
+    assert_eq!((after.id, after.boot_id), (before.id, before.boot_id + 1));
+    world.delete(&request).unwrap();
+    assert_eq!(world.reboot(&request).unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn a_reboot_without_an_answer_may_have_happened() {
+    let world = World::new();
+    let request = request(1);
+    world.create(&request).unwrap();
+    world.settle();
+    world.fault("POST", "/v1/vms/*/reboot", &json!({ "status": 503 }));
+    let error = world.reboot(&request).unwrap_err();
+    assert_eq!(error.code, Code::Unavailable);
+}

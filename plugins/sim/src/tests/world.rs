@@ -129,6 +129,10 @@ impl World {
         self.with(|machines| machines.initialize(request))
     }
 
+    pub(super) fn reboot(&self, request: &Request) -> Result<(), Box<DriverError>> {
+        self.with(|machines| machines.reboot(request))
+    }
+
     pub(super) fn status(&self, request: &Request) -> Result<Vm, Box<DriverError>> {
         self.with(|machines| machines.get_status(request))
     }

@@ -102,10 +102,10 @@ impl Asker {
         body: Option<Value>,
         media: &str,
     ) -> Result<(u16, String), kube::Error> {
-        let body = body.map(|body| self.filled(&body.to_string())).unwrap_or_default();
+        let body = body.map(|body| self.filled_in(&body.to_string(), str::to_owned)).unwrap_or_default();
         let request = Request::builder()
             .method(method)
-            .uri(self.filled(path))
+            .uri(self.filled_in(path, |value| url::form_urlencoded::byte_serialize(value.as_bytes()).collect()))
             .header("content-type", media)
             .header("accept", "application/json")
             .body(Body::from(body.into_bytes()))
@@ -116,7 +116,7 @@ impl Asker {
         Ok((code, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    fn filled(&self, text: &str) -> String {
-        self.known.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    fn filled_in(&self, text: &str, written: impl Fn(&str) -> String) -> String {
+        self.known.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), &written(value)))
     }
 }

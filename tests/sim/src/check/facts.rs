@@ -8,6 +8,8 @@ use memory_api::wire::Call;
 use memory_api::{Change, USER};
 use serde_json::Value;
 
+use crate::hosts::TARGET;
+
 /// How long a host may not yet know that somebody took a Lease from it against the rules: until its claim has run out.
 const THEFT_GRACE: SignedDuration = crate::hosts::LEASE_TIMES.renew_deadline;
 
@@ -63,7 +65,8 @@ impl Facts {
             "leases" => self.lease(change, now),
             "poddisruptionbudgets" => {
                 let any = change.new.or(change.old);
-                let key = (text(any, "/metadata/namespace").to_owned(), text(any, "/metadata/name").to_owned());
+                let key =
+                    (text(any, "/metadata/namespace").to_owned(), text(any, "/metadata/name").to_owned());
                 match change.new {
                     Some(budget) => drop(self.budgets.insert(key, budget.clone())),
                     None => drop(self.budgets.remove(&key)),
@@ -121,6 +124,7 @@ impl Facts {
 
     /// Whether this host holds all Leases, or may not yet know that it does not.
     pub(super) fn leads(&self, actor: &str, now: Timestamp) -> bool {
+        let actor = actor.strip_suffix(TARGET).unwrap_or(actor);
         let may = |lease: &LeaseFact| {
             let is_unaware = lease.robbed.as_ref().is_some_and(|(who, until)| who == actor && now <= *until);
             lease.holder == actor || is_unaware

@@ -8,6 +8,7 @@ use memory_api::wire::Call;
 use super::Rule;
 use super::facts::{Facts, text};
 use crate::cloud::{SimCloud, UID_TAG};
+use crate::hosts::to_target;
 
 /// Caches lag, watches come back after up to half a minute: a host may fail a machine that has been well for less.
 const NEWS_TAKE: SignedDuration = SignedDuration::from_mins(2);
@@ -63,7 +64,10 @@ fn budget(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> 
     let pod = change.old?;
     let is_going = |pod: &serde_json::Value| pod["metadata"]["deletionTimestamp"].is_string();
     let is_taken_away = !is_going(pod) && change.new.is_none_or(is_going);
-    if change.is_eviction || !is_taken_away || matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed") {
+    if change.is_eviction
+        || !is_taken_away
+        || matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed")
+    {
         return None;
     }
     let budget = facts.budgets.values().find(|budget| memory_api::covers(budget, pod))?;
@@ -113,7 +117,8 @@ pub(super) fn of_call(facts: &Facts, call: &Call, now: Timestamp) -> Option<Stri
 
 /// Nothing is made while the API server is away.
 pub(super) fn of_create(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -> Option<String> {
-    let away_for = now.duration_since(*facts.cut_off.get(actor)?);
+    let since = facts.cut_off.get(actor).or_else(|| facts.cut_off.get(&to_target(actor)))?;
+    let away_for = now.duration_since(*since);
     (away_for > GATE_CLOSES_AFTER).then(|| {
         format!("{actor} makes a VM for {uid} although the API server has been away for {away_for:#}")
     })

@@ -245,6 +245,8 @@ impl Drivers for Account {
                 listing: true,
                 volume_ids: true,
                 idempotency_key: self.cloud.habits.keeps_keys,
+                // Nothing reboots without a policy, and there is none here.
+                reboot: false,
             },
             consistency_window: SignedDuration::try_from(self.cloud.habits.reads_lag).unwrap_or_default(),
         })
@@ -264,6 +266,10 @@ impl Drivers for Account {
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
         self.of_machine("get-status", request, Self::look)
+    }
+
+    fn reboot(&self, _: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        async { Err(DriverError::new(Code::Unimplemented, "no reboots").into()) }.boxed()
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {

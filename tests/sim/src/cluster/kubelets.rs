@@ -116,6 +116,7 @@ impl Cluster {
 
     /// Everything that was broken works again, where there still is a VM.
     pub(crate) fn mend_all(&self) {
+        self.lock().dark_until = None;
         let vms: Vec<String> = self.lock().kubelets.keys().cloned().collect();
         for vm in vms {
             if let Some(kubelet) = self.lock().kubelets.get_mut(&vm) {

@@ -211,10 +211,10 @@ fn a_misconfigured_budget_is_looked_at_calmly_and_asked_in_doubt_every_three_min
     check(
         drain.clone().at(10),
         &expect![[r#"
-        look Cached
-        BudgetMisconfigured: 1
-        back in 170 s
-    "#]],
+            look Cached
+            BudgetMisconfigured: 1
+            back in 20 s
+        "#]],
     );
     check(
         drain.clone().at(180),
@@ -228,10 +228,10 @@ fn a_misconfigured_budget_is_looked_at_calmly_and_asked_in_doubt_every_three_min
     check(
         drain.at(190),
         &expect![[r#"
-        look Cached
-        BudgetMisconfigured: 1
-        back in 170 s
-    "#]],
+            look Cached
+            BudgetMisconfigured: 1
+            back in 20 s
+        "#]],
     );
 }
 

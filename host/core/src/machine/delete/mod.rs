@@ -102,6 +102,9 @@ fn goes_before_the_status(effect: &Effect) -> bool {
         | Effect::DeleteNode { .. }
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
+        | Effect::AskPolicies
+        | Effect::NoteReboot(_)
+        | Effect::RebootVm
         | Effect::NoteHooks
         | Effect::AskPermit(_)
         | Effect::ExtendToken { .. }

@@ -14,7 +14,7 @@ use super::super::conclusion::{
     Conclusion, ConditionKind, Note, OwnCondition, Reason, StatusChange, Step, Wake,
 };
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
-use super::super::step::operation;
+use super::super::step::{operation, rest};
 use super::super::view::{MachineView, NodeFact};
 use super::copied_conditions;
 use super::emptying::{Emptying, empty};
@@ -251,6 +251,11 @@ pub(super) fn machine(
             let wait = Wait { reason: Reason::UpdatingInPlace, what: because.to_owned(), because };
             Some(with_conditions(view, node, timed(view, progress, &wait, now)))
         }
+        // A Node that is healthy all the same does not make up for its update: only the update's success does.
+        (Phase::Failed, None | Some(Outcome::Failed { .. })) if is_out_of_service(view, node) => {
+            let message = "failed: the update in place of the Node has failed";
+            Some(with_conditions(view, node, rest(Reason::Failed, message, Wake::Resync)))
+        }
         (phase, None) if is_handed_over && takes_part(phase) => Some(handed_over(view, node)),
         (Phase::InPlaceUpdateFailed, _) => {
             let because = "the update in place of the Node has failed";
@@ -270,6 +275,12 @@ pub(super) fn machine(
             _,
         ) => None,
     }
+}
+
+/// The Node was handed over and has not been taken back.
+fn is_out_of_service(view: &MachineView, node: &NodeFact) -> bool {
+    has_label(node, view.names.candidate_for_update)
+        && matches!(Stage::of(node), Some(Stage::Ready | Stage::Failed))
 }
 
 fn with_conditions(view: &MachineView, node: &NodeFact, step: Step) -> Step {

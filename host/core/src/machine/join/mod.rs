@@ -95,7 +95,7 @@ fn leaving(view: &MachineView, node: &NodeFact, progress: &Progress) -> Step {
 }
 
 fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
-    let judgement = health::judgement(view, node);
+    let judgement = health::judgement(view, node, progress);
     let kept = preserve::node(view, node, progress, now);
     // Of two conditions of the Node one is written in a pass.
     let may_say = !preserve::says(view, node, now);

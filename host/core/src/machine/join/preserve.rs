@@ -294,6 +294,13 @@ pub(super) fn conclude(
     let phase = conclusion.status.phase.unwrap_or(view.machine.phase);
     let condition =
         |status, reason, message| OwnCondition { kind: ConditionKind::Preserved, status, reason, message };
+    if until.is_some() && phase != view.machine.phase {
+        // What it means for the Node is done by the pass that sees this phase.
+        if !matches!(conclusion.wake, Wake::Retry { .. }) {
+            conclusion.wake = Wake::Now;
+        }
+        return conclusion;
+    }
     match (wish(view, node, phase, now), until) {
         (Wish::None, _) | (Wish::Stop { .. }, None) => {}
         (Wish::Unreadable(text), _) => {

@@ -134,7 +134,7 @@ fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) ->
     let (from, to) = JOIN_IS_NOTED;
     let running = elapsed(since, now);
     // A Node that was not ready in between does not tell when it joined.
-    if !has_joined || machine.has_join_duration || ready > since || running > to {
+    if !has_joined || machine.has_join_duration || ready.as_second() > since.as_second() || running > to {
         return Due::Nothing;
     }
     if running < from {

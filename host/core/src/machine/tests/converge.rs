@@ -82,6 +82,9 @@ impl World {
             | Effect::DeleteMachine
             | Effect::Cordon { .. }
             | Effect::SetNodeCondition { .. }
+            | Effect::AskPolicies
+            | Effect::NoteReboot(_)
+            | Effect::RebootVm
             | Effect::AskPermit(_)
             | Effect::ExtendToken { .. }
             | Effect::WriteCapacity { .. }

@@ -21,6 +21,7 @@ use super::facts::{
 use super::{BATCHES_PER_PASS, Case, creating, empty_drain, seconds};
 
 mod drains;
+mod life;
 
 /// Which outcomes are tried.
 #[derive(Clone, Copy)]

@@ -13,6 +13,7 @@ use crate::machine::{
 };
 use crate::node_sync::{NodeMeta, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::policy::PoliciesFact;
 use crate::safety::meltdown;
 use crate::virtual_capacity::Quantities;
 
@@ -49,11 +50,13 @@ pub(super) fn view() -> MachineView {
                 listing: true,
                 volume_ids: true,
                 idempotency_key: true,
+                reboot: true,
             },
             consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),
         }),
         target: TargetFact::Cluster(NodePresence::Absent),
         drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
+        policies: PoliciesFact::default(),
         gate: Gate::Open,
         thawed_at: None,
         settings: MachineSettings {

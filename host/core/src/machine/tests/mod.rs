@@ -9,6 +9,7 @@ mod gone;
 mod health;
 mod join;
 mod planted;
+mod policies;
 mod setback;
 mod stages;
 mod tell;
@@ -145,6 +146,9 @@ impl Case {
             Effect::ExtendToken { .. } => Outcome::ExtendToken(Ok(())),
             Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Ok(())),
             Effect::Drain(effect) => Outcome::Drain(empty_drain(effect)),
+            Effect::AskPolicies => Outcome::AskPolicies(Ok(Vec::new())),
+            Effect::NoteReboot(_) => Outcome::NoteReboot(Ok(())),
+            Effect::RebootVm => Outcome::RebootVm(Ok(())),
         })
     }
 

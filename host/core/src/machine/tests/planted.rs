@@ -1,14 +1,18 @@
 //! Each invariant bites: a planted violation is named.
 
+use crate::drain;
 use crate::driver::{Creation, Deletion};
 use crate::driver_error::Code;
 use crate::gate::FreezeReason;
+use crate::id::ObjectKey;
 use crate::machine::invariants::{self, Violation};
 use crate::machine::{
-    Conclusion, Effect, MachineView, NodePresence, Outcome, Progress, Reason, StatusChange, TargetFact, Wake,
+    Conclusion, Effect, MachineView, NodeConditionWrite, NodePresence, Outcome, Progress, Reason,
+    StatusChange, TargetFact, Wake, in_place,
 };
 use crate::node_sync::NodeChange;
 use crate::phase::Phase;
+use crate::safety::meltdown::{Limit, Permit, ZoneState};
 
 use super::facts::{capabilities, guest, substitute, vm};
 use super::{Case, begun, creating, deleting, pending, running, seconds};
@@ -182,4 +186,108 @@ fn a_machine_counts_as_made_only_with_a_stored_id() {
     assert_eq!(end(&begun().view, [], phase(Phase::Pending), Wake::Resync), Err(Violation::Unrecorded));
     let recorded = Outcome::RecordVm(Ok(()));
     assert_eq!(end(&begun().view, [recorded], phase(Phase::Pending), Wake::Resync), Ok(()));
+}
+
+#[test]
+fn a_machine_that_has_lived_fails_only_with_a_permit() {
+    let failing = || phase(Phase::Failed);
+    let unknown = super::unknown();
+    let permit = |zone| Outcome::AskPermit(Ok(Permit::Granted { zone }));
+    assert_eq!(end(&unknown.view, [], failing(), Wake::Resync), Err(Violation::FailedWithoutPermit));
+    let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
+    assert_eq!(end(&unknown.view, [busy], failing(), Wake::Resync), Err(Violation::FailedWithoutPermit));
+    assert_eq!(end(&unknown.view, [permit(None)], failing(), Wake::Resync), Ok(()));
+    assert_eq!(end(&pending().view, [], failing(), Wake::Resync), Ok(()));
+    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_failed_others: false });
+    let alive = Outcome::ProbeVm(Ok(vm()));
+    let outcomes = [permit(silent()), alive];
+    assert_eq!(end(&unknown.view, outcomes, failing(), Wake::Resync), Err(Violation::SilentZone));
+    assert_eq!(end(&unknown.view, [permit(silent())], failing(), Wake::Resync), Err(Violation::SilentZone));
+    assert_eq!(end(&unknown.view, [permit(silent()), looked()], failing(), Wake::Resync), Ok(()));
+}
+
+#[test]
+fn a_node_is_handed_over_only_when_its_machine_says_so() {
+    let condition = NodeConditionWrite {
+        kind: in_place::words::CONDITION.into(),
+        status: crate::health::Status::True,
+        reason: in_place::words::READY.into(),
+        message: "so it is".into(),
+    };
+    let ready = [Effect::SetNodeCondition { node: "node-1".into(), condition }];
+    assert_eq!(batch(&running(), [], &ready), Err(Violation::HandedOverTooEarly));
+    let updating = running().with(|view| view.machine.phase = Phase::InPlaceUpdating);
+    assert_eq!(batch(&updating, [], &ready), Ok(()));
+}
+
+fn pod(name: &str) -> drain::PodRef {
+    drain::PodRef { key: ObjectKey::new("default", name), uid: name.into() }
+}
+
+fn cordon() -> Effect {
+    Effect::Cordon { node: "node-1".into() }
+}
+
+fn emptying() -> [Effect; 4] {
+    [
+        cordon(),
+        Effect::Drain(drain::Effect::Evict(pod("web"))),
+        Effect::Drain(drain::Effect::DeletePod(pod("web"))),
+        Effect::Drain(drain::Effect::DeleteAttachment { name: "csi-1".into(), uid: "csi-uid-1".into() }),
+    ]
+}
+
+#[test]
+fn no_node_is_emptied_whose_machine_stays() {
+    for effect in emptying() {
+        let batch = |case: &Case| batch(case, [], std::slice::from_ref(&effect));
+        assert_eq!(batch(&running()), Err(Violation::DrainWithoutRequest), "{effect:?}");
+        assert_eq!(batch(&deleting()), Ok(()), "{effect:?}");
+    }
+}
+
+#[test]
+fn a_vm_goes_after_its_node_is_drained_unless_that_is_forced_or_was_done() {
+    let orders = |case: &Case, outcomes: &[Outcome]| batch(case, outcomes.to_vec(), &[Effect::DeleteVm]);
+    assert_eq!(orders(&deleting(), &[]), Err(Violation::VmBeforeDrain));
+    let left = drain::Look { read: drain::Read::Latest, pods: Vec::new() };
+    let empty = Outcome::Drain(drain::Outcome::Pods(Ok(left)));
+    assert_eq!(orders(&deleting(), &[empty]), Ok(()));
+    assert_eq!(orders(&deleting().without_node(), &[]), Ok(()));
+    assert_eq!(orders(&deleting().with(|view| view.machine.going.is_forced = true), &[]), Ok(()));
+    assert_eq!(orders(&super::ordered(deleting(), 100), &[]), Ok(()));
+}
+
+#[test]
+fn hooks_are_waited_for() {
+    let hook = || vec!["hook".to_owned()];
+    let before_drain = deleting().with(|view| view.machine.going.pre_drain_hooks = hook());
+    for effect in emptying() {
+        assert_eq!(batch(&before_drain, [], &[effect]), Err(Violation::HookIgnored));
+    }
+    let before_vm =
+        super::ordered(deleting(), 100).with(|view| view.machine.going.pre_terminate_hooks = hook());
+    for case in [&before_drain, &before_vm] {
+        assert_eq!(batch(case, [], &[Effect::DeleteVm]), Err(Violation::HookIgnored));
+    }
+    let late = before_vm.with(|view| view.machine.going.pre_terminate_since = Some(seconds(-3_600)));
+    assert_eq!(batch(&late, [], &[Effect::DeleteVm]), Ok(()));
+}
+
+#[test]
+fn a_word_that_the_vm_is_gone_does_not_outweigh_a_look() {
+    let declared = deleting().with(|view| view.machine.going.is_vm_declared_gone = true);
+    assert_eq!(batch(&declared, [], &[Effect::ReleaseFinalizer]), Ok(()));
+    let shown = [Outcome::ProbeVm(Ok(vm()))];
+    let release = batch(&declared, shown, &[Effect::ReleaseFinalizer]);
+    assert_eq!(release, Err(Violation::ReleaseBeforeVmGone));
+}
+
+#[test]
+fn a_drain_does_the_same_to_many_pods_and_not_twice_to_one() {
+    let evict = |name| Effect::Drain(drain::Effect::Evict(pod(name)));
+    assert_eq!(batch(&deleting(), [], &[evict("a"), evict("b")]), Ok(()));
+    assert_eq!(batch(&deleting(), [], &[evict("a"), evict("a")]), Err(Violation::Repeated));
+    let done = Outcome::Drain(drain::Outcome::Evict { pod: pod("a"), result: Ok(()) });
+    assert_eq!(batch(&deleting(), [done], &[evict("a")]), Err(Violation::Repeated));
 }

@@ -76,39 +76,51 @@ fn pods_are_asked_and_awaited_before_the_vm_goes() {
             again after 1s
         "#]],
     );
-    check(&deleting().on(pods()).on(evicted(Err(EvictError::Budget { after: None }))), &expect![[r#"
+    check(
+        &deleting().on(pods()).on(evicted(Err(EvictError::Budget { after: None }))),
+        &expect![[r#"
         act look-at-pods node-1
         act evict default/web
         Draining: draining the Node, see condition Drained; its VM is removed from 1971-01-01T02:01:39Z on whatever is left on it
         status: Delete Processing Deleting(NodeKnown), Drained=False Budget (1 pod (default/web) is held by a PodDisruptionBudget. Pods that are left at 1971-01-01T02:01:39Z are deleted at once)
         again after 5s
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_an_api_server_refuses_is_told_in_the_words_that_others_know() {
     let denied = || ActError::Denied { message: "no rights".into() };
     let fresh = || deleting().node(node());
-    check(&fresh().on(Outcome::SetNodeCondition(Err(denied()))), &expect![[r#"
+    check(
+        &fresh().on(Outcome::SetNodeCondition(Err(denied()))),
+        &expect![[r#"
         act set-node-condition node-1 Terminating=True ScaleDown
         DrainFailed: failed to write condition Terminating of the Node: forbidden: no rights
         status: Delete Failed Deleting(NodeConditionFailed { error: "forbidden: no rights" })
         retry from 1s to 1m0s
-    "#]]);
-    check(&fresh().on(Outcome::Cordon(Err(denied()))), &expect![[r#"
+    "#]],
+    );
+    check(
+        &fresh().on(Outcome::Cordon(Err(denied()))),
+        &expect![[r#"
         act set-node-condition node-1 Terminating=True ScaleDown
         act cordon node-1
         DrainFailed: failed to cordon the Node: forbidden: no rights
         status: Delete Failed Deleting(DrainFailed { error: "forbidden: no rights" })
         retry from 1s to 1m0s
-    "#]]);
-    check(&deleting().on(pods()).on(evicted(Err(EvictError::Failed(denied())))), &expect![[r#"
+    "#]],
+    );
+    check(
+        &deleting().on(pods()).on(evicted(Err(EvictError::Failed(denied())))),
+        &expect![[r#"
         act look-at-pods node-1
         act evict default/web
         DrainFailed: draining the Node, see condition Drained; its VM is removed from 1971-01-01T02:01:39Z on whatever is left on it
         status: Delete Failed Deleting(DrainFailed { error: "default/web: forbidden: no rights" }), Drained=False Failed (1 pod (default/web) could not be evicted; default/web: forbidden: no rights. Pods that are left at 1971-01-01T02:01:39Z are deleted at once)
         again after 20s
-    "#]]);
+    "#]],
+    );
     let conflict = fresh().on(Outcome::SetNodeCondition(Err(ActError::Conflict))).tell();
     assert!(!conflict.contains("status:"), "caches that are behind are nothing to tell: {conflict}");
 }
@@ -126,7 +138,9 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
         }]);
     };
     let forced = || deleting().with(going(|going| going.is_forced = true)).with(attached).on(pods());
-    check(&forced(), &expect![[r#"
+    check(
+        &forced(),
+        &expect![[r#"
         act look-at-pods node-1
         act delete-pod default/web
         act delete-attachment csi-1
@@ -136,7 +150,8 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
         act release-finalizer
         Deleted: VM and Node are gone
         never again
-    "#]]);
+    "#]],
+    );
     let denied = || ActError::Denied { message: "no rights".into() };
     let failing = forced()
         .node(node())
@@ -144,7 +159,9 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
         .on(Outcome::SetNodeCondition(Err(denied())))
         .on(Outcome::Cordon(Err(denied())))
         .on(Outcome::Drain(drain::Outcome::Pods(Err(denied()))));
-    check(&failing, &expect![[r#"
+    check(
+        &failing,
+        &expect![[r#"
         act set-node-condition node-1 Terminating=True ScaleDown
         act cordon node-1
         act look-at-pods node-1
@@ -154,7 +171,8 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
         VmTerminating: the cloud is removing the VM
         status: Delete Processing Deleting(ForcedDrainFailed { error: "failed to cordon the Node: forbidden: no rights; the pods of the Node could not be listed: forbidden: no rights" }), Drained=True ForceDrainedInPart (pods and volume attachments were deleted without waiting, as far as possible, because it was asked for; the pods of the Node could not be listed: forbidden: no rights)
         again after 1s
-    "#]]);
+    "#]],
+    );
 }
 
 /// Pods are deleted instead of asked.
@@ -192,12 +210,15 @@ fn a_drain_is_forced_by_label_by_its_clock_and_by_a_node_that_cannot_end_its_pod
 fn hooks_hold_the_drain_and_say_until_when() {
     let held =
         |case: Case| case.node(node()).with(going(|going| going.pre_drain_hooks = hooked(&["a", "b"])));
-    check(&held(deleting()), &expect![[r#"
+    check(
+        &held(deleting()),
+        &expect![[r#"
         act set-node-condition node-1 Terminating=True ScaleDown
         PreDrainHooks: the drain waits for drain.hook/a, drain.hook/b, since 1971-01-01T00:01:39Z and until 1971-01-01T01:01:39Z at the latest; remove the annotation, or set label force-deletion to true, to go on at once
         status: Delete Processing Deleting(NodeKnown)
         again after 59m59s
-    "#]]);
+    "#]],
+    );
     assert!(held(deleting()).at(99 + 3_600).tell().contains("act cordon"), "no hook holds for ever");
     let forced = held(deleting()).with(going(|going| going.is_forced = true));
     assert!(forced.tell().contains("act cordon"));
@@ -208,23 +229,29 @@ fn hooks_hold_the_drain_and_say_until_when() {
 #[test]
 fn the_clock_of_hooks_before_the_vms_removal_starts_when_they_are_met() {
     let held = || deleting().with(going(|going| going.pre_terminate_hooks = hooked(&["etcd"])));
-    check(&held(), &expect![[r#"
+    check(
+        &held(),
+        &expect![[r#"
         act look-at-pods node-1
         act look-at-pods node-1
         act note-hooks
         PreTerminateHooks: the removal of the VM waits for drain.hook/etcd, since 1971-01-01T00:01:40Z and until 1971-01-01T01:01:40Z at the latest; remove the annotation, or set label force-deletion to true, to go on at once
         status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
         again after 1h0m0s
-    "#]]);
+    "#]],
+    );
     let noted =
         |second| held().with(going(move |going| going.pre_terminate_since = Some(seconds(second)))).at(5_000);
-    check(&noted(4_000), &expect![[r#"
+    check(
+        &noted(4_000),
+        &expect![[r#"
         act look-at-pods node-1
         act look-at-pods node-1
         PreTerminateHooks: the removal of the VM waits for drain.hook/etcd, since 1971-01-01T01:06:40Z and until 1971-01-01T02:06:40Z at the latest; remove the annotation, or set label force-deletion to true, to go on at once
         status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
         again after 43m20s
-    "#]]);
+    "#]],
+    );
     assert!(noted(1_000).tell().contains("act delete-vm"));
     let begun = noted(4_000).with(going(|going| going.left_at = Some(DeletionStage::Vm)));
     assert!(!begun.tell().contains("act delete-vm"), "a hook that comes late is heeded as well");
@@ -233,18 +260,24 @@ fn the_clock_of_hooks_before_the_vms_removal_starts_when_they_are_met() {
 #[test]
 fn a_vm_whose_node_is_unknown_is_asked_for_first() {
     let nameless = || deleting().without_node().with(|view| view.machine.node_name = None);
-    check(&nameless().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))), &expect![[r#"
+    check(
+        &nameless().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
+        &expect![[r#"
         act probe-vm
         CloudUnreachable: machine codes error: code = [Unavailable] message = [so it is]
         status: Delete Failed Deleting(FindVmFailed { error: "machine codes error: code = [Unavailable] message = [so it is]" })
         retry from 5s to 2m0s
-    "#]]);
-    check(&nameless().on(Outcome::ProbeVm(Err(guest(Code::PermissionDenied)))), &expect![[r#"
+    "#]],
+    );
+    check(
+        &nameless().on(Outcome::ProbeVm(Err(guest(Code::PermissionDenied)))),
+        &expect![[r#"
         act probe-vm
         CloudUnreachable: machine codes error: code = [PermissionDenied] message = [so it is]
         status: Delete Failed Deleting(FindVmFailed { error: "machine codes error: code = [PermissionDenied] message = [so it is]" })
         retry from 5s to 3m0s
-    "#]]);
+    "#]],
+    );
     for code in [Code::NotFound, Code::Unimplemented, Code::Uninitialized] {
         let text = nameless().on(Outcome::ProbeVm(Err(guest(code)))).tell();
         assert!(text.contains("act delete-vm"), "{code}: {text}");
@@ -282,7 +315,9 @@ fn progress_is_told_when_its_cause_changes_and_otherwise_at_most_twice_a_minute(
 fn a_missing_secret_is_named_when_the_driver_fails_without_it() {
     let case = deleting().with(|view| view.secret = SecretFact::Missing(ObjectKey::new("garden", "cloud")));
     assert!(case.tell().ends_with("never again\n"), "the driver may do without");
-    check(&case.on(Outcome::DeleteVm(Err(guest(Code::Unauthenticated)))), &expect![[r#"
+    check(
+        &case.on(Outcome::DeleteVm(Err(guest(Code::Unauthenticated)))),
+        &expect![[r#"
         act look-at-pods node-1
         act look-at-pods node-1
         act probe-vm
@@ -290,7 +325,8 @@ fn a_missing_secret_is_named_when_the_driver_fails_without_it() {
         VmDeletionFailed: machine codes error: code = [Unauthenticated] message = [so it is]; Secret garden/cloud does not exist, so the driver had no credentials of it: create it again
         status: Delete Failed Deleting(VmDeletionRefused { error: "machine codes error: code = [Unauthenticated] message = [so it is]" }), code Unauthenticated, Drained=True Drained (all pods have gone)
         retry from 5s to 10m0s
-    "#]]);
+    "#]],
+    );
 }
 
 fn without_class(view: &mut MachineView) {
@@ -301,14 +337,17 @@ fn without_class(view: &mut MachineView) {
 #[test]
 fn somebodys_word_counts_where_nobody_can_be_asked_and_never_against_a_vm_that_shows() {
     let declared = || deleting().with(going(|going| going.is_vm_declared_gone = true));
-    check(&declared().with(without_class), &expect![[r#"
+    check(
+        &declared().with(without_class),
+        &expect![[r#"
         act look-at-pods node-1
         act look-at-pods node-1
         act delete-node node-1 node-uid-1 + forget-token
         act release-finalizer
         VmDeclaredGone: let go because an annotation says that VM sim://1 is gone, which was not seen: MachineClass worker does not exist, so the VM cannot be removed: create it again
         never again
-    "#]]);
+    "#]],
+    );
     let failing = Outcome::DeleteVm(Err(guest(Code::Unauthenticated)));
     let text = declared().on(failing.clone()).tell();
     assert!(text.contains("VmDeclaredGone") && text.ends_with("never again\n"), "{text}");
@@ -324,12 +363,15 @@ fn a_machine_that_nobody_has_begun_to_make_goes_without_its_class() {
             view.machine.deletion = Some(seconds(99));
         })
     };
-    check(&untouched(), &expect![[r#"
+    check(
+        &untouched(),
+        &expect![[r#"
         act forget-token
         act release-finalizer
         Deleted: no VM was ever asked for
         never again
-    "#]]);
+    "#]],
+    );
     let waits = untouched().with(|view| {
         view.machine.phase = Phase::CrashLoopBackOff;
         view.machine.operation = facts::operation("Create", "Failed");

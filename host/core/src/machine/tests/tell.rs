@@ -31,6 +31,9 @@ pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
         Outcome::Drain(drain::Outcome::Evict { .. }) => "evict",
         Outcome::Drain(drain::Outcome::DeletePod { .. }) => "delete-pod",
         Outcome::Drain(drain::Outcome::DeleteAttachment { .. }) => "delete-attachment",
+        Outcome::AskPolicies(_) => "ask-policies",
+        Outcome::NoteReboot(_) => "note-reboot",
+        Outcome::RebootVm(_) => "reboot-vm",
     }
 }
 
@@ -51,7 +54,10 @@ pub(super) fn effect_text(effect: &Effect) -> String {
         | Effect::DeleteVm
         | Effect::ReleaseFinalizer
         | Effect::DeleteMachine
-        | Effect::NoteHooks => name.to_owned(),
+        | Effect::NoteHooks
+        | Effect::AskPolicies
+        | Effect::RebootVm => name.to_owned(),
+        Effect::NoteReboot(reboots) => format!("{name} {} in all", reboots.times().len()),
         Effect::Drain(drain::Effect::LookAtPods { node, .. }) => format!("{name} {node}"),
         Effect::Drain(drain::Effect::Evict(pod) | drain::Effect::DeletePod(pod)) => format!("{name} {pod}"),
         Effect::Drain(drain::Effect::DeleteAttachment { name: attachment, .. }) => {

@@ -101,7 +101,7 @@ async fn a_misconfigured_budget_is_named_and_asked_calmly_until_force() {
     let after = forced[0] - begun;
     assert!(after >= 10 * MINUTE - SECOND && after < 10 * MINUTE + 3 * SECOND, "forced after {after:?}");
     let looks = stage.wire.records_since(from, |call| call.verb == "LIST" && call.what == "pods").len();
-    assert!(looks < 15, "{looks} looks in ten minutes");
+    assert!(looks < 40, "{looks} looks in ten minutes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use super::workload::{pod, with_volume};
 use super::*;
+use memory_api::wire::Fate;
 
 fn with_priority(mut pod: Value, priority: i64) -> Value {
     pod["spec"]["priority"] = json!(priority);
@@ -100,4 +101,76 @@ async fn a_node_that_goes_ends_the_waiting() {
     stage.until_gone("a").await;
     assert!(stage.wire.elapsed() - begun < 5 * SECOND);
     assert!(evicted_at(&stage, "db-0").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_behind_a_claim_must_be_known_before_anything_with_volumes_is_called_gone() {
+    let (stage, _host, _workload) = three().await;
+    stage.wire.plan(
+        |call: &Call| {
+            if call.what == "persistentvolumeclaims" { Fate::Refuse(500) } else { Fate::Pass }
+        },
+    );
+    delete(&stage);
+    tokio::time::sleep(3 * MINUTE).await;
+    assert!(stage.wire.records(|call| call.what == "pods/eviction").is_empty());
+    assert!(stage.wire.records(|call| call.calls("delete")).is_empty());
+    let (status, _, message) = drained(&stage);
+    assert!(status == "False" && message.contains("could not be listed"), "{message}");
+    stage.wire.heal();
+    stage.until_gone("a").await;
+    assert_in_turn(&stage);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_attachments_may_not_be_listed_volumes_wait_and_the_status_says_why() {
+    let stage = Stage::set();
+    stage.wire.plan(|call: &Call| {
+        if call.what == "volumeattachments" && call.verb == "LIST" { Fate::Refuse(403) } else { Fate::Pass }
+    });
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let _workload = Workload::start(&stage, PACE);
+    add(&stage, [with_volume(&stage, pod("db-0", "a"), "v"), pod("web", "a")]);
+    delete(&stage);
+    stage.until("the other pod is gone", MINUTE, || is_gone(&stage, "web")).await;
+    tokio::time::sleep(MINUTE).await;
+    assert!(evicted_at(&stage, "db-0").is_empty());
+    let (_, _, message) = drained(&stage);
+    assert!(message.contains("let this host list and watch them"), "{message}");
+    let begun = stage.wire.elapsed();
+    stage.wire.heal();
+    stage.until_gone("a").await;
+    // The watch comes back within its longest pause, and the drain at once with it.
+    let waited = evicted_at(&stage, "db-0")[0] - begun;
+    assert!(waited < 31 * SECOND, "{waited:?}");
+    assert!(vm_ordered_away_at(&stage) > evicted_at(&stage, "db-0")[0] + 3 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_only_the_driver_can_name_is_followed_by_what_the_node_says() {
+    let (stage, _host) = running().await;
+    let _workload = Workload::start(&stage, PACE);
+    let disk = with_volume(&stage, pod("db-0", "a"), "v");
+    stage.api.delete("volumeattachments", "a-v").unwrap();
+    let spec = json!({ "spec": { "csi": null, "awsElasticBlockStore": { "volumeID": "vol-9" } } });
+    stage.api.edit("persistentvolumes", "v", &spec).unwrap();
+    let attached = |name: &str| {
+        let status = json!({ "status": { "volumesAttached": [{ "name": name, "devicePath": "" }] } });
+        stage.api.edit_status("nodes", "a", &status).unwrap();
+    };
+    attached("kubernetes.io/aws-ebs/aws://zone/vol-9");
+    add(&stage, [disk]);
+    tokio::time::sleep(SECOND).await;
+    delete(&stage);
+    stage.until("the pod is gone", MINUTE, || is_gone(&stage, "db-0")).await;
+    tokio::time::sleep(MINUTE).await;
+    assert!(stage.wire.records(|call| call.calls("delete")).is_empty(), "the volume is still attached");
+    assert_eq!(drained(&stage).0, "False");
+    // Another volume, whose id only looks alike.
+    let begun = stage.wire.elapsed();
+    attached("kubernetes.io/aws-ebs/aws://zone/vol-90");
+    stage.until_gone("a").await;
+    assert!(vm_ordered_away_at(&stage) - begun < SECOND, "the change of the Node wakes the drain");
 }

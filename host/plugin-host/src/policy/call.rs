@@ -1,0 +1,130 @@
+//! One call of a policy: a fresh store and a fresh instance, fuelled, and gone afterwards.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use machinist_core::driver_error::{Breakage, CallError, Refusal};
+use machinist_core::id::PluginName;
+use machinist_core::policy::{Question, RawAnswer};
+use tokio::time::timeout_at;
+use tracing::debug;
+use wasmtime::component::Linker;
+use wasmtime::{Engine, Store};
+
+use super::about::{self, PolicyAbout};
+use super::convert;
+use super::guest::PolicyState;
+use super::terms::Terms;
+use crate::breakage::{self, Verdict};
+use crate::digest::Digest;
+use crate::policy_bindings::{HealthPolicy, HealthPolicyPre};
+
+/// How much fuel burns before other work of the thread gets its turn: well below a millisecond.
+const FUEL_BETWEEN_TURNS: u64 = 500_000;
+/// Handles of the component's own: a policy has no use for any beyond what its language's runtime opens.
+const MOST_HANDLES: usize = 256;
+
+/// What all calls of policies share.
+pub(crate) struct PolicySandbox {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<PolicyState>,
+}
+
+/// A version of a policy, ready to be instantiated.
+pub(crate) struct PreparedPolicy {
+    pub(crate) plugin: PluginName,
+    pub(crate) digest: Digest,
+    pub(crate) pre: HealthPolicyPre<PolicyState>,
+    pub(crate) settings: Arc<str>,
+    pub(crate) terms: Terms,
+}
+
+impl PolicySandbox {
+    pub(crate) async fn describe(&self, policy: &PreparedPolicy) -> Result<PolicyAbout, CallError> {
+        let now = Timestamp::UNIX_EPOCH;
+        let about = self
+            .call(policy, now, async |instance, store| {
+                instance.machinist_policy_policy().call_describe(store).await
+            })
+            .await?;
+        about::about(about).map_err(Into::into)
+    }
+
+    /// `Err` inside: the settings are wrong, in the policy's words.
+    pub(crate) async fn check_settings(
+        &self,
+        policy: &PreparedPolicy,
+    ) -> Result<Result<(), String>, CallError> {
+        let settings = policy.settings.to_string();
+        self.call(policy, Timestamp::UNIX_EPOCH, async |instance, store| {
+            instance.machinist_policy_policy().call_check_settings(store, &settings).await
+        })
+        .await
+    }
+
+    pub(crate) async fn evaluate(
+        &self,
+        policy: &PreparedPolicy,
+        question: &Question,
+        now: Timestamp,
+    ) -> Result<RawAnswer, CallError> {
+        let question = convert::question(question);
+        let settings = policy.settings.to_string();
+        let verdict = self
+            .call(policy, now, async |instance, store| {
+                let policy_of = instance.machinist_policy_policy();
+                policy_of.call_evaluate(store, &question, &settings, convert::time(now)).await
+            })
+            .await?;
+        Ok(convert::answer(verdict))
+    }
+
+    async fn call<T>(
+        &self,
+        policy: &PreparedPolicy,
+        now: Timestamp,
+        ask: impl AsyncFnOnce(&HealthPolicy, &mut Store<PolicyState>) -> wasmtime::Result<T>,
+    ) -> Result<T, CallError> {
+        let limits = policy.terms.limits.common();
+        let mut store = self.store(policy, now).map_err(|error| explain(&error, "", policy))?;
+        let deadline = Instant::now() + limits.deadline;
+        let asked = timeout_at(deadline.into(), async {
+            let instance = policy.pre.instantiate_async(&mut store).await?;
+            ask(&instance, &mut store).await
+        })
+        .await;
+        let fuel = policy.terms.limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
+        let state = store.data();
+        let output = state.output.text();
+        let memory_bytes = state.limiter.memory_bytes();
+        debug!(fuel, memory_bytes, dropped_lines = state.dropped_lines(), output, "policy ended");
+        match asked {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(explain(&error, &output, policy)),
+            Err(_elapsed) => Err(breakage::past_deadline(limits.deadline).into()),
+        }
+    }
+
+    fn store(&self, policy: &PreparedPolicy, now: Timestamp) -> wasmtime::Result<Store<PolicyState>> {
+        let limits = policy.terms.limits.common();
+        let mut store = Store::new(&self.engine, PolicyState::new(now, &limits));
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
+        store.set_max_component_handles(MOST_HANDLES);
+        store.set_fuel(policy.terms.limits.fuel)?;
+        store.fuel_async_yield_interval(Some(FUEL_BETWEEN_TURNS))?;
+        Ok(store)
+    }
+}
+
+fn explain(error: &wasmtime::Error, output: &str, policy: &PreparedPolicy) -> CallError {
+    let limits = policy.terms.limits.common();
+    match breakage::classify(error, output, &limits) {
+        Verdict::NoRoom => Refusal::Busy { plugin: policy.plugin.to_string() }.into(),
+        Verdict::Broken(Breakage::Limit {
+            limit: limit @ machinist_core::driver_error::Limit::Fuel, ..
+        }) => Breakage::Limit { limit, detail: format!("{} units", policy.terms.limits.fuel) }.into(),
+        Verdict::Broken(breakage) => breakage.into(),
+    }
+}
