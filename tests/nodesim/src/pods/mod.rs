@@ -4,7 +4,9 @@
 //! the pod's deletion is asked for, the containers get their grace period, the volumes are unmounted and told as no longer in
 //! use, and the pod is removed. A kubelet that is dead or silent does none of this, and its pods stay.
 
+mod action;
 mod fact;
+mod slot;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -13,12 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use crate::config::PodTiming;
 use crate::fleet::after;
 use crate::volumes::Catalogue;
+use slot::Slot;
 
+pub use action::{PodAction, PodDone, PodStats, Subject};
 pub use fact::{Conduct, EXITS_AFTER_MS, FINISHES_AFTER_MS, HANGS, PodFact, PodKey, PodPhase, READY};
 pub use write::{finished_patch, in_use_patch, removal, running_patch};
 
@@ -26,65 +29,6 @@ pub use write::{finished_patch, in_use_patch, removal, running_patch};
 const KUBELET_CHECK: Duration = Duration::from_millis(250);
 /// How soon a request that failed is repeated.
 const RETRY: Duration = Duration::from_millis(500);
-
-/// Something that a kubelet does about its pods.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PodAction {
-    /// Write that the pod runs.
-    Run(PodFact),
-    /// Write that the pod has finished.
-    Finish(PodFact),
-    /// Remove the pod: nothing of it is left on the Node.
-    Remove {
-        /// Its name.
-        key: PodKey,
-        /// Its uid.
-        uid: String,
-    },
-    /// Tell which volumes the pods of a Node use.
-    TellInUse {
-        /// The Node.
-        node: String,
-        /// Names as in `volumesInUse`.
-        volumes: BTreeSet<String>,
-    },
-}
-
-/// What came of a kubelet's action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PodDone {
-    /// It is done, or what it was about is gone.
-    Done,
-    /// It failed.
-    Failed,
-}
-
-/// Counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PodStats {
-    /// Pods that are bound to a Node.
-    pub bound: u64,
-    /// Of these, pods whose containers run.
-    pub running: u64,
-    /// Of these, pods that are to end.
-    pub terminating: u64,
-    /// Pods that were started.
-    pub started: u64,
-    /// Pods that were removed after their end.
-    pub removed: u64,
-    /// Requests that failed.
-    pub failures: u64,
-}
-
-/// Whom something is due for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
-    /// A pod.
-    Pod(PodKey),
-    /// A Node, for what concerns all its pods.
-    Node(String),
-}
 
 /// All pods that are bound to Nodes.
 #[derive(Debug)]
@@ -120,14 +64,6 @@ struct NodeEntry {
     /// What was told as in use.
     told: BTreeSet<String>,
     slot: Slot,
-}
-
-/// A place in the timetable.
-#[derive(Debug, Default)]
-struct Slot {
-    due: Option<Timestamp>,
-    is_busy: bool,
-    not_before: Option<Timestamp>,
 }
 
 impl Pods {
@@ -464,28 +400,5 @@ impl Entry {
         }
         let takes = self.fact.conduct.exits_after.or(timing.exit).unwrap_or(grace);
         Some(after(since, takes.min(grace)))
-    }
-}
-
-impl Slot {
-    fn schedule(
-        &mut self,
-        due: &mut BTreeSet<(Timestamp, Subject)>,
-        wanted: Option<Timestamp>,
-        now: Timestamp,
-        subject: impl Fn() -> Subject,
-    ) {
-        // What is overdue is due now: the timetable is read in order.
-        let wanted = wanted.map(|at| at.max(self.not_before.unwrap_or(now)).max(now));
-        if self.due == wanted {
-            return;
-        }
-        if let Some(at) = self.due {
-            due.remove(&(at, subject()));
-        }
-        if let Some(at) = wanted {
-            due.insert((at, subject()));
-        }
-        self.due = wanted;
     }
 }
