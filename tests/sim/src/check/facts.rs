@@ -65,7 +65,8 @@ impl Facts {
             "leases" => self.lease(change, now),
             "poddisruptionbudgets" => {
                 let any = change.new.or(change.old);
-                let key = (text(any, "/metadata/namespace").to_owned(), text(any, "/metadata/name").to_owned());
+                let key =
+                    (text(any, "/metadata/namespace").to_owned(), text(any, "/metadata/name").to_owned());
                 match change.new {
                     Some(budget) => drop(self.budgets.insert(key, budget.clone())),
                     None => drop(self.budgets.remove(&key)),

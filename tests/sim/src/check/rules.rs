@@ -64,7 +64,10 @@ fn budget(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> 
     let pod = change.old?;
     let is_going = |pod: &serde_json::Value| pod["metadata"]["deletionTimestamp"].is_string();
     let is_taken_away = !is_going(pod) && change.new.is_none_or(is_going);
-    if change.is_eviction || !is_taken_away || matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed") {
+    if change.is_eviction
+        || !is_taken_away
+        || matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed")
+    {
         return None;
     }
     let budget = facts.budgets.values().find(|budget| memory_api::covers(budget, pod))?;
