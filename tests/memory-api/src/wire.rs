@@ -151,7 +151,12 @@ impl Wire {
             plan: Box::new(|_| Fate::Pass),
             cut: BTreeSet::new(),
         };
-        Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), crashes: Arc::default(), start: Instant::now() }
+        Self {
+            inner: Arc::new(Mutex::new(inner)),
+            crashed: Arc::new(Notify::new()),
+            crashes: Arc::default(),
+            start: Instant::now(),
+        }
     }
 
     /// Keeps no more than the last records.

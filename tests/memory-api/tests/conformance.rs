@@ -1,9 +1,9 @@
 //! The API server in memory answers as it is written down; `control-plane` holds a real one against the same.
 
 use jiff::Timestamp;
+use memory_api::ApiServer;
 use memory_api::conformance::{EXPECTED, transcript};
 use memory_api::wire::Wire;
-use memory_api::ApiServer;
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]

@@ -269,7 +269,8 @@ impl Actors {
         self.faults.count("partition");
         self.watchman.note(("is cut off:", &host));
         // From everything: then it soon leads no more. Or from the cluster of the Nodes alone: then its gate must close.
-        let ways = if chance.happens(0.5) { vec![host.clone(), to_target(&host)] } else { vec![to_target(&host)] };
+        let ways =
+            if chance.happens(0.5) { vec![host.clone(), to_target(&host)] } else { vec![to_target(&host)] };
         for way in &ways {
             self.cut(way, true);
         }

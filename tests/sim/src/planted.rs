@@ -110,7 +110,12 @@ impl Drivers for Faulty {
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
         let second = match self.bug {
             Planted::CreatesTwice => Some(Self::again(&request, request.machine.uid.as_str())),
-            Planted::LeaksVms => Some(Self::again(&request, "nobody")),
+            Planted::LeaksVms => {
+                // Of another cluster, so that nobody who looks for orphans finds it.
+                let mut other = Self::again(&request, &format!("{}-nobody", request.machine.uid));
+                other.cluster = "other".to_owned();
+                Some(other)
+            }
             _ => None,
         };
         async move {

@@ -17,6 +17,9 @@ pub const EXPECTED: &str = include_str!("../../conformance.txt");
 /// The namespace in which the script works; it must be there.
 pub const NAMESPACE: &str = "conformance";
 
+/// A server that takes longer for one answer gives none.
+const ANSWER: std::time::Duration = std::time::Duration::from_secs(15);
+
 /// Asks the server all questions of the script. One line for each answer.
 ///
 /// # Errors
@@ -103,20 +106,29 @@ impl Asker {
         media: &str,
     ) -> Result<(u16, String), kube::Error> {
         let body = body.map(|body| self.filled_in(&body.to_string(), str::to_owned)).unwrap_or_default();
-        let request = Request::builder()
-            .method(method)
-            .uri(self.filled_in(path, |value| url::form_urlencoded::byte_serialize(value.as_bytes()).collect()))
-            .header("content-type", media)
-            .header("accept", "application/json")
-            .body(Body::from(body.into_bytes()))
-            .map_err(kube::Error::HttpError)?;
-        let response = self.client.send(request).await?;
-        let code = response.status().as_u16();
-        let bytes = response.into_body().collect().await?.to_bytes();
-        Ok((code, String::from_utf8_lossy(&bytes).into_owned()))
+        let request =
+            Request::builder()
+                .method(method)
+                .uri(self.filled_in(path, |value| {
+                    url::form_urlencoded::byte_serialize(value.as_bytes()).collect()
+                }))
+                .header("content-type", media)
+                .header("accept", "application/json")
+                .body(Body::from(body.into_bytes()))
+                .map_err(kube::Error::HttpError)?;
+        let answer = async {
+            let response = self.client.send(request).await?;
+            let code = response.status().as_u16();
+            let bytes = response.into_body().collect().await?.to_bytes();
+            Ok((code, String::from_utf8_lossy(&bytes).into_owned()))
+        };
+        let in_time = tokio::time::timeout(ANSWER, answer).await;
+        in_time.unwrap_or_else(|_| Ok((0, "{\"reason\":\"no answer in time\"}".to_owned())))
     }
 
     fn filled_in(&self, text: &str, written: impl Fn(&str) -> String) -> String {
-        self.known.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), &written(value)))
+        self.known.iter().fold(text.to_owned(), |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), &written(value))
+        })
     }
 }

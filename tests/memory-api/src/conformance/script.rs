@@ -57,14 +57,18 @@ pub(super) async fn preconditions(asker: &mut Asker) -> Done {
     let machine = asker.ask(Method::GET, &path, None, &["/metadata/labels"]).await?;
     asker.remember("uid", &machine, "/metadata/uid");
     asker.remember("version", &machine, "/metadata/resourceVersion");
-    let other = json!({ "metadata": { "uid": "11111111-2222-4333-8444-555555555555", "labels": { "l": "2" } } });
+    let other =
+        json!({ "metadata": { "uid": "11111111-2222-4333-8444-555555555555", "labels": { "l": "2" } } });
     asker.ask(Method::PATCH, &path, Some(other.clone()), REASON).await?;
     asker.ask(Method::PATCH, &format!("{path}/status"), Some(other), REASON).await?;
     let old = json!({ "metadata": { "resourceVersion": "1", "labels": { "l": "2" } } });
     asker.ask(Method::PATCH, &path, Some(old), REASON).await?;
-    let right = json!({ "metadata": { "uid": "{uid}", "resourceVersion": "{version}", "labels": { "l": "2" } } });
+    let right =
+        json!({ "metadata": { "uid": "{uid}", "resourceVersion": "{version}", "labels": { "l": "2" } } });
     asker.ask(Method::PATCH, &path, Some(right), &["/metadata/labels", "/metadata/generation"]).await?;
-    let delete = |preconditions: Value| Some(json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions }));
+    let delete = |preconditions: Value| {
+        Some(json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions }))
+    };
     let wrong = delete(json!({ "uid": "11111111-2222-4333-8444-555555555555" }));
     asker.ask(Method::DELETE, &path, wrong, REASON).await?;
     asker.ask(Method::DELETE, &path, delete(json!({ "resourceVersion": "1" })), REASON).await?;
@@ -74,7 +78,13 @@ pub(super) async fn preconditions(asker: &mut Asker) -> Done {
 pub(super) async fn deletions(asker: &mut Asker) -> Done {
     asker.part("finalizers");
     let path = format!("{MACHINES}/m");
-    let shown = ["/kind", "/reason", "/metadata/finalizers", "/metadata/generation", "/metadata/deletionGracePeriodSeconds"];
+    let shown = [
+        "/kind",
+        "/reason",
+        "/metadata/finalizers",
+        "/metadata/generation",
+        "/metadata/deletionGracePeriodSeconds",
+    ];
     asker.ask(Method::DELETE, &path, None, &shown).await?;
     asker.ask(Method::DELETE, &path, None, &shown).await?;
     let more = json!({ "metadata": { "finalizers": ["x/y", "z/z"] } });
@@ -92,7 +102,8 @@ pub(super) async fn selectors(asker: &mut Asker) -> Done {
     for (name, label) in [("a", "1"), ("b", "2"), ("c", "1"), ("d", "1")] {
         asker.ask(Method::POST, MAPS, map(name, json!({ "l": label, "t": "x" })), &[]).await?;
     }
-    let names = ["/kind", "/items/0/metadata/name", "/items/1/metadata/name", "/items/2/metadata/name", "/reason"];
+    let names =
+        ["/kind", "/items/0/metadata/name", "/items/1/metadata/name", "/items/2/metadata/name", "/reason"];
     for query in [
         "labelSelector=t%3Dx,l%3D1",
         "labelSelector=t%3Dx,l!%3D1",
@@ -138,8 +149,11 @@ fn pod(name: &str, node: Option<&str>, grace: i64) -> Option<Value> {
 
 pub(super) async fn pods(asker: &mut Asker) -> Done {
     asker.part("pods");
-    let shown = ["/kind", "/metadata/deletionGracePeriodSeconds", "/metadata/generation", "/status/phase", "/reason"];
-    for (name, node, grace) in [("p1", Some("n1"), 40), ("p2", Some("n2"), 40), ("p3", None, 40), ("p4", Some("n1"), 0)] {
+    let shown =
+        ["/kind", "/metadata/deletionGracePeriodSeconds", "/metadata/generation", "/status/phase", "/reason"];
+    for (name, node, grace) in
+        [("p1", Some("n1"), 40), ("p2", Some("n2"), 40), ("p3", None, 40), ("p4", Some("n1"), 0)]
+    {
         asker.ask(Method::POST, PODS, pod(name, node, grace), &["/status/phase", "/reason"]).await?;
     }
     let names = ["/items/0/metadata/name", "/items/1/metadata/name", "/items/2/metadata/name"];
@@ -148,7 +162,9 @@ pub(super) async fn pods(asker: &mut Asker) -> Done {
     let gone = [shown[1]];
     asker.ask(Method::DELETE, &format!("{PODS}/p1"), None, &gone).await?;
     asker.ask(Method::DELETE, &format!("{PODS}/p1"), None, &gone).await?;
-    let within = |seconds: i64| Some(json!({ "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": seconds }));
+    let within = |seconds: i64| {
+        Some(json!({ "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": seconds }))
+    };
     asker.ask(Method::DELETE, &format!("{PODS}/p1"), within(7), &gone).await?;
     asker.ask(Method::DELETE, &format!("{PODS}/p1"), within(60), &gone).await?;
     asker.ask(Method::GET, &format!("{PODS}/p1"), None, &[shown[1]]).await?;
@@ -180,9 +196,14 @@ fn budget(name: &str) -> Option<Value> {
 pub(super) async fn evictions(asker: &mut Asker) -> Done {
     asker.part("evictions");
     let refused = [
-        "/reason", "/details/causes/0/reason", "/details/causes/0/message", "/details/retryAfterSeconds", "/message",
+        "/reason",
+        "/details/causes/0/reason",
+        "/details/causes/0/message",
+        "/details/retryAfterSeconds",
+        "/message",
     ];
-    let ready = json!({ "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] } });
+    let ready =
+        json!({ "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] } });
     for name in ["p5", "p6", "p7"] {
         asker.ask(Method::POST, PODS, pod(name, Some("n1"), 30), &[]).await?;
         asker.ask(Method::PATCH, &format!("{PODS}/{name}/status"), Some(ready.clone()), &[]).await?;
@@ -201,7 +222,14 @@ pub(super) async fn evictions(asker: &mut Asker) -> Done {
     asker.ask(Method::PATCH, &format!("{BUDGETS}/b1/status"), allowed(1), &[]).await?;
     asker.ask(Method::POST, &evict, eviction("p5"), &refused).await?;
     asker.ask(Method::GET, &format!("{PODS}/p5"), None, &["/metadata/deletionGracePeriodSeconds"]).await?;
-    asker.ask(Method::GET, &format!("{BUDGETS}/b1"), None, &["/status/disruptionsAllowed", "/metadata/generation"]).await?;
+    asker
+        .ask(
+            Method::GET,
+            &format!("{BUDGETS}/b1"),
+            None,
+            &["/status/disruptionsAllowed", "/metadata/generation"],
+        )
+        .await?;
     asker.ask(Method::POST, &format!("{PODS}/p6/eviction"), eviction("p6"), &refused).await?;
     asker.ask(Method::POST, BUDGETS, budget("b2"), &[]).await?;
     asker.ask(Method::POST, &format!("{PODS}/p6/eviction"), eviction("p6"), &refused).await?;
@@ -220,7 +248,9 @@ pub(super) async fn others(asker: &mut Asker) -> Done {
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": "conformance" }, "spec": { "providerID": "sim:///a" },
         "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
     });
-    asker.ask(Method::POST, "/api/v1/nodes", Some(node), &["/spec/providerID", "/status/conditions/0/type"]).await?;
+    asker
+        .ask(Method::POST, "/api/v1/nodes", Some(node), &["/spec/providerID", "/status/conditions/0/type"])
+        .await?;
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "l" },
         "spec": { "holderIdentity": "x", "leaseDurationSeconds": 15 },
@@ -240,7 +270,14 @@ pub(super) async fn others(asker: &mut Asker) -> Done {
     let attachments = "/apis/storage.k8s.io/v1/volumeattachments";
     asker.ask(Method::POST, attachments, Some(attachment), &["/spec/nodeName", "/reason"]).await?;
     let attached = json!({ "status": { "attached": true } });
-    asker.ask(Method::PATCH, &format!("{attachments}/conformance/status"), Some(attached), &["/status/attached"]).await?;
+    asker
+        .ask(
+            Method::PATCH,
+            &format!("{attachments}/conformance/status"),
+            Some(attached),
+            &["/status/attached"],
+        )
+        .await?;
     asker.ask(Method::DELETE, &format!("{attachments}/conformance"), None, &[]).await?;
     asker.ask(Method::DELETE, "/api/v1/nodes/conformance", None, &[]).await?;
     asker.ask(Method::PATCH, &format!("{MAPS}/none"), Some(json!({ "data": {} })), REASON).await?;
