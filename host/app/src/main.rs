@@ -8,6 +8,7 @@
 mod adapter;
 mod admin;
 mod args;
+mod explain;
 mod flags;
 mod incidents;
 mod plugin_cluster;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Run(flags) => report(async_main(run::run(*flags))),
+        Command::Explain(flags) => report(async_main(explain::explain(*flags))),
         Command::Plugin(command) => report(async_main(plugin(command))),
     }
 }
