@@ -1,6 +1,6 @@
-// One binary with the three processes of a control plane; the first argument chooses which one it is:
+// One binary with the four processes of a control plane; the first argument chooses which one it is:
 //
-//	control-plane etcd | kube-apiserver | kube-controller-manager [arguments of that program]
+//	control-plane etcd | kube-apiserver | kube-controller-manager | kube-scheduler [arguments of that program]
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
 const (
@@ -40,13 +41,15 @@ func main() {
 		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
 	case "kube-controller-manager":
 		os.Exit(cli.Run(controllermanager.NewControllerManagerCommand()))
+	case "kube-scheduler":
+		os.Exit(cli.Run(scheduler.NewSchedulerCommand()))
 	default:
 		usage()
 	}
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: control-plane etcd|kube-apiserver|kube-controller-manager [arguments]")
+	fmt.Fprintln(os.Stderr, "usage: control-plane etcd|kube-apiserver|kube-controller-manager|kube-scheduler [arguments]")
 	os.Exit(2)
 }
 

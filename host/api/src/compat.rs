@@ -147,6 +147,11 @@ pub enum Deleting<'a> {
     ForceDrained,
     /// Nothing attaches volumes to the Node.
     VolumesDetached,
+    /// The cloud works on the VM's removal.
+    VmWorking {
+        /// What it says.
+        message: &'a str,
+    },
     /// The VM could not be deleted; tried again soon.
     VmDeletionFailed {
         /// The driver's error.
@@ -195,10 +200,13 @@ impl Deleting<'_> {
             | Self::VmNotInitialized
             | Self::NodeConditionFailed { .. }
             | Self::DrainFailed { .. } => DeletionStage::Drain,
-            Self::ForceDrained | Self::ForcedDrainFailed { .. } => DeletionStage::VolumeAttachments,
+            // Volume attachments go with the pods of a forced drain, so that stage is never waited for here.
             Self::NoTargetCluster
             | Self::NoNodeToDrain
             | Self::Drained
+            | Self::ForceDrained
+            | Self::ForcedDrainFailed { .. }
+            | Self::VmWorking { .. }
             | Self::VolumesDetached
             | Self::VmDeletionFailed { .. }
             | Self::VmDeletionRefused { .. } => DeletionStage::Vm,
@@ -283,6 +291,7 @@ impl fmt::Display for Deleting<'_> {
             )?,
             Self::Drained => f.write_str("Drain successful. ")?,
             Self::ForceDrained => f.write_str("Force Drain successful. ")?,
+            Self::VmWorking { message } => write!(f, "{message}. ")?,
             Self::VmDeletionFailed { error } => {
                 write!(f, "VM deletion failed due to - {error}. However, will re-try in the next resync. ")?;
             }

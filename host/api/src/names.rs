@@ -91,6 +91,16 @@ pub mod annotations {
     pub const SCALE_DOWN_DISABLED: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
     /// On a Node, with value `true`: the controller has set [`SCALE_DOWN_DISABLED`] and may remove it.
     pub const SCALE_DOWN_DISABLED_BY_US: &str = "cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm";
+    /// On a Machine, with a name after it: somebody's hook that holds the drain of a deletion, as Cluster API has it.
+    pub const PRE_DRAIN_HOOK: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/";
+    /// On a Machine, with a name after it: somebody's hook that holds the removal of the VM, as Cluster API has it.
+    pub const PRE_TERMINATE_HOOK: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/";
+    /// On a Machine: since when the hooks before the removal of its VM are awaited, RFC 3339. Written by the host.
+    pub const PRE_TERMINATE_SINCE: &str = "machinist.dev/pre-terminate-since";
+    /// On a Machine: a duration, how long its hooks hold its deletion at most. Wins over the flag.
+    pub const DELETION_HOOK_TIMEOUT: &str = "machinist.dev/deletion-hook-timeout";
+    /// On a Machine, with value `true`: somebody knows that its VM is gone. Counts where the cloud cannot be asked.
+    pub const VM_IS_GONE: &str = "machinist.dev/vm-is-gone";
     /// On a MachineClass: `sha256:` and 64 hex digits of the one version of its driver that makes its machines.
     pub const DRIVER_DIGEST: &str = "machinist.dev/driver-digest";
     /// What the autoscaler's options for one group of nodes begin with.

@@ -42,4 +42,43 @@ pub struct OwnMachineStatus {
     /// The zone or the like in which the VM runs, as the driver reports it.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub failure_domain: Option<String>,
+    /// How far a drain of the Node is, as far as no other object tells.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Option::is_none")]
+    pub drain: Option<DrainStatus>,
+}
+
+/// What the next passes of a drain must know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DrainStatus {
+    /// When its progress was told last.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub told_at: Option<Time>,
+    /// Volumes of pods that were told to end.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<AwaitedVolume>,
+}
+
+/// A volume that is to leave the Node, and then to appear elsewhere before the next pod goes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AwaitedVolume {
+    /// The PersistentVolume.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What clouds and kubelets call it.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+    /// The pod that used it, as namespace/name.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
+    /// When that pod was told to end.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+    /// That pod's grace period in seconds.
+    #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
+    pub grace_seconds: Option<i64>,
+    /// When it was first seen to have left the Node.
+    #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
+    pub detached: Option<Time>,
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt, select};
-use machinist_core::driver::{Answer, Creation, Deletion, DriverFacts, MachineRequest, Vm};
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+};
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::Refusal;
 use machinist_core::id::ProviderName;
@@ -46,6 +48,23 @@ impl Drivers for Adapter {
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
         Box::pin(self.host.get_status(request))
+    }
+
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+        Box::pin(self.host.list(request))
+    }
+
+    fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        pin: Option<DriverDigest>,
+        volume_specs: Vec<String>,
+    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+        Box::pin(self.host.get_volume_ids(provider, pin.map(Digest::from), volume_specs))
+    }
+
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+        Box::pin(self.host.validate_class(class))
     }
 }
 

@@ -50,6 +50,20 @@ pub enum ActError {
 }
 
 impl ActError {
+    /// For how long the server asks to wait, if it does.
+    pub fn retry_after(&self) -> Option<SignedDuration> {
+        match self {
+            Self::Throttled { after } => *after,
+            Self::Conflict
+            | Self::Gone
+            | Self::Denied { .. }
+            | Self::Invalid { .. }
+            | Self::Unreachable { .. }
+            | Self::Ambiguous { .. }
+            | Self::Forbidden { .. } => None,
+        }
+    }
+
     /// For metrics: a closed set.
     pub fn category(&self) -> &'static str {
         match self {

@@ -2,8 +2,13 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 /// The condition that a kubelet keeps for "this Node takes pods".
 pub const READY: &str = "Ready";
+
+/// The condition that says that a Node cannot write to its disk.
+pub const READ_ONLY: &str = "ReadonlyFilesystem";
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +49,15 @@ pub struct NodeConditionFact {
     pub kind: String,
     /// Its status.
     pub status: Status,
+}
+
+/// Why pods on a Node may not be able to end by themselves. Times are those of the last transition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ailment {
+    /// Since when `Ready` is there and not True.
+    pub not_ready_since: Option<Timestamp>,
+    /// Since when `ReadonlyFilesystem` is there and not False.
+    pub read_only_since: Option<Timestamp>,
 }
 
 /// What speaks against a Node. Ordered by the condition's type.

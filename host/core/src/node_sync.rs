@@ -62,6 +62,8 @@ pub struct NodeChange {
     pub taints: Option<Vec<TaintFact>>,
     /// What to store as last applied, when that differs. It goes into the same write, as an annotation of the caller's.
     pub last_applied: Option<NodeMeta>,
+    /// Our finalizer is to be put on. The list is written whole, so that this needs the Node's version as well.
+    pub takes_finalizer: bool,
 }
 
 impl NodeChange {
@@ -71,7 +73,40 @@ impl NodeChange {
             && self.annotations.is_empty()
             && self.taints.is_none()
             && self.last_applied.is_none()
+            && !self.takes_finalizer
     }
+
+    /// With what the controller itself wants of the Node, which wins over the template.
+    pub fn with(mut self, node: &NodeMeta, own: &Own) -> Self {
+        for (key, value) in &own.annotations {
+            let is_so = node.annotations.get(key) == value.as_ref();
+            if is_so {
+                self.annotations.remove(key);
+            } else {
+                self.annotations.insert(key.clone(), value.clone());
+            }
+        }
+        let mut taints = self.taints.unwrap_or_else(|| node.taints.clone());
+        taints.retain(|taint| own.taints_off.iter().all(|off| off.identity() != taint.identity()));
+        for on in &own.taints_on {
+            if taints.iter().all(|taint| taint.identity() != on.identity()) {
+                taints.push(on.clone());
+            }
+        }
+        self.taints = (taints != node.taints).then_some(taints);
+        self
+    }
+}
+
+/// What the controller itself wants of a Node, beside the template. It is no part of "last applied".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Annotations that are to be there (`Some`) or not (`None`).
+    pub annotations: BTreeMap<String, Option<String>>,
+    /// Taints that are to be there.
+    pub taints_on: Vec<TaintFact>,
+    /// Taints that are not to be there.
+    pub taints_off: Vec<TaintFact>,
 }
 
 /// What a Machine wants of its Node.
@@ -102,6 +137,7 @@ pub fn merge(node: &NodeMeta, wanted: Wanted<'_>, last_applied: Option<&NodeMeta
         annotations: merge_map(&node.annotations, &wanted.template.annotations, &last.annotations),
         taints: merge_taints(&node.taints, &wanted.template.taints, &last.taints),
         last_applied: (!wanted.template.wants_the_same_as(last)).then(|| wanted.template.clone()),
+        takes_finalizer: false,
     }
 }
 

@@ -252,9 +252,10 @@ impl PluginHost {
     pub async fn get_volume_ids(
         &self,
         provider: ProviderName,
+        pin: Option<Digest>,
         volume_specs: Vec<String>,
     ) -> Answer<Vec<Option<String>>> {
-        self.inner().dispatch(provider, None, ask::GetVolumeIds(volume_specs)).await
+        self.inner().dispatch(provider, pin, ask::GetVolumeIds(volume_specs)).await
     }
 
     /// `validate-class`

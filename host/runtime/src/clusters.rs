@@ -70,6 +70,9 @@ pub fn client(mut config: Config, metrics: Arc<Metrics>) -> Result<Client, Error
     // Watches are silent for minutes; single requests have deadlines of their own.
     config.read_timeout = Some(Duration::from_secs(295));
     config.connect_timeout = Some(Duration::from_secs(10));
+    // Whoever asks decides when to ask again. A client that repeats by itself what was refused with 429 would ask a
+    // PodDisruptionBudget many times a second, and hold the pass that waits.
+    config.default_retry = false;
     config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(USER_AGENT)));
     let url = &config.cluster_url;
     let host = url.authority().map_or_else(String::new, ToString::to_string);

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::barrier::Barrier;
-use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::machine::Wake;
 use machinist_core::queue::{Priority, Queue};
 use machinist_core::retry::Ledger;
@@ -87,6 +87,8 @@ pub(crate) enum Message {
     Secret(Change<Secret>),
     /// A Node changed.
     Node(Change<Node>),
+    /// A VolumeAttachment of this Node changed.
+    Attachment(NodeName),
     /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
     Synced(Kind, String),
     /// The plugins of these providers changed.

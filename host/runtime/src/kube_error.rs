@@ -19,7 +19,7 @@ pub(crate) async fn within_deadline<T>(
 }
 
 /// Sorts an error of the client. What may have reached the server and was not answered clearly is ambiguous.
-fn act_error(error: &kube::Error) -> ActError {
+pub(crate) fn act_error(error: &kube::Error) -> ActError {
     match error {
         kube::Error::Api(status) => {
             let message = status.message.clone();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use machinist_core::driver::{Answer, Creation, Deletion, DriverFacts, MachineRequest, Vm};
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+};
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::Refusal;
 use machinist_core::id::ProviderName;
@@ -22,6 +24,18 @@ pub trait Drivers: Send + Sync {
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>>;
     /// See `wit/provider`.
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
+    /// One page of the machines that carry the cluster's mark. See `wit/provider`.
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>>;
+    /// The cloud's ids of these volumes, in order; `None` for a volume of another kind. `volume_specs` is JSON of
+    /// PersistentVolume specs. See `wit/provider`.
+    fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        pin: Option<DriverDigest>,
+        volume_specs: Vec<String>,
+    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>>;
+    /// Warnings about a class that can be used, or `invalid-argument` with what is wrong. See `wit/provider`.
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>>;
 }
 
 /// A ConfigMap that claims to hold a plugin.

@@ -1,28 +1,32 @@
 //! One control plane: caches, loop and plugins, wired together.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::core::DeserializeGuard;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use machinist_api::{Machine, MachineClass};
+use machinist_core::id::NodeName;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::{Change, Store, backoff, feed};
-use crate::calls::Recorded;
+use crate::cache::{Change, Store, Watch, backoff, feed};
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
+use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
 use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
 use crate::metrics::{Metrics, Sources};
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
+use crate::recorded::Recorded;
 use crate::settings::Settings;
 use crate::world::World;
 
@@ -66,7 +70,9 @@ impl Tenant {
         let mut tasks = JoinSet::new();
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
+        let drains = SourcesFeed::default();
         let world = World {
+            drains: self.target.as_ref().map(|_| drains.reader()),
             machines: machines.reader(),
             classes: classes.reader(),
             secrets: secrets.reader(),
@@ -94,6 +100,7 @@ impl Tenant {
         if let Some(target) = &self.target {
             let api = Api::all(target.clone());
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
+            watches.start_for_drains(&mut tasks, target, drains);
         }
         let (writer, write_events) = EventWriter::new(self.control.clone(), self.identity, leads.clone());
         tasks.spawn(write_events);
@@ -160,6 +167,35 @@ impl Watches {
             };
             feed(stream.boxed(), store, trim, on_change, on_synced).await;
         });
+    }
+}
+
+impl Watches {
+    /// Only drains need these: nothing else waits until they are listed.
+    fn start_for_drains(&self, tasks: &mut JoinSet<()>, target: &Client, drains: SourcesFeed) {
+        let index = drains.indexer();
+        let changes = self.outbox.clone();
+        let on_change = move |change: Change<VolumeAttachment>| {
+            index(&change);
+            let nodes: BTreeSet<&str> = [&change.old, &change.new]
+                .into_iter()
+                .flatten()
+                .map(|attachment| attachment.spec.node_name.as_str())
+                .collect();
+            for node in nodes {
+                // A closed inbox means that the loop has ended.
+                drop(changes.send(Message::Attachment(NodeName::new(node))));
+            }
+        };
+        let attachments = watcher(Api::all(target.clone()), watcher::Config::default())
+            .backoff(backoff(self.seed, Watch::Attachments));
+        let store = drains.attachments;
+        tasks
+            .spawn(async move { feed(attachments.boxed(), store, trim_attachment, on_change, |_| {}).await });
+        let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
+            .backoff(backoff(self.seed, Watch::Budgets));
+        let store = drains.budgets;
+        tasks.spawn(async move { feed(budgets.boxed(), store, trim_budget, |_| {}, |_| {}).await });
     }
 }
 

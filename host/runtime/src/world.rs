@@ -7,6 +7,7 @@ use machinist_api::{Machine, MachineClass};
 use machinist_core::id::ObjectKey;
 
 use crate::cache::StoreReader;
+use crate::drain::Sources;
 use crate::engine::Key;
 use crate::ports::Drivers;
 use crate::settings::Settings;
@@ -22,6 +23,8 @@ pub(crate) struct World {
     pub secrets: StoreReader<Secret>,
     /// Nodes of the target cluster; `None` without one.
     pub nodes: Option<StoreReader<Node>>,
+    /// What drains share; `None` without a target cluster.
+    pub drains: Option<Arc<Sources>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
     /// Settings of this tenant.

@@ -1,4 +1,4 @@
-//! The command lines of the three programs. They run in the control plane's folder, so file names are relative.
+//! The command lines of the four programs. They run in the control plane's folder, so file names are relative.
 
 use crate::options::Options;
 
@@ -17,6 +17,16 @@ const CONTROLLERS: [&str; 5] = [
 ];
 const NODE_LIFECYCLE: [&str; 2] = ["node-lifecycle-controller", "taint-eviction-controller"];
 const TOKEN_CLEANER: &str = "token-cleaner-controller";
+/// What makes pods out of workloads, cleans up behind Nodes that are gone, and moves volumes.
+const WORKLOADS: [&str; 7] = [
+    "daemonset-controller",
+    "deployment-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-binder-controller",
+    "pod-garbage-collector-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+];
 
 /// A server without data worth keeping: nothing waits for the disk.
 pub(crate) fn etcd() -> Vec<String> {
@@ -84,6 +94,19 @@ pub(crate) fn controller_manager(options: &Options) -> Vec<String> {
     args
 }
 
+pub(crate) fn scheduler(options: &Options) -> Vec<String> {
+    let mut args: Vec<String> = vec![
+        "--kubeconfig=kube-scheduler.kubeconfig".into(),
+        "--leader-elect=false".into(),
+        "--secure-port=0".into(),
+        "--kube-api-qps=1000".into(),
+        "--kube-api-burst=1000".into(),
+        "--profiling=false".into(),
+    ];
+    args.extend(feature_gates(options));
+    args
+}
+
 /// Pods are to need no service account of their namespace, which comes a moment after it. And where nobody watches the
 /// conditions of Nodes, nobody takes away the taint that a new Node would get.
 fn disabled_admission(options: &Options) -> &'static str {
@@ -97,6 +120,9 @@ fn controllers(options: &Options) -> String {
     }
     if options.token_cleaner {
         names.push(TOKEN_CLEANER);
+    }
+    if options.workloads {
+        names.extend(WORKLOADS);
     }
     names.extend(options.controllers.iter().map(String::as_str));
     names.join(",")

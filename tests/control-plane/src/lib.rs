@@ -1,6 +1,6 @@
-//! A real etcd, kube-apiserver and kube-controller-manager for demo and tests.
+//! A real etcd, kube-apiserver, kube-controller-manager and kube-scheduler for demo and tests.
 //!
-//! The three programs are one binary that `go build` makes from their own Go modules (`go.mod` beside this crate); see
+//! The four programs are one binary that `go build` makes from their own Go modules (`go.mod` beside this crate); see
 //! [`build`]. [`ControlPlane::start`] runs it in a temporary folder on free ports of 127.0.0.1, with certificates and
 //! keys of its own, and stops it whatever happens:
 //!

@@ -15,6 +15,9 @@ pub struct Options {
     pub node_lifecycle: bool,
     /// Adds the controller that deletes expired bootstrap tokens.
     pub token_cleaner: bool,
+    /// Runs kube-scheduler, and adds the controllers for Deployments, ReplicaSets, StatefulSets, DaemonSets and volumes, and the one
+    /// that removes pods of Nodes that are gone: with kubelets that run pods, workloads work.
+    pub workloads: bool,
     /// Further controllers of kube-controller-manager by name, such as `replicaset-controller`.
     pub controllers: Vec<String>,
     /// Feature gates of kube-apiserver and kube-controller-manager.
@@ -35,6 +38,7 @@ impl Default for Options {
             controller_manager: true,
             node_lifecycle: false,
             token_cleaner: false,
+            workloads: false,
             controllers: Vec::new(),
             feature_gates: BTreeMap::new(),
             runtime_config: Vec::new(),
@@ -49,5 +53,10 @@ impl Options {
     /// The least: etcd and kube-apiserver alone, as the benchmarks run them.
     pub fn without_controller_manager() -> Self {
         Self { controller_manager: false, ..Self::default() }
+    }
+
+    /// With all that workloads need.
+    pub fn with_workloads() -> Self {
+        Self { workloads: true, ..Self::default() }
     }
 }

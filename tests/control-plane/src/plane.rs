@@ -25,6 +25,7 @@ use crate::{access, apply, arguments, build, files};
 const ADMIN: &str = "admin";
 const NODE_SIMULATOR: &str = "nodesim";
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+const SCHEDULER: &str = "kube-scheduler";
 /// The rules of `rbac.yaml` beside this file.
 const RBAC: &str = include_str!("rbac.yaml");
 /// The namespaces that kube-apiserver makes by itself, a moment after it is ready.
@@ -52,6 +53,7 @@ pub struct ControlPlane {
 }
 
 struct Processes {
+    scheduler: Option<Process>,
     controller_manager: Option<Process>,
     api_server: Option<Process>,
     etcd: Process,
@@ -66,12 +68,17 @@ pub struct Pids {
     pub api_server: Option<u32>,
     /// Of kube-controller-manager; `None` if the options left it out.
     pub controller_manager: Option<u32>,
+    /// Of kube-scheduler; `None` without workloads.
+    pub scheduler: Option<u32>,
 }
 
 impl Pids {
     /// The ids of those that run.
     pub fn running(&self) -> Vec<u32> {
-        [Some(self.etcd), self.api_server, self.controller_manager].into_iter().flatten().collect()
+        [Some(self.etcd), self.api_server, self.controller_manager, self.scheduler]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 
@@ -107,6 +114,7 @@ impl ControlPlane {
         for (user, groups) in [
             (ADMIN, ["system:masters"].as_slice()),
             (CONTROLLER_MANAGER, ["system:masters"].as_slice()),
+            (SCHEDULER, ["system:masters"].as_slice()),
             (NODE_SIMULATOR, [].as_slice()),
         ] {
             write_kubeconfig(
@@ -121,7 +129,8 @@ impl ControlPlane {
         let launcher =
             Launcher { binary: binary.to_owned(), folder: folder.path().to_owned(), keep: options.keep };
         let etcd = launcher.spawn("etcd", &arguments::etcd())?;
-        let processes = Mutex::new(Processes { controller_manager: None, api_server: None, etcd });
+        let processes =
+            Mutex::new(Processes { scheduler: None, controller_manager: None, api_server: None, etcd });
         let plane = Self { processes, launcher, options, port, authority, config, folder };
         let socket = plane.folder().join(arguments::ETCD_SOCKET);
         plane.wait_until("etcd listens", async || socket.exists()).await?;
@@ -138,6 +147,10 @@ impl ControlPlane {
             let process =
                 self.launcher.spawn(CONTROLLER_MANAGER, &arguments::controller_manager(&self.options))?;
             self.processes().controller_manager = Some(process);
+        }
+        if self.options.workloads {
+            let process = self.launcher.spawn(SCHEDULER, &arguments::scheduler(&self.options))?;
+            self.processes().scheduler = Some(process);
         }
         apply::apply(&client, RBAC).await.context("failed to apply the rules of the test control plane")?;
         let bootstrapper = ["system:bootstrappers"];
@@ -248,6 +261,7 @@ impl ControlPlane {
             etcd: processes.etcd.pid(),
             api_server: processes.api_server.as_ref().map(Process::pid),
             controller_manager: processes.controller_manager.as_ref().map(Process::pid),
+            scheduler: processes.scheduler.as_ref().map(Process::pid),
         }
     }
 
@@ -306,9 +320,14 @@ impl ControlPlane {
 
 impl Processes {
     fn all(&mut self) -> impl Iterator<Item = &mut Process> {
-        [Some(&mut self.etcd), self.api_server.as_mut(), self.controller_manager.as_mut()]
-            .into_iter()
-            .flatten()
+        [
+            Some(&mut self.etcd),
+            self.api_server.as_mut(),
+            self.controller_manager.as_mut(),
+            self.scheduler.as_mut(),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     fn ensure_running(&mut self) -> anyhow::Result<()> {

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use control_plane::{ControlPlane, Options, client_from, process_usage};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
@@ -90,7 +91,7 @@ async fn the_node_simulator_may_delete_pods_and_not_read_secrets(plane: &Control
         .await
         .unwrap();
     let nodesim = client_from(plane.nodesim_kubeconfig()).await.unwrap();
-    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(nodesim.clone(), "default");
+    let pods: Api<Pod> = Api::namespaced(nodesim.clone(), "default");
     pods.delete("p", &DeleteParams::default().grace_period(0)).await.unwrap();
     assert_eq!(status_code(list_secrets(nodesim).await), 403);
 }
@@ -139,6 +140,29 @@ async fn every_option_is_one_that_the_programs_take() {
     until("the node is tainted as unreachable", async || {
         let taints = nodes.get("n1").await.unwrap().spec.and_then(|spec| spec.taints).unwrap_or_default();
         taints.iter().any(|taint| taint.key == "node.kubernetes.io/unreachable")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn workloads_become_pods_on_nodes_and_their_volumes_are_asked_to_be_attached() {
+    let plane = ControlPlane::start(Options::with_workloads()).await.unwrap();
+    assert_eq!(plane.pids().running().len(), 4);
+    plane.apply(&manifest("workloads.yaml")).await.unwrap();
+    let pods: Api<Pod> = Api::namespaced(plane.client().unwrap(), "default");
+    until("all pods have the Node", async || {
+        let pods = pods.list(&ListParams::default()).await.unwrap().items;
+        let bound = pods.iter().filter(|pod| pod.spec.as_ref().unwrap().node_name.as_deref() == Some("n1"));
+        bound.count() == 4
+    })
+    .await;
+    let attachments: Api<VolumeAttachment> = Api::all(plane.client().unwrap());
+    until("an attachment of the StatefulSet's volume is asked for", async || {
+        let all = attachments.list(&ListParams::default()).await.unwrap().items;
+        let wanted = |one: &VolumeAttachment| {
+            one.spec.node_name == "n1" && one.spec.source.persistent_volume_name.as_deref() == Some("disk")
+        };
+        all.len() == 1 && all.iter().all(wanted)
     })
     .await;
 }

@@ -21,8 +21,8 @@ use crate::vm::Vm;
 /// A request takes no longer.
 const REQUEST_LIMIT: Duration = Duration::from_secs(15);
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
-const MERGE: &str = "application/merge-patch+json";
-const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+pub(crate) const STRATEGIC_MERGE: &str = "application/strategic-merge-patch+json";
 
 /// The API server, by two ways in. Each has one pool of connections for all kubelets.
 pub(crate) struct ApiServer {
@@ -31,6 +31,8 @@ pub(crate) struct ApiServer {
     anonymous: reqwest::Client,
     own: reqwest::Client,
     own_token: Option<String>,
+    /// For watches.
+    client: kube::Client,
     labels: BTreeMap<String, String>,
 }
 
@@ -75,8 +77,14 @@ impl ApiServer {
             anonymous: client(&anonymous)?,
             own: client(&config)?,
             own_token,
+            client: kube::Client::try_from(config).map_err(|error| StartError::Tls(Box::new(error)))?,
             labels,
         })
+    }
+
+    /// A client under our own account.
+    pub(crate) fn client(&self) -> kube::Client {
+        self.client.clone()
     }
 
     /// Performs an action of a kubelet.
@@ -160,7 +168,7 @@ impl ApiServer {
         }
     }
 
-    fn own(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn own(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.own.request(method, format!("{}{path}", self.url));
         match &self.own_token {
             Some(token) => request.bearer_auth(token),
@@ -169,7 +177,11 @@ impl ApiServer {
     }
 }
 
-fn patch(request: reqwest::RequestBuilder, media_type: &str, body: &Value) -> reqwest::RequestBuilder {
+pub(crate) fn patch(
+    request: reqwest::RequestBuilder,
+    media_type: &str,
+    body: &Value,
+) -> reqwest::RequestBuilder {
     request.header(CONTENT_TYPE, media_type).body(body.to_string())
 }
 

@@ -11,6 +11,9 @@ pub struct Config {
     pub target: Target,
     /// When kubelets do what.
     pub timing: Timing,
+    /// With it, kubelets run the pods that are bound to their Nodes, and volumes are attached and detached. Without it,
+    /// nobody looks at pods.
+    pub workloads: Option<Workloads>,
     /// Further labels of each Node.
     pub labels: BTreeMap<String, String>,
     /// Requests in flight to the API server and the cloud, all together.
@@ -23,7 +26,14 @@ impl Config {
     /// The usual settings for this cluster.
     #[must_use]
     pub fn new(target: Target) -> Self {
-        Self { target, timing: Timing::default(), labels: BTreeMap::new(), concurrency: 32, seed: 0 }
+        Self {
+            target,
+            timing: Timing::default(),
+            workloads: None,
+            labels: BTreeMap::new(),
+            concurrency: 32,
+            seed: 0,
+        }
     }
 }
 
@@ -55,6 +65,33 @@ pub struct Timing {
     /// Stands in for the node lifecycle controller: after so long a silence the Node's conditions become Unknown. A
     /// silent kubelet cannot report this by itself. Without it, a silent Node stays as it was.
     pub unknown_after: Option<Duration>,
+}
+
+/// How long what concerns pods takes.
+#[derive(Clone, Debug, Default)]
+pub struct Workloads {
+    /// Of pods.
+    pub pods: PodTiming,
+    /// Of volumes.
+    pub volumes: VolumeTiming,
+}
+
+/// How long pods take.
+#[derive(Clone, Debug, Default)]
+pub struct PodTiming {
+    /// From when a pod is bound to a Node until it is Ready. The attachment of its volumes comes on top.
+    pub start: Duration,
+    /// From SIGTERM to the end, at most the grace period. Without it, pods take their whole grace period.
+    pub exit: Option<Duration>,
+}
+
+/// How long volumes take.
+#[derive(Clone, Debug, Default)]
+pub struct VolumeTiming {
+    /// Until a volume is attached.
+    pub attach: Duration,
+    /// Until it is detached.
+    pub detach: Duration,
 }
 
 impl Default for Timing {

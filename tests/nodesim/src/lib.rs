@@ -7,17 +7,23 @@
 //! A kubelet takes the bootstrap token out of the user data that its VM got, registers its Node with that token in
 //! one request, and goes on under an account of its own: a Lease at each heartbeat, a status write when something
 //! changed and at each fifth heartbeat. When its VM dies it falls silent and removes nothing.
+//!
+//! With [`Workloads`], kubelets run the pods that are bound to their Nodes ([`pods`]), and CSI attachers attach and detach
+//! volumes ([`volumes`]). Who binds pods and asks for attachments are the real kube-scheduler and kube-controller-manager.
 
 mod api;
 mod config;
 mod fleet;
 mod node;
+pub mod pods;
 mod run;
 mod source;
 mod user_data;
 mod vm;
+pub mod volumes;
+mod workloads;
 
-pub use config::{Config, StartError, Target, Timing};
+pub use config::{Config, PodTiming, StartError, Target, Timing, VolumeTiming, Workloads};
 pub use fleet::{Action, Done, Fleet, KubeletId, Stats, StatusWrite};
 pub use node::{lease, lease_renewal, node, status_patch};
 pub use run::NodeSim;

@@ -32,11 +32,17 @@ pub fn node(vm: &Vm, labels: &BTreeMap<String, String>, now: Timestamp) -> Value
         .iter()
         .map(|address| json!({"type": address.kind, "address": address.address}))
         .collect();
-    let healthy = StatusWrite::Report { is_ready: true, changed: now, joined: now };
+    let healthy =
+        StatusWrite::Report { is_ready: true, changed: now, joined: now, conditions: BTreeMap::new() };
     json!({
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": vm.node_name, "labels": all_labels},
+        "metadata": {
+            "name": vm.node_name,
+            "labels": all_labels,
+            // Without it, the attach-detach controller passes the Node over.
+            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+        },
         "spec": {"providerID": vm.provider_id},
         "status": {
             "addresses": addresses,
@@ -78,7 +84,7 @@ pub fn status_patch(vm: &Vm, uid: &str, write: &StatusWrite, now: Timestamp) -> 
 
 fn conditions(write: &StatusWrite, now: Timestamp) -> Vec<Value> {
     match write {
-        StatusWrite::Report { is_ready, changed, joined } => {
+        StatusWrite::Report { is_ready, changed, joined, conditions } => {
             let pressures = [
                 ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
                 ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -94,6 +100,10 @@ fn conditions(write: &StatusWrite, now: Timestamp) -> Vec<Value> {
                 .iter()
                 .map(|(kind, reason, message)| condition(kind, ("False", reason, message), *joined, now))
                 .chain([condition("Ready", (ready, reason, message), *changed, now)])
+                .chain(conditions.iter().map(|(kind, (is_true, since))| {
+                    let status = if *is_true { "True" } else { "False" };
+                    condition(kind, (status, "Simulated", "set by the node simulator"), *since, now)
+                }))
                 .collect()
         }
         StatusWrite::Unknown { last_heartbeat } => ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"]
@@ -143,7 +153,7 @@ pub fn lease_renewal(now: Timestamp) -> Value {
 }
 
 /// As `metav1.Time` has it.
-fn seconds(time: Timestamp) -> String {
+pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

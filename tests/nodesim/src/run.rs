@@ -11,7 +11,10 @@ use tokio::task::JoinSet;
 use crate::api::ApiServer;
 use crate::config::{Config, StartError};
 use crate::fleet::{Action, Done, Fleet, KubeletId, Stats};
+use crate::pods::PodStats;
 use crate::source::{VmEvent, VmSource};
+use crate::volumes::AttacherStats;
+use crate::workloads::{self, Models};
 
 /// Events that wait for the fleet.
 const EVENTS_AHEAD: usize = 1024;
@@ -39,6 +42,7 @@ impl NodeSim {
             fleet: Mutex::new(Fleet::new(config.timing.clone(), config.seed)),
             changed: Notify::new(),
             started: (Timestamp::now(), Instant::now()),
+            workloads: config.workloads.as_ref().map(|workloads| Arc::new(Models::new(workloads))),
         });
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -56,9 +60,14 @@ impl NodeSim {
                     match ApiServer::new(config.target, config.labels).await {
                         Ok(api) => {
                             ready.send(Ok(())).ok();
+                            let (api, concurrency) = (Arc::new(api), config.concurrency.max(1));
+                            let working = running.workloads.clone().map(|models| {
+                                workloads::run(models, Arc::clone(&api), Arc::clone(&running), concurrency)
+                            });
                             let performer = Performer { api, source, shared: running };
                             tokio::select! {
-                                () = Arc::new(performer).run(config.concurrency.max(1)) => {}
+                                () = Arc::new(performer).run(concurrency) => {}
+                                Some(()) = async { Some(working?.await) } => {}
                                 _ = stopped => {}
                             }
                         }
@@ -79,6 +88,12 @@ impl NodeSim {
         self.shared.order(|fleet, now| fleet.set_ready(node_name, is_ready, now))
     }
 
+    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there is no
+    /// such kubelet.
+    pub fn set_condition(&self, node_name: &str, kind: &str, is_true: bool) -> bool {
+        self.shared.order(|fleet, now| fleet.set_condition(node_name, kind, is_true, now))
+    }
+
     /// Stops all that the kubelet of this Node does, as when its machine hangs. False if there is no such kubelet.
     pub fn silence(&self, node_name: &str) -> bool {
         self.shared.order(|fleet, now| fleet.silence(node_name, now))
@@ -97,6 +112,25 @@ impl NodeSim {
     /// Ends the silence of all kubelets.
     pub fn resume_all(&self) {
         self.shared.order(Fleet::resume_all);
+    }
+
+    /// Detachments from this Node hang, as when the cloud does, or go on. False where nobody looks at volumes.
+    pub fn set_detaching_stuck(&self, node_name: &str, is_stuck: bool) -> bool {
+        let workloads = self.shared.workloads.as_ref();
+        workloads.map(|models| models.attacher(|attacher| attacher.set_stuck(node_name, is_stuck))).is_some()
+    }
+
+    /// Counts of pods; all zero where nobody looks at them.
+    #[must_use]
+    pub fn pod_stats(&self) -> PodStats {
+        self.shared.workloads.as_ref().map(|models| models.pods(|pods| pods.stats())).unwrap_or_default()
+    }
+
+    /// Counts of volumes; all zero where nobody looks at them.
+    #[must_use]
+    pub fn attacher_stats(&self) -> AttacherStats {
+        let workloads = self.shared.workloads.as_ref();
+        workloads.map(|models| models.attacher(|attacher| attacher.stats())).unwrap_or_default()
     }
 
     /// Counts.
@@ -124,15 +158,16 @@ impl Drop for NodeSim {
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(crate) struct Shared {
     fleet: Mutex<Fleet>,
+    workloads: Option<Arc<Models>>,
     /// An order may have made something due.
     changed: Notify,
     started: (Timestamp, Instant),
 }
 
 impl Shared {
-    fn with<T>(&self, ask: impl FnOnce(&mut Fleet, Timestamp) -> T) -> T {
+    pub(crate) fn with<T>(&self, ask: impl FnOnce(&mut Fleet, Timestamp) -> T) -> T {
         let mut fleet = self.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         ask(&mut fleet, self.now())
     }
@@ -144,14 +179,14 @@ impl Shared {
     }
 
     /// Wall-clock time that never goes back.
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         let (started, since) = self.started;
         started.checked_add(since.elapsed()).unwrap_or(Timestamp::MAX)
     }
 }
 
 struct Performer {
-    api: ApiServer,
+    api: Arc<ApiServer>,
     source: Arc<dyn VmSource>,
     shared: Arc<Shared>,
 }

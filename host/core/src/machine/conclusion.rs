@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::drain;
 use crate::driver::Address;
 use crate::driver_error::Code;
 use crate::health::Status;
@@ -9,6 +10,7 @@ use crate::id::FailureDomain;
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::retry::RetryPolicy;
 
+use super::deletion_note::DeletionNote;
 use super::effect::Effect;
 
 /// What to do next in a pass.
@@ -81,6 +83,8 @@ pub struct StatusChange {
     pub preserve_until: Option<Option<Timestamp>>,
     /// Conditions of ours beside `Ready`, which follows from the reason of the conclusion.
     pub conditions: Vec<OwnCondition>,
+    /// What the next passes of a drain must know and no object tells.
+    pub drain_memory: Option<drain::Memory>,
 }
 
 /// Which of our conditions on a Machine. `Ready` is not among them: every pass says it.
@@ -191,29 +195,7 @@ pub enum Note {
         because: String,
     },
     /// Deletion, and where it is.
-    Deleting {
-        /// The stage that comes next.
-        stage: DeletionStage,
-        /// What stands in its way, if something does.
-        trouble: Option<String>,
-    },
-}
-
-/// The stages of a deletion, as others read them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DeletionStage {
-    /// Looking at the VM.
-    VmStatus,
-    /// Draining the Node.
-    Drain,
-    /// Removing volume attachments.
-    VolumeAttachments,
-    /// Removing the VM.
-    Vm,
-    /// Removing the Node.
-    Node,
-    /// Taking the finalizer off.
-    Finalizer,
+    Deleting(DeletionNote),
 }
 
 /// Why a Machine is as it is. Printed as condition and Event reasons; stable once released.
@@ -275,6 +257,14 @@ pub enum Reason {
     Failed,
     /// Deletion has begun.
     Deleting,
+    /// Somebody's hook holds the drain.
+    PreDrainHooks,
+    /// The Node's pods are leaving.
+    Draining,
+    /// The Node could not be cordoned, or its pods cannot be asked to go.
+    DrainFailed,
+    /// Somebody's hook holds the removal of the VM.
+    PreTerminateHooks,
     /// The VM is on its way out.
     VmTerminating,
     /// The driver could not remove the VM.
@@ -285,6 +275,8 @@ pub enum Reason {
     FinalizerHeld,
     /// Gone.
     Deleted,
+    /// Gone, and that its VM is gone was not seen but said by somebody.
+    VmDeclaredGone,
 }
 
 impl Reason {
@@ -319,11 +311,16 @@ impl Reason {
             Self::HealthTimedOut => "HealthTimedOut",
             Self::Failed => "Failed",
             Self::Deleting => "Deleting",
+            Self::PreDrainHooks => "PreDrainHooks",
+            Self::Draining => "Draining",
+            Self::DrainFailed => "DrainFailed",
+            Self::PreTerminateHooks => "PreTerminateHooks",
             Self::VmTerminating => "VmTerminating",
             Self::VmDeletionFailed => "VmDeletionFailed",
             Self::NodeDeletionFailed => "NodeDeletionFailed",
             Self::FinalizerHeld => "FinalizerHeld",
             Self::Deleted => "Deleted",
+            Self::VmDeclaredGone => "VmDeclaredGone",
         }
     }
 
@@ -336,6 +333,9 @@ impl Reason {
             | Self::NodeHealthy
             | Self::CloudWorking
             | Self::Deleting
+            | Self::PreDrainHooks
+            | Self::Draining
+            | Self::PreTerminateHooks
             | Self::VmTerminating
             | Self::Deleted => Severity::Normal,
             Self::InvalidMachine
@@ -360,6 +360,8 @@ impl Reason {
             | Self::JoinTimedOut
             | Self::HealthTimedOut
             | Self::Failed
+            | Self::DrainFailed
+            | Self::VmDeclaredGone
             | Self::VmDeletionFailed
             | Self::NodeDeletionFailed
             | Self::FinalizerHeld => Severity::Warning,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::act_error::ActError;
+use crate::drain;
 use crate::driver::{Answer, Creation, Deletion, Vm};
 use crate::gate::EffectKind;
 use crate::health::Status;
@@ -67,6 +68,10 @@ pub enum Effect {
         /// What it is to say.
         condition: NodeConditionWrite,
     },
+    /// Note on the Machine that hooks before the VM's removal are waited for from now on.
+    NoteHooks,
+    /// A step of the Node's drain.
+    Drain(drain::Effect),
 }
 
 /// Labels and annotations to set (`Some`) or remove (`None`).
@@ -111,15 +116,19 @@ impl Effect {
             Self::DeleteMachine => "delete-machine",
             Self::Cordon { .. } => "cordon",
             Self::SetNodeCondition { .. } => "set-node-condition",
+            Self::NoteHooks => "note-hooks",
+            Self::Drain(effect) => effect.name(),
         }
     }
 
     /// What the gate asks of it.
     pub fn kind(&self) -> EffectKind {
         match self {
-            Self::Claim | Self::NoteIntent | Self::RecordVm { .. } | Self::WriteMachine(_) => {
-                EffectKind::ObjectWrite
-            }
+            Self::Claim
+            | Self::NoteIntent
+            | Self::NoteHooks
+            | Self::RecordVm { .. }
+            | Self::WriteMachine(_) => EffectKind::ObjectWrite,
             Self::EnsureToken => EffectKind::TokenWrite,
             Self::ProbeVm => EffectKind::CloudRead,
             Self::CreateVm => EffectKind::Create,
@@ -130,7 +139,7 @@ impl Effect {
             Self::DeleteNode { .. } => EffectKind::NodeDelete,
             Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
             Self::DeleteMachine => EffectKind::SetDelete,
-            Self::Cordon { .. } => EffectKind::Drain,
+            Self::Cordon { .. } | Self::Drain(_) => EffectKind::Drain,
         }
     }
 }
@@ -170,6 +179,10 @@ pub enum Outcome {
     Cordon(Result<(), ActError>),
     /// Of `SetNodeCondition`.
     SetNodeCondition(Result<(), ActError>),
+    /// Of `NoteHooks`.
+    NoteHooks(Result<(), ActError>),
+    /// Of `Drain`.
+    Drain(drain::Outcome),
 }
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
@@ -207,6 +220,10 @@ pub struct Progress {
     pub cordon: Option<Result<(), ActError>>,
     /// Of `SetNodeCondition`.
     pub node_condition: Option<Result<(), ActError>>,
+    /// Of `NoteHooks`.
+    pub note_hooks: Option<Result<(), ActError>>,
+    /// Of `Drain`.
+    pub drain: drain::Progress,
 }
 
 impl Progress {
@@ -229,6 +246,8 @@ impl Progress {
             Outcome::DeleteMachine(result) => self.delete_machine = Some(result),
             Outcome::Cordon(result) => self.cordon = Some(result),
             Outcome::SetNodeCondition(result) => self.node_condition = Some(result),
+            Outcome::NoteHooks(result) => self.note_hooks = Some(result),
+            Outcome::Drain(outcome) => self.drain.record(outcome),
         }
     }
 }

@@ -1,14 +1,17 @@
 //! What must hold whatever happens. Used by tests, assertions and simulation alike.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
+use crate::drain;
 use crate::driver::{Deletion, DriverFacts, is_not_found};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::{EffectKind, permits};
 use crate::phase::Phase;
 
 use super::conclusion::{Conclusion, Wake};
+use super::delete::{is_drain_over, is_past, was_never_made};
 use super::effect::{Effect, Progress};
+use super::hooks::{self, Held};
 use super::view::{DriverFact, MachineView};
 
 /// A rule that a step has broken.
@@ -44,6 +47,15 @@ pub enum Violation {
     /// What is there of a Machine was to be removed although nobody asked.
     #[error("a VM, Node or finalizer is removed whose Machine is not being deleted")]
     DeleteWithoutRequest,
+    /// Pods were to lose their Node before they had left it, and nothing forced that.
+    #[error("a VM is removed before its Node is drained, and nothing forces that")]
+    VmBeforeDrain,
+    /// Pods were to leave a Node that stays.
+    #[error("a Node is cordoned or drained whose Machine goes on as it is")]
+    DrainWithoutRequest,
+    /// Somebody holds what was to be done.
+    #[error("a hook is not waited for")]
+    HookIgnored,
     /// A Node was to be written or deleted that is not the Machine's.
     #[error("a Node is touched that is not the Machine's")]
     ForeignNode,
@@ -68,17 +80,80 @@ pub enum Violation {
 }
 
 /// Whether a batch may be done.
-pub fn batch(view: &MachineView, progress: &Progress, effects: &[Effect]) -> Result<(), Violation> {
+pub fn batch(
+    view: &MachineView,
+    progress: &Progress,
+    effects: &[Effect],
+    now: Timestamp,
+) -> Result<(), Violation> {
     if effects.is_empty() {
         return Err(Violation::EmptyBatch);
     }
-    let mut names: Vec<&str> = effects.iter().map(Effect::name).collect();
-    names.sort_unstable();
-    names.dedup();
-    if names.len() < effects.len() {
-        return Err(Violation::Repeated);
+    let mut rest = effects;
+    while let Some((first, others)) = rest.split_first() {
+        if others.iter().any(|other| is_same(first, other)) {
+            return Err(Violation::Repeated);
+        }
+        rest = others;
     }
-    effects.iter().try_for_each(|effect| one(view, progress, effect))
+    effects
+        .iter()
+        .try_for_each(|effect| held(view, progress, effect, now).and_then(|()| one(view, progress, effect)))
+}
+
+/// The same, or as good as the same. A drain does the same to many pods.
+fn is_same(a: &Effect, b: &Effect) -> bool {
+    match (a, b) {
+        (Effect::Drain(a), Effect::Drain(b)) => a == b,
+        (a, b) => a.name() == b.name(),
+    }
+}
+
+/// What waits for pods and for hooks of others.
+fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp) -> Result<(), Violation> {
+    let is_deleting = view.machine.deletion.is_some();
+    let empties = match effect {
+        Effect::Cordon { .. } => true,
+        Effect::Drain(effect) => match effect {
+            drain::Effect::LookAtPods { .. } => false,
+            drain::Effect::Evict(_)
+            | drain::Effect::DeletePod(_)
+            | drain::Effect::DeleteAttachment { .. } => true,
+        },
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::ProbeVm
+        | Effect::CreateVm
+        | Effect::InitializeVm
+        | Effect::RecordVm { .. }
+        | Effect::SyncNode { .. }
+        | Effect::ForgetToken
+        | Effect::DeleteVm
+        | Effect::DeleteNode { .. }
+        | Effect::ReleaseFinalizer
+        | Effect::WriteMachine(_)
+        | Effect::DeleteMachine
+        | Effect::SetNodeCondition { .. }
+        | Effect::NoteHooks => false,
+    };
+    if empties && !is_deleting {
+        return Err(Violation::DrainWithoutRequest);
+    }
+    if empties && hooks::wait(view, Held::Drain, now).is_some() {
+        return Err(Violation::HookIgnored);
+    }
+    if *effect == Effect::DeleteVm && is_deleting {
+        let is_held = hooks::wait(view, Held::Vm, now).is_some()
+            || (hooks::wait(view, Held::Drain, now).is_some() && view.has_target() && !is_past(view));
+        if is_held {
+            return Err(Violation::HookIgnored);
+        }
+        if !is_drain_over(view, progress, now) {
+            return Err(Violation::VmBeforeDrain);
+        }
+    }
+    Ok(())
 }
 
 fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), Violation> {
@@ -114,8 +189,8 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         Effect::DeleteVm | Effect::DeleteNode { .. } | Effect::ReleaseFinalizer if !is_deleting => {
             Err(Violation::DeleteWithoutRequest)
         }
-        Effect::ReleaseFinalizer if !is_proven_gone(view, progress) => Err(Violation::ReleaseBeforeVmGone),
-        Effect::DeleteNode { .. } | Effect::ForgetToken if is_deleting && !is_proven_gone(view, progress) => {
+        Effect::ReleaseFinalizer if !may_leave(view, progress) => Err(Violation::ReleaseBeforeVmGone),
+        Effect::DeleteNode { .. } | Effect::ForgetToken if is_deleting && !may_leave(view, progress) => {
             Err(Violation::CleanUpBeforeVmGone)
         }
         Effect::DeleteNode { node, uid }
@@ -142,7 +217,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
         | Effect::Cordon { .. }
-        | Effect::SetNodeCondition { .. } => Ok(()),
+        | Effect::SetNodeCondition { .. }
+        | Effect::NoteHooks
+        | Effect::Drain(_) => Ok(()),
     }
 }
 
@@ -187,6 +264,13 @@ fn driver(view: &MachineView) -> Option<&DriverFacts> {
     }
 }
 
+/// The VM is gone: seen, or never made, or said so by somebody about a VM that no look shows.
+fn may_leave(view: &MachineView, progress: &Progress) -> bool {
+    let is_seen = matches!(&progress.probe, Some(look) if names_a_vm(look));
+    let is_declared = view.machine.going.is_vm_declared_gone && !is_seen;
+    is_proven_gone(view, progress) || is_declared || was_never_made(view)
+}
+
 /// The driver took the order to remove the VM, and no look that it offers has found it.
 fn is_proven_gone(view: &MachineView, progress: &Progress) -> bool {
     let is_ordered = match &progress.delete_vm {
@@ -221,6 +305,18 @@ fn is_done(progress: &Progress, effect: &Effect) -> bool {
         Effect::DeleteMachine => progress.delete_machine.is_some(),
         Effect::Cordon { .. } => progress.cordon.is_some(),
         Effect::SetNodeCondition { .. } => progress.node_condition.is_some(),
+        Effect::NoteHooks => progress.note_hooks.is_some(),
+        Effect::Drain(effect) => is_drain_done(&progress.drain, effect),
+    }
+}
+
+fn is_drain_done(progress: &drain::Progress, effect: &drain::Effect) -> bool {
+    match effect {
+        // What was asked for changes what there is to see.
+        drain::Effect::LookAtPods { .. } => false,
+        drain::Effect::Evict(pod) => progress.evictions.contains_key(pod),
+        drain::Effect::DeletePod(pod) => progress.deletions.contains_key(pod),
+        drain::Effect::DeleteAttachment { name, .. } => progress.attachments.contains_key(name),
     }
 }
 

@@ -6,7 +6,10 @@
 mod conclusion;
 mod create;
 mod delete;
+mod deletion_note;
 mod effect;
+mod force;
+mod hooks;
 pub mod invariants;
 mod join;
 mod prerequisites;
@@ -18,13 +21,13 @@ mod view;
 mod tests;
 
 pub use conclusion::{
-    Conclusion, ConditionKind, DeletionStage, Note, Operation, OwnCondition, Reason, Severity, StatusChange,
-    Step, Wake,
+    Conclusion, ConditionKind, Note, Operation, OwnCondition, Reason, Severity, StatusChange, Step, Wake,
 };
+pub use deletion_note::{DeletionNote, DeletionStage};
 pub use effect::{Effect, MetaChange, NodeConditionWrite, Outcome, Progress};
 pub use join::conditions_differ;
 pub use step::step;
 pub use view::{
-    ClassFact, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
-    SecretFact, TargetFact,
+    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence,
+    OperationFact, SecretFact, TargetFact, ToldFact,
 };

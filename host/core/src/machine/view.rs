@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::drain;
 use crate::driver::{Address, DriverFacts};
 use crate::driver_error::Refusal;
 use crate::gate::Gate;
-use crate::health::NodeConditionFact;
+use crate::health::{Ailment, NodeConditionFact};
 use crate::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use crate::node_sync::NodeMeta;
 use crate::phase::{OperationState, OperationType, Phase};
+
+use super::deletion_note::DeletionStage;
 
 /// All facts of one pass.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub struct MachineView {
     pub driver: DriverFact,
     /// The cluster that its Node joins.
     pub target: TargetFact,
+    /// What the caches say of its Node's volumes, and what an earlier pass stored of a drain.
+    pub drain: drain::Facts,
     /// Whether dangerous work is held.
     pub gate: Gate,
     /// When it was last let go again. What was seen of Nodes before says nothing about them.
@@ -74,6 +79,42 @@ pub struct MachineFact {
     pub own_node_labels: BTreeMap<String, String>,
     /// Something in its spec cannot be understood.
     pub invalid: Option<String>,
+    /// What its status says of a Node that cannot end its pods by itself.
+    pub ailment: Ailment,
+    /// What its deletion is to heed.
+    pub going: GoingFact,
+}
+
+/// What is said on a Machine about its deletion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GoingFact {
+    /// The label that forces it.
+    pub is_forced: bool,
+    /// Names of the hooks that are to be awaited before the drain, sorted.
+    pub pre_drain_hooks: Vec<String>,
+    /// Names of the hooks that are to be awaited before the VM is removed, sorted.
+    pub pre_terminate_hooks: Vec<String>,
+    /// Since when the latter are awaited.
+    pub pre_terminate_since: Option<Timestamp>,
+    /// The Machine's own limit for hooks cannot be understood, so that the flag's counts.
+    pub bad_hook_timeout: Option<String>,
+    /// Somebody says that the Machine's VM is gone, on his own responsibility.
+    pub is_vm_declared_gone: bool,
+    /// How far an earlier pass, or machine-controller-manager, had come.
+    pub left_at: Option<DeletionStage>,
+    /// What condition `Drained` says, and when that was written.
+    pub told: Option<ToldFact>,
+}
+
+/// What an earlier pass said of the drain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldFact {
+    /// The reason of the condition.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
+    /// When it was written.
+    pub at: Option<Timestamp>,
 }
 
 /// `status.lastOperation`, without its text.
@@ -170,6 +211,10 @@ pub struct NodeFact {
     pub meta: NodeMeta,
     /// Its conditions.
     pub conditions: Vec<NodeConditionFact>,
+    /// Why pods on it may not be able to end by themselves.
+    pub ailment: Ailment,
+    /// It takes no more pods.
+    pub is_cordoned: bool,
     /// Since when it is Ready, if it is.
     pub ready_since: Option<Timestamp>,
     /// What was applied to it last from its Machine's template; `None` when it was never, or cannot be read.

@@ -46,7 +46,7 @@ async fn every_call_of_the_contract_arrives_and_comes_back() {
         secrets: SecretValues::default(),
     };
     assert!(world.host.list(list).await.expect("lists").machines.is_empty());
-    let ids = world.host.get_volume_ids(provider(), vec!["{}".to_owned(); 3]).await;
+    let ids = world.host.get_volume_ids(provider(), None, vec!["{}".to_owned(); 3]).await;
     assert_eq!(ids, Ok(vec![None; 3]));
     assert_eq!(world.host.validate_class(class("plain", "{}")).await, Ok(Vec::new()));
     let error = world.host.validate_class(class("plain", "[")).await.expect_err("not JSON");

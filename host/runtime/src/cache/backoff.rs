@@ -21,6 +21,10 @@ pub(crate) enum Watch {
     Nodes,
     /// Of the ConfigMaps with plugins.
     Plugins,
+    /// Of PodDisruptionBudgets.
+    Budgets,
+    /// Of VolumeAttachments.
+    Attachments,
 }
 
 impl From<Kind> for Watch {

@@ -76,6 +76,16 @@ impl<T> StoreReader<T> {
         })
     }
 
+    /// All objects of a namespace, by key.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<(ObjectKey, Arc<T>)> {
+        let first = ObjectKey::new(namespace, "");
+        self.read(|contents| {
+            let from_there = contents.objects.range(first..);
+            let of_namespace = from_there.take_while(|(key, _)| key.namespace.as_str() == namespace);
+            of_namespace.map(|(key, object)| (key.clone(), object.clone())).collect()
+        })
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.read(|contents| contents.objects.len())

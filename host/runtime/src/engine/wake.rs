@@ -7,8 +7,8 @@ use machinist_core::phase::Phase;
 use machinist_core::queue::Priority;
 
 use crate::cache::Change;
-use crate::machine;
 use crate::world::secret_keys;
+use crate::{drain, machine};
 
 use super::index::class_key;
 use super::{Engine, Key, Kind, Message};
@@ -20,6 +20,7 @@ impl Engine {
             Message::Class(change) => self.class_changed(&change),
             Message::Secret(change) => self.secret_changed(&change),
             Message::Node(change) => self.node_changed(&change),
+            Message::Attachment(node) => self.wake_drain_of(&node),
             Message::Synced(kind, version) => {
                 self.listed.insert(kind);
                 self.seen(kind, &version);
@@ -116,12 +117,25 @@ impl Engine {
     }
 
     fn node_changed(&mut self, change: &Change<Node>) {
-        if machine::node_matters(change.old.as_deref(), change.new.as_deref()) {
-            for machine in self.index.machines_of_node(&NodeName::new(change.key.name.as_str())) {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        let node = NodeName::new(change.key.name.as_str());
+        if machine::node_matters(old, new) {
+            for machine in self.index.machines_of_node(&node) {
+                self.wake(Key::Machine(machine), Priority::Event);
+            }
+        } else if drain::volumes_differ(old, new) {
+            self.wake_drain_of(&node);
+        }
+        self.seen_change(Kind::Node, change);
+    }
+
+    /// Volumes come and go all the time: they concern nobody but who waits for them to go.
+    fn wake_drain_of(&mut self, node: &NodeName) {
+        for machine in self.index.machines_of_node(node) {
+            if self.world.machines.get(&machine).is_some_and(|machine| drain::concerns(&machine)) {
                 self.wake(Key::Machine(machine), Priority::Event);
             }
         }
-        self.seen_change(Kind::Node, change);
     }
 
     /// A listing brings versions in any order: it counts as a whole, at its end.

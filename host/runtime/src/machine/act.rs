@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tracing::{Instrument, info, info_span};
 
 use crate::context::Context;
+use crate::drain::{self, VolumeDriver};
 use crate::engine::Kind;
 use crate::kube_error::within_deadline;
 use crate::names::{CREATE_INTENT, FIELD_MANAGER};
@@ -139,6 +140,13 @@ async fn led(
         }
         Effect::DeleteMachine => Done::write(delete_machine(context, observed).await, Outcome::DeleteMachine),
         Effect::Cordon { node } => Done::write(node::cordon(context, observed, node).await, Outcome::Cordon),
+        Effect::NoteHooks => Done::write(note_hooks(context, observed).await, Outcome::NoteHooks),
+        Effect::Drain(effect) => {
+            let choice = &observed.choice;
+            let driver =
+                VolumeDriver { provider: &choice.provider, pin: choice.pin_for(&observed.view.driver) };
+            Done::call(Outcome::Drain(drain::perform(world, context, &driver, effect).await))
+        }
         Effect::SetNodeCondition { node, condition } => Done::write(
             node::set_condition(context, observed, node, condition).await,
             Outcome::SetNodeCondition,
@@ -169,6 +177,8 @@ fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
         Effect::DeleteMachine => Outcome::DeleteMachine(Err(error)),
         Effect::Cordon { .. } => Outcome::Cordon(Err(error)),
         Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Err(error)),
+        Effect::NoteHooks => Outcome::NoteHooks(Err(error)),
+        Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
     }
 }
 
@@ -207,6 +217,13 @@ async fn note_intent(context: &Context, observed: &Observed) -> Wrote {
     let now = context.clock.now().to_string();
     let metadata =
         Metadata::of(&observed.machine.metadata).with("annotations", json!({ CREATE_INTENT: now }));
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+async fn note_hooks(context: &Context, observed: &Observed) -> Wrote {
+    let since = machinist_api::value::time(context.clock.now());
+    let metadata = Metadata::of(&observed.machine.metadata)
+        .with("annotations", json!({ names::annotations::PRE_TERMINATE_SINCE: since }));
     patch_machine(context, observed, metadata.patch()).await
 }
 

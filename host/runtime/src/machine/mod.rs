@@ -2,6 +2,8 @@
 
 mod act;
 mod choice;
+mod drain_status;
+mod going;
 mod milestones;
 mod news;
 mod node;

@@ -19,11 +19,13 @@ use machinist_core::phase::Phase;
 use machinist_core::{duration, machine};
 
 use crate::context::Hold;
+use crate::drain;
 use crate::insight::Timeouts;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
 use super::choice::Choice;
+use super::{drain_status, going};
 
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
 pub(super) struct Observed {
@@ -48,11 +50,14 @@ pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32
     };
     let fact = machine_fact(key, &machine);
     let (target, node) = target(world, &machine, &fact);
+    let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+    let drain = drain::facts(world, fact.node_name.as_ref(), node.as_deref(), drain_status::memory(own));
     let view = MachineView {
         class: class_fact(&machine, class.as_deref(), &choice),
         secret,
         driver,
         target,
+        drain,
         gate: hold.gate,
         thawed_at: hold.thawed_at,
         settings: settings(&world.settings, &machine),
@@ -75,6 +80,8 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         Some(OperationFact { kind, state })
     });
     let addresses = status.map(|status| status.addresses.as_slice()).unwrap_or_default();
+    let phase = phase_of(machine);
+    let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
     MachineFact {
         key: key.clone(),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
@@ -87,13 +94,13 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
             .and_then(|text| text.parse().ok()),
         provider_id: machine.provider_id().map(ProviderId::new),
         node_name: node_name_of(machine),
-        phase: phase_of(machine),
+        phase,
         phase_since: status
             .and_then(|status| status.current_status.last_update_time.as_ref())
             .map(|time| time.0),
         operation,
         last_known_state: machine.last_known_state().map(str::to_owned),
-        conditions: status.map(|status| condition_facts(&status.conditions)).unwrap_or_default(),
+        conditions: condition_facts(conditions),
         addresses: addresses
             .iter()
             .map(|address| Address { kind: address.type_.clone(), address: address.address.clone() })
@@ -101,6 +108,8 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         template: template(machine),
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
         invalid: invalid(machine),
+        ailment: going::ailment(conditions),
+        going: going::going(machine, phase, operation),
     }
 }
 
@@ -224,14 +233,19 @@ fn node_fact(node: &Node) -> NodeFact {
             .iter()
             .any(|taint| taint.key == names::taints::CRITICAL_COMPONENTS_NOT_READY),
         conditions: node_conditions(node),
+        ailment: going::ailment(raw_conditions(node)),
+        is_cordoned: node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
         ready_since: ready_since(node),
         meta: NodeMeta { labels, annotations, taints },
     }
 }
 
 fn node_conditions(node: &Node) -> Vec<NodeConditionFact> {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref());
-    condition_facts(conditions.unwrap_or_default())
+    condition_facts(raw_conditions(node))
+}
+
+fn raw_conditions(node: &Node) -> &[k8s_openapi::api::core::v1::NodeCondition] {
+    node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default()
 }
 
 fn ready_since(node: &Node) -> Option<Timestamp> {
@@ -288,7 +302,9 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
         preserve_timeout: at_least_zero(
             parsed(spec.machine_preserve_timeout.as_deref()).unwrap_or(flags.preserve_timeout),
         ),
-        deletion_hook_timeout: flags.deletion_hook_timeout,
+        deletion_hook_timeout: going::hook_timeout(machine)
+            .and_then(Result::ok)
+            .unwrap_or(flags.deletion_hook_timeout),
     }
 }
 

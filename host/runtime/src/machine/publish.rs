@@ -9,7 +9,9 @@ use kube::{Api, ResourceExt};
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::act_error::ActError;
-use machinist_core::machine::{Conclusion, OwnCondition, Reason, Severity, StatusChange, Wake};
+use machinist_core::machine::{
+    Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake,
+};
 use machinist_core::phase::Phase;
 use machinist_core::retry::{self, RetryPolicy};
 use serde_json::{Map, Value, json};
@@ -19,6 +21,7 @@ use crate::context::Context;
 use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 
+use super::drain_status;
 use super::observe::Observed;
 use super::sentence::sentence;
 
@@ -219,19 +222,48 @@ fn own(
     let domain =
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
     let is_told = |new: &Condition| old.conditions.iter().any(|old| is_same_condition(old, new));
-    let is_same = changed.iter().all(is_told) && old.attempts == attempts && old.failure_domain == domain;
+    let is_news = |kind: &str| changed.iter().any(|new| new.type_ == kind && !is_told(new));
+    let drain = drain(old, conclusion, is_news, now);
+    let is_same = changed.iter().all(is_told)
+        && old.attempts == attempts
+        && old.failure_domain == domain
+        && drain.is_none();
     if is_same {
         return None;
     }
     let is_kept = |old: &&Condition| changed.iter().all(|new| new.type_ != old.type_);
     let conditions: Vec<&Condition> = old.conditions.iter().filter(is_kept).chain(&changed).collect();
-    Some(json!({
+    let mut value = json!({
         "conditions": conditions,
         "observedGeneration": generation,
         "attempts": attempts,
         "nextAttempt": next.map(time),
         "failureDomain": domain,
-    }))
+    });
+    if let (Some(drain), Some(fields)) = (drain, value.as_object_mut()) {
+        fields.insert("drain".to_owned(), drain);
+    }
+    Some(value)
+}
+
+/// What the next passes of a drain must know, when this one has something to say of it.
+fn drain(
+    old: &OwnMachineStatus,
+    conclusion: &Conclusion,
+    is_news: impl Fn(&str) -> bool,
+    now: Timestamp,
+) -> Option<Value> {
+    let is_told = is_news(ConditionKind::Drained.as_str());
+    let memory = conclusion.status.drain_memory.as_ref();
+    if !is_told && memory.is_none() {
+        return None;
+    }
+    let known = drain_status::memory(Some(old));
+    let told_at = old.drain.as_ref().and_then(|drain| drain.told_at.as_ref()).map(|time| time.0);
+    let told_at = if is_told { Some(now) } else { told_at };
+    let status = drain_status::status(memory.unwrap_or(&known), told_at);
+    // A list that is left out would stay as it is.
+    Some(json!({ "toldAt": status.told_at, "volumes": status.volumes }))
 }
 
 fn ready(

@@ -1,7 +1,7 @@
 //! What `lastOperation.description` says for each note of the core.
 
 use machinist_api::compat::{Deleting, Sentence};
-use machinist_core::machine::{DeletionStage, Note};
+use machinist_core::machine::{DeletionNote, Note};
 
 /// The sentence, in the words that other programs know.
 pub(super) fn sentence(note: &Note, machine: &str) -> String {
@@ -20,22 +20,29 @@ pub(super) fn sentence(note: &Note, machine: &str) -> String {
         Note::HealthTimedOut { limit, because } => {
             Sentence::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()
         }
-        Note::Deleting { stage, trouble } => {
-            Sentence::Deleting(deleting(*stage, trouble.as_deref(), machine)).to_string()
-        }
+        Note::Deleting(note) => Sentence::Deleting(deleting(note, machine)).to_string(),
     }
 }
 
-fn deleting<'a>(stage: DeletionStage, trouble: Option<&'a str>, machine: &'a str) -> Deleting<'a> {
-    match (stage, trouble) {
-        (DeletionStage::VmStatus, None) => Deleting::Begun,
-        (DeletionStage::VmStatus, Some(error)) => Deleting::FindVmFailed { error },
-        (DeletionStage::Drain, None) => Deleting::NodeKnown,
-        (DeletionStage::Drain, Some(error)) => Deleting::DrainFailed { error },
-        (DeletionStage::VolumeAttachments, _) => Deleting::ForceDrained,
-        (DeletionStage::Vm, None) => Deleting::VolumesDetached,
-        (DeletionStage::Vm, Some(error)) => Deleting::VmDeletionFailed { error },
-        (DeletionStage::Node, _) => Deleting::VmDeleted,
-        (DeletionStage::Finalizer, _) => Deleting::NodeGone { machine },
+fn deleting<'a>(note: &'a DeletionNote, machine: &'a str) -> Deleting<'a> {
+    match note {
+        DeletionNote::Begun => Deleting::Begun,
+        DeletionNote::FindVmFailed { error } => Deleting::FindVmFailed { error },
+        DeletionNote::NodeKnown => Deleting::NodeKnown,
+        DeletionNote::NodeConditionFailed { error } => Deleting::NodeConditionFailed { error },
+        DeletionNote::DrainFailed { error } => Deleting::DrainFailed { error },
+        DeletionNote::NoTargetCluster => Deleting::NoTargetCluster,
+        DeletionNote::NoNodeToDrain => Deleting::NoNodeToDrain,
+        DeletionNote::Drained => Deleting::Drained,
+        DeletionNote::ForceDrained => Deleting::ForceDrained,
+        DeletionNote::ForcedDrainFailed { error } => Deleting::ForcedDrainFailed { error },
+        DeletionNote::VolumesDetached => Deleting::VolumesDetached,
+        DeletionNote::VmWorking { message } => Deleting::VmWorking { message },
+        DeletionNote::VmDeletionFailed { error } => Deleting::VmDeletionFailed { error },
+        DeletionNote::VmDeletionRefused { error } => Deleting::VmDeletionRefused { error },
+        DeletionNote::NodeDeletionFailed { node, error } => Deleting::NodeDeletionFailed { node, error },
+        DeletionNote::NodeDeleted { node } => Deleting::NodeDeleted { node },
+        DeletionNote::NodeGone => Deleting::NodeGone { machine },
+        DeletionNote::NoNodeLabel => Deleting::NoNodeLabel { machine },
     }
 }

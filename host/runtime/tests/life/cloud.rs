@@ -9,7 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use machinist_core::driver::{
-    Answer, Capabilities, Creation, Deletion, DriverFacts, MachineRequest, Vm, VmState,
+    Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, Listed, MachineRequest,
+    Page, Vm, VmState,
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
@@ -18,7 +19,7 @@ use machinist_runtime::ports::Drivers;
 use tokio::time::Instant;
 
 use crate::kubelet::Kubelets;
-use crate::wire::{Trouble, Wire};
+use memory_api::wire::{Trouble, Wire};
 
 /// How the cloud behaves.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,8 @@ const ANSWERS_AFTER: Duration = Duration::from_millis(5);
 const STOPS_FOR: Duration = Duration::from_millis(300);
 
 struct Made {
+    cluster: String,
+    machine_name: String,
     machine_uid: String,
     node_name: String,
     made_at: Instant,
@@ -70,6 +73,8 @@ struct State {
     /// Creates that repeated a key with other parameters.
     changed_parameters: usize,
     initialized: BTreeSet<String>,
+    /// What is wrong with a class, by its name.
+    invalid_classes: BTreeMap<String, String>,
 }
 
 /// The cloud.
@@ -132,6 +137,32 @@ impl Cloud {
         self.lock().changed_parameters
     }
 
+    /// The driver finds this class invalid from now on, or valid again.
+    pub(crate) fn find_invalid(&self, class: &str, message: Option<&str>) {
+        let mut state = self.lock();
+        match message {
+            Some(message) => state.invalid_classes.insert(class.to_owned(), message.to_owned()),
+            None => state.invalid_classes.remove(class),
+        };
+    }
+
+    /// A VM that no host made: of this cluster, for a Machine of this name and uid.
+    pub(crate) fn plant(&self, cluster: &str, machine_name: &str, machine_uid: &str) -> String {
+        let mut state = self.lock();
+        let id = format!("sim:///vm-{}", state.vms.len() + 1);
+        let vm = Made {
+            cluster: cluster.to_owned(),
+            machine_name: machine_name.to_owned(),
+            machine_uid: machine_uid.to_owned(),
+            node_name: machine_name.to_owned(),
+            made_at: Instant::now(),
+            gone_at: None,
+            user_data: None,
+        };
+        state.vms.insert(id.clone(), vm);
+        id
+    }
+
     /// True while this VM is there.
     pub(crate) fn has(&self, provider_id: &str) -> bool {
         self.lock().vms.get(provider_id).is_some_and(Made::is_there)
@@ -165,6 +196,8 @@ impl Cloud {
         }
         let id = format!("sim:///vm-{}", state.vms.len() + 1);
         let vm = Made {
+            cluster: request.cluster.clone(),
+            machine_name: request.machine.name.to_string(),
             machine_uid: uid,
             node_name: request.machine.name.to_string(),
             made_at: Instant::now(),
@@ -211,6 +244,19 @@ impl Cloud {
         Ok(answer)
     }
 
+    /// Two VMs a page, so that every listing of more has pages.
+    fn list(&self, request: &ListRequest) -> Page {
+        const PAGE: usize = 2;
+        let state = self.lock();
+        let begin = request.token.as_deref().map_or(0, |token| token.parse().unwrap());
+        let is_shown = |vm: &Made| {
+            vm.is_there() && vm.cluster == request.cluster && vm.made_at.elapsed() >= self.habits.reads_lag
+        };
+        let all: Vec<_> = state.vms.iter().filter(|(_, vm)| is_shown(vm)).collect();
+        let machines = all.iter().skip(begin).take(PAGE).map(|(id, vm)| listed(id, vm)).collect();
+        Page { machines, next: (begin + PAGE < all.len()).then(|| (begin + PAGE).to_string()) }
+    }
+
     fn remove(&self, request: &MachineRequest) -> Deletion {
         let mut state = self.lock();
         for (id, vm) in &mut state.vms {
@@ -242,6 +288,15 @@ fn shown(id: &str, vm: &Made) -> Vm {
     }
 }
 
+fn listed(id: &str, vm: &Made) -> Listed {
+    Listed {
+        provider_id: id.into(),
+        machine_name: vm.machine_name.as_str().into(),
+        machine_uid: Some(vm.machine_uid.as_str().into()).filter(|_| !vm.machine_uid.is_empty()),
+        created_at: None,
+    }
+}
+
 /// The cloud as one host reaches it.
 struct Account {
     cloud: Cloud,
@@ -256,19 +311,30 @@ impl Account {
         takes: Duration,
         act: impl FnOnce(&Cloud, &MachineRequest) -> Answer<T> + Send + 'a,
     ) -> BoxFuture<'a, Answer<T>> {
-        let name = request.machine.name.to_string();
-        let pin = request.class.driver_digest;
+        let about = request.machine.name.to_string();
+        let class = request.class.clone();
+        self.carry((function, about), class, takes, move |cloud| act(cloud, &request))
+    }
+
+    fn carry<'a, T: Send + 'a>(
+        &'a self,
+        (function, about): (&'static str, String),
+        class: ClassSpec,
+        takes: Duration,
+        act: impl FnOnce(&Cloud) -> Answer<T> + Send + 'a,
+    ) -> BoxFuture<'a, Answer<T>> {
+        let pin = class.driver_digest;
         self.cloud.lock().asked.push((function, pin));
         let act = async move {
-            let answer = match self.cloud.refuses(&request.class.provider, pin) {
+            let answer = match self.cloud.refuses(&class.provider, pin) {
                 Some(refusal) => Err(refusal.into()),
-                None => act(&self.cloud, &request),
+                None => act(&self.cloud),
             };
             tokio::time::sleep(takes).await;
             let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
             (code, answer)
         };
-        self.cloud.wire.carry(&self.actor, ("CALL", function.to_owned(), name), act, broken).boxed()
+        self.cloud.wire.carry(&self.actor, ("CALL", function.to_owned(), about), act, broken).boxed()
     }
 }
 
@@ -296,7 +362,8 @@ impl Drivers for Account {
                 status: true,
                 initialize: initializes,
                 idempotency_key: keeps_keys,
-                ..Capabilities::default()
+                listing: true,
+                volume_ids: true,
             },
             consistency_window: SignedDuration::try_from(reads_lag).unwrap(),
         })
@@ -319,6 +386,40 @@ impl Drivers for Account {
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
         self.call("get-status", request, ANSWERS_AFTER, Cloud::look)
     }
+
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+        let (class, about) = (request.class.clone(), request.class.name.to_string());
+        self.carry(("list", about), class, ANSWERS_AFTER, move |cloud| Ok(cloud.list(&request)))
+    }
+
+    fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        pin: Option<DriverDigest>,
+        volume_specs: Vec<String>,
+    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+        let answer = match self.cloud.refuses(&provider, pin) {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(volume_specs.iter().map(|spec| volume_id(spec)).collect()),
+        };
+        std::future::ready(answer).boxed()
+    }
+
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+        let name = class.name.to_string();
+        self.carry(("validate-class", name.clone()), class, Duration::ZERO, move |cloud| {
+            match cloud.lock().invalid_classes.get(&name) {
+                Some(message) => Err(DriverError::new(Code::InvalidArgument, message).into()),
+                None => Ok(Vec::new()),
+            }
+        })
+    }
+}
+
+/// The id of a CSI volume, as Nodes show it.
+fn volume_id(spec: &str) -> Option<String> {
+    let spec: serde_json::Value = serde_json::from_str(spec).ok()?;
+    spec["csi"]["volumeHandle"].as_str().map(str::to_owned)
 }
 
 /// An error as a driver answers it.

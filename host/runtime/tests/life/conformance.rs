@@ -113,7 +113,8 @@ async fn a_watch_brings_what_happened_since_its_version_and_what_happens_then() 
     api.create(&PostParams::default(), &object("a")).await.unwrap();
     let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     api.create(&PostParams::default(), &object("b")).await.unwrap();
-    let mut events = api.watch(&WatchParams::default().timeout(10), &version).await.unwrap().boxed();
+    let mut events =
+        api.watch(&WatchParams::default().timeout(10).disable_bookmarks(), &version).await.unwrap().boxed();
     let delete = async {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         api.delete("a", &DeleteParams::default()).await.unwrap();
@@ -170,7 +171,7 @@ async fn listings_come_in_pages_and_by_label() {
     assert_eq!(first.metadata.resource_version, second.metadata.resource_version);
     // What leaves the selection is deleted for who watches it.
     let version = first.metadata.resource_version.unwrap();
-    let params = WatchParams::default().labels("l=1").timeout(1);
+    let params = WatchParams::default().labels("l=1").timeout(1).disable_bookmarks();
     let events = api.watch(&params, &version).await.unwrap();
     let relabel = Patch::Merge(json!({ "metadata": { "labels": { "l": "2" } } }));
     api.patch("a", &PatchParams::default(), &relabel).await.unwrap();

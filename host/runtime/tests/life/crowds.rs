@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::stage::{Stage, in_namespace};
-use crate::wire::Call;
+use memory_api::wire::Call;
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_machines_at_once_get_one_vm_each_and_go_again() {

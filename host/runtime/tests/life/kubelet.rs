@@ -7,8 +7,8 @@ use machinist_runtime::clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::api_server::{ApiServer, decode};
 use crate::cloud::Cloud;
+use memory_api::{ApiServer, decode};
 
 /// From a VM to its Node.
 const BOOTS_FOR: Duration = Duration::from_millis(500);

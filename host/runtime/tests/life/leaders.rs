@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crate::stage::{Host, Stage};
-use crate::wire::{Call, Fate, table};
+use memory_api::wire::{Call, Fate, table};
 
 /// A write or a call of a driver: what only a leader may do. Leases are what the election is about.
 fn is_effect(call: &Call) -> bool {
     call.is_write() || call.verb == "CALL" || call.what == "events"
 }
 
-fn effects(stage: &Stage, actor: &'static str) -> Vec<crate::wire::Record> {
+fn effects(stage: &Stage, actor: &'static str) -> Vec<memory_api::wire::Record> {
     stage.wire.records(move |call| call.actor == actor && is_effect(call))
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cloud::Habits;
 use crate::kubelet::KubeletHabits;
 use crate::stage::{Stage, class, in_namespace};
-use crate::wire::{Call, Fate, table};
+use memory_api::wire::{Call, Fate, table};
 
 /// Requests that are made for the Machine `a`, not for its class and Secret.
 fn for_machine(call: &Call) -> bool {

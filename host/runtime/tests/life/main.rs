@@ -3,11 +3,9 @@
 //!
 //! Each test brings a `Stage`, starts hosts on it, and looks at what users see, at the VMs, and at every request.
 
-mod api_server;
 mod cloud;
 mod kubelet;
 mod stage;
-mod wire;
 
 mod conformance;
 mod crashes;

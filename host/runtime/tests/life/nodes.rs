@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cloud::Habits;
 use crate::kubelet::KubeletHabits;
 use crate::stage::{Stage, in_namespace};
-use crate::wire::Call;
+use memory_api::wire::Call;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(1);
@@ -119,7 +119,7 @@ async fn what_others_change_on_a_node_is_put_right_once_and_what_is_theirs_is_le
     assert_eq!((&labels["pool"], &labels["theirs"]), (&json!("a"), &json!("1")));
     assert_eq!(labels["node.gardener.cloud/machine-name"], "a");
     let writes = stage.wire.records_since(begun, Call::is_write);
-    assert_eq!(writes.len(), 1, "{}", crate::wire::table(&writes));
+    assert_eq!(writes.len(), 1, "{}", memory_api::wire::table(&writes));
 }
 
 #[tokio::test(start_paused = true)]
@@ -151,7 +151,7 @@ async fn without_a_target_cluster_a_machine_becomes_available_without_node_and_t
     assert_eq!(machine["status"]["addresses"][0], json!({ "type": "Hostname", "address": "a" }));
     let tokens =
         stage.wire.records(|call| call.is_request() && call.what == "secrets" && call.name != "account");
-    assert!(tokens.is_empty(), "{}", crate::wire::table(&tokens));
+    assert!(tokens.is_empty(), "{}", memory_api::wire::table(&tokens));
     tokio::time::sleep(60 * MINUTE).await;
     assert_eq!(stage.phase("a"), "Available");
     assert_goes(&stage).await;

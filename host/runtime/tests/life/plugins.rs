@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
-use crate::wire::{Call, Fate};
+use memory_api::wire::{Call, Fate};
 
 const STATUS: &str = "machinist.dev/status";
 

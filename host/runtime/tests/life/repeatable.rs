@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::cloud::Habits;
 use crate::kubelet::KubeletHabits;
 use crate::stage::{Stage, in_namespace};
-use crate::wire::Fate;
+use memory_api::wire::Fate;
 
 /// A life with everything that could bring chance into it: many Machines, failures, broken watches, a crash, an election.
 async fn eventful() -> String {

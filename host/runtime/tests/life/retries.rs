@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cloud::guest_error;
 use crate::stage::{Stage, in_namespace};
-use crate::wire::{Call, Fate};
+use memory_api::wire::{Call, Fate};
 
 fn is_create(call: &Call) -> bool {
     call.calls("create")

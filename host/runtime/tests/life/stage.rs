@@ -20,10 +20,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::api_server::{ApiServer, encode};
 use crate::cloud::{Cloud, Habits};
 use crate::kubelet::{KubeletHabits, Kubelets};
-use crate::wire::{Call, Fate, Wire};
+use memory_api::wire::{Call, Fate, Wire};
+use memory_api::{ApiServer, encode};
 
 /// The namespace of all that is not in `kube-system`.
 pub(crate) const NAMESPACE: &str = "shoot";
@@ -59,7 +59,10 @@ impl Stage {
     pub(crate) fn with(habits: Habits, kubelet_habits: KubeletHabits) -> Self {
         let clock = Clock::virtual_from(BEGIN.parse().unwrap());
         let wire = Wire::new();
-        let api = ApiServer::new(wire.clone(), clock.clone());
+        let api = ApiServer::new(wire.clone(), {
+            let clock = clock.clone();
+            move || clock.now()
+        });
         let kubelets = Kubelets::new(api.clone(), clock.clone(), kubelet_habits);
         let cloud = Cloud::new(habits, wire.clone(), kubelets.clone());
         Self { wire, api, cloud, kubelets, clock, news: Arc::default(), hosts: Mutex::new(0) }

@@ -1,5 +1,6 @@
 //! One kubelet.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub(super) struct Kubelet {
     /// Whether an action of it is being performed.
     is_busy: bool,
     is_ready: bool,
+    /// Further conditions by type.
+    conditions: BTreeMap<String, (bool, Timestamp)>,
     silent_since: Option<Timestamp>,
     /// When it is given up, if it stays silent.
     give_up_at: Option<Timestamp>,
@@ -70,6 +73,7 @@ impl Kubelet {
             phase: Phase::Joining { at, attempt: 0 },
             is_busy: false,
             is_ready: true,
+            conditions: BTreeMap::new(),
             silent_since: None,
             give_up_at: None,
             ended: false,
@@ -83,6 +87,10 @@ impl Kubelet {
 
     pub(super) fn is_registered(&self) -> bool {
         matches!(self.phase, Phase::Registered(_))
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.is_alive() && self.is_registered() && self.silent_since.is_none()
     }
 
     /// When it wants to do something next.
@@ -118,6 +126,7 @@ impl Kubelet {
                     is_ready: self.is_ready,
                     changed: registration.changed,
                     joined: registration.joined,
+                    conditions: self.conditions.clone(),
                 };
                 status(&self.vm, registration, write)
             }
@@ -190,7 +199,7 @@ impl Kubelet {
 
     fn register(&mut self, uid: &str, is_adopted: bool, now: Timestamp, timing: &Timing, jitter: f64) {
         // Who creates a Node writes its status with it; who adopts one, or has other news by now, writes at once.
-        let is_told = self.is_ready && !is_adopted;
+        let is_told = self.is_ready && self.conditions.is_empty() && !is_adopted;
         let heartbeats = timing.heartbeat.mul_f64(jitter);
         self.phase = Phase::Registered(Registration {
             uid: uid.to_owned(),
@@ -218,6 +227,16 @@ impl Kubelet {
         self.is_ready = is_ready;
         if let Phase::Registered(registration) = &mut self.phase {
             registration.changed = now;
+            registration.next_status = now;
+        }
+    }
+
+    pub(super) fn set_condition(&mut self, kind: &str, is_true: bool, now: Timestamp) {
+        if self.conditions.get(kind).is_some_and(|(is, _)| *is == is_true) {
+            return;
+        }
+        self.conditions.insert(kind.to_owned(), (is_true, now));
+        if let Phase::Registered(registration) = &mut self.phase {
             registration.next_status = now;
         }
     }

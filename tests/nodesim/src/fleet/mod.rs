@@ -58,8 +58,10 @@ pub enum StatusWrite {
         is_ready: bool,
         /// Since when Ready is so.
         changed: Timestamp,
-        /// Since when the other conditions are so.
+        /// Since when the usual other conditions are so.
         joined: Timestamp,
+        /// Further conditions by type: what they are, and since when.
+        conditions: BTreeMap<String, (bool, Timestamp)>,
     },
     /// The node lifecycle controller gave the kubelet up.
     Unknown {
@@ -220,6 +222,12 @@ impl Fleet {
         self.order(node_name, |kubelet, _| kubelet.set_ready(is_ready, now))
     }
 
+    /// Sets what the kubelet of this Node reports as a further condition, such as `ReadonlyFilesystem`. False if there is no
+    /// such kubelet.
+    pub fn set_condition(&mut self, node_name: &str, kind: &str, is_true: bool, now: Timestamp) -> bool {
+        self.order(node_name, |kubelet, _| kubelet.set_condition(kind, is_true, now))
+    }
+
     /// Stops all that the kubelet of this Node does. False if there is no such kubelet.
     pub fn silence(&mut self, node_name: &str, now: Timestamp) -> bool {
         self.order(node_name, |kubelet, timing| kubelet.silence(now, timing))
@@ -240,6 +248,13 @@ impl Fleet {
     pub fn resume_all(&mut self, now: Timestamp) {
         self.is_paused = false;
         self.order_all(|kubelet, _| kubelet.resume(now));
+    }
+
+    /// Whether the kubelet of this Node works: its VM runs, the Node is registered and it is not silent.
+    #[must_use]
+    pub fn is_up(&self, node_name: &str) -> bool {
+        let kubelet = self.by_node.get(node_name).and_then(|id| self.kubelets.get(id));
+        kubelet.is_some_and(Kubelet::is_up)
     }
 
     /// Counts.
@@ -357,6 +372,6 @@ impl Fleet {
 }
 
 /// The time after this wait.
-fn after(now: Timestamp, wait: Duration) -> Timestamp {
+pub(crate) fn after(now: Timestamp, wait: Duration) -> Timestamp {
     now.checked_add(wait).unwrap_or(Timestamp::MAX)
 }

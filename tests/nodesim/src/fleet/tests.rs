@@ -177,6 +177,36 @@ fn a_change_of_ready_is_written_at_once_and_once() {
 }
 
 #[test]
+fn a_further_condition_is_written_at_once_and_stays() {
+    let mut world = running(timing());
+    assert!(world.fleet.set_condition("a", "ReadonlyFilesystem", true, at(world.now)));
+    assert!(world.fleet.set_condition("a", "ReadonlyFilesystem", true, at(world.now)));
+    let (id, action) = world.fleet.take_due(at(world.now), 1).remove(0);
+    let Action::Status { write: StatusWrite::Report { conditions, .. }, .. } = &action else {
+        panic!("{action:?}")
+    };
+    assert_eq!(conditions["ReadonlyFilesystem"], (true, at(world.now)));
+    world.fleet.finish(&id, &action, &Done::Written, at(world.now));
+    world.run_until(world.now);
+    assert_eq!(world.happened(), [""; 0], "once");
+}
+
+#[test]
+fn a_kubelet_is_up_while_its_vm_runs_its_node_is_there_and_it_is_heard() {
+    let mut world = World::new(timing());
+    world.hear(VmEvent::Runs(vm("a", 1)));
+    assert!(!world.fleet.is_up("a"), "it has not joined");
+    world.run_until(1000);
+    assert!(world.fleet.is_up("a"));
+    world.fleet.silence("a", at(1000));
+    assert!(!world.fleet.is_up("a"));
+    world.fleet.resume("a", at(2000));
+    assert!(world.fleet.is_up("a"));
+    world.hear(VmEvent::Ended("id-a".to_owned()));
+    assert!(!world.fleet.is_up("a"));
+}
+
+#[test]
 fn a_dead_vm_s_kubelet_does_nothing_more() {
     let mut world = running(timing());
     world.hear(VmEvent::Ended("id-a".to_owned()));

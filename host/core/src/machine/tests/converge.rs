@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::driver::Creation;
 use crate::driver_error::{CallError, Code};
 use crate::machine::{
-    Conclusion, DriverFact, Effect, NodePresence, OperationFact, Outcome, Progress, Step, TargetFact, Wake,
-    step,
+    Conclusion, DriverFact, Effect, NodePresence, Note, OperationFact, Outcome, Progress, Step, TargetFact,
+    Wake, step,
 };
 use crate::phase::Phase;
 
@@ -81,7 +81,9 @@ impl World {
             | Effect::WriteMachine(_)
             | Effect::DeleteMachine
             | Effect::Cordon { .. }
-            | Effect::SetNodeCondition { .. } => {}
+            | Effect::SetNodeCondition { .. }
+            | Effect::Drain(_) => {}
+            Effect::NoteHooks => self.case.view.machine.going.pre_terminate_since = Some(now),
         }
         self.case.answer(effect)
     }
@@ -112,6 +114,9 @@ impl World {
         }
         if let Some(operation) = &status.operation {
             machine.operation = Some(OperationFact { kind: operation.kind, state: operation.state });
+            if let Note::Deleting(note) = &operation.note {
+                machine.going.left_at = Some(note.next());
+            }
         }
         if let Some(state) = &status.last_known_state {
             machine.last_known_state = Some(state.clone());

@@ -28,10 +28,14 @@ fn the_status_says_first_that_a_machine_is_going_whatever_it_was_before() {
     check(
         &running().with(|view| view.machine.deletion = Some(seconds(99))),
         &expect![[r#"
-        Deleting: deletion has begun
-        status: phase Terminating, timer on, Delete Processing Deleting { stage: VmStatus, trouble: None }
-        again at once
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            Deleting: deletion has begun
+            status: phase Terminating, timer on, Delete Processing Deleting(Begun)
+            again at once
+        "#]],
     );
     for case in [creating(), pending(), unknown(), failed()] {
         let going = case.with(|view| {
@@ -48,12 +52,16 @@ fn a_vm_that_is_there_is_removed_and_looked_for_again() {
     check(
         &deleting().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 1s
+        "#]],
     );
 }
 
@@ -69,13 +77,11 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
     check(
         &unstored().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            Deleting: the VM's Node is known
+            again at once
+        "#]],
     );
     let mut uninitialized = DriverError::new(Code::Uninitialized, "half made");
     uninitialized.provider_id = Some(vm().provider_id);
@@ -83,13 +89,11 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
     check(
         &unstored().on(Outcome::ProbeVm(Err(uninitialized.into()))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            Deleting: the VM's Node is known
+            again at once
+        "#]],
     );
     let unreachable = ActError::Unreachable { message: "down".into() };
     check(
@@ -105,13 +109,13 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
     check(
         &unstored().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::RecordVm(Err(invalid))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            act delete-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(NoNodeToDrain)
+            again after 1s
+        "#]],
     );
 }
 
@@ -120,13 +124,17 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
     check(
         &deleting(),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        act release-finalizer
-        Deleted: VM and Node are gone
-        never again
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            act delete-node node-1 node-uid-1 + forget-token
+            act release-finalizer
+            Deleted: VM and Node are gone
+            never again
+        "#]],
     );
     check(
         &deleting().without_node(),
@@ -171,11 +179,15 @@ fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() 
     check(
         &deleting().on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
-        act probe-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 1s
+        "#]],
     );
 }
 
@@ -184,12 +196,16 @@ fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
     check(
         &deleting().at(160).on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 7.5s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 7.5s
+        "#]],
     );
 }
 
@@ -199,12 +215,16 @@ fn a_vm_without_stored_id_that_stops_is_ordered_away() {
     check(
         &unstored.on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 1s
+        "#]],
     );
 }
 
@@ -214,12 +234,16 @@ fn a_deletion_that_takes_long_is_asked_for_again() {
     check(
         &deleting().on(Outcome::DeleteVm(Ok(Deletion::InProgress(work)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is cloning a disk
-        status: Delete Processing Deleting { stage: Vm, trouble: Some("the cloud is cloning a disk") }, state job-7
-        again after 20s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is cloning a disk
+            status: Delete Processing Deleting(VmWorking { message: "the cloud is cloning a disk" }), state job-7, Drained=True Drained (all pods have gone)
+            again after 20s
+        "#]],
     );
     let at_once = in_progress(SignedDuration::ZERO);
     let text = deleting().on(Outcome::DeleteVm(Ok(Deletion::InProgress(at_once)))).tell();
@@ -241,7 +265,7 @@ fn every_error_but_not_found_keeps_the_finalizer() {
     let codes = Code::ALL.into_iter().map(row);
     expect![[r#"
         Canceled: VmDeletionFailed, code Canceled, retry from 5s to 10m0s
-        Unknown: VmDeletionFailed, trouble: Some("machine codes error: code = [Unknown] message = [so it is]") }, retry from 5s to 2m0s
+        Unknown: VmDeletionFailed, status: Delete Failed Deleting(VmDeletionFailed { error: "machine codes error: code = [Unknown] message = [so it is]" }), retry from 5s to 2m0s
         InvalidArgument: VmDeletionFailed, code InvalidArgument, retry from 5s to 10m0s
         DeadlineExceeded: VmDeletionFailed, code DeadlineExceeded, retry from 5s to 2m0s
         NotFound: act forget-token, act release-finalizer, never again
@@ -270,23 +294,31 @@ fn what_the_driver_wants_to_know_is_kept() {
     check(
         &deleting().on(Outcome::DeleteVm(Err(CallError::Guest(error)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmDeletionFailed: machine codes error: code = [FailedPrecondition] message = [a disk is locked]
-        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [FailedPrecondition] message = [a disk is locked]") }, code FailedPrecondition, state job-8
-        retry from 5s to 10m0s, not before 42s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmDeletionFailed: machine codes error: code = [FailedPrecondition] message = [a disk is locked]
+            status: Delete Failed Deleting(VmDeletionRefused { error: "machine codes error: code = [FailedPrecondition] message = [a disk is locked]" }), code FailedPrecondition, state job-8, Drained=True Drained (all pods have gone)
+            retry from 5s to 10m0s, not before 42s
+        "#]],
     );
     let deleted = Deletion::Deleted { last_known_state: Some("job-9".into()) };
     check(
         &deleting().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::DeleteVm(Ok(deleted))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }, state job-9
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(Drained), state job-9, Drained=True Drained (all pods have gone)
+            again after 1s
+        "#]],
     );
 }
 
@@ -295,22 +327,30 @@ fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
     check(
         &deleting().on(Outcome::DeleteVm(Err(broken()))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        DriverBroken: the plugin hit its deadline limit (5m)
-        status: Delete Failed Deleting { stage: Vm, trouble: Some("the plugin hit its deadline limit (5m)") }, code DeadlineExceeded
-        retry from 5s to 2m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            DriverBroken: the plugin hit its deadline limit (5m)
+            status: Delete Failed Deleting(VmDeletionFailed { error: "the plugin hit its deadline limit (5m)" }), code DeadlineExceeded, Drained=True Drained (all pods have gone)
+            retry from 5s to 2m0s
+        "#]],
     );
     check(
         &deleting().on(Outcome::DeleteVm(Err(refused()))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        DriverNotReady: plugin sim is not ready: Rejected
-        status: Delete Failed Deleting { stage: Vm, trouble: Some("plugin sim is not ready: Rejected") }, code Unavailable
-        retry from 5s to 2m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            DriverNotReady: plugin sim is not ready: Rejected
+            status: Delete Failed Deleting(VmDeletionFailed { error: "plugin sim is not ready: Rejected" }), code Unavailable, Drained=True Drained (all pods have gone)
+            retry from 5s to 2m0s
+        "#]],
     );
 }
 
@@ -323,19 +363,27 @@ fn without_class_or_driver_the_vm_cannot_be_removed_and_the_machine_says_so() {
     check(
         &without_class,
         &expect![[r#"
-        ClassMissing: MachineClass worker does not exist, so the VM cannot be removed: create it again
-        status: Delete Failed Deleting { stage: VmStatus, trouble: Some("MachineClass worker does not exist, so the VM cannot be removed: create it again") }
-        retry from 5s to 10m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            ClassMissing: MachineClass worker does not exist, so the VM cannot be removed: create it again; where that cannot be mended and VM sim://1 is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true
+            status: Delete Failed Deleting(VmDeletionRefused { error: "MachineClass worker does not exist, so the VM cannot be removed: create it again" }), Drained=True Drained (all pods have gone)
+            retry from 5s to 10m0s
+        "#]],
     );
     let CallError::Refused(refusal) = refused() else { panic!("no refusal") };
     check(
         &deleting().with(|view| view.driver = DriverFact::Refused(refusal)),
         &expect![[r#"
-        DriverNotReady: plugin sim is not ready: Rejected
-        status: Delete Failed Deleting { stage: VmStatus, trouble: Some("plugin sim is not ready: Rejected") }
-        retry from 5s to 10m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            DriverNotReady: plugin sim is not ready: Rejected; where that cannot be mended and VM sim://1 is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true
+            status: Delete Failed Deleting(VmDeletionRefused { error: "plugin sim is not ready: Rejected" }), Drained=True Drained (all pods have gone)
+            retry from 5s to 10m0s
+        "#]],
     );
 }
 
@@ -345,42 +393,58 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
     check(
         &begins.at(100),
         &expect![[r#"
-        Deleting: deletion has begun; the version that serves removes the VM: the pinned one is not loaded
-        status: phase Terminating, timer on, Delete Processing Deleting { stage: VmStatus, trouble: None }
-        again at once
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            Deleting: deletion has begun; the version that serves removes the VM: the pinned one is not loaded
+            status: phase Terminating, timer on, Delete Processing Deleting(Begun)
+            again at once
+        "#]],
     );
     let going = deleting().with(facts::substitute);
     check(
         &going.clone().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM; the version that serves removes the VM: the pinned one is not loaded
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing the VM; the version that serves removes the VM: the pinned one is not loaded
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 1s
+        "#]],
     );
     check(
         &going.clone(),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        act release-finalizer
-        Deleted: VM and Node are gone; the version that serves removes the VM: the pinned one is not loaded
-        never again
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            act delete-node node-1 node-uid-1 + forget-token
+            act release-finalizer
+            Deleted: VM and Node are gone; the version that serves removes the VM: the pinned one is not loaded
+            never again
+        "#]],
     );
     check(
         &going.on(Outcome::DeleteVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmDeletionFailed: machine codes error: code = [Unavailable] message = [so it is]; the version that serves removes the VM: the pinned one is not loaded
-        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [Unavailable] message = [so it is]") }, code Unavailable
-        retry from 5s to 2m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmDeletionFailed: machine codes error: code = [Unavailable] message = [so it is]; the version that serves removes the VM: the pinned one is not loaded
+            status: Delete Failed Deleting(VmDeletionFailed { error: "machine codes error: code = [Unavailable] message = [so it is]" }), code Unavailable, Drained=True Drained (all pods have gone)
+            retry from 5s to 2m0s
+        "#]],
     );
 }
 
@@ -421,33 +485,47 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
     check(
         &deleting().on(Outcome::DeleteNode(Err(denied.clone()))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        NodeDeletionFailed: failed to delete the Node: forbidden: no rights
-        retry from 1s to 1m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            act delete-node node-1 node-uid-1 + forget-token
+            NodeDeletionFailed: failed to delete the Node: forbidden: no rights
+            status: Delete Failed Deleting(NodeDeletionFailed { node: "node-1", error: "forbidden: no rights" })
+            retry from 1s to 1m0s
+        "#]],
     );
     check(
         &deleting().on(Outcome::ForgetToken(Err(denied))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        BootstrapTokenFailed: failed to delete the bootstrap token: forbidden: no rights
-        retry from 1s to 1m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            act delete-node node-1 node-uid-1 + forget-token
+            BootstrapTokenFailed: failed to delete the bootstrap token: forbidden: no rights
+            status: Delete Failed Deleting(NodeDeleted { node: "node-1" })
+            retry from 1s to 1m0s
+        "#]],
     );
     check(
         &deleting().on(Outcome::ReleaseFinalizer(Err(ActError::Conflict))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        act release-finalizer
-        FinalizerHeld: failed to take the finalizer off: the object changed in the meantime
-        retry from 200ms to 5s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            act delete-node node-1 node-uid-1 + forget-token
+            act release-finalizer
+            FinalizerHeld: failed to take the finalizer off: the object changed in the meantime
+            retry from 200ms to 5s
+        "#]],
     );
 }
 

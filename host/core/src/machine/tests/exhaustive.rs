@@ -130,7 +130,7 @@ impl Search<'_> {
         match step(view, progress, self.case.now) {
             Step::Act(effects) => {
                 assert!(batches < BATCHES_PER_PASS, "the pass does not end: {view:#?} {progress:#?}");
-                let verdict = invariants::batch(view, progress, &effects);
+                let verdict = invariants::batch(view, progress, &effects, self.case.now);
                 assert_eq!(verdict, Ok(()), "{effects:?} {view:#?} {progress:#?}");
                 self.seen.creates += usize::from(effects.contains(&Effect::CreateVm));
                 self.seen.releases += usize::from(effects.contains(&Effect::ReleaseFinalizer));

@@ -5,11 +5,11 @@ use jiff::SignedDuration;
 use crate::driver::{Address, Capabilities, DriverFacts, InProgress, Vm, VmState};
 use crate::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
 use crate::gate::Gate;
-use crate::health::{NodeConditionFact, Status};
+use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::ObjectKey;
 use crate::machine::{
-    ClassFact, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
-    SecretFact, TargetFact,
+    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence,
+    OperationFact, SecretFact, TargetFact,
 };
 use crate::node_sync::{NodeMeta, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
@@ -36,6 +36,7 @@ pub(super) fn view() -> MachineView {
             consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),
         }),
         target: TargetFact::Cluster(NodePresence::Absent),
+        drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
         gate: Gate::Open,
         thawed_at: None,
         settings: MachineSettings {
@@ -76,6 +77,8 @@ fn machine() -> MachineFact {
         template: NodeMeta { labels: [("role".into(), "worker".into())].into(), ..NodeMeta::default() },
         own_node_labels: [("machine-name".into(), "m-1".into())].into(),
         invalid: None,
+        ailment: Ailment::default(),
+        going: GoingFact::default(),
     }
 }
 
@@ -178,6 +181,8 @@ pub(super) fn node() -> NodeFact {
         is_deleting: false,
         meta,
         conditions: conditions("Ready=True DiskPressure=False"),
+        ailment: Ailment::default(),
+        is_cordoned: false,
         ready_since: Some(seconds(50)),
         last_applied: Some(template),
         has_critical_taint: false,

@@ -133,12 +133,16 @@ fn a_look_that_shows_the_vm_outweighs_a_driver_that_does_not_know_it() {
     check(
         &contradiction,
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 1s
+        "#]],
     );
 }
 
@@ -147,42 +151,58 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
     check(
         &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        CloudUnreachable: machine codes error: code = [Unavailable] message = [so it is]
-        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [Unavailable] message = [so it is]") }
-        retry from 5s to 2m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            CloudUnreachable: machine codes error: code = [Unavailable] message = [so it is]
+            status: Delete Failed Deleting(VmDeletionFailed { error: "machine codes error: code = [Unavailable] message = [so it is]" }), Drained=True Drained (all pods have gone)
+            retry from 5s to 2m0s
+        "#]],
     );
     check(
         &deleting().on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        CloudUnreachable: machine codes error: code = [OutOfRange] message = [so it is]
-        status: Delete Failed Deleting { stage: Vm, trouble: Some("machine codes error: code = [OutOfRange] message = [so it is]") }
-        retry from 5s to 3m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            CloudUnreachable: machine codes error: code = [OutOfRange] message = [so it is]
+            status: Delete Failed Deleting(VmDeletionRefused { error: "machine codes error: code = [OutOfRange] message = [so it is]" }), Drained=True Drained (all pods have gone)
+            retry from 5s to 3m0s
+        "#]],
     );
     check(
         &deleting().on(Outcome::ProbeVm(Err(broken()))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        DriverBroken: the plugin hit its deadline limit (5m)
-        status: Delete Failed Deleting { stage: Vm, trouble: Some("the plugin hit its deadline limit (5m)") }
-        retry from 5s to 2m0s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            DriverBroken: the plugin hit its deadline limit (5m)
+            status: Delete Failed Deleting(VmDeletionFailed { error: "the plugin hit its deadline limit (5m)" }), Drained=True Drained (all pods have gone)
+            retry from 5s to 2m0s
+        "#]],
     );
     check(
         &deleting().on(Outcome::ProbeVm(Err(uninitialized(true)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting { stage: Vm, trouble: None }
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing the VM
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 1s
+        "#]],
     );
 }
 
@@ -191,22 +211,30 @@ fn a_driver_that_offers_no_status_is_believed() {
     check(
         &deleting().with(capabilities(|offers| offers.status = false)),
         &expect![[r#"
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        act release-finalizer
-        Deleted: VM and Node are gone
-        never again
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act delete-vm
+            act delete-node node-1 node-uid-1 + forget-token
+            act release-finalizer
+            Deleted: VM and Node are gone
+            never again
+        "#]],
     );
     check(
         &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
         &expect![[r#"
-        act probe-vm
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        act release-finalizer
-        Deleted: VM and Node are gone
-        never again
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            act delete-node node-1 node-uid-1 + forget-token
+            act release-finalizer
+            Deleted: VM and Node are gone
+            never again
+        "#]],
     );
 }

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 
+use crate::drain;
 use crate::driver::{Creation, Deletion};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::{FreezeReason, Gate};
@@ -135,6 +136,8 @@ impl Case {
             Effect::DeleteMachine => Outcome::DeleteMachine(Ok(())),
             Effect::Cordon { .. } => Outcome::Cordon(Ok(())),
             Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Ok(())),
+            Effect::NoteHooks => Outcome::NoteHooks(Ok(())),
+            Effect::Drain(effect) => Outcome::Drain(empty_drain(effect)),
         })
     }
 
@@ -145,7 +148,11 @@ impl Case {
         for _ in 0..BATCHES_PER_PASS {
             match step(&self.view, &progress, self.now) {
                 Step::Act(effects) => {
-                    assert_eq!(invariants::batch(&self.view, &progress, &effects), Ok(()), "{text}");
+                    assert_eq!(
+                        invariants::batch(&self.view, &progress, &effects, self.now),
+                        Ok(()),
+                        "{text}"
+                    );
                     let names: Vec<String> = effects.iter().map(effect_text).collect();
                     text.push_str(&format!("act {}\n", names.join(" + ")));
                     for effect in &effects {
@@ -160,6 +167,20 @@ impl Case {
             }
         }
         panic!("the pass does not end:\n{text}");
+    }
+}
+
+/// No pods, and what is asked to go goes.
+pub(super) fn empty_drain(effect: &drain::Effect) -> drain::Outcome {
+    match effect {
+        drain::Effect::LookAtPods { read, .. } => {
+            drain::Outcome::Pods(Ok(drain::Look { read: *read, pods: Vec::new() }))
+        }
+        drain::Effect::Evict(pod) => drain::Outcome::Evict { pod: pod.clone(), result: Ok(()) },
+        drain::Effect::DeletePod(pod) => drain::Outcome::DeletePod { pod: pod.clone(), result: Ok(()) },
+        drain::Effect::DeleteAttachment { name, .. } => {
+            drain::Outcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
+        }
     }
 }
 

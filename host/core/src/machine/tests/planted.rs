@@ -24,7 +24,7 @@ fn batch(
     outcomes: impl IntoIterator<Item = Outcome>,
     effects: &[Effect],
 ) -> Result<(), Violation> {
-    invariants::batch(&case.view, &progress(outcomes), effects)
+    invariants::batch(&case.view, &progress(outcomes), effects, case.now)
 }
 
 fn looked() -> Outcome {

@@ -1,5 +1,6 @@
 //! Effects and conclusions as text.
 
+use crate::drain;
 use crate::machine::{Conclusion, Effect, Outcome, StatusChange, Wake};
 use crate::{duration, node_sync::NodeChange};
 
@@ -22,6 +23,11 @@ pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
         Outcome::DeleteMachine(_) => "delete-machine",
         Outcome::Cordon(_) => "cordon",
         Outcome::SetNodeCondition(_) => "set-node-condition",
+        Outcome::NoteHooks(_) => "note-hooks",
+        Outcome::Drain(drain::Outcome::Pods(_)) => "look-at-pods",
+        Outcome::Drain(drain::Outcome::Evict { .. }) => "evict",
+        Outcome::Drain(drain::Outcome::DeletePod { .. }) => "delete-pod",
+        Outcome::Drain(drain::Outcome::DeleteAttachment { .. }) => "delete-attachment",
     }
 }
 
@@ -41,7 +47,13 @@ pub(super) fn effect_text(effect: &Effect) -> String {
         | Effect::ForgetToken
         | Effect::DeleteVm
         | Effect::ReleaseFinalizer
-        | Effect::DeleteMachine => name.to_owned(),
+        | Effect::DeleteMachine
+        | Effect::NoteHooks => name.to_owned(),
+        Effect::Drain(drain::Effect::LookAtPods { node, .. }) => format!("{name} {node}"),
+        Effect::Drain(drain::Effect::Evict(pod) | drain::Effect::DeletePod(pod)) => format!("{name} {pod}"),
+        Effect::Drain(drain::Effect::DeleteAttachment { name: attachment, .. }) => {
+            format!("{name} {attachment}")
+        }
         Effect::WriteMachine(change) => {
             let mut text = name.to_owned();
             for (key, value) in change.labels.iter().chain(&change.annotations) {

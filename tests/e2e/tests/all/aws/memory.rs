@@ -168,7 +168,7 @@ impl Scan {
         };
         self.host.list(list).await?;
         let volumes = vec![r#"{"csi":{"driver":"ebs.csi.aws.com","volumeHandle":"vol-1"}}"#.to_owned()];
-        self.host.get_volume_ids("AWS".into(), volumes).await?;
+        self.host.get_volume_ids("AWS".into(), None, volumes).await?;
         self.host.delete(request).await?;
         Ok(())
     }

@@ -1,0 +1,163 @@
+//! What a drain may do, and what came of it.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use crate::act_error::ActError;
+use crate::id::{Name, NodeName, Uid};
+
+use super::pod::{PodFact, PodRef};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// List the pods of the Node, with their volumes and budgets.
+    LookAtPods {
+        /// Which Node.
+        node: NodeName,
+        /// How sure the answer must be.
+        read: Read,
+    },
+    /// Ask a pod to go, within its budgets.
+    Evict(PodRef),
+    /// Delete a pod without asking and without grace.
+    DeletePod(PodRef),
+    /// Delete a VolumeAttachment.
+    DeleteAttachment {
+        /// Its name.
+        name: Name,
+        /// Its uid.
+        uid: Uid,
+    },
+}
+
+impl Effect {
+    /// For logs and metrics: a closed set.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::LookAtPods { .. } => "look-at-pods",
+            Self::Evict(_) => "evict",
+            Self::DeletePod(_) => "delete-pod",
+            Self::DeleteAttachment { .. } => "delete-attachment",
+        }
+    }
+
+    /// What comes of it when it may not be done.
+    pub fn failed(&self, error: ActError) -> Outcome {
+        match self {
+            Self::LookAtPods { .. } => Outcome::Pods(Err(error)),
+            Self::Evict(pod) => Outcome::Evict { pod: pod.clone(), result: Err(EvictError::Failed(error)) },
+            Self::DeletePod(pod) => Outcome::DeletePod { pod: pod.clone(), result: Err(error) },
+            Self::DeleteAttachment { name, .. } => {
+                Outcome::DeleteAttachment { name: name.clone(), result: Err(error) }
+            }
+        }
+    }
+}
+
+/// How sure a look must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// As the API server's cache has it: cheap, and perhaps a moment old. Good enough to see what is left.
+    Cached,
+    /// As it is: good enough to say that nothing is left.
+    Latest,
+}
+
+/// What came of one effect.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Of `LookAtPods`.
+    Pods(Result<Look, ActError>),
+    /// Of `Evict`. A pod that is gone has gone.
+    Evict {
+        /// Which pod.
+        pod: PodRef,
+        /// How it went.
+        result: Result<(), EvictError>,
+    },
+    /// Of `DeletePod`. A pod that is gone has gone.
+    DeletePod {
+        /// Which pod.
+        pod: PodRef,
+        /// How it went.
+        result: Result<(), ActError>,
+    },
+    /// Of `DeleteAttachment`. One that is gone has gone.
+    DeleteAttachment {
+        /// Which.
+        name: Name,
+        /// How it went.
+        result: Result<(), ActError>,
+    },
+}
+
+/// The pods of a Node.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// How sure it is.
+    pub read: Read,
+    /// All of them.
+    pub pods: Vec<PodFact>,
+}
+
+/// Why a pod was not evicted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvictError {
+    /// A PodDisruptionBudget does not allow it at the moment.
+    #[error("a PodDisruptionBudget does not allow it")]
+    Budget {
+        /// Ask again after this.
+        after: Option<SignedDuration>,
+    },
+    /// Something else.
+    #[error("{0}")]
+    Failed(ActError),
+}
+
+/// What has come of the drain's effects in this pass.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Of the last `LookAtPods`.
+    pub pods: Option<Result<Look, ActError>>,
+    /// Of `Evict`, by pod.
+    pub evictions: BTreeMap<PodRef, Result<(), EvictError>>,
+    /// Of `DeletePod`, by pod.
+    pub deletions: BTreeMap<PodRef, Result<(), ActError>>,
+    /// Of `DeleteAttachment`, by name.
+    pub attachments: BTreeMap<Name, Result<(), ActError>>,
+}
+
+impl Progress {
+    /// Remembers an outcome.
+    pub fn record(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Pods(result) => self.pods = Some(result),
+            Outcome::Evict { pod, result } => {
+                self.evictions.insert(pod, result);
+            }
+            Outcome::DeletePod { pod, result } => {
+                self.deletions.insert(pod, result);
+            }
+            Outcome::DeleteAttachment { name, result } => {
+                self.attachments.insert(name, result);
+            }
+        }
+    }
+}
+
+impl Progress {
+    /// Attachments that could not be deleted.
+    pub(super) fn attachment_failures(&self) -> Vec<String> {
+        let failed =
+            self.attachments.iter().filter_map(|(name, result)| Some((name, result.as_ref().err()?)));
+        failed.map(|(name, error)| format!("VolumeAttachment {name} could not be deleted: {error}")).collect()
+    }
+
+    /// Pods that could not be deleted.
+    pub(super) fn deletion_failures(&self) -> Vec<String> {
+        let failed = self.deletions.iter().filter_map(|(pod, result)| Some((pod, result.as_ref().err()?)));
+        failed.map(|(pod, error)| format!("Pod {pod} could not be deleted: {error}")).collect()
+    }
+}

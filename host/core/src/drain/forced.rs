@@ -1,0 +1,80 @@
+//! A drain that asks nobody: pods are deleted side by side, then the attachments of the Node, and nothing is awaited.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act_error::ActError;
+use crate::machine::Wake;
+
+use super::effect::{Effect, Progress};
+use super::pod::PodFact;
+use super::report::{End, Report};
+use super::request::{Force, Request};
+use super::step::Step;
+use super::transit::after;
+use super::volume::Memory;
+
+/// For how long beyond the time-out a server that asks for patience gets it.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// `pods` is what a look has shown, or why there was none: also then the attachments go.
+pub(super) fn step(
+    request: &Request<'_>,
+    force: Force,
+    pods: Result<&[PodFact], &ActError>,
+    progress: &Progress,
+    now: Timestamp,
+) -> Step {
+    let effects = deletions(pods.unwrap_or_default(), progress);
+    if !effects.is_empty() {
+        return Step::Act(effects);
+    }
+    let attachments = request.facts.attachments.iter().flatten().filter(|attachment| attachment.is_here);
+    let effects: Vec<Effect> =
+        attachments.filter_map(|attachment| attachment.deletion_if_untried(progress)).collect();
+    if !effects.is_empty() {
+        return Step::Act(effects);
+    }
+    let mut failures = progress.deletion_failures();
+    failures.extend(progress.attachment_failures());
+    if let Err(error) = pods {
+        failures.insert(0, format!("the pods of the Node could not be listed: {error}"));
+    }
+    if request.facts.attachments.is_none() {
+        failures.push("the VolumeAttachments of the Node are not known, so they were left".to_owned());
+    }
+    let mut report = Report::new(request, now);
+    report.force = Some(force);
+    report.memory = Memory::default();
+    report.failures = failures;
+    if let Some(pause) = throttled(progress)
+        && now < after(request.timeout_at(), PATIENCE)
+    {
+        let pause = pause.clamp(SignedDuration::from_secs(1), PATIENCE);
+        return Step::Wait { report: report.told(request, now), wake: Wake::After(pause) };
+    }
+    report.end = Some(if report.failures.is_empty() { End::Forced } else { End::ForcedInPart });
+    Step::Done { report: report.told(request, now) }
+}
+
+/// A pod that was deleted without grace already is gone but for its finalizers: to delete it again does nothing.
+fn deletions(pods: &[PodFact], progress: &Progress) -> Vec<Effect> {
+    let has_grace = |pod: &PodFact| pod.ending.is_none_or(|ending| ending.grace > SignedDuration::ZERO);
+    let mut pods: Vec<_> = pods
+        .iter()
+        .filter(|pod| pod.is_drained() && has_grace(pod) && !progress.deletions.contains_key(&pod.pod))
+        .map(|pod| pod.pod.clone())
+        .collect();
+    pods.sort();
+    pods.into_iter().map(Effect::DeletePod).collect()
+}
+
+/// For how long the server asks to wait, if it does.
+fn throttled(progress: &Progress) -> Option<SignedDuration> {
+    let results = progress.deletions.values().chain(progress.attachments.values());
+    results
+        .filter_map(|result| match result {
+            Err(ActError::Throttled { after }) => Some(after.unwrap_or_default()),
+            Ok(()) | Err(_) => None,
+        })
+        .max()
+}

@@ -1,0 +1,142 @@
+//! A drain's report in words.
+
+use jiff::{Timestamp, Unit};
+
+use crate::id::ObjectKey;
+
+use super::report::{Cause, End, Group, Report};
+use super::request::Force;
+
+/// What is awaited, why, until when, and what can be done about it.
+pub(super) fn message(report: &Report, knows_attachments: bool, now: Timestamp) -> String {
+    let mut parts: Vec<String> = report.groups.iter().map(group_text).collect();
+    if !knows_attachments && report.end.is_none() {
+        parts.push(
+            "the VolumeAttachments of the cluster are not listed yet, so no pod with volumes is evicted: if this \
+             lasts, let this host list and watch them"
+                .to_owned(),
+        );
+    }
+    if !report.local_storage.is_empty() {
+        parts.push(format!("local data is lost of {}", names(&report.local_storage)));
+    }
+    if !report.unmanaged.is_empty() {
+        parts.push(format!("nobody makes anew {}", names(&report.unmanaged)));
+    }
+    parts.extend(report.failures.iter().cloned());
+    let detail = parts.join("; ");
+    match report.end {
+        None => {
+            let mut text =
+                if detail.is_empty() { "the pods of the Node are looked at".to_owned() } else { detail };
+            text.push_str(". ");
+            text.push_str(&until(report, now));
+            text
+        }
+        Some(end) => {
+            let end = end_text(end, report.force);
+            if detail.is_empty() { end } else { format!("{end}; {detail}") }
+        }
+    }
+}
+
+fn end_text(end: End, force: Option<Force>) -> String {
+    let because = match force {
+        None => "",
+        Some(Force::Requested) => ", because it was asked for",
+        Some(Force::NodeUnhealthy) => ", because the Node is unhealthy and they could not end by themselves",
+        Some(Force::TimedOut) => ", because the time for the drain is over",
+    };
+    match end {
+        End::Drained => "all pods have gone".to_owned(),
+        End::VolumesLeft => {
+            "all pods have gone, and volumes that did not leave the Node in time were let go of".to_owned()
+        }
+        End::NodeGone => "the Node is gone, so nothing is to be drained".to_owned(),
+        End::Forced => format!("pods and volume attachments were deleted without waiting{because}"),
+        End::ForcedInPart => {
+            format!("pods and volume attachments were deleted without waiting, as far as possible{because}")
+        }
+    }
+}
+
+fn until(report: &Report, now: Timestamp) -> String {
+    let (force, timeout) = (time(report.force_at), time(report.timeout_at));
+    if report.force.is_some() {
+        return "Nothing is awaited but the API server".to_owned();
+    }
+    if report.force_at >= report.timeout_at {
+        return format!("Pods that are left at {timeout} are deleted at once");
+    }
+    if now < report.force_at {
+        return format!(
+            "Pods are deleted without asking from {force} on, and nothing is awaited from {timeout} on"
+        );
+    }
+    format!("Pods are deleted without asking since {force}, and nothing is awaited from {timeout} on")
+}
+
+fn group_text(group: &Group) -> String {
+    let pods = || counted(group, "pod", "pods");
+    let (is, ends) = if group.count == 1 { ("is", "ends") } else { ("are", "end") };
+    match group.cause {
+        Cause::BudgetMisconfigured => format!(
+            "{} {is} held by a PodDisruptionBudget that never allows an eviction ({}): let it allow one",
+            pods(),
+            names(&group.budgets)
+        ),
+        Cause::SeveralBudgets => format!(
+            "{} {is} selected by several PodDisruptionBudgets, so that Kubernetes refuses an eviction ({}): let one \
+             select it",
+            pods(),
+            names(&group.budgets)
+        ),
+        Cause::Budget if group.budgets.is_empty() => {
+            format!("{} {is} held by a PodDisruptionBudget", pods())
+        }
+        Cause::Budget => {
+            format!("{} {is} held by PodDisruptionBudget {}", pods(), names(&group.budgets))
+        }
+        Cause::Failed => format!("{} could not be evicted", pods()),
+        Cause::Overdue => format!("{} should have ended by now: see its finalizers and its node", pods()),
+        Cause::Ending => format!("{} {ends} within the grace period", pods()),
+        Cause::JustAsked => "pods are ending that were asked a moment ago".to_owned(),
+        Cause::NotAsked => "more pods are about to be asked".to_owned(),
+        Cause::Throttled => "the API server asks to wait with evictions".to_owned(),
+        Cause::WaitsForTurn => format!("{} with volumes {} for others to move", pods(), waits(group.count)),
+        Cause::Detaching => format!("{} {is} being detached", counted(group, "volume", "volumes")),
+        Cause::DetachingTooLong => {
+            format!("{} should have been detached by now", counted(group, "volume", "volumes"))
+        }
+        Cause::Reattaching => {
+            format!("{} {is} to be attached elsewhere", counted(group, "volume", "volumes"))
+        }
+    }
+}
+
+fn waits(count: usize) -> &'static str {
+    if count == 1 { "waits" } else { "wait" }
+}
+
+fn counted(group: &Group, one: &str, many: &str) -> String {
+    let noun = if group.count == 1 { one } else { many };
+    let more = if group.count > group.first.len() { ", …" } else { "" };
+    format!("{} {noun} ({}{more})", group.count, joined(&group.first))
+}
+
+/// Names shown of any list: a status is no place for hundreds.
+const SHOWN: usize = 3;
+
+fn names(keys: &[ObjectKey]) -> String {
+    let shown: Vec<ObjectKey> = keys.iter().take(SHOWN).cloned().collect();
+    let more = keys.len().saturating_sub(SHOWN);
+    if more == 0 { joined(&shown) } else { format!("{} and {more} more", joined(&shown)) }
+}
+
+fn joined(keys: &[ObjectKey]) -> String {
+    keys.iter().map(ObjectKey::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn time(at: Timestamp) -> String {
+    at.round(Unit::Second).unwrap_or(at).to_string()
+}

@@ -1,0 +1,175 @@
+//! A drain that asks: pods without volumes side by side, those with volumes in turn, then the wait for what was asked.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::machine::Wake;
+
+use super::effect::{Effect, Look, Progress, Read};
+use super::pod::PodFact;
+use super::report::{Cause, End, Report};
+use super::request::Request;
+use super::stage::Stage;
+use super::standing::Standing;
+use super::step::Step;
+use super::transit::{Place, Transit, after, in_transit, memory};
+use super::volume::{Memory, VolumeName};
+use super::wake::wake;
+
+/// Pods asked in one pass. The next pass follows within a second, and a batch holds connections that others need too.
+const ASKED_PER_PASS: usize = 20;
+
+/// Pods with volumes tried in one pass when those before them may not go: each costs a round.
+const TURNS_PER_PASS: usize = 4;
+
+pub(super) fn step(
+    request: &Request<'_>,
+    stage: Stage,
+    look: &Look,
+    progress: &Progress,
+    now: Timestamp,
+) -> Step {
+    let mut standings = standings(request, stage, look, progress, now);
+    let mut transits = in_transit(request, &look.pods, now);
+    if !standings.iter().any(|standing| standing.pod.has_volumes() && standing.ending_since.is_none()) {
+        // The wait for a volume to appear elsewhere paces the pods that come after it, and there are none.
+        transits.retain(|transit| transit.place != Place::Between);
+    }
+    let batch = next(request, stage, &mut standings, &transits, progress, now);
+    if !batch.is_empty() {
+        return Step::Act(batch);
+    }
+    if standings.is_empty() && transits.iter().all(|transit| transit.place == Place::HereTooLong) {
+        return at_end(request, look, &transits, progress, now);
+    }
+    wait(request, &standings, &transits, now)
+}
+
+/// Pods that are to go, the most important first: it is the one that is longest without a place otherwise.
+fn standings<'a>(
+    request: &Request<'_>,
+    stage: Stage,
+    look: &'a Look,
+    progress: &Progress,
+    now: Timestamp,
+) -> Vec<Standing<'a>> {
+    let mut pods: Vec<&PodFact> = look.pods.iter().filter(|pod| pod.is_drained()).collect();
+    pods.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.pod.cmp(&b.pod)));
+    pods.into_iter().map(|pod| Standing::of(request, stage, progress, pod, now)).collect()
+}
+
+/// The pods that are asked next. Marks those that wait for their turn.
+fn next(
+    request: &Request<'_>,
+    stage: Stage,
+    standings: &mut [Standing<'_>],
+    transits: &[Transit],
+    progress: &Progress,
+    now: Timestamp,
+) -> Vec<Effect> {
+    let tried = |pod: &PodFact| {
+        progress.evictions.contains_key(&pod.pod) || progress.deletions.contains_key(&pod.pod)
+    };
+    let is_throttled = standings.iter().any(|standing| standing.cause == Cause::Throttled);
+    let tried_count = progress.evictions.len() + progress.deletions.len();
+    let turns_taken =
+        standings.iter().filter(|standing| standing.pod.has_volumes() && tried(standing.pod)).count();
+    let mut left = if is_throttled { 0 } else { ASKED_PER_PASS.saturating_sub(tried_count) };
+    let mut turns = turns(request, standings, transits, now);
+    let mut turns_left = TURNS_PER_PASS.max(turns_allowed(request)).saturating_sub(turns_taken);
+    let mut batch = Vec::new();
+    for standing in standings.iter_mut() {
+        if standing.cause != Cause::NotAsked || tried(standing.pod) {
+            continue;
+        }
+        if standing.pod.has_volumes() {
+            // Volumes are followed by what the attachments say.
+            if turns == 0 || turns_left == 0 || request.facts.attachments.is_none() {
+                standing.cause = Cause::WaitsForTurn;
+                continue;
+            }
+            turns -= 1;
+            turns_left -= 1;
+        }
+        if left == 0 {
+            continue;
+        }
+        left -= 1;
+        let pod = standing.pod.pod.clone();
+        batch.push(match stage {
+            Stage::Ask => Effect::Evict(pod),
+            Stage::Insist | Stage::Force(_) => Effect::DeletePod(pod),
+        });
+    }
+    batch
+}
+
+/// How many more pods with volumes may be on their way: each holds its place until its volumes have arrived elsewhere, or
+/// it took too long.
+fn turns(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) -> usize {
+    let detach_timeout = request.settings.detach_timeout;
+    let is_ending = |standing: &&Standing<'_>| {
+        let deadline = standing.pod.ending.map_or(now, |ending| ending.deadline);
+        standing.pod.has_volumes() && standing.ending_since.is_some() && now < after(deadline, detach_timeout)
+    };
+    let ending = standings.iter().filter(is_ending).count();
+    let moving: BTreeSet<_> = transits
+        .iter()
+        .filter(|transit| transit.place != Place::HereTooLong)
+        .map(|transit| match &transit.awaited.pod {
+            Some(pod) => (Some(pod), None),
+            None => (None, Some(&transit.awaited.volume)),
+        })
+        .collect();
+    turns_allowed(request).saturating_sub(ending).saturating_sub(moving.len())
+}
+
+fn turns_allowed(request: &Request<'_>) -> usize {
+    usize::try_from(request.settings.parallel_volumes.max(1)).unwrap_or(usize::MAX)
+}
+
+/// No pod is left, by the cache: the end is declared only by what holds. Volumes that hang are let go of.
+fn at_end(
+    request: &Request<'_>,
+    look: &Look,
+    transits: &[Transit],
+    progress: &Progress,
+    now: Timestamp,
+) -> Step {
+    let Some(attachments) = &request.facts.attachments else {
+        return wait(request, &[], transits, now);
+    };
+    if look.read == Read::Cached {
+        return Step::Act(vec![Effect::LookAtPods { node: request.node.clone(), read: Read::Latest }]);
+    }
+    let hangs = |volume: &VolumeName| transits.iter().any(|transit| transit.awaited.volume == *volume);
+    let batch: Vec<Effect> = attachments
+        .iter()
+        .filter(|attachment| attachment.is_here && attachment.volume.as_ref().is_some_and(hangs))
+        .filter_map(|attachment| attachment.deletion_if_untried(progress))
+        .collect();
+    if !batch.is_empty() {
+        return Step::Act(batch);
+    }
+    let end = if transits.is_empty() { End::Drained } else { End::VolumesLeft };
+    let mut report = Report::new(request, now);
+    report.end = Some(end);
+    report.memory = Memory::default();
+    report.failures = progress.attachment_failures();
+    report.count(&[], transits, now);
+    Step::Done { report: report.told(request, now) }
+}
+
+fn wait(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) -> Step {
+    let ending = standings.iter().filter_map(|standing| Some((standing.pod, standing.ending_since?)));
+    let mut report = Report::new(request, now);
+    report.memory = memory(request, transits, ending);
+    report.failures = standings.iter().filter_map(|standing| standing.failure.clone()).collect();
+    report.count(standings, transits, now);
+    let after = wake(request, standings, transits, now);
+    Step::Wait {
+        report: report.told(request, now),
+        wake: Wake::After(after.max(SignedDuration::from_secs(1))),
+    }
+}

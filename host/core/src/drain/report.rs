@@ -1,0 +1,210 @@
+//! What there is to say of a drain.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::id::ObjectKey;
+
+use super::message::message;
+use super::pod::PodOwner;
+use super::request::{Force, Request};
+use super::standing::Standing;
+use super::transit::{Place, Transit};
+use super::volume::Memory;
+
+/// Names told of each group.
+const NAMES_PER_GROUP: usize = 3;
+
+/// A pod that was asked within this time is nothing to tell of: most end sooner, and the status would be written for each.
+const JUST_ASKED: SignedDuration = SignedDuration::from_secs(30);
+
+/// How a drain stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// How it ended; `None` while it goes on.
+    pub end: Option<End>,
+    /// What is left, by cause, in the order of [`Cause`].
+    pub groups: Vec<Group>,
+    /// PodDisruptionBudgets that hold pods, by name.
+    pub blocking_budgets: Vec<ObjectKey>,
+    /// Pods that lose local data with the Node.
+    pub local_storage: Vec<ObjectKey>,
+    /// Pods that nobody makes anew.
+    pub unmanaged: Vec<ObjectKey>,
+    /// Why pods are deleted at once, when they are.
+    pub force: Option<Force>,
+    /// From when pods are deleted without asking.
+    pub force_at: Timestamp,
+    /// From when nothing is awaited any more.
+    pub timeout_at: Timestamp,
+    /// Since the start of the clock.
+    pub elapsed: SignedDuration,
+    /// What failed, a sentence each.
+    pub failures: Vec<String>,
+    /// To be stored, whenever it differs from what is stored.
+    pub memory: Memory,
+    /// All of it for people. It says the same as long as nothing changes that lasts.
+    pub message: String,
+}
+
+/// How a drain ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// All pods have gone, and their volumes.
+    Drained,
+    /// All pods have gone. Volumes have not left the Node in time: their attachments were deleted.
+    VolumesLeft,
+    /// The Node is gone, so there is nothing to drain.
+    NodeGone,
+    /// All pods were deleted without waiting for their end.
+    Forced,
+    /// Forced, and something could not be deleted. Whoever must be sure tries again.
+    ForcedInPart,
+}
+
+/// Things left for the same cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Why.
+    pub cause: Cause,
+    /// How many.
+    pub count: usize,
+    /// The first of them by name: pods, or volumes where the cause is one of volumes.
+    pub first: Vec<ObjectKey>,
+    /// PodDisruptionBudgets that hold them, by name.
+    pub budgets: Vec<ObjectKey>,
+}
+
+/// What falls into a group.
+#[derive(Default)]
+struct Members {
+    keys: BTreeSet<ObjectKey>,
+    budgets: BTreeSet<ObjectKey>,
+}
+
+/// Why a pod or a volume is left. What needs somebody's attention comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Its budget can never allow a disruption.
+    BudgetMisconfigured,
+    /// Several budgets select it, which Kubernetes refuses to evict.
+    SeveralBudgets,
+    /// Its budget allows no disruption at the moment.
+    Budget,
+    /// It could not be evicted or deleted.
+    Failed,
+    /// It should have gone already.
+    Overdue,
+    /// It was asked to go and has time left.
+    Ending,
+    /// The same, a moment ago.
+    JustAsked,
+    /// It has not been asked yet.
+    NotAsked,
+    /// The API server asks for patience.
+    Throttled,
+    /// Another pod with volumes is on its way.
+    WaitsForTurn,
+    /// A volume whose pod has gone is still attached to the Node.
+    Detaching,
+    /// The same, for longer than it may take.
+    DetachingTooLong,
+    /// A volume whose pod has gone is not yet attached elsewhere.
+    Reattaching,
+}
+
+impl Cause {
+    /// For metrics and APIs: a closed set.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BudgetMisconfigured => "BudgetMisconfigured",
+            Self::SeveralBudgets => "SeveralBudgets",
+            Self::Budget => "Budget",
+            Self::Failed => "Failed",
+            Self::Overdue => "Overdue",
+            Self::Ending => "Ending",
+            Self::JustAsked => "JustAsked",
+            Self::NotAsked => "NotAsked",
+            Self::Throttled => "Throttled",
+            Self::WaitsForTurn => "WaitsForTurn",
+            Self::Detaching => "Detaching",
+            Self::DetachingTooLong => "DetachingTooLong",
+            Self::Reattaching => "Reattaching",
+        }
+    }
+}
+
+impl Report {
+    /// With nothing in it yet, and the memory as it is.
+    pub(super) fn new(request: &Request<'_>, now: Timestamp) -> Self {
+        Self {
+            end: None,
+            groups: Vec::new(),
+            blocking_budgets: Vec::new(),
+            local_storage: Vec::new(),
+            unmanaged: Vec::new(),
+            force: request.force,
+            force_at: request.patience_at(),
+            timeout_at: request.timeout_at(),
+            elapsed: request.elapsed(now),
+            failures: Vec::new(),
+            memory: request.facts.memory.clone(),
+            message: String::new(),
+        }
+    }
+
+    /// Counts what is left.
+    pub(super) fn count(&mut self, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) {
+        let mut groups: BTreeMap<Cause, Members> = BTreeMap::new();
+        for standing in standings {
+            let pod = standing.pod;
+            let group = groups.entry(lasting(standing, now)).or_default();
+            group.keys.insert(pod.pod.key.clone());
+            if matches!(standing.cause, Cause::Budget | Cause::BudgetMisconfigured | Cause::SeveralBudgets) {
+                group.budgets.extend(pod.budgets.iter().map(|budget| budget.key.clone()));
+            }
+            if standing.ending_since.is_none() {
+                if pod.has_local_storage {
+                    self.local_storage.push(pod.pod.key.clone());
+                }
+                if pod.owner == PodOwner::Nobody {
+                    self.unmanaged.push(pod.pod.key.clone());
+                }
+            }
+        }
+        for transit in transits {
+            let cause = match transit.place {
+                Place::Here => Cause::Detaching,
+                Place::HereTooLong => Cause::DetachingTooLong,
+                Place::Between => Cause::Reattaching,
+            };
+            let group = groups.entry(cause).or_default();
+            group.keys.insert(ObjectKey::new("", transit.awaited.volume.as_str()));
+        }
+        self.local_storage.sort();
+        self.unmanaged.sort();
+        let budgets: BTreeSet<ObjectKey> = groups.values().flat_map(|group| group.budgets.clone()).collect();
+        self.blocking_budgets = budgets.into_iter().collect();
+        self.groups = groups
+            .into_iter()
+            .map(|(cause, members)| Group {
+                cause,
+                count: members.keys.len(),
+                first: members.keys.into_iter().take(NAMES_PER_GROUP).collect(),
+                budgets: members.budgets.into_iter().collect(),
+            })
+            .collect();
+    }
+
+    /// With its message.
+    pub(super) fn told(mut self, request: &Request<'_>, now: Timestamp) -> Self {
+        self.message = message(&self, request.facts.attachments.is_some(), now);
+        self
+    }
+}
+
+fn lasting(standing: &Standing<'_>, now: Timestamp) -> Cause {
+    let is_fresh = standing.ending_since.is_some_and(|since| now.duration_since(since) < JUST_ASKED);
+    if standing.cause == Cause::Ending && is_fresh { Cause::JustAsked } else { standing.cause }
+}

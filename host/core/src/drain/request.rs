@@ -1,0 +1,91 @@
+//! What a drain is asked to do, and what is known without asking anyone.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::id::NodeName;
+
+use super::volume::{AttachmentFact, Memory};
+
+/// A drain of one Node.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Which Node.
+    pub node: &'a NodeName,
+    /// Where the one clock of the drain started. It never starts anew for the same drain.
+    pub since: Timestamp,
+    /// Why pods are deleted at once instead of asked to go. The end of the clock is found by the drain itself.
+    pub force: Option<Force>,
+    /// How.
+    pub settings: &'a Settings,
+    /// What the caches say.
+    pub facts: &'a Facts,
+}
+
+/// Why pods are not asked any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Force {
+    /// Somebody asked for it, by label.
+    Requested,
+    /// The Node has been not ready, or its file system read-only, for so long that pods on it cannot end by themselves.
+    NodeUnhealthy,
+    /// The time is over.
+    TimedOut,
+}
+
+/// Limits of a drain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// From the start of the clock until pods are deleted at once.
+    pub timeout: SignedDuration,
+    /// How many evictions 20 s apart a pod may refuse before it is deleted without asking.
+    pub max_evict_retries: u32,
+    /// How many pods with volumes may be on their way at a time; 0 counts as 1.
+    pub parallel_volumes: u32,
+    /// How long a volume may stay attached after its pod's grace period.
+    pub detach_timeout: SignedDuration,
+    /// How long to wait until a volume is attached elsewhere.
+    pub reattach_timeout: SignedDuration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout: SignedDuration::from_hours(2),
+            max_evict_retries: 360,
+            parallel_volumes: 1,
+            detach_timeout: SignedDuration::from_mins(2),
+            reattach_timeout: SignedDuration::from_secs(90),
+        }
+    }
+}
+
+/// What the caches say of the Node and its volumes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The Node.
+    pub node: NodeState,
+    /// VolumeAttachments of the Node, and those elsewhere of volumes in the memory. `None` until they are listed.
+    pub attachments: Option<Vec<AttachmentFact>>,
+    /// What an earlier pass stored.
+    pub memory: Memory,
+}
+
+/// The Node of a drain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// There is none any more.
+    Gone,
+    /// It is there.
+    Present {
+        /// The names in `status.volumesAttached`.
+        attached: BTreeSet<String>,
+    },
+}
+
+impl Default for NodeState {
+    fn default() -> Self {
+        Self::Present { attached: BTreeSet::new() }
+    }
+}

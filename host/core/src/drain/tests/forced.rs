@@ -1,0 +1,116 @@
+use expect_test::expect;
+
+use super::*;
+
+fn node() -> Drain {
+    drain([
+        pod("a").under(misconfigured("strict")),
+        pod("b").with_volume("v"),
+        pod("c").with_volume("w").ending(-10),
+        pod("mirror").owned_by(PodOwner::Mirror),
+        pod("daemon").owned_by(PodOwner::DaemonSet),
+    ])
+    .attachment("x", Some("v"))
+    .attachment("inline", None)
+}
+
+#[test]
+fn force_deletes_all_at_once_then_lets_go_of_the_volumes_and_waits_for_nothing() {
+    check(
+        node().forced(Force::Requested),
+        &expect![[r#"
+        look Cached
+        delete d/a
+        delete d/b
+        delete d/c
+        detach x
+        detach inline
+        done Forced
+    "#]],
+    );
+}
+
+#[test]
+fn the_end_of_the_clock_forces_by_itself() {
+    check(
+        node().at(7_200),
+        &expect![[r#"
+        look Cached
+        delete d/a
+        delete d/b
+        delete d/c
+        detach x
+        detach inline
+        done Forced
+    "#]],
+    );
+}
+
+#[test]
+fn attachments_on_their_way_out_and_pods_without_grace_are_left_to_it() {
+    let mut drain = node().forced(Force::NodeUnhealthy);
+    for attachment in drain.facts.attachments.as_mut().unwrap() {
+        attachment.deletion = Some(at(0));
+    }
+    for pod in &mut drain.pods {
+        pod.ending = Some(Ending { deadline: at(0), grace: SignedDuration::ZERO });
+    }
+    check(
+        drain,
+        &expect![[r#"
+        look Cached
+        done Forced
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_deleted_is_told_and_holds_nothing() {
+    let mut drain = node().forced(Force::Requested);
+    let (told, end) = drain.pass(|effect| match effect {
+        Effect::LookAtPods { .. } => None,
+        _ => Some(ActError::Denied { message: "no".into() }),
+    });
+    expect![[r#"
+        look Cached
+        delete d/a
+        delete d/b
+        delete d/c
+        detach x
+        detach inline
+        done ForcedInPart
+    "#]]
+    .assert_eq(&render(told, &end));
+    let Step::Done { report } = end else { panic!() };
+    assert_eq!(report.failures.len(), 5, "{:?}", report.failures);
+}
+
+#[test]
+fn without_a_look_at_the_pods_the_volumes_are_let_go_of_all_the_same() {
+    let mut drain = node().forced(Force::Requested);
+    let (told, end) = drain.pass(|effect| {
+        matches!(effect, Effect::LookAtPods { .. })
+            .then(|| ActError::Unreachable { message: "refused".into() })
+    });
+    expect![[r#"
+        look Cached
+        detach x
+        detach inline
+        done ForcedInPart
+    "#]]
+    .assert_eq(&render(told, &end));
+}
+
+#[test]
+fn a_server_that_asks_for_patience_gets_it_for_a_while() {
+    let throttled = |seconds| {
+        let (_, end) = node().forced(Force::Requested).at(seconds).pass(|effect| {
+            matches!(effect, Effect::DeletePod(_))
+                .then(|| ActError::Throttled { after: Some(SignedDuration::from_secs(9)) })
+        });
+        render(Vec::new(), &end)
+    };
+    assert_eq!(throttled(0), "back in 9 s\n");
+    assert_eq!(throttled(7_259), "back in 9 s\n");
+    assert_eq!(throttled(7_260), "done ForcedInPart\n");
+}

@@ -1,0 +1,237 @@
+//! Drains as tables: a Node with pods, and what comes next.
+
+mod forced;
+mod messages;
+mod model;
+mod pods;
+mod volumes;
+
+use std::collections::BTreeSet;
+
+use expect_test::Expect;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act_error::ActError;
+use crate::id::{Name, NodeName, ObjectKey, Uid};
+use crate::machine::Wake;
+
+use super::*;
+
+/// When the clock of all these drains starts.
+const START: Timestamp = Timestamp::UNIX_EPOCH;
+
+const GRACE: SignedDuration = SignedDuration::from_secs(30);
+
+fn at(seconds: i64) -> Timestamp {
+    START + SignedDuration::from_secs(seconds)
+}
+
+/// One drain and what it has done in this pass.
+#[derive(Clone)]
+struct Drain {
+    node: NodeName,
+    settings: Settings,
+    facts: Facts,
+    pods: Vec<PodFact>,
+    force: Option<Force>,
+    progress: Progress,
+    seconds: i64,
+}
+
+fn drain(pods: impl IntoIterator<Item = PodFact>) -> Drain {
+    Drain {
+        node: NodeName::new("n"),
+        settings: Settings::default(),
+        facts: Facts { attachments: Some(Vec::new()), ..Facts::default() },
+        pods: pods.into_iter().collect(),
+        force: None,
+        progress: Progress::default(),
+        seconds: 0,
+    }
+}
+
+impl Drain {
+    fn at(mut self, seconds: i64) -> Self {
+        self.seconds = seconds;
+        self
+    }
+
+    fn forced(mut self, force: Force) -> Self {
+        self.force = Some(force);
+        self
+    }
+
+    fn attachment(mut self, name: &str, volume: Option<&str>) -> Self {
+        self.facts.attachments.get_or_insert_default().push(attachment(name, volume));
+        self
+    }
+
+    fn remembering(mut self, awaited: AwaitedVolume) -> Self {
+        self.facts.memory.volumes.push(awaited);
+        self
+    }
+
+    fn attached(mut self, name: &str) -> Self {
+        let NodeState::Present { attached } = &mut self.facts.node else { panic!("the Node is gone") };
+        attached.insert(name.to_owned());
+        self
+    }
+
+    fn step(&self) -> Step {
+        let request = Request {
+            node: &self.node,
+            since: START,
+            force: self.force,
+            settings: &self.settings,
+            facts: &self.facts,
+        };
+        step(&request, &self.progress, at(self.seconds))
+    }
+
+    /// Runs the pass to its end. `answer` gives the outcome of everything but looks.
+    fn pass(&mut self, mut answer: impl FnMut(&Effect) -> Option<ActError>) -> (Vec<String>, Step) {
+        let mut told = Vec::new();
+        for _ in 0..12 {
+            let effects = match self.step() {
+                Step::Act(effects) => effects,
+                end @ (Step::Wait { .. } | Step::Done { .. }) => return (told, end),
+            };
+            assert!(!effects.is_empty(), "a batch of nothing");
+            for effect in effects {
+                told.push(name(&effect));
+                let outcome = match (&effect, answer(&effect)) {
+                    (Effect::LookAtPods { read, .. }, None) => {
+                        Outcome::Pods(Ok(Look { read: *read, pods: self.pods.clone() }))
+                    }
+                    (_, Some(error)) => effect.failed(error),
+                    (Effect::Evict(pod), None) => Outcome::Evict { pod: pod.clone(), result: Ok(()) },
+                    (Effect::DeletePod(pod), None) => Outcome::DeletePod { pod: pod.clone(), result: Ok(()) },
+                    (Effect::DeleteAttachment { name, .. }, None) => {
+                        Outcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
+                    }
+                };
+                self.progress.record(outcome);
+            }
+        }
+        panic!("the pass does not end: {told:?}");
+    }
+}
+
+fn name(effect: &Effect) -> String {
+    match effect {
+        Effect::LookAtPods { read, .. } => format!("look {read:?}"),
+        Effect::Evict(pod) => format!("evict {pod}"),
+        Effect::DeletePod(pod) => format!("delete {pod}"),
+        Effect::DeleteAttachment { name, .. } => format!("detach {name}"),
+    }
+}
+
+/// The pass in lines: what was done, how it stands, when it comes back.
+fn check(mut drain: Drain, expected: &Expect) {
+    let (told, end) = drain.pass(|_| None);
+    expected.assert_eq(&render(told, &end));
+}
+
+fn render(mut lines: Vec<String>, end: &Step) -> String {
+    let (report, last) = match end {
+        Step::Act(_) => panic!("not at its end"),
+        Step::Wait { report, wake: Wake::After(after) } => (report, format!("back in {} s", after.as_secs())),
+        Step::Wait { report, wake } => (report, format!("back {wake:?}")),
+        Step::Done { report } => (report, format!("done {:?}", report.end.unwrap())),
+    };
+    for group in &report.groups {
+        lines.push(format!("{:?}: {}", group.cause, group.count));
+    }
+    for awaited in &report.memory.volumes {
+        lines.push(format!("remember {}", awaited.volume));
+    }
+    lines.push(last);
+    format!("{}\n", lines.join("\n"))
+}
+
+fn pod(name: &str) -> PodFact {
+    PodFact {
+        pod: PodRef { key: ObjectKey::new("d", name), uid: Uid::new(format!("uid-{name}")) },
+        owner: PodOwner::Controller,
+        phase: PodPhase::Running,
+        is_ready: true,
+        ending: None,
+        grace: GRACE,
+        priority: 0,
+        has_local_storage: false,
+        claims: Vec::new(),
+        budgets: Vec::new(),
+    }
+}
+
+impl PodFact {
+    fn owned_by(mut self, owner: PodOwner) -> Self {
+        self.owner = owner;
+        self
+    }
+
+    fn ending(mut self, since: i64) -> Self {
+        self.ending = Some(Ending { deadline: at(since) + self.grace, grace: self.grace });
+        self
+    }
+
+    fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    fn with_volume(mut self, volume: &str) -> Self {
+        self.claims.push(ClaimFact {
+            claim: Name::new(format!("claim-{volume}")),
+            volume: Some(VolumeName::new(volume)),
+            ids: BTreeSet::from([format!("id-{volume}")]),
+        });
+        self
+    }
+
+    fn under(mut self, budget: BudgetFact) -> Self {
+        self.budgets.push(budget);
+        self
+    }
+}
+
+/// A budget that is observed, healthy, and has this many disruptions left.
+fn budget(name: &str, disruptions_allowed: i32) -> BudgetFact {
+    BudgetFact {
+        key: ObjectKey::new("d", name),
+        generation: 1,
+        observed_generation: 1,
+        expected_pods: 3,
+        current_healthy: 2,
+        desired_healthy: 2,
+        disruptions_allowed,
+        has_disrupted_pods: false,
+        unhealthy_pods: UnhealthyPods::IfHealthyBudget,
+    }
+}
+
+fn misconfigured(name: &str) -> BudgetFact {
+    BudgetFact { current_healthy: 3, desired_healthy: 3, ..budget(name, 0) }
+}
+
+fn attachment(name: &str, volume: Option<&str>) -> AttachmentFact {
+    AttachmentFact {
+        name: Name::new(name),
+        uid: Uid::new(format!("uid-{name}")),
+        is_here: true,
+        volume: volume.map(VolumeName::new),
+        is_attached: true,
+        deletion: None,
+    }
+}
+
+fn awaited(volume: &str, pod: &str, since: i64) -> AwaitedVolume {
+    AwaitedVolume {
+        volume: VolumeName::new(volume),
+        ids: BTreeSet::from([format!("id-{volume}")]),
+        pod: Some(ObjectKey::new("d", pod)),
+        since: at(since),
+        grace: GRACE,
+        detached: None,
+    }
+}

@@ -1,0 +1,306 @@
+use expect_test::expect;
+
+use super::*;
+
+#[test]
+fn an_empty_node_is_drained_once_the_server_says_so_for_sure() {
+    check(
+        drain([]),
+        &expect![[r#"
+        look Cached
+        look Latest
+        done Drained
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_that_is_gone_needs_no_look() {
+    let mut drain = drain([pod("a")]);
+    drain.facts.node = NodeState::Gone;
+    check(
+        drain,
+        &expect![[r#"
+        done NodeGone
+    "#]],
+    );
+}
+
+#[test]
+fn pods_of_kubelet_and_daemon_sets_stay_and_all_others_go() {
+    let finished = PodFact { phase: PodPhase::Finished, ..pod("finished") };
+    let local = PodFact { has_local_storage: true, ..pod("local") };
+    let mut drain = drain([
+        pod("mirror").owned_by(PodOwner::Mirror),
+        pod("daemon").owned_by(PodOwner::DaemonSet),
+        pod("unmanaged").owned_by(PodOwner::Nobody),
+        local,
+        finished,
+        pod("plain"),
+    ]);
+    let (told, end) = drain.pass(|_| None);
+    assert_eq!(
+        told,
+        ["look Cached", "evict d/finished", "evict d/local", "evict d/plain", "evict d/unmanaged"]
+    );
+    assert!(matches!(end, Step::Wait { .. }));
+}
+
+#[test]
+fn only_pods_that_stay_are_left_so_the_node_is_drained() {
+    check(
+        drain([pod("m").owned_by(PodOwner::Mirror), pod("d").owned_by(PodOwner::DaemonSet)]),
+        &expect![[r#"
+            look Cached
+            look Latest
+            done Drained
+        "#]],
+    );
+}
+
+#[test]
+fn pods_on_their_way_are_not_asked_again() {
+    check(
+        drain([pod("a").ending(0), pod("b")]).at(8),
+        &expect![[r#"
+        look Cached
+        evict d/b
+        JustAsked: 2
+        back in 1 s
+    "#]],
+    );
+}
+
+#[test]
+fn the_most_important_pod_is_asked_first_then_by_name() {
+    check(
+        drain([pod("b"), pod("c").priority(7), pod("a"), pod("d").priority(-1)]),
+        &expect![[r#"
+        look Cached
+        evict d/c
+        evict d/a
+        evict d/b
+        evict d/d
+        JustAsked: 4
+        back in 1 s
+    "#]],
+    );
+}
+
+#[test]
+fn a_pass_asks_a_few_and_the_next_one_follows_within_a_second() {
+    let (told, end) = drain((0..50).map(|n| pod(&format!("p{n:02}")))).pass(|_| None);
+    assert_eq!(told.len(), 1 + 20);
+    assert!(matches!(end, Step::Wait { wake: Wake::After(after), .. } if after.as_secs() == 1));
+}
+
+#[test]
+fn looks_are_soon_at_first_and_then_further_apart_with_one_at_the_deadline() {
+    let back = |seconds| {
+        let long = PodFact { grace: SignedDuration::from_mins(2), ..pod("a") }.ending(0);
+        match drain([long]).at(seconds).pass(|_| None).1 {
+            Step::Wait { wake: Wake::After(after), .. } => after.as_secs(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut looks = vec![0];
+    while *looks.last().unwrap() < 200 {
+        let seconds = looks.last().unwrap();
+        looks.push(seconds + back(*seconds));
+    }
+    assert!(looks.len() < 45, "{looks:?}");
+    assert_eq!(looks[..6], [0, 1, 2, 3, 4, 5]);
+    assert!(looks.contains(&121), "{looks:?}");
+}
+
+#[test]
+fn a_pod_that_hangs_is_told_of_until_it_is_deleted_without_grace() {
+    let hanging = || {
+        let mut drain = drain([pod("a").ending(0)]);
+        drain.settings.max_evict_retries = 30;
+        drain
+    };
+    check(
+        hanging().at(599),
+        &expect![[r#"
+        look Cached
+        Overdue: 1
+        back in 1 s
+    "#]],
+    );
+    check(
+        hanging().at(600),
+        &expect![[r#"
+            look Cached
+            delete d/a
+            JustAsked: 1
+            back in 1 s
+        "#]],
+    );
+}
+
+#[test]
+fn a_budget_that_is_spent_holds_its_pods_and_no_others() {
+    check(
+        drain([
+            pod("a").under(budget("spent", 0)),
+            pod("b").under(budget("free", 1)),
+            pod("c").under(misconfigured("strict")),
+            pod("d").under(budget("x", 1)).under(budget("y", 1)),
+        ]),
+        &expect![[r#"
+            look Cached
+            evict d/b
+            BudgetMisconfigured: 1
+            SeveralBudgets: 1
+            Budget: 1
+            JustAsked: 1
+            back in 1 s
+        "#]],
+    );
+}
+
+#[test]
+fn budgets_that_are_stale_or_that_let_sick_pods_go_do_not_hold() {
+    let stale = BudgetFact { generation: 2, ..budget("stale", 0) };
+    let always = BudgetFact { unhealthy_pods: UnhealthyPods::AlwaysAllow, ..misconfigured("always") };
+    let sick = |name: &str| PodFact { is_ready: false, ..pod(name) };
+    let broken = BudgetFact { current_healthy: 1, ..budget("broken", 0) };
+    check(
+        drain([
+            pod("stale").under(stale),
+            sick("sick-always").under(always.clone()),
+            pod("well-always").under(always),
+            sick("sick-healthy").under(budget("healthy", 0)),
+            sick("sick-broken").under(broken),
+            PodFact { phase: PodPhase::Pending, ..pod("pending") }.under(budget("spent", 0)),
+            PodFact { phase: PodPhase::Finished, ..pod("finished") }.under(budget("spent", 0)),
+        ]),
+        &expect![[r#"
+            look Cached
+            evict d/finished
+            evict d/pending
+            evict d/sick-always
+            evict d/sick-healthy
+            evict d/stale
+            BudgetMisconfigured: 1
+            Budget: 1
+            JustAsked: 5
+            back in 1 s
+        "#]],
+    );
+}
+
+#[test]
+fn a_budget_in_transition_is_not_called_misconfigured() {
+    let just = BudgetFact { has_disrupted_pods: true, ..misconfigured("just") };
+    let none = BudgetFact { expected_pods: 0, ..misconfigured("none") };
+    check(
+        drain([pod("a").under(just), pod("b").under(none)]),
+        &expect![[r#"
+        look Cached
+        Budget: 2
+        back in 5 s
+    "#]],
+    );
+}
+
+#[test]
+fn a_misconfigured_budget_is_looked_at_calmly_and_asked_in_doubt_every_three_minutes() {
+    let drain = drain([pod("a").under(misconfigured("strict"))]);
+    check(
+        drain.clone().at(10),
+        &expect![[r#"
+        look Cached
+        BudgetMisconfigured: 1
+        back in 170 s
+    "#]],
+    );
+    check(
+        drain.clone().at(180),
+        &expect![[r#"
+        look Cached
+        evict d/a
+        JustAsked: 1
+        back in 1 s
+    "#]],
+    );
+    check(
+        drain.at(190),
+        &expect![[r#"
+        look Cached
+        BudgetMisconfigured: 1
+        back in 170 s
+    "#]],
+    );
+}
+
+#[test]
+fn a_refusal_of_the_server_counts_even_if_the_budget_looked_free() {
+    let mut drain = drain([pod("a").under(budget("free", 1)), pod("b")]);
+    drain.progress.record(Outcome::Pods(Ok(Look { read: Read::Cached, pods: drain.pods.clone() })));
+    let after = Some(SignedDuration::from_secs(13));
+    drain
+        .progress
+        .record(Outcome::Evict { pod: drain.pods[0].pod.clone(), result: Err(EvictError::Budget { after }) });
+    let (told, end) = drain.pass(|_| None);
+    expect![[r#"
+        evict d/b
+        Budget: 1
+        JustAsked: 1
+        back in 1 s
+    "#]]
+    .assert_eq(&render(told, &end));
+}
+
+#[test]
+fn the_servers_wish_to_wait_is_kept_and_nobody_is_asked_meanwhile() {
+    let mut drain = drain((0..30).map(|n| pod(&format!("p{n:02}"))));
+    let (told, end) = drain.pass(|effect| match effect {
+        Effect::Evict(_) => Some(ActError::Throttled { after: Some(SignedDuration::from_secs(17)) }),
+        _ => None,
+    });
+    assert_eq!(told.len(), 21);
+    let Step::Wait { report, wake: Wake::After(after) } = end else { panic!("{end:?}") };
+    assert_eq!(report.groups[0].cause, Cause::NotAsked);
+    assert_eq!(after.as_secs(), 17);
+}
+
+#[test]
+fn an_eviction_that_fails_is_told_and_tried_again_later() {
+    let mut drain = drain([pod("a"), pod("b").ending(0)]).at(100);
+    let (told, end) = drain.pass(|effect| {
+        matches!(effect, Effect::Evict(_)).then(|| ActError::Denied { message: "no such right".into() })
+    });
+    expect![[r#"
+        look Cached
+        evict d/a
+        Failed: 1
+        Overdue: 1
+        back in 20 s
+    "#]]
+    .assert_eq(&render(told, &end));
+    let Step::Wait { report, .. } = end else { panic!() };
+    assert_eq!(report.failures, ["d/a: forbidden: no such right"]);
+}
+
+#[test]
+fn a_look_that_fails_is_tried_again_with_growing_pauses() {
+    let (_, end) = drain([pod("a")]).pass(|_| Some(ActError::Unreachable { message: "refused".into() }));
+    assert!(matches!(end, Step::Wait { wake: Wake::Retry { .. }, .. }), "{end:?}");
+}
+
+#[test]
+fn no_retries_means_that_nobody_is_asked() {
+    let mut drain = drain([pod("a").under(misconfigured("strict"))]);
+    drain.settings.max_evict_retries = 0;
+    check(
+        drain,
+        &expect![[r#"
+        look Cached
+        delete d/a
+        JustAsked: 1
+        back in 1 s
+    "#]],
+    );
+}

@@ -1,0 +1,93 @@
+//! When a drain looks again.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::pod::PodFact;
+use super::report::Cause;
+use super::request::Request;
+use super::standing::{DOUBT_EVERY, Standing};
+use super::transit::{Place, Transit};
+
+/// As often as anything is looked at: most pods end within seconds, and someone may wait for them.
+const FIRST: SignedDuration = SignedDuration::from_secs(1);
+
+/// As seldom as pods are looked at that are ending: a look is one cheap list, and a thousand drains may be waiting.
+const ENDING: SignedDuration = SignedDuration::from_secs(10);
+
+/// Between two tries of a pod that its budget holds: as soon as this, and as seldom as that the longer it takes.
+const BUDGET: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(5), SignedDuration::from_secs(20));
+
+/// After an error, and for pods that should have gone.
+const PAUSE: SignedDuration = SignedDuration::from_secs(20);
+
+/// As long as the API server's word to wait is believed.
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
+
+/// Where events tell, in case one is missed.
+const EVENTS: SignedDuration = SignedDuration::from_secs(10);
+
+/// Attachments elsewhere do not wake this drain.
+const ELSEWHERE: SignedDuration = SignedDuration::from_secs(5);
+
+/// The shortest of all that is awaited, and never past the moment at which the drain pushes harder.
+pub(super) fn wake(
+    request: &Request<'_>,
+    standings: &[Standing<'_>],
+    transits: &[Transit],
+    now: Timestamp,
+) -> SignedDuration {
+    let elapsed = request.elapsed(now);
+    let is_throttled = standings.iter().any(|standing| standing.cause == Cause::Throttled);
+    // Nobody is asked before the API server's pause is over.
+    let is_idle = |standing: &&Standing<'_>| is_throttled && standing.cause == Cause::NotAsked;
+    let pods =
+        standings.iter().filter(|standing| !is_idle(standing)).map(|standing| pod(standing, elapsed, now));
+    let volumes = transits.iter().map(|transit| volume(transit, now));
+    let stages = [request.patience_at(), request.timeout_at()];
+    let stages = stages.into_iter().filter(|at| *at > now).map(|at| at.duration_since(now));
+    pods.chain(volumes).chain(stages).chain(unlisted(request)).min().unwrap_or(FIRST)
+}
+
+fn unlisted(request: &Request<'_>) -> Option<SignedDuration> {
+    request.facts.attachments.is_none().then_some(EVENTS)
+}
+
+fn pod(standing: &Standing<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
+    let pause = standing.pause.unwrap_or_default().min(LONGEST_PAUSE);
+    match standing.cause {
+        Cause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now),
+        Cause::Overdue | Cause::Failed => PAUSE,
+        Cause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
+        Cause::BudgetMisconfigured | Cause::SeveralBudgets => until_doubt(elapsed),
+        Cause::NotAsked | Cause::JustAsked => FIRST,
+        Cause::Throttled => pause.max(FIRST),
+        // Whoever is before it tells when.
+        Cause::WaitsForTurn | Cause::Detaching | Cause::DetachingTooLong | Cause::Reattaching => {
+            LONGEST_PAUSE
+        }
+    }
+}
+
+/// Soon after it was told, then further apart, and once just after the end of its grace period.
+fn ending(pod: &PodFact, since: Timestamp, now: Timestamp) -> SignedDuration {
+    let waited = now.duration_since(since).max(SignedDuration::ZERO);
+    let poll = (waited / 4).clamp(FIRST, ENDING);
+    let deadline =
+        pod.ending.map_or(poll, |ending| ending.deadline.duration_since(now).saturating_add(FIRST));
+    if deadline >= FIRST { poll.min(deadline) } else { poll }
+}
+
+fn until_doubt(elapsed: SignedDuration) -> SignedDuration {
+    let into = SignedDuration::from_millis_i128(elapsed.as_millis() % DOUBT_EVERY.as_millis());
+    DOUBT_EVERY.saturating_sub(into)
+}
+
+fn volume(transit: &Transit, now: Timestamp) -> SignedDuration {
+    let left = transit.until.duration_since(now);
+    match transit.place {
+        Place::Here => left.min(EVENTS),
+        Place::Between => left.min(ELSEWHERE),
+        Place::HereTooLong => LONGEST_PAUSE,
+    }
+}

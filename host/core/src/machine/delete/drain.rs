@@ -1,0 +1,254 @@
+//! The Node is emptied before its VM goes.
+
+use std::ops::ControlFlow::{Break, Continue};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act_error::ActError;
+use crate::drain::{self, Cause, End, Force, Report, Settings};
+use crate::health::Status;
+use crate::phase::{OperationState, Phase};
+
+use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake};
+use super::super::deletion_note::DeletionNote;
+use super::super::effect::{Effect, NodeConditionWrite, Progress};
+use super::super::force;
+use super::super::hooks::{self, Held, whole_seconds};
+use super::super::step::retry_write;
+use super::super::view::{MachineView, NodeFact};
+use super::node::is_past;
+use super::{Stage, act, finish, stop};
+
+/// The condition of a Node whose Machine is being deleted.
+const TERMINATING: &str = "Terminating";
+
+/// How often progress of a drain is told at least this far apart. Its causes are told at once when they change; numbers that
+/// fall are not worth a write each.
+const TELL_EVERY: SignedDuration = SignedDuration::from_secs(30);
+
+/// How the drain ended.
+#[derive(Clone, Debug)]
+pub(super) struct Drained {
+    /// What the status says of it.
+    pub(super) note: DeletionNote,
+    /// Condition `Drained`, where this pass has something to say of it.
+    pub(super) condition: Option<OwnCondition>,
+}
+
+impl Drained {
+    fn without(note: DeletionNote) -> Self {
+        Self { note, condition: None }
+    }
+}
+
+/// The drain is over, or not needed.
+pub(super) fn over(
+    view: &MachineView,
+    progress: &Progress,
+    force: Option<Force>,
+    now: Timestamp,
+) -> Stage<Drained> {
+    if !view.has_target() {
+        return Continue(Drained::without(DeletionNote::NoTargetCluster));
+    }
+    if is_past(view) {
+        return Continue(Drained::without(DeletionNote::VolumesDetached));
+    }
+    let node = view.node();
+    if let Some(node) = node {
+        said_on_node(view, node, progress, force)?;
+    }
+    hooks_are_done(view, now)?;
+    let Some(node) = node else { return Continue(Drained::without(DeletionNote::NoNodeToDrain)) };
+    let trouble = cordoned(node, progress, force)?;
+    let settings = settings(view);
+    match drain::step(&request(view, node, force, &settings, now), &progress.drain, now) {
+        drain::Step::Act(effects) => Break(Step::Act(effects.into_iter().map(Effect::Drain).collect())),
+        drain::Step::Done { report } => Continue(done(report, trouble)),
+        drain::Step::Wait { report, wake } => stop(waiting(view, report, wake, now)),
+    }
+}
+
+/// Others see on the Node that its Machine is going, and whether it had failed. What was said first stays.
+fn said_on_node(view: &MachineView, node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage {
+    let is_said = node
+        .conditions
+        .iter()
+        .any(|condition| condition.kind == TERMINATING && condition.status == Status::True);
+    if is_said || matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff) {
+        return Continue(());
+    }
+    match &progress.node_condition {
+        None => {
+            let has_failed = view.machine.phase == Phase::Failed;
+            let condition = NodeConditionWrite {
+                kind: TERMINATING.into(),
+                status: Status::True,
+                reason: if has_failed { "Unhealthy" } else { "ScaleDown" }.into(),
+                message: "the Machine of this Node is being deleted".into(),
+            };
+            act(Effect::SetNodeCondition { node: node.name.clone(), condition })
+        }
+        Some(Ok(()) | Err(ActError::Gone)) => Continue(()),
+        Some(Err(_)) if force.is_some() => Continue(()),
+        Some(Err(error)) => stop(failed(
+            error,
+            "write condition Terminating of the Node",
+            DeletionNote::NodeConditionFailed { error: error.to_string() },
+        )),
+    }
+}
+
+fn hooks_are_done(view: &MachineView, now: Timestamp) -> Stage {
+    let Some(wait) = hooks::wait(view, Held::Drain, now) else { return Continue(()) };
+    let message = wait.message("the drain", view.machine.going.bad_hook_timeout.as_deref());
+    stop(finish(
+        Reason::PreDrainHooks,
+        message,
+        (DeletionNote::NodeKnown, OperationState::Processing),
+        Wake::After(wait.left),
+    ))
+}
+
+/// What went wrong, where that is no reason to wait.
+fn cordoned(node: &NodeFact, progress: &Progress, force: Option<Force>) -> Stage<Option<String>> {
+    match &progress.cordon {
+        None if node.is_cordoned => Continue(None),
+        None => act(Effect::Cordon { node: node.name.clone() }),
+        Some(Ok(()) | Err(ActError::Gone)) => Continue(None),
+        Some(Err(error)) if force.is_some() => Continue(Some(format!("failed to cordon the Node: {error}"))),
+        Some(Err(error)) => {
+            stop(failed(error, "cordon the Node", DeletionNote::DrainFailed { error: error.to_string() }))
+        }
+    }
+}
+
+/// A conflict only means that the caches are behind, so nothing is told of it.
+fn failed(error: &ActError, what: &str, note: DeletionNote) -> Conclusion {
+    let message = format!("failed to {what}: {error}");
+    let wake = retry_write(error);
+    if matches!(error, ActError::Conflict) {
+        return Conclusion { status: StatusChange::default(), reason: Reason::DrainFailed, message, wake };
+    }
+    finish(Reason::DrainFailed, message, (note, OperationState::Failed), wake)
+}
+
+fn settings(view: &MachineView) -> Settings {
+    let settings = &view.settings;
+    Settings {
+        timeout: settings.drain_timeout,
+        max_evict_retries: settings.max_evict_retries,
+        parallel_volumes: settings.parallel_volume_evictions,
+        detach_timeout: settings.volume_detach_timeout,
+        reattach_timeout: settings.volume_reattach_timeout,
+    }
+}
+
+/// The one clock of the drain runs since the request for deletion.
+fn request<'a>(
+    view: &'a MachineView,
+    node: &'a NodeFact,
+    force: Option<Force>,
+    settings: &'a Settings,
+    now: Timestamp,
+) -> drain::Request<'a> {
+    drain::Request {
+        node: &node.name,
+        since: view.machine.deletion.unwrap_or(now),
+        force,
+        settings,
+        facts: &view.drain,
+    }
+}
+
+fn done(report: Report, trouble: Option<String>) -> Drained {
+    let failures: Vec<String> = trouble.into_iter().chain(report.failures).collect();
+    let is_forced = match report.end {
+        Some(End::Drained | End::VolumesLeft | End::NodeGone) => false,
+        Some(End::Forced | End::ForcedInPart) | None => true,
+    };
+    let (note, reason) = match (is_forced, failures.is_empty()) {
+        (false, _) => (DeletionNote::Drained, "Drained"),
+        (true, true) => (DeletionNote::ForceDrained, "ForceDrained"),
+        (true, false) => {
+            (DeletionNote::ForcedDrainFailed { error: failures.join("; ") }, "ForceDrainedInPart")
+        }
+    };
+    let condition =
+        OwnCondition { kind: ConditionKind::Drained, status: Status::True, reason, message: report.message };
+    Drained { note, condition: Some(condition) }
+}
+
+fn waiting(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Conclusion {
+    let condition = OwnCondition {
+        kind: ConditionKind::Drained,
+        status: Status::False,
+        reason: reason_of(&report),
+        message: report.message.clone(),
+    };
+    let has_failed = !report.failures.is_empty();
+    let (note, state) = if has_failed {
+        (DeletionNote::DrainFailed { error: report.failures.join("; ") }, OperationState::Failed)
+    } else {
+        (DeletionNote::NodeKnown, OperationState::Processing)
+    };
+    let reason = if has_failed { Reason::DrainFailed } else { Reason::Draining };
+    let conclusion = finish(reason, draining(&report), (note, state), wake);
+    let conditions = if is_worth_telling(view, &condition, now) { vec![condition] } else { Vec::new() };
+    let drain_memory = (report.memory != view.drain.memory).then_some(report.memory);
+    Conclusion { status: StatusChange { conditions, drain_memory, ..conclusion.status }, ..conclusion }
+}
+
+/// Says the same for as long as the drain lasts; condition `Drained` tells how it goes.
+fn draining(report: &Report) -> String {
+    format!(
+        "draining the Node, see condition Drained; its VM is removed from {} on whatever is left on it",
+        whole_seconds(report.timeout_at)
+    )
+}
+
+fn is_worth_telling(view: &MachineView, condition: &OwnCondition, now: Timestamp) -> bool {
+    let Some(told) = &view.machine.going.told else { return true };
+    if told.reason != condition.reason {
+        return true;
+    }
+    let is_due = told.at.is_none_or(|at| now.duration_since(at).abs() >= TELL_EVERY);
+    told.message != condition.message && is_due
+}
+
+/// The cause that people can do most about; pods and volumes on their way are all the same.
+fn reason_of(report: &Report) -> &'static str {
+    match report.groups.first().map(|group| group.cause) {
+        Some(
+            cause @ (Cause::BudgetMisconfigured
+            | Cause::SeveralBudgets
+            | Cause::Budget
+            | Cause::Failed
+            | Cause::Overdue
+            | Cause::DetachingTooLong),
+        ) => cause.name(),
+        Some(
+            Cause::Ending
+            | Cause::JustAsked
+            | Cause::NotAsked
+            | Cause::Throttled
+            | Cause::WaitsForTurn
+            | Cause::Detaching
+            | Cause::Reattaching,
+        )
+        | None => "PodsLeaving",
+    }
+}
+
+/// The drain lets the VM go: it is over, forced, or not needed. For invariants: whatever else the deletion does, its VM is not
+/// ordered away while this is false.
+pub(in super::super) fn is_over(view: &MachineView, progress: &Progress, now: Timestamp) -> bool {
+    let Some(node) = view.node() else { return true };
+    let force = force::of_deletion(view, now);
+    if force.is_some() || is_past(view) {
+        return true;
+    }
+    let settings = settings(view);
+    let step = drain::step(&request(view, node, force, &settings, now), &progress.drain, now);
+    matches!(step, drain::Step::Done { .. })
+}

@@ -1,0 +1,71 @@
+//! After the VM: what the target cluster still has of the Machine, then the finalizer.
+
+use std::convert::Infallible;
+use std::ops::ControlFlow::Break;
+
+use crate::act_error::ActError;
+use crate::phase::OperationState;
+
+use super::super::conclusion::{Reason, Step, Wake};
+use super::super::deletion_note::DeletionNote;
+use super::super::effect::{Effect, Progress};
+use super::super::step::{rest, retry_write, write_failed};
+use super::super::view::MachineView;
+use super::{Stage, act, finish, stop};
+
+pub(super) fn leave(
+    view: &MachineView,
+    progress: &Progress,
+    reason: Reason,
+    message: &str,
+) -> Stage<Infallible> {
+    let mut batch = Vec::new();
+    match (view.node(), &progress.delete_node) {
+        (Some(node), None) => {
+            batch.push(Effect::DeleteNode { node: node.name.clone(), uid: node.uid.clone() });
+        }
+        (Some(node), Some(Err(error))) => {
+            let note =
+                DeletionNote::NodeDeletionFailed { node: node.name.to_string(), error: error.to_string() };
+            return failed(Reason::NodeDeletionFailed, "delete the Node", error, note);
+        }
+        (Some(_), Some(Ok(()))) | (None, _) => {}
+    }
+    match (view.has_target(), &progress.forget_token) {
+        (true, None) => batch.push(Effect::ForgetToken),
+        (true, Some(Err(error))) => {
+            return failed(
+                Reason::BootstrapTokenFailed,
+                "delete the bootstrap token",
+                error,
+                after_node(view),
+            );
+        }
+        (true, Some(Ok(()))) | (false, _) => {}
+    }
+    if !batch.is_empty() {
+        return Break(Step::Act(batch));
+    }
+    match &progress.release {
+        None => act(Effect::ReleaseFinalizer),
+        Some(Ok(())) => Break(rest(reason, message, Wake::Gone)),
+        Some(Err(error)) => failed(Reason::FinalizerHeld, "take the finalizer off", error, after_node(view)),
+    }
+}
+
+fn after_node(view: &MachineView) -> DeletionNote {
+    match (view.node(), &view.machine.node_name) {
+        (Some(node), _) => DeletionNote::NodeDeleted { node: node.name.to_string() },
+        (None, Some(_)) => DeletionNote::NodeGone,
+        (None, None) => DeletionNote::NoNodeLabel,
+    }
+}
+
+fn failed(reason: Reason, what: &str, error: &ActError, note: DeletionNote) -> Stage<Infallible> {
+    // The caches are behind, which is nothing to tell.
+    if matches!(error, ActError::Conflict | ActError::Gone) {
+        return Break(write_failed(reason, what, error));
+    }
+    let message = format!("failed to {what}: {error}");
+    stop(finish(reason, message, (note, OperationState::Failed), retry_write(error)))
+}

@@ -1,0 +1,159 @@
+//! From a deletion timestamp to nothing left: hooks, drain, hooks, VM, Node, token, finalizer.
+//!
+//! Where a deletion is follows from what is there: each pass goes through all stages, and each finds out that it has nothing
+//! to do. What an earlier pass wrote into the status is read for one thing only, namely that the removal of the VM has begun, after
+//! which no drain is waited for: the pods that are left on such a Node go with it. Without it the drain is looked at again.
+
+mod drain;
+mod leftovers;
+mod node;
+mod vm;
+
+use std::ops::ControlFlow;
+
+use jiff::Timestamp;
+
+use crate::phase::{OperationState, OperationType, Phase};
+
+use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
+use super::deletion_note::DeletionNote;
+use super::effect::{Effect, Progress};
+use super::force;
+use super::step::rest;
+use super::view::{ClassFact, DriverFact, MachineView};
+
+pub(super) use drain::is_over as is_drain_over;
+pub(super) use node::is_past;
+
+/// A stage that is over, or what the pass does next instead.
+type Stage<T = ()> = ControlFlow<Step, T>;
+
+pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    let machine = &view.machine;
+    if !machine.has_finalizer {
+        return rest(Reason::Deleted, "nothing of ours holds the Machine", Wake::Gone);
+    }
+    let ControlFlow::Break(step) = stages(view, progress, now);
+    let step = if machine.phase == Phase::Terminating { step } else { begin(step) };
+    match (&view.driver, step) {
+        (DriverFact::Substitute { why, .. }, Step::Finish(conclusion)) => {
+            Step::Finish(by_substitute(conclusion, why))
+        }
+        (_, step) => step,
+    }
+}
+
+fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std::convert::Infallible> {
+    if was_never_made(view) {
+        return leftovers::leave(view, progress, Reason::Deleted, "no VM was ever asked for");
+    }
+    let force = force::of_deletion(view, now);
+    node::known(view, progress, force)?;
+    let drained = drain::over(view, progress, force, now)?;
+    let gone = vm::gone(view, progress, &drained, now)?;
+    match gone {
+        vm::Gone::Proven => leftovers::leave(view, progress, Reason::Deleted, "VM and Node are gone"),
+        vm::Gone::Declared { message } => leftovers::leave(view, progress, Reason::VmDeclaredGone, &message),
+    }
+}
+
+/// The status says that the Machine is going before anything is asked of a cloud, so that everyone counts it so. What empties
+/// its Node may begin before that, so that both are told at once.
+fn begin(step: Step) -> Step {
+    let begun = Conclusion {
+        status: StatusChange::default(),
+        reason: Reason::Deleting,
+        message: "deletion has begun".into(),
+        wake: Wake::Now,
+    };
+    let conclusion = match step {
+        Step::Act(effects) if effects.iter().all(goes_before_the_status) => return Step::Act(effects),
+        Step::Act(_) => begun,
+        Step::Finish(conclusion) if conclusion.wake == Wake::Gone => return Step::Finish(conclusion),
+        Step::Finish(conclusion) => conclusion,
+    };
+    let operation =
+        conclusion.status.operation.clone().or(operation(DeletionNote::Begun, OperationState::Processing));
+    let status = StatusChange {
+        phase: Some(Phase::Terminating),
+        timeout_active: Some(true),
+        operation,
+        ..conclusion.status
+    };
+    Step::Finish(Conclusion { status, ..conclusion })
+}
+
+fn goes_before_the_status(effect: &Effect) -> bool {
+    match effect {
+        Effect::SetNodeCondition { .. }
+        | Effect::Cordon { .. }
+        | Effect::Drain(_)
+        | Effect::ForgetToken
+        | Effect::ReleaseFinalizer => true,
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::ProbeVm
+        | Effect::CreateVm
+        | Effect::InitializeVm
+        | Effect::RecordVm { .. }
+        | Effect::SyncNode { .. }
+        | Effect::DeleteVm
+        | Effect::DeleteNode { .. }
+        | Effect::WriteMachine(_)
+        | Effect::DeleteMachine
+        | Effect::NoteHooks => false,
+    }
+}
+
+/// A VM must go even if the version that made it is gone. Every pass says by whom it is removed.
+fn by_substitute(conclusion: Conclusion, why: &str) -> Conclusion {
+    let message = format!("{}; the version that serves removes the VM: {why}", conclusion.message);
+    Conclusion { message, ..conclusion }
+}
+
+/// Nobody has begun to make a VM for a Machine whose class is not there, and never was in its time: no create begins without a
+/// class, this host marks a Machine before it begins (by finalizer and priority in one write), and whoever has begun leaves a
+/// trace in the status. The finalizer alone comes from a template, or from machine-controller-manager, which puts it on before it
+/// looks at the class.
+pub(super) fn was_never_made(view: &MachineView) -> bool {
+    let machine = &view.machine;
+    matches!(view.class, ClassFact::Missing(_))
+        && machine.phase == Phase::New
+        && machine.operation.is_none()
+        && !machine.has_priority
+        && machine.provider_id.is_none()
+        && machine.node_name.is_none()
+        && view.node().is_none()
+        && machine.create_intent.is_none()
+        && machine.last_known_state.is_none()
+        && machine.addresses.is_empty()
+        && machine.conditions.is_empty()
+}
+
+fn operation(note: DeletionNote, state: OperationState) -> Option<Operation> {
+    Some(Operation { kind: OperationType::Delete, state, note: Note::Deleting(note), code: None })
+}
+
+/// The end of a pass whose status says where the deletion is.
+fn finish(
+    reason: Reason,
+    message: impl Into<String>,
+    (note, state): (DeletionNote, OperationState),
+    wake: Wake,
+) -> Conclusion {
+    Conclusion {
+        status: StatusChange { operation: operation(note, state), ..StatusChange::default() },
+        reason,
+        message: message.into(),
+        wake,
+    }
+}
+
+fn stop<T>(conclusion: Conclusion) -> Stage<T> {
+    ControlFlow::Break(Step::Finish(conclusion))
+}
+
+fn act<T>(effect: Effect) -> Stage<T> {
+    ControlFlow::Break(Step::act(effect))
+}

@@ -1,0 +1,77 @@
+//! The Node's name is known before anything goes: afterwards nobody could tell which Node was the Machine's.
+
+use std::ops::ControlFlow::{Break, Continue};
+
+use crate::act_error::ActError;
+use crate::drain::Force;
+use crate::driver::{self, Answer, is_not_found};
+use crate::driver_error::Code;
+use crate::phase::OperationState;
+use crate::retry::Situation;
+
+use super::super::conclusion::{Reason, Wake};
+use super::super::create::{Found, found_in};
+use super::super::deletion_note::{DeletionNote, DeletionStage};
+use super::super::effect::{Effect, Progress};
+use super::super::step::{reason_of, rest, retry_call, write_failed};
+use super::super::view::MachineView;
+use super::{Stage, act, finish, stop, vm};
+
+/// Asks the driver where nothing else tells. What it cannot tell is waited for, except by a deletion that is forced or that had
+/// come further already: the VM is the dearer one of both.
+pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force>) -> Stage {
+    let machine = &view.machine;
+    if !view.has_target() || machine.node_name.is_some() || view.node().is_some() {
+        return Continue(());
+    }
+    let Some(driver) = vm::driver(view) else { return Continue(()) };
+    if !driver.capabilities.status {
+        return Continue(());
+    }
+    let Some(look) = &progress.probe else { return act(Effect::ProbeVm) };
+    if let Some(effect) = unknown_node(view, look) {
+        return recorded(progress, effect);
+    }
+    match look {
+        Ok(_) => Continue(()),
+        Err(error)
+            if is_not_found(error) || matches!(error.code(), Code::Unimplemented | Code::Uninitialized) =>
+        {
+            Continue(())
+        }
+        Err(_) if force.is_some() || machine.going.is_vm_declared_gone || is_past(view) => Continue(()),
+        Err(error) => stop(finish(
+            reason_of(error, Reason::CloudUnreachable),
+            vm::with_advice(view, error),
+            (DeletionNote::FindVmFailed { error: error.to_string() }, OperationState::Failed),
+            retry_call(view, Situation::Status, error),
+        )),
+    }
+}
+
+fn recorded(progress: &Progress, effect: Effect) -> Stage {
+    match &progress.record {
+        None => act(effect),
+        // The next pass sees the Node, if it is there.
+        Some(Ok(())) => Break(rest(Reason::Deleting, "the VM's Node is known", Wake::Now)),
+        // What the server refuses it will refuse for ever.
+        Some(Err(ActError::Invalid { .. } | ActError::Denied { .. })) => Continue(()),
+        Some(Err(error)) => {
+            Break(write_failed(Reason::WriteFailed, "store the VM's id on the Machine", error))
+        }
+    }
+}
+
+fn unknown_node(view: &MachineView, look: &Answer<driver::Vm>) -> Option<Effect> {
+    let found = match look {
+        Ok(vm) => Found::of(vm),
+        Err(error) => found_in(error)?,
+    };
+    let provider_id = view.machine.provider_id.clone().unwrap_or(found.provider_id);
+    found.node_name.map(|name| Effect::RecordVm { provider_id, node_name: Some(name) })
+}
+
+/// The removal of the VM had begun.
+pub(in super::super) fn is_past(view: &MachineView) -> bool {
+    view.machine.going.left_at.is_some_and(|stage| stage >= DeletionStage::Vm)
+}

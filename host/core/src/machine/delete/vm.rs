@@ -1,0 +1,318 @@
+//! The VM is gone when the driver has taken the order to remove it and a look finds it no more.
+
+use std::ops::ControlFlow::Continue;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
+use crate::driver_error::{CallError, Code};
+use crate::phase::OperationState;
+use crate::retry::{RetryPolicy, Situation};
+
+use super::super::conclusion::{Conclusion, Reason, StatusChange, Wake, elapsed};
+use super::super::deletion_note::DeletionNote;
+use super::super::effect::{Effect, Progress};
+use super::super::hooks::{self, Held};
+use super::super::step::{PREREQUISITE, ask_again, reason_of, retry_call, retry_write};
+use super::super::view::{ClassFact, DriverFact, MachineFact, MachineView, SecretFact};
+use super::drain::Drained;
+use super::node::is_past;
+use super::{Stage, act, finish, stop};
+
+/// How soon a VM on its way out is looked at again: at first well below the time that any cloud takes, then further apart the
+/// longer it takes, since hundreds may be on their way out at a time.
+const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
+
+/// As far apart as looks grow. Nobody waits for the end of a deletion by the second.
+const LAST_POLL: SignedDuration = SignedDuration::from_secs(15);
+
+/// For how long a VM that is stopping is taken to stop because of our order. It may as well have been stopped by somebody
+/// else, or hang there: then only the order helps, and twice given it does no harm.
+const STOPPING_PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// Status times are whole seconds, so that one may be earlier than what it tells of by as much.
+const STATUS_TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);
+
+/// How it is known that the VM is gone.
+pub(super) enum Gone {
+    /// Seen.
+    Proven,
+    /// Said by somebody, since the cloud could not be asked.
+    Declared {
+        /// What there is to tell of it.
+        message: String,
+    },
+}
+
+/// Ends when the VM is gone. What is told until then also says how the drain ended.
+pub(super) fn gone(
+    view: &MachineView,
+    progress: &Progress,
+    drained: &Drained,
+    now: Timestamp,
+) -> Stage<Gone> {
+    let removal = Removal { view, progress, drained, now };
+    removal.hooks_are_done()?;
+    match &view.driver {
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => removal.by(driver),
+        DriverFact::Refused(refusal) => removal.blocked(Reason::DriverNotReady, &refusal.to_string()),
+        DriverFact::NotChosen => removal.blocked(Reason::ClassMissing, &without_class(&view.class)),
+    }
+}
+
+/// The driver that may be asked about the VM.
+pub(super) fn driver(view: &MachineView) -> Option<&DriverFacts> {
+    match &view.driver {
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => Some(driver),
+        DriverFact::NotChosen | DriverFact::Refused(_) => None,
+    }
+}
+
+struct Removal<'a> {
+    view: &'a MachineView,
+    progress: &'a Progress,
+    drained: &'a Drained,
+    now: Timestamp,
+}
+
+impl Removal<'_> {
+    /// The first look of the hooks' clock is noted on the Machine, since no object tells when a drain ended.
+    fn hooks_are_done(&self) -> Stage {
+        let Some(wait) = hooks::wait(self.view, Held::Vm, self.now) else { return Continue(()) };
+        let message =
+            wait.message("the removal of the VM", self.view.machine.going.bad_hook_timeout.as_deref());
+        let wake = match (&self.progress.note_hooks, hooks::is_unnoted(self.view)) {
+            (None, true) => return act(Effect::NoteHooks),
+            (Some(Err(error)), _) => retry_write(error),
+            (Some(Ok(())), _) | (None, false) => Wake::After(wait.left),
+        };
+        stop(self.told(finish(
+            Reason::PreTerminateHooks,
+            message,
+            (self.drained.note.clone(), OperationState::Processing),
+            wake,
+        )))
+    }
+
+    fn by(&self, driver: &DriverFacts) -> Stage<Gone> {
+        match &self.progress.delete_vm {
+            None => self.before_order(driver),
+            Some(Ok(Deletion::InProgress(work))) => {
+                let note = DeletionNote::VmWorking { message: work.message.clone() };
+                self.wait(
+                    finish(
+                        Reason::VmTerminating,
+                        work.message.clone(),
+                        (note, OperationState::Processing),
+                        ask_again(work),
+                    ),
+                    Some(&work.resume_token),
+                )
+            }
+            Some(Ok(Deletion::Deleted { last_known_state })) => {
+                self.after_order(driver, last_known_state.as_ref())
+            }
+            Some(Err(error)) if is_not_found(error) => self.after_order(driver, None),
+            Some(Err(error)) => self.refused(error),
+        }
+    }
+
+    /// A look before the order: while the cloud is at work on an earlier one, it is not given again. Whatever else the look
+    /// says, the order is what must be tried: it is idempotent, and its error counts.
+    fn before_order(&self, driver: &DriverFacts) -> Stage<Gone> {
+        if !driver.capabilities.status {
+            return act(Effect::DeleteVm);
+        }
+        match &self.progress.probe {
+            None => act(Effect::ProbeVm),
+            Some(Ok(vm)) if vm.state == VmState::Stopping && self.is_taken_to_stop() => {
+                self.terminating(None)
+            }
+            Some(Ok(_) | Err(_)) => act(Effect::DeleteVm),
+        }
+    }
+
+    fn is_taken_to_stop(&self) -> bool {
+        let machine = &self.view.machine;
+        machine.provider_id.is_some() && elapsed(going_since(machine, self.now), self.now) < STOPPING_PATIENCE
+    }
+
+    /// The look of this pass went before the order, so a VM that it found is looked for once more in another pass. That holds
+    /// also when the driver says that nothing was there to remove: one of both is behind.
+    fn after_order(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> Stage<Gone> {
+        match &self.progress.probe {
+            None => self.settled(driver),
+            Some(Ok(_)) => self.terminating(last_known_state),
+            Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
+                self.settled(driver)
+            }
+            Some(Err(error)) if error.code() == Code::Uninitialized => self.terminating(last_known_state),
+            Some(Err(error)) => self.unseen(error, last_known_state),
+        }
+    }
+
+    /// A Machine may have a VM that the cloud's reads do not show yet, and that an order by what they show does not reach. They
+    /// must show it once the consistency window has passed since the Machine was seen to be going, because no create of it
+    /// begins after that. A Node that has reported proves that its VM is older than reads can lag.
+    fn settled(&self, driver: &DriverFacts) -> Stage<Gone> {
+        let machine = &self.view.machine;
+        let has_lived = machine.provider_id.is_some() && !machine.conditions.is_empty();
+        if has_lived || driver.consistency_window.is_zero() {
+            return Continue(Gone::Proven);
+        }
+        let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
+        let left = window - elapsed(going_since(machine, self.now), self.now);
+        if left <= SignedDuration::ZERO {
+            return Continue(Gone::Proven);
+        }
+        stop(Conclusion {
+            status: StatusChange::default(),
+            reason: Reason::CreationUnresolved,
+            message: "no VM is seen: waiting until the cloud's reads must show one that was just made".into(),
+            wake: Wake::After(left),
+        })
+    }
+
+    fn terminating(&self, last_known_state: Option<&String>) -> Stage<Gone> {
+        let waited = elapsed(going_since(&self.view.machine, self.now), self.now);
+        let conclusion = finish(
+            Reason::VmTerminating,
+            "the cloud is removing the VM",
+            (self.drained.note.clone(), OperationState::Processing),
+            Wake::After((waited / 8).clamp(FIRST_POLL, LAST_POLL)),
+        );
+        self.wait(self.unless_said(conclusion), last_known_state)
+    }
+
+    /// Where an earlier pass has said how the drain ended and that the VM is going, that stays.
+    fn unless_said(&self, mut conclusion: Conclusion) -> Conclusion {
+        let is_processing =
+            self.view.machine.operation.is_some_and(|last| last.state == OperationState::Processing);
+        if is_past(self.view) && is_processing {
+            conclusion.status.operation = None;
+        }
+        conclusion
+    }
+
+    /// The order is taken, and the cloud cannot be asked whether it was carried out.
+    fn unseen(&self, error: &CallError, last_known_state: Option<&String>) -> Stage<Gone> {
+        self.failed(
+            Situation::Status,
+            reason_of(error, Reason::CloudUnreachable),
+            error,
+            false,
+            last_known_state,
+        )
+    }
+
+    fn refused(&self, error: &CallError) -> Stage<Gone> {
+        let stored = match error {
+            CallError::Guest(error) => error.last_known_state.as_ref(),
+            CallError::Broken(_) | CallError::Refused(_) => None,
+        };
+        self.failed(Situation::Delete, reason_of(error, Reason::VmDeletionFailed), error, true, stored)
+    }
+
+    fn failed(
+        &self,
+        situation: Situation,
+        reason: Reason,
+        error: &CallError,
+        tells_code: bool,
+        last_known_state: Option<&String>,
+    ) -> Stage<Gone> {
+        if let Some(gone) = self.declared(&error.to_string()) {
+            return Continue(gone);
+        }
+        let wake = retry_call(self.view, situation, error);
+        let said = error.to_string();
+        let passes = matches!(wake, Wake::Retry { policy: RetryPolicy::SHORT, .. });
+        let note = if passes {
+            DeletionNote::VmDeletionFailed { error: said }
+        } else {
+            DeletionNote::VmDeletionRefused { error: said }
+        };
+        let code = error.code();
+        let mut conclusion =
+            finish(reason, with_advice(self.view, error), (note, OperationState::Failed), wake);
+        if let Some(operation) = &mut conclusion.status.operation {
+            operation.code = (tells_code && code != Code::Unknown).then_some(code);
+        }
+        self.wait(conclusion, last_known_state)
+    }
+
+    /// There is nobody to ask.
+    fn blocked(&self, reason: Reason, problem: &str) -> Stage<Gone> {
+        if let Some(gone) = self.declared(problem) {
+            return Continue(gone);
+        }
+        let message = format!("{problem}; {}", last_resort(self.view));
+        let note = DeletionNote::VmDeletionRefused { error: problem.to_owned() };
+        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        self.wait(finish(reason, message, (note, OperationState::Failed), wake), None)
+    }
+
+    /// Somebody's word counts where the cloud cannot be asked, and never against a look that shows the VM.
+    fn declared(&self, problem: &str) -> Option<Gone> {
+        let is_seen = match &self.progress.probe {
+            Some(Ok(_)) => true,
+            Some(Err(error)) => error.code() == Code::Uninitialized,
+            None => false,
+        };
+        let machine = &self.view.machine;
+        let is_declared = machine.going.is_vm_declared_gone && !is_seen;
+        is_declared.then(|| {
+            let vm = machine.provider_id.as_ref().map_or("its VM".to_owned(), |id| format!("VM {id}"));
+            let message =
+                format!("let go because an annotation says that {vm} is gone, which was not seen: {problem}");
+            Gone::Declared { message }
+        })
+    }
+
+    fn wait(&self, mut conclusion: Conclusion, last_known_state: Option<&String>) -> Stage<Gone> {
+        conclusion.status.last_known_state = last_known_state.cloned();
+        stop(self.told(conclusion))
+    }
+
+    fn told(&self, mut conclusion: Conclusion) -> Conclusion {
+        conclusion.status.conditions.extend(self.drained.condition.clone());
+        conclusion
+    }
+}
+
+/// Since when the status says that the Machine is going. Where it does not say when, the request for it is the next best.
+fn going_since(machine: &MachineFact, now: Timestamp) -> Timestamp {
+    machine.phase_since.or(machine.deletion).unwrap_or(now)
+}
+
+/// The error, and what may be behind it.
+pub(super) fn with_advice(view: &MachineView, error: &CallError) -> String {
+    match (&view.secret, error) {
+        (SecretFact::Missing(key), CallError::Guest(_)) => format!(
+            "{error}; Secret {key} does not exist, so the driver had no credentials of it: create it again"
+        ),
+        (
+            SecretFact::NotNamed | SecretFact::WithoutUserData | SecretFact::Ready | SecretFact::Missing(_),
+            _,
+        ) => error.to_string(),
+    }
+}
+
+fn without_class(class: &ClassFact) -> String {
+    match class {
+        ClassFact::Missing(name) => {
+            format!("MachineClass {name} does not exist, so the VM cannot be removed: create it again")
+        }
+        ClassFact::Invalid { name, message } => format!("MachineClass {name} is invalid: {message}"),
+        ClassFact::Deleting(name) | ClassFact::Ready(name) => {
+            format!("MachineClass {name} has chosen no driver yet")
+        }
+    }
+}
+
+fn last_resort(view: &MachineView) -> String {
+    let vm = view.machine.provider_id.as_ref().map_or("the VM".to_owned(), |id| format!("VM {id}"));
+    format!(
+        "where that cannot be mended and {vm} is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true"
+    )
+}

@@ -1,0 +1,49 @@
+//! Whether pods are still asked to go.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::drain::Force;
+use crate::gate::Gate;
+use crate::health::Ailment;
+
+use super::conclusion::elapsed;
+use super::deletion_note::DeletionStage;
+use super::view::MachineView;
+
+/// Pods of a Node that has been not ready, or without a writable disk, for this long cannot end by themselves. Shorter is a
+/// reboot or an upgrade of the kubelet.
+const AILMENT_PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+
+/// Why the deletion of a Machine does not ask pods any more, and goes on whatever becomes of them. `None`: it does.
+pub(super) fn of_deletion(view: &MachineView, now: Timestamp) -> Option<Force> {
+    let machine = &view.machine;
+    if machine.going.is_forced {
+        return Some(Force::Requested);
+    }
+    let since = machine.deletion?;
+    if elapsed(since, now) > view.settings.drain_timeout {
+        return Some(Force::TimedOut);
+    }
+    // Only a forced drain leaves volume attachments to be removed, so that one has been here.
+    if machine.going.left_at == Some(DeletionStage::VolumeAttachments) {
+        return Some(Force::Requested);
+    }
+    is_ailing(view, now).then_some(Force::NodeUnhealthy)
+}
+
+/// Whether the Node's pods cannot end by themselves, by the Node, or by what its Machine keeps of it. While the API server of
+/// Nodes is away, and for as long after its return, Nodes that could not report look like that all at once.
+pub(super) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
+    if matches!(view.gate, Gate::Frozen { .. }) {
+        return false;
+    }
+    let lasts = |since: Option<Timestamp>| {
+        since.is_some_and(|since| {
+            let seen = view.thawed_at.map_or(since, |thawed| thawed.max(since));
+            elapsed(seen, now) > AILMENT_PATIENCE
+        })
+    };
+    let Ailment { not_ready_since, read_only_since } =
+        view.node().map_or(view.machine.ailment, |node| node.ailment);
+    lasts(not_ready_since) || lasts(read_only_since)
+}

@@ -1,0 +1,154 @@
+//! What the health of a Node makes of its Machine.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::health;
+use crate::phase::{OperationState, OperationType, Phase};
+use crate::policy::{Health, Judgement, judge};
+
+use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
+use super::super::effect::{Effect, Progress};
+use super::super::step::{operation, write_failed};
+use super::super::view::{MachineFact, MachineView, NodeFact};
+use super::timers::{timed, timed_because};
+use super::{copied_conditions, with_conditions};
+
+/// What is to be thought of the Node.
+pub(super) fn judgement(view: &MachineView, node: &NodeFact) -> Judgement {
+    judge(&health::verdict(&node.conditions, &view.settings.must_be_false), &[])
+}
+
+/// What follows from it.
+pub(super) fn step(
+    view: &MachineView,
+    node: &NodeFact,
+    judgement: &Judgement,
+    progress: &Progress,
+    now: Timestamp,
+) -> Step {
+    match &judgement.health {
+        Health::Healthy => healthy(view, node, progress, now),
+        Health::Unhealthy { because, action: _ } => without_health(view, node, because, now),
+        Health::Undecided { because } => undecided(view, node, because),
+    }
+}
+
+/// This pass is the one in which the Machine's Node joins.
+pub(super) fn joins(view: &MachineView, node: &NodeFact, judgement: &Judgement) -> bool {
+    view.machine.phase != Phase::Running
+        && joins_for_the_first_time(&view.machine)
+        && judgement.health == Health::Healthy
+        && !is_held(&view.machine, node)
+}
+
+/// Pods that every Node needs are not there yet.
+fn is_held(machine: &MachineFact, node: &NodeFact) -> bool {
+    machine.phase == Phase::Pending && node.has_critical_taint
+}
+
+fn joins_for_the_first_time(machine: &MachineFact) -> bool {
+    machine
+        .operation
+        .is_none_or(|last| last.kind == OperationType::Create && last.state != OperationState::Successful)
+}
+
+/// The Machine stays as it is, and no clock of it strikes.
+fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> Step {
+    Step::Finish(Conclusion {
+        status: copied_conditions(&view.machine, node),
+        reason: Reason::NodeUnhealthy,
+        message: format!("it is not decided whether the Node is healthy: {because}"),
+        wake: Wake::Resync,
+    })
+}
+
+fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
+    let machine = &view.machine;
+    let mut status = copied_conditions(machine, node);
+    // How an update in place ends is told by who makes it, not by the Node's health.
+    if matches!(machine.phase, Phase::Running | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed) {
+        return Step::Finish(Conclusion {
+            status,
+            reason: Reason::NodeHealthy,
+            message: "the Node is healthy".into(),
+            wake: Wake::Resync,
+        });
+    }
+    if is_held(machine, node) {
+        let message = "the Node is healthy and still carries the taint critical-components-not-ready";
+        return with_conditions(
+            status.copies_conditions,
+            timed(view, now, Reason::WaitingForNode, message.into()),
+        );
+    }
+    let is_first = joins_for_the_first_time(machine);
+    if is_first {
+        match &progress.forget_token {
+            None => return Step::act(Effect::ForgetToken),
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                return write_failed(Reason::BootstrapTokenFailed, "delete the bootstrap token", error);
+            }
+        }
+    }
+    status.phase = Some(Phase::Running);
+    status.timeout_active = Some(false);
+    status.operation = if is_first {
+        let took = node_joined_after(machine, node);
+        operation(OperationType::Create, OperationState::Successful, Note::Joined { took })
+    } else {
+        operation(OperationType::HealthCheck, OperationState::Successful, Note::Rejoined)
+    };
+    Step::Finish(Conclusion {
+        status,
+        reason: Reason::NodeHealthy,
+        message: "the Node is healthy".into(),
+        wake: Wake::Resync,
+    })
+}
+
+/// By the time at which the Node became Ready, which is exact however late this pass is.
+fn node_joined_after(machine: &MachineFact, node: &NodeFact) -> SignedDuration {
+    node.ready_since.map_or(SignedDuration::ZERO, |ready| elapsed(machine.created, ready))
+}
+
+fn without_health(view: &MachineView, node: &NodeFact, because: &str, now: Timestamp) -> Step {
+    let machine = &view.machine;
+    let mut status = copied_conditions(machine, node);
+    match machine.phase {
+        Phase::Running => {
+            status.phase = Some(Phase::Unknown);
+            status.timeout_active = Some(true);
+            let note = Note::Unhealthy { because: because.to_owned() };
+            status.operation = operation(OperationType::HealthCheck, OperationState::Processing, note);
+            let message = format!("the Node is not healthy: {because}");
+            Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Now })
+        }
+        Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => with_conditions(
+            status.copies_conditions,
+            timed(view, now, Reason::NodeNotReady, format!("the Node is not ready yet: {because}")),
+        ),
+        Phase::Unknown => {
+            let message = format!("the Node is not healthy: {because}");
+            with_conditions(
+                status.copies_conditions,
+                timed_because(view, now, Reason::NodeUnhealthy, message, because),
+            )
+        }
+        Phase::Failed => Step::Finish(Conclusion {
+            status,
+            reason: Reason::Failed,
+            message: format!("failed: {because}"),
+            wake: Wake::Resync,
+        }),
+        Phase::Terminating
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => Step::Finish(Conclusion {
+            status,
+            reason: Reason::NodeUnhealthy,
+            message: format!("the Node is not healthy: {because}"),
+            wake: Wake::Resync,
+        }),
+    }
+}

@@ -1,0 +1,61 @@
+//! When a VM may be started anew.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A VM is not started anew more often than this, whatever policies say: it needs that time to come up.
+pub const REBOOT_INTERVAL: SignedDuration = SignedDuration::from_mins(10);
+
+/// How many reboots are remembered on a Machine. Older ones tell a policy nothing.
+const REMEMBERED: usize = 10;
+
+/// The reboots of a Machine, as an annotation of the Machine has them: each is written before it is asked for, so a host
+/// that starts anew knows of it and does not ask again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reboots(Vec<Timestamp>);
+
+/// What to do about a reboot that a policy wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RebootStep {
+    /// Write this down, then ask for it.
+    Reboot(Reboots),
+    /// The last one is too recent: not before this time.
+    NotBefore(Timestamp),
+}
+
+impl Reboots {
+    /// Reads the annotation: times separated by commas. What cannot be read is left out, so that it cannot stop reboots for
+    /// ever; `None` counts as none.
+    pub fn parse(text: Option<&str>) -> Self {
+        let mut times: Vec<Timestamp> =
+            text.unwrap_or_default().split(',').filter_map(|time| time.trim().parse().ok()).collect();
+        times.sort();
+        times.dedup();
+        Self(times)
+    }
+
+    /// As the annotation has it.
+    pub fn render(&self) -> String {
+        let times: Vec<String> = self.0.iter().map(Timestamp::to_string).collect();
+        times.join(",")
+    }
+
+    /// Oldest first.
+    pub fn times(&self) -> &[Timestamp] {
+        &self.0
+    }
+
+    /// Decides about one more.
+    pub fn next(&self, now: Timestamp) -> RebootStep {
+        // A time ahead of the clock is wrong, and must not hold reboots until it has come.
+        let last = self.0.iter().rev().find(|time| **time <= now);
+        if let Some(not_before) = last.and_then(|last| last.checked_add(REBOOT_INTERVAL).ok())
+            && now < not_before
+        {
+            return RebootStep::NotBefore(not_before);
+        }
+        let mut times: Vec<Timestamp> = self.0.iter().copied().filter(|time| *time <= now).collect();
+        times.push(now);
+        let first = times.len().saturating_sub(REMEMBERED);
+        RebootStep::Reboot(Self(times.split_off(first)))
+    }
+}

@@ -1,0 +1,189 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const PACE: Pace = Pace { period: SignedDuration::from_secs(60), timeout: SignedDuration::from_secs(30) };
+const WELL: Look = Look { control: Answer::Up, target: Some(Answer::Up), is_requested: false };
+const NO_CONTROL: Look = Look { control: Answer::Down, ..WELL };
+const NO_TARGET: Look = Look { target: Some(Answer::Down), ..WELL };
+const REQUESTED: Look = Look { is_requested: true, ..WELL };
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// One that has found all well at second 0.
+fn open() -> Freeze {
+    let mut freeze = Freeze::starting(at(0));
+    assert_eq!(freeze.observe(WELL, PACE, at(0)), Change::None);
+    assert_eq!(freeze.gate(), Gate::Open);
+    freeze
+}
+
+fn is_shut(freeze: &Freeze) -> bool {
+    freeze.gate() != Gate::Open
+}
+
+#[test]
+fn the_gate_is_shut_until_the_first_good_look_and_that_is_no_thaw() {
+    let freeze = Freeze::starting(at(0));
+    assert!(is_shut(&freeze));
+    assert_eq!(open().thawed_at(), None);
+}
+
+#[test]
+fn a_process_that_starts_in_an_outage_thaws_when_it_is_over_however_short_it_was() {
+    let mut freeze = Freeze::starting(at(0));
+    assert_eq!(freeze.observe(NO_TARGET, PACE, at(1)), Change::None);
+    assert!(is_shut(&freeze));
+    let thawed = Change::Thawed { since: at(0), reason: FreezeReason::ControlClusterUnreachable };
+    assert_eq!(freeze.observe(WELL, PACE, at(7)), thawed);
+    assert_eq!((freeze.gate(), freeze.thawed_at()), (Gate::Open, Some(at(7))));
+}
+
+#[test]
+fn a_server_that_is_away_shuts_the_gate_after_the_timeout_and_not_before() {
+    for (look, reason) in [
+        (NO_CONTROL, FreezeReason::ControlClusterUnreachable),
+        (NO_TARGET, FreezeReason::TargetClusterUnreachable),
+    ] {
+        let mut freeze = open();
+        assert_eq!(freeze.observe(look, PACE, at(100)), Change::None);
+        assert_eq!(freeze.observe(look, PACE, at(129)), Change::None);
+        assert!(!is_shut(&freeze));
+        assert_eq!(freeze.observe(look, PACE, at(130)), Change::Froze { reason });
+        assert_eq!(freeze.gate(), Gate::Frozen { since: at(130), reason });
+        assert_eq!(freeze.observe(look, PACE, at(136)), Change::None, "it is told once");
+        assert_eq!(freeze.observe(WELL, PACE, at(200)), Change::Thawed { since: at(130), reason });
+        assert_eq!((freeze.gate(), freeze.thawed_at()), (Gate::Open, Some(at(200))));
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_in_time_leaves_no_trace() {
+    let mut freeze = open();
+    for begun in [100, 200, 300] {
+        for look in [NO_CONTROL, NO_CONTROL, NO_CONTROL, NO_CONTROL] {
+            assert_eq!(freeze.observe(look, PACE, at(begun + 20)), Change::None);
+        }
+        assert_eq!(freeze.observe(NO_CONTROL, PACE, at(begun + 25)), Change::None);
+        assert_eq!(freeze.observe(WELL, PACE, at(begun + 29)), Change::None);
+    }
+    assert_eq!((freeze.gate(), freeze.thawed_at()), (Gate::Open, None));
+}
+
+#[test]
+fn servers_that_are_away_by_turns_for_a_moment_shut_nothing() {
+    let mut freeze = open();
+    for second in 0..200 {
+        let look = if second % 2 == 0 { NO_CONTROL } else { NO_TARGET };
+        assert_eq!(freeze.observe(look, PACE, at(100 + second)), Change::None);
+    }
+}
+
+#[test]
+fn a_shut_gate_opens_only_when_both_servers_answer() {
+    let mut freeze = open();
+    freeze.observe(NO_CONTROL, PACE, at(100));
+    freeze.observe(NO_CONTROL, PACE, at(130));
+    assert_eq!(freeze.observe(NO_TARGET, PACE, at(140)), Change::None);
+    assert!(is_shut(&freeze), "the control cluster is back, the target cluster has just gone");
+    let other = FreezeReason::TargetClusterUnreachable;
+    assert_eq!(freeze.observe(NO_TARGET, PACE, at(170)), Change::Froze { reason: other });
+    assert_eq!(freeze.gate(), Gate::Frozen { since: at(130), reason: other }, "it was shut all the time");
+    assert!(matches!(freeze.observe(WELL, PACE, at(171)), Change::Thawed { .. }));
+}
+
+#[test]
+fn a_request_shuts_the_gate_at_once_and_its_end_opens_it() {
+    let mut freeze = open();
+    let reason = FreezeReason::Requested;
+    assert_eq!(freeze.observe(REQUESTED, PACE, at(10)), Change::Froze { reason });
+    assert_eq!(freeze.observe(REQUESTED, PACE, at(9_999)), Change::None);
+    assert_eq!(freeze.observe(WELL, PACE, at(10_000)), Change::Thawed { since: at(10), reason });
+    assert_eq!(freeze.thawed_at(), Some(at(10_000)));
+}
+
+#[test]
+fn a_request_that_is_there_from_the_start_is_told_and_no_look_opens_the_gate() {
+    let mut freeze = Freeze::starting(at(0));
+    let change = freeze.observe(REQUESTED, PACE, at(0));
+    assert_eq!(change, Change::Froze { reason: FreezeReason::Requested });
+    assert!(is_shut(&freeze));
+}
+
+#[test]
+fn without_a_target_cluster_only_the_control_cluster_counts() {
+    let mut freeze = Freeze::starting(at(0));
+    assert_eq!(freeze.observe(Look { target: None, ..WELL }, PACE, at(0)), Change::None);
+    assert_eq!(freeze.gate(), Gate::Open);
+}
+
+#[test]
+fn looks_are_frequent_while_something_is_wrong() {
+    let mut freeze = open();
+    assert_eq!(freeze.next_look(PACE), PACE.period);
+    freeze.observe(NO_CONTROL, PACE, at(10));
+    assert_eq!(freeze.next_look(PACE), SignedDuration::from_secs(6));
+    freeze.observe(WELL, PACE, at(20));
+    assert_eq!(freeze.next_look(PACE), PACE.period);
+    freeze.observe(REQUESTED, PACE, at(30));
+    assert_eq!(freeze.next_look(PACE), SignedDuration::from_secs(6));
+    let zero = Pace { period: SignedDuration::ZERO, timeout: SignedDuration::ZERO };
+    assert!(freeze.next_look(zero) > SignedDuration::ZERO, "settings of zero do not make a hot loop");
+}
+
+#[test]
+fn a_thaw_is_in_whole_seconds_so_that_what_is_written_after_it_is_never_from_before() {
+    let mut freeze = open();
+    let at = |millisecond| Timestamp::from_millisecond(millisecond).unwrap();
+    freeze.observe(REQUESTED, PACE, at(1_000));
+    freeze.observe(WELL, PACE, at(5_700));
+    assert_eq!(freeze.thawed_at(), Some(at(5_000)));
+}
+
+#[test]
+fn an_absence_counts_as_a_thaw() {
+    let mut freeze = open();
+    freeze.was_absent(at(40));
+    assert_eq!((freeze.gate(), freeze.thawed_at()), (Gate::Open, Some(at(40))));
+}
+
+fn looks() -> impl Strategy<Value = Vec<(Look, i64)>> {
+    let answer = prop_oneof![3 => Just(Answer::Up), 2 => Just(Answer::Down)];
+    let look = (answer.clone(), proptest::option::of(answer), proptest::bool::weighted(0.1))
+        .prop_map(|(control, target, is_requested)| Look { control, target, is_requested });
+    // Clocks may be set back.
+    proptest::collection::vec((look, -20_i64..60), 1..60)
+}
+
+proptest! {
+    /// Whatever is seen in whatever order: two good looks in a row find the gate open; a gate is shut only for a reason that a
+    /// look of its time has shown; it opens only by a good look; and each opening but the first is a thaw.
+    #[test]
+    fn the_gate_follows_what_is_seen(looks in looks()) {
+        let mut freeze = Freeze::starting(at(10_000));
+        let mut now = 10_000;
+        for (look, passed) in looks {
+            now += passed;
+            let was_shut = is_shut(&freeze);
+            let change = freeze.observe(look, PACE, at(now));
+            let is_bad = look.is_requested
+                || look.control == Answer::Down
+                || look.target == Some(Answer::Down);
+            if was_shut {
+                prop_assert_eq!(is_shut(&freeze), is_bad, "it opens by a good look, and by no other");
+            } else if is_shut(&freeze) {
+                prop_assert!(is_bad);
+                let froze = matches!(change, Change::Froze { .. });
+                prop_assert!(froze);
+            }
+            if matches!(change, Change::Thawed { .. }) {
+                prop_assert_eq!(freeze.thawed_at(), Some(at(now)));
+            }
+            prop_assert!(freeze.next_look(PACE) > SignedDuration::ZERO);
+        }
+        freeze.observe(WELL, PACE, at(now));
+        prop_assert_eq!(freeze.gate(), Gate::Open, "nothing leaves it shut for ever");
+    }
+}

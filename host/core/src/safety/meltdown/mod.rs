@@ -1,0 +1,224 @@
+//! Not too many Machines are replaced at a time because they are unhealthy.
+//!
+//! Two rules. Of the Machines of one deployment only so many may be away at a time: one that is to fail needs a permit, and
+//! holds it until the cache shows that it has failed. And a zone whose Nodes have gone silent together is not believed to be
+//! dead before the cloud has said so of the VM: more likely the network to it is broken.
+//!
+//! A structure that follows the cache and answers in a time that does not grow with the number of Machines.
+
+mod limit;
+mod zone;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::id::{FailureDomain, Name, Namespace, ObjectKey};
+
+pub use limit::{Limit, LimitError};
+pub use zone::ZoneState;
+use zone::Zones;
+
+/// How long a permit is kept for a Machine that neither fails nor ends: far longer than the write that it is for may take to
+/// be seen, and short enough that a lost one does not hold up its deployment for the night.
+pub const PERMIT_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+
+/// Machines that are replaced one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Those with the same label `name`: of one MachineDeployment.
+    Deployment(Namespace, Name),
+    /// Those without the label that one MachineSet owns.
+    Set(Namespace, Name),
+}
+
+/// A Machine, as far as the others of its group and zone care.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberFact {
+    /// Its group. A Machine without one is replaced by nobody, so that it puts no limit on others.
+    pub group: Option<Group>,
+    /// Where its VM is.
+    pub zone: Option<FailureDomain>,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// How a Machine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// In service and healthy.
+    Running {
+        /// Nothing is heard of its Node all the same.
+        is_silent: bool,
+    },
+    /// Not healthy, and not given up: Unknown, or an update in place that has failed. Does not count as being replaced, or two
+    /// of them would wait for each other for ever.
+    Doubtful {
+        /// Nothing is heard of its Node.
+        is_silent: bool,
+    },
+    /// Coming, going, or being updated: counts.
+    Away,
+    /// Failed, and to be replaced: counts, also for its zone.
+    Failed,
+    /// Neither running nor to be replaced, since it is preserved.
+    Kept,
+}
+
+/// May a Machine be failed?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// As far as its group is concerned, and only if its zone does not speak against it.
+    Granted {
+        /// What is to be asked first.
+        zone: Option<ZoneState>,
+    },
+    /// As many of its group are away as may be.
+    Busy {
+        /// How many may be.
+        limit: Limit,
+    },
+}
+
+#[derive(Clone, Debug, Default)]
+struct GroupState {
+    members: usize,
+    away: BTreeSet<ObjectKey>,
+    /// Until when they are held.
+    permits: BTreeMap<ObjectKey, Timestamp>,
+    /// Who was told to wait.
+    waiting: BTreeSet<ObjectKey>,
+    /// How many may be away, as the last one that asked had it.
+    places: usize,
+}
+
+impl GroupState {
+    /// How many are away or about to be, beside this one.
+    fn others(&self, key: &ObjectKey) -> usize {
+        let permits = self.permits.keys().filter(|holder| *holder != key && !self.away.contains(*holder));
+        self.away.len() - usize::from(self.away.contains(key)) + permits.count()
+    }
+
+    /// Those who may try again, since places have become free.
+    fn next_in_line(&mut self) -> Vec<ObjectKey> {
+        let taken = self.away.len() + self.permits.keys().filter(|key| !self.away.contains(*key)).count();
+        let free = self.places.saturating_sub(taken);
+        (0..free).map_while(|_| self.waiting.pop_first()).collect()
+    }
+}
+
+/// All Machines of a tenant, by group and zone.
+///
+/// Promises: at any time at most as many Machines of a group are away or hold a permit as the limit of the last one that got
+/// a permit says, apart from those that were away already and whatever is away for other reasons; asking again gives the
+/// same permit again.
+///
+/// Assumes that [`Meltdown::update`] is called with each change of the cache, in its order.
+#[derive(Clone, Debug)]
+pub struct Meltdown {
+    members: BTreeMap<ObjectKey, MemberFact>,
+    groups: BTreeMap<Group, GroupState>,
+    zones: Zones,
+}
+
+impl Meltdown {
+    /// Nothing is known. `silent_percent` of a zone's Nodes, and at least two, must be silent for the zone to be held.
+    pub fn new(silent_percent: u32) -> Self {
+        Self { members: BTreeMap::new(), groups: BTreeMap::new(), zones: Zones::new(silent_percent) }
+    }
+
+    /// A Machine is there, or changed, or (`None`) is gone. Answers with those who should try again.
+    pub fn update(&mut self, key: &ObjectKey, new: Option<MemberFact>) -> Vec<ObjectKey> {
+        let old = match &new {
+            Some(fact) => self.members.insert(key.clone(), fact.clone()),
+            None => self.members.remove(key),
+        };
+        if old == new {
+            return Vec::new();
+        }
+        let group_of = |fact: &Option<MemberFact>| fact.as_ref().and_then(|fact| fact.group.clone());
+        let (left, entered) = (group_of(&old), group_of(&new));
+        self.zones.update(key, old.as_ref(), new.as_ref());
+        if let Some(group) = &left {
+            self.leave(group, key, left == entered);
+        }
+        if let (Some(group), Some(fact)) = (entered, &new) {
+            let state = self.groups.entry(group).or_default();
+            state.members += 1;
+            if matches!(fact.standing, Standing::Away | Standing::Failed) {
+                state.away.insert(key.clone());
+            }
+        }
+        let has_decided = new.as_ref().is_none_or(|fact| match fact.standing {
+            // Failed or recovered: the permit has served.
+            Standing::Failed | Standing::Running { .. } | Standing::Kept | Standing::Away => true,
+            Standing::Doubtful { .. } => false,
+        });
+        if has_decided {
+            self.zones.give_back(key);
+        }
+        self.after(left.as_ref(), key, has_decided)
+    }
+
+    /// Takes the Machine out of the counts of a group, and the group out of the list with its last one.
+    fn leave(&mut self, group: &Group, key: &ObjectKey, stays: bool) {
+        let Some(state) = self.groups.get_mut(group) else { return };
+        state.members -= 1;
+        state.away.remove(key);
+        if !stays {
+            state.permits.remove(key);
+            state.waiting.remove(key);
+        }
+    }
+
+    fn after(&mut self, group: Option<&Group>, key: &ObjectKey, has_decided: bool) -> Vec<ObjectKey> {
+        let Some(group) = group else { return Vec::new() };
+        let Some(state) = self.groups.get_mut(group) else { return Vec::new() };
+        if has_decided {
+            state.permits.remove(key);
+            state.waiting.remove(key);
+        }
+        let next = state.next_in_line();
+        if state.members == 0 {
+            self.groups.remove(group);
+        }
+        next
+    }
+
+    /// Asks whether a Machine may be failed. A permit that is given is held until the cache shows what became of it, it is
+    /// given back, or its lifetime is over.
+    pub fn ask(&mut self, key: &ObjectKey, limit: Limit, now: Timestamp) -> Permit {
+        let Some(member) = self.members.get(key) else {
+            // The cache is ahead: the Machine is gone, and writing to it will fail.
+            return Permit::Granted { zone: None };
+        };
+        if let Some(state) = member.group.as_ref().and_then(|group| self.groups.get_mut(group)) {
+            state.permits.retain(|_, until| *until > now);
+            state.places = limit.of(state.members);
+            if state.others(key) >= state.places {
+                state.waiting.insert(key.clone());
+                return Permit::Busy { limit };
+            }
+            state.waiting.remove(key);
+            let until = now.checked_add(PERMIT_LIFETIME).unwrap_or(Timestamp::MAX);
+            state.permits.insert(key.clone(), until);
+        }
+        Permit::Granted { zone: self.zones.ask(key, member.zone.as_ref(), now) }
+    }
+
+    /// A permit was not used. Answers with those who should try again.
+    pub fn give_back(&mut self, key: &ObjectKey) -> Vec<ObjectKey> {
+        self.zones.give_back(key);
+        let Some(group) = self.members.get(key).and_then(|member| member.group.as_ref()) else {
+            return Vec::new();
+        };
+        let Some(state) = self.groups.get_mut(group) else { return Vec::new() };
+        if state.permits.remove(key).is_none() {
+            return Vec::new();
+        }
+        state.next_in_line()
+    }
+}
+
+#[cfg(test)]
+mod tests;

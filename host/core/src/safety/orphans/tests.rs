@@ -1,0 +1,285 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const RULE: Rule = Rule {
+    sightings: 3,
+    spacing: SignedDuration::from_mins(5),
+    staleness: SignedDuration::from_hours(1),
+    minimum_age: SignedDuration::from_mins(20),
+};
+
+fn at(minute: i64) -> Timestamp {
+    Timestamp::from_second(minute * 60).unwrap()
+}
+
+fn vm(id: &str, name: &str, uid: Option<&str>) -> Listed {
+    Listed {
+        provider_id: id.into(),
+        machine_name: name.into(),
+        machine_uid: uid.map(Uid::from),
+        created_at: None,
+    }
+}
+
+/// A VM of Machine `gone`, which is old.
+fn orphan(id: &str) -> Listed {
+    Listed { created_at: Some(at(-1_000)), ..vm(id, "gone", Some("uid-gone")) }
+}
+
+fn owner(name: &str, uid: &str, id: Option<&str>) -> Owner {
+    Owner { name: name.into(), uid: uid.into(), provider_id: id.map(ProviderId::from) }
+}
+
+fn listing(class: &str, vms: &[Listed]) -> ClassListing {
+    ClassListing { class: class.into(), vms: vms.to_vec() }
+}
+
+/// The memory of a process, and the round that it makes.
+struct Watch {
+    sightings: Sightings,
+    owners: Owners,
+    rule: Rule,
+}
+
+impl Watch {
+    fn new(owners: impl IntoIterator<Item = Owner>) -> Self {
+        Self { sightings: Sightings::default(), owners: Owners::new(owners), rule: RULE }
+    }
+
+    fn round(&mut self, listings: &[ClassListing], classes: &[&str], minute: i64) -> Findings {
+        let classes = classes.iter().map(|class| ClassName::from(*class)).collect();
+        self.sightings.look(listings, &classes, &self.owners, &self.rule, at(minute))
+    }
+
+    /// Ids of the candidates after a listing of class `a`.
+    fn see(&mut self, vms: &[Listed], minute: i64) -> Vec<String> {
+        ids(&self.round(&[listing("a", vms)], &["a"], minute))
+    }
+}
+
+fn ids(findings: &Findings) -> Vec<String> {
+    findings.candidates.iter().map(|candidate| candidate.vm.provider_id.to_string()).collect()
+}
+
+#[test]
+fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
+    let made = owner("m", "uid-m", Some("vm-m"));
+    let unmade = owner("m", "uid-m", None);
+    let second = Standing::Second { machine: "m".into(), has: "vm-m".into() };
+    let rows = [
+        // Stored as its VM, whatever it says about itself.
+        (vm("vm-m", "m", Some("uid-m")), &made, Standing::Owned),
+        (vm("vm-m", "other", Some("uid-other")), &made, Standing::Owned),
+        (vm("vm-m", "", None), &made, Standing::Owned),
+        // Not stored yet: by uid, by name.
+        (vm("vm-x", "m", Some("uid-m")), &unmade, Standing::Owned),
+        (vm("vm-x", "", Some("uid-m")), &unmade, Standing::Owned),
+        (vm("vm-x", "m", None), &unmade, Standing::Owned),
+        (vm("vm-x", "m", Some("uid-earlier")), &unmade, Standing::Owned),
+        // Says nothing, and somebody's VM is not known yet.
+        (vm("vm-x", "", None), &unmade, Standing::Unattributable),
+        // The Machine has another one: an order by name or uid would reach that.
+        (vm("vm-x", "m", Some("uid-m")), &made, second.clone()),
+        (vm("vm-x", "", Some("uid-m")), &made, second.clone()),
+        (vm("vm-x", "m", None), &made, second.clone()),
+        (vm("vm-x", "m", Some("uid-earlier")), &made, second),
+        // Nobody's.
+        (vm("vm-x", "gone", Some("uid-gone")), &made, Standing::Orphan),
+        (vm("vm-x", "gone", Some("uid-gone")), &unmade, Standing::Orphan),
+        (vm("vm-x", "gone", None), &unmade, Standing::Orphan),
+        (vm("vm-x", "", Some("uid-gone")), &unmade, Standing::Orphan),
+        (vm("vm-x", "", None), &made, Standing::Orphan),
+    ];
+    for (vm, owner, expected) in rows {
+        assert_eq!(standing(&vm, &Owners::new([owner.clone()])), expected, "{vm:?} {owner:?}");
+    }
+}
+
+#[test]
+fn a_vm_is_deleted_after_three_listings_that_are_apart() {
+    let mut watch = Watch::new([owner("m", "uid-m", Some("vm-m"))]);
+    let vms = [orphan("vm-x"), vm("vm-m", "m", Some("uid-m"))];
+    let none: [String; 0] = [];
+    assert_eq!(watch.see(&vms, 0), none);
+    assert_eq!(watch.see(&vms, 1), none, "too close to the one before");
+    assert_eq!(watch.see(&vms, 2), none);
+    assert_eq!(watch.see(&vms, 5), none);
+    assert_eq!(watch.see(&vms, 9), none);
+    assert_eq!(watch.see(&vms, 10), ["vm-x"]);
+}
+
+#[test]
+fn a_young_vm_is_left_alone_however_often_it_is_seen() {
+    for created in [Some(at(0)), None] {
+        let mut watch = Watch::new([]);
+        let young = Listed { created_at: created, ..orphan("vm-x") };
+        for minute in 0..20 {
+            assert!(watch.see(std::slice::from_ref(&young), minute).is_empty(), "{created:?} {minute}");
+        }
+        assert_eq!(watch.see(std::slice::from_ref(&young), 20), ["vm-x"]);
+    }
+}
+
+#[test]
+fn a_vm_of_the_future_is_young() {
+    let mut watch = Watch::new([]);
+    let odd = Listed { created_at: Some(at(1_000)), ..orphan("vm-x") };
+    for minute in (0..100).step_by(5) {
+        assert!(watch.see(std::slice::from_ref(&odd), minute).is_empty());
+    }
+}
+
+#[test]
+fn sightings_far_apart_and_sightings_of_the_future_count_for_nothing() {
+    let mut watch = Watch::new([]);
+    let vms = [orphan("vm-x")];
+    for minute in [0, 5, 66, 127, 132] {
+        assert!(watch.see(&vms, minute).is_empty(), "{minute}");
+    }
+    assert!(watch.see(&vms, 100).is_empty(), "the clock was set back");
+    assert!(watch.see(&vms, 105).is_empty());
+    assert_eq!(watch.see(&vms, 110), ["vm-x"]);
+}
+
+#[test]
+fn a_machine_that_turns_up_begins_everything_anew() {
+    let mut watch = Watch::new([]);
+    let vms = [orphan("vm-x")];
+    watch.see(&vms, 0);
+    watch.see(&vms, 5);
+    watch.owners = Owners::new([owner("gone", "uid-gone", Some("vm-x"))]);
+    assert!(watch.see(&vms, 10).is_empty());
+    assert!(watch.sightings.is_empty());
+    watch.owners = Owners::default();
+    for minute in [15, 20] {
+        assert!(watch.see(&vms, minute).is_empty());
+    }
+    assert_eq!(watch.see(&vms, 25), ["vm-x"]);
+}
+
+#[test]
+fn a_vm_that_is_gone_is_forgotten_and_one_whose_class_cannot_be_listed_is_not() {
+    let mut watch = Watch::new([]);
+    let vms = [orphan("vm-x")];
+    watch.see(&vms, 0);
+    assert!(watch.round(&[], &["a"], 5).candidates.is_empty());
+    assert_eq!(watch.sightings.len(), 1, "the listing is missing");
+    watch.see(&vms, 10);
+    assert_eq!(watch.see(&vms, 15), ["vm-x"], "the two rounds before count");
+    assert!(watch.round(&[], &["a"], 20).candidates.is_empty(), "nothing is deleted that was not just seen");
+    watch.see(&[], 25);
+    assert!(watch.sightings.is_empty());
+    watch.see(&vms, 30);
+    watch.round(&[], &[], 35);
+    assert!(watch.sightings.is_empty(), "the class is gone");
+}
+
+#[test]
+fn a_vm_that_two_classes_show_is_one_vm_and_is_deleted_through_another_class_after_a_failure() {
+    let mut watch = Watch::new([]);
+    let both = [listing("a", &[orphan("vm-x")]), listing("b", &[orphan("vm-x")])];
+    for minute in [0, 5] {
+        let findings = watch.round(&both, &["a", "b"], minute);
+        assert_eq!((findings.listed, findings.orphans), (1, 1));
+        assert!(findings.candidates.is_empty());
+    }
+    let classes: Vec<String> = [10, 15, 20]
+        .into_iter()
+        .map(|minute| {
+            let findings = watch.round(&both, &["a", "b"], minute);
+            assert_eq!(findings.candidates.len(), 1);
+            watch.sightings.failed(&"vm-x".into(), None, SignedDuration::from_mins(1), at(minute));
+            findings.candidates[0].class.to_string()
+        })
+        .collect();
+    assert_eq!(classes, ["a", "b", "a"]);
+}
+
+#[test]
+fn of_two_listings_the_one_that_knows_the_owner_counts() {
+    let nameless = Listed { created_at: Some(at(-1_000)), ..vm("vm-x", "", None) };
+    let named = vm("vm-x", "m", Some("uid-m"));
+    for pair in [[nameless.clone(), named.clone()], [named.clone(), nameless.clone()]] {
+        let mut watch = Watch::new([owner("m", "uid-m", Some("vm-m"))]);
+        let [a, b] = pair;
+        let findings = watch.round(&[listing("a", &[a]), listing("b", &[b])], &["a", "b"], 0);
+        assert_eq!((findings.orphans, findings.seconds.len()), (0, 1));
+    }
+}
+
+#[test]
+fn a_failed_order_is_repeated_after_its_pause_and_a_successful_one_only_when_the_vm_stays() {
+    let mut watch = Watch::new([]);
+    let vms = [orphan("vm-x")];
+    for minute in [0, 5, 10] {
+        watch.see(&vms, minute);
+    }
+    let id = ProviderId::from("vm-x");
+    watch.sightings.failed(&id, Some("half".into()), SignedDuration::from_mins(2), at(10));
+    assert_eq!(watch.sightings.next_order(), Some(at(12)));
+    assert!(watch.see(&vms, 11).is_empty());
+    let again = watch.round(&[listing("a", &vms)], &["a"], 12).candidates;
+    assert_eq!((again[0].failures, again[0].state.as_deref()), (1, Some("half")));
+    watch.sightings.in_progress(&id, "token".into(), SignedDuration::from_mins(1), at(12));
+    let again = watch.round(&[listing("a", &vms)], &["a"], 13).candidates;
+    assert_eq!((again[0].state.as_deref(), again[0].is_repeated), (Some("token"), false));
+    watch.sightings.accepted(&id, SignedDuration::from_mins(5), at(13));
+    assert!(watch.see(&vms, 17).is_empty());
+    let again = watch.round(&[listing("a", &vms)], &["a"], 18).candidates;
+    assert_eq!((again[0].failures, again[0].is_repeated, &again[0].state), (0, true, &None));
+    watch.see(&[], 19);
+    assert_eq!(watch.sightings.next_order(), None);
+}
+
+#[test]
+fn when_most_vms_have_no_machine_more_evidence_is_asked_for() {
+    let lost: Vec<Listed> = (0..4).map(|number| orphan(&format!("vm-{number}"))).collect();
+    let names = ["a", "b", "c", "d"];
+    let kept = names.map(|name| vm(&format!("own-{name}"), name, None));
+    let owners = names.map(|name| owner(name, name, Some(&format!("own-{name}"))));
+    // Half of them: three sightings. More: twelve. Few: three.
+    for (orphans, owned, after) in [(4, 4, 3), (4, 3, 12), (3, 0, 3)] {
+        let mut watch = Watch::new(owners.clone());
+        let vms = [&lost[..orphans], &kept[..owned]].concat();
+        let first = (1..).find(|round| !watch.see(&vms, 5 * round).is_empty());
+        assert_eq!(first, Some(after));
+    }
+}
+
+proptest! {
+    /// Against a count by hand: whatever rounds there are, a VM is deleted only when every Machine that could be its own is
+    /// absent from this round, and enough earlier rounds, in which it was listed without a break, were apart.
+    #[test]
+    fn nothing_is_deleted_without_its_evidence(
+        rounds in proptest::collection::vec((1..9_i64, 0..3_usize, any::<bool>()), 1..40),
+    ) {
+        let mut watch = Watch::new([]);
+        let (mut now, mut counted) = (0, Vec::<i64>::new());
+        for (passed, shown, has_machine) in rounds {
+            now += passed;
+            watch.owners = Owners::new(has_machine.then(|| owner("gone", "uid-gone", None)));
+            let listings = match shown {
+                0 => vec![listing("a", &[])],
+                1 => vec![listing("a", &[orphan("vm-x")])],
+                // The listing failed.
+                _ => Vec::new(),
+            };
+            let findings = watch.round(&listings, &["a"], now);
+            match (shown, has_machine) {
+                (0, _) | (1, true) => counted.clear(),
+                (1, false) => {
+                    if counted.last().is_some_and(|last| now - last > 60) {
+                        counted.clear();
+                    }
+                    if counted.last().is_none_or(|last| now - last >= 5) {
+                        counted.push(now);
+                    }
+                }
+                _ => {}
+            }
+            let expected = shown == 1 && !has_machine && counted.len() >= 3;
+            prop_assert_eq!(!findings.candidates.is_empty(), expected, "{} {:?}", now, counted);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Nodes that no Machine answers for.
+//!
+//! Others are told by an annotation: the autoscaler leaves such Nodes alone. It comes off when a Machine claims the Node.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::id::{Name, NodeName, Uid};
+
+/// A Node, as far as this matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFact {
+    /// Its name.
+    pub name: NodeName,
+    /// Its uid.
+    pub uid: Uid,
+    /// When it was created.
+    pub created: Timestamp,
+    /// Its deletion was asked for.
+    pub is_deleting: bool,
+    /// It says that nobody manages it.
+    pub is_marked: bool,
+    /// Our finalizer is on it.
+    pub has_finalizer: bool,
+    /// Machines that claim it: by their label, or because it is of their VM. In order.
+    pub machines: Vec<Name>,
+}
+
+/// What is to be done about a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing.
+    Rest,
+    /// No Machine answers for it: it is marked, and our finalizer comes off.
+    Mark,
+    /// A Machine answers for it: the mark comes off.
+    Unmark,
+    /// Several Machines claim it. Nothing is done but to tell.
+    Contested,
+}
+
+/// How much evidence is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// A younger Node may belong to a Machine that is being made.
+    pub minimum_age: SignedDuration,
+    /// Between the two looks that must find it without a Machine.
+    pub spacing: SignedDuration,
+}
+
+/// Nodes that one look has found without a Machine. Lost with the process, which then looks twice again.
+#[derive(Clone, Debug, Default)]
+pub struct Strays {
+    since: BTreeMap<Uid, Timestamp>,
+}
+
+impl Strays {
+    /// Takes note of a look at all Nodes and says what is to be done, by Node, in order. `nodes` must come from complete caches.
+    pub fn look(&mut self, nodes: &[NodeFact], rule: &Rule, now: Timestamp) -> Vec<(NodeName, Verdict)> {
+        let is_stray = |node: &&NodeFact| {
+            node.machines.is_empty()
+                && !node.is_deleting
+                && now.duration_since(node.created) >= rule.minimum_age
+        };
+        let strays: Vec<&NodeFact> = nodes.iter().filter(is_stray).collect();
+        // A time of the future comes from a clock that was set back.
+        let uids: BTreeSet<&Uid> = strays.iter().map(|node| &node.uid).collect();
+        self.since.retain(|uid, since| *since <= now && uids.contains(uid));
+        for node in &strays {
+            self.since.entry(node.uid.clone()).or_insert(now);
+        }
+        let verdict = |node: &NodeFact| match node.machines.as_slice() {
+            _ if node.is_deleting => Verdict::Rest,
+            [] => {
+                let seen = self.since.get(&node.uid);
+                let is_sure = seen.is_some_and(|since| now.duration_since(*since) >= rule.spacing);
+                let is_done = node.is_marked && !node.has_finalizer;
+                if is_sure && !is_done { Verdict::Mark } else { Verdict::Rest }
+            }
+            [_] if node.is_marked => Verdict::Unmark,
+            [_] => Verdict::Rest,
+            [_, _, ..] => Verdict::Contested,
+        };
+        nodes
+            .iter()
+            .map(|node| (node.name.clone(), verdict(node)))
+            .filter(|(_, v)| *v != Verdict::Rest)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Rule =
+        Rule { minimum_age: SignedDuration::from_mins(20), spacing: SignedDuration::from_mins(1) };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn node(machines: &[&str]) -> NodeFact {
+        NodeFact {
+            name: "n".into(),
+            uid: "uid".into(),
+            created: at(0),
+            is_deleting: false,
+            is_marked: false,
+            has_finalizer: false,
+            machines: machines.iter().map(|name| Name::from(*name)).collect(),
+        }
+    }
+
+    /// What is to be done about the Node, when it was found the same half an hour and again a minute before.
+    fn settled(node: &NodeFact) -> Verdict {
+        let mut strays = Strays::default();
+        for second in [0, 1_800] {
+            strays.look(std::slice::from_ref(node), &RULE, at(second));
+        }
+        one(strays.look(std::slice::from_ref(node), &RULE, at(1_860)))
+    }
+
+    fn one(found: Vec<(NodeName, Verdict)>) -> Verdict {
+        found.into_iter().next().map_or(Verdict::Rest, |(_, verdict)| verdict)
+    }
+
+    #[test]
+    fn every_combination_of_facts_has_its_verdict() {
+        for is_deleting in [false, true] {
+            for is_marked in [false, true] {
+                for has_finalizer in [false, true] {
+                    for machines in [&[][..], &["a"], &["a", "b"]] {
+                        let node = NodeFact { is_deleting, is_marked, has_finalizer, ..node(machines) };
+                        let expected = match (machines.len(), is_deleting) {
+                            (_, true) => Verdict::Rest,
+                            (0, false) if is_marked && !has_finalizer => Verdict::Rest,
+                            (0, false) => Verdict::Mark,
+                            (1, false) if is_marked => Verdict::Unmark,
+                            (1, false) => Verdict::Rest,
+                            (_, false) => Verdict::Contested,
+                        };
+                        assert_eq!(settled(&node), expected, "{node:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_is_marked_only_at_a_second_look_and_not_before_its_time() {
+        let mut strays = Strays::default();
+        let mut look = |second| one(strays.look(&[node(&[])], &RULE, at(second)));
+        assert_eq!(look(60), Verdict::Rest);
+        assert_eq!(look(1_199), Verdict::Rest);
+        assert_eq!(look(1_200), Verdict::Rest, "old enough from here on: the first look that counts");
+        assert_eq!(look(1_259), Verdict::Rest);
+        assert_eq!(look(1_260), Verdict::Mark);
+    }
+
+    #[test]
+    fn a_machine_that_turns_up_in_between_and_another_node_of_that_name_begin_anew() {
+        let mut strays = Strays::default();
+        let mut look = |node: NodeFact, second| one(strays.look(&[node], &RULE, at(second)));
+        assert_eq!(look(node(&[]), 2_000), Verdict::Rest);
+        assert_eq!(look(node(&["a"]), 2_060), Verdict::Rest);
+        assert_eq!(look(node(&[]), 2_120), Verdict::Rest);
+        assert_eq!(look(NodeFact { uid: "other".into(), ..node(&[]) }, 2_180), Verdict::Rest);
+        assert_eq!(look(NodeFact { uid: "other".into(), ..node(&[]) }, 2_240), Verdict::Mark);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_begins_anew() {
+        let mut strays = Strays::default();
+        let mut look = |second| one(strays.look(&[node(&[])], &RULE, at(second)));
+        assert_eq!(look(9_000), Verdict::Rest);
+        assert_eq!(look(2_000), Verdict::Rest);
+        assert_eq!(look(2_060), Verdict::Mark);
+    }
+}

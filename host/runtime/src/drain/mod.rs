@@ -1,0 +1,118 @@
+//! The effects of drains, and the facts that they start from.
+//!
+//! Pods are listed when a drain needs them. Budgets and attachments are watched, since all drains share them.
+
+mod budgets;
+mod evict;
+mod facts;
+mod look;
+mod pressure;
+mod raw;
+mod sources;
+mod volumes;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, Client, Resource};
+use machinist_core::act_error::ActError;
+use machinist_core::drain::{Effect, EvictError, Outcome, PodRef};
+use machinist_core::driver_digest::DriverDigest;
+use machinist_core::id::{Name, ProviderName, Uid};
+use serde::de::DeserializeOwned;
+use tracing::info;
+
+use crate::context::Context;
+use crate::kube_error::within_deadline;
+use crate::world::World;
+
+pub(crate) use facts::{concerns, facts, volumes_differ};
+pub(crate) use sources::{Sources, SourcesFeed, trim_attachment, trim_budget};
+
+/// The driver that knows what the cloud calls a volume.
+pub(crate) struct VolumeDriver<'a> {
+    /// Of the Machine's class.
+    pub(crate) provider: &'a ProviderName,
+    /// The version that the class asks for.
+    pub(crate) pin: Option<DriverDigest>,
+}
+
+/// Does it. Leadership and the gate are the caller's.
+///
+/// Promises: at most one request deadline for each effect and a moment before it; a drain that finds no room among all
+/// drains is told to come back, so that it holds up nobody.
+pub(crate) async fn perform(
+    world: &World,
+    context: &Context,
+    driver: &VolumeDriver<'_>,
+    effect: &Effect,
+) -> Outcome {
+    let (Some(client), Some(sources)) = (&context.target, &world.drains) else {
+        return effect.failed(ActError::Forbidden { reason: "there is no target cluster" });
+    };
+    let Some(_room) = sources.pressure.room().await else {
+        return effect.failed(ActError::Throttled { after: None });
+    };
+    match effect {
+        Effect::LookAtPods { node, read } => {
+            Outcome::Pods(look::look(world, sources, client, driver, node, *read).await)
+        }
+        Effect::Evict(pod) => {
+            let now = context.clock.now();
+            let result = match sources.pressure.held(now) {
+                Some(left) => Err(EvictError::Failed(ActError::Throttled { after: Some(left) })),
+                None => evict::evict(client, pod).await,
+            };
+            match &result {
+                Ok(()) => info!(pod = %pod, "pod evicted"),
+                Err(EvictError::Failed(ActError::Throttled { after })) => sources.pressure.hold(now, *after),
+                Err(EvictError::Budget { .. } | EvictError::Failed(_)) => {}
+            }
+            Outcome::Evict { pod: pod.clone(), result }
+        }
+        Effect::DeletePod(pod) => {
+            let result = delete_pod(client, pod).await;
+            if result.is_ok() {
+                info!(pod = %pod, "pod deleted without grace");
+            }
+            Outcome::DeletePod { pod: pod.clone(), result }
+        }
+        Effect::DeleteAttachment { name, uid } => {
+            let result = delete_attachment(client, name, uid).await;
+            if result.is_ok() {
+                info!(attachment = %name, "volume attachment deleted");
+            }
+            Outcome::DeleteAttachment { name: name.clone(), result }
+        }
+    }
+}
+
+async fn delete_pod(client: &Client, pod: &PodRef) -> Result<(), ActError> {
+    let api: Api<Pod> = Api::namespaced(client.clone(), pod.key.namespace.as_str());
+    delete_at_once(&api, pod.key.name.as_str(), &pod.uid).await
+}
+
+async fn delete_attachment(client: &Client, name: &Name, uid: &Uid) -> Result<(), ActError> {
+    let api: Api<VolumeAttachment> = Api::all(client.clone());
+    delete_at_once(&api, name.as_str(), uid).await
+}
+
+/// Only the object that was seen. That it is gone, or another of its name is there, is success.
+async fn delete_at_once<K>(api: &Api<K>, name: &str, uid: &Uid) -> Result<(), ActError>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let params = DeleteParams {
+        grace_period_seconds: Some(0),
+        preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
+        ..DeleteParams::default()
+    };
+    match within_deadline(api.delete(name, &params)).await {
+        Ok(_) | Err(ActError::Gone) => Ok(()),
+        Err(ActError::Conflict) => match within_deadline(api.get_metadata_opt(name)).await? {
+            Some(other) if other.metadata.uid.as_deref() == Some(uid.as_str()) => Err(ActError::Conflict),
+            Some(_) | None => Ok(()),
+        },
+        Err(error) => Err(error),
+    }
+}

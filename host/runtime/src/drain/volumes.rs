@@ -1,0 +1,180 @@
+//! From a pod's claims to the volumes behind them, and to what clouds call those.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::{Api, Client};
+use machinist_core::act_error::ActError;
+use machinist_core::drain::{ClaimFact, VolumeName};
+use machinist_core::id::{Name, NodeName};
+use tracing::debug;
+
+use crate::kube_error::within_deadline;
+use crate::world::World;
+
+use super::VolumeDriver;
+use super::raw::RawPod;
+use super::sources::Sources;
+
+/// Claims looked up at the same time for one Node.
+const LOOKUPS_AT_A_TIME: usize = 8;
+
+/// Nodes whose volumes are remembered. More than are drained at a time; what a drain that broke off has left goes first.
+const NODES_REMEMBERED: usize = 4_000;
+
+/// A pod, by uid, and a claim of it: what is behind that stays the same for as long as the pod lives.
+type Use = (String, String);
+
+/// What is known of the volumes on Nodes that are drained.
+#[derive(Default)]
+pub(super) struct VolumeMemo {
+    nodes: Mutex<BTreeMap<NodeName, BTreeMap<Use, ClaimFact>>>,
+}
+
+impl VolumeMemo {
+    fn of(&self, node: &NodeName) -> BTreeMap<Use, ClaimFact> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).get(node).cloned().unwrap_or_default()
+    }
+
+    /// Only pods that are still there are worth remembering.
+    fn keep(&self, node: &NodeName, known: BTreeMap<Use, ClaimFact>) {
+        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_empty() {
+            nodes.remove(node);
+            return;
+        }
+        if nodes.len() >= NODES_REMEMBERED && !nodes.contains_key(node) {
+            nodes.pop_first();
+        }
+        nodes.insert(node.clone(), known);
+    }
+}
+
+/// One look's questions about volumes.
+pub(super) struct Volumes<'a> {
+    world: &'a World,
+    sources: &'a Sources,
+    client: &'a Client,
+    driver: &'a VolumeDriver<'a>,
+}
+
+/// A claim and what is behind it.
+struct Found {
+    claim: Use,
+    volume: Option<VolumeName>,
+    source: Option<PersistentVolume>,
+}
+
+impl<'a> Volumes<'a> {
+    pub(super) fn new(
+        world: &'a World,
+        sources: &'a Sources,
+        client: &'a Client,
+        driver: &'a VolumeDriver<'a>,
+    ) -> Self {
+        Self { world, sources, client, driver }
+    }
+
+    /// The claims of each pod, by the pod's uid.
+    ///
+    /// Fails when the API server does not say what is behind a claim: a volume that is not known to be in use would look
+    /// like one that nobody uses any more.
+    pub(super) async fn resolve(
+        &self,
+        node: &NodeName,
+        pods: &[RawPod],
+    ) -> Result<BTreeMap<String, Vec<ClaimFact>>, ActError> {
+        let mut known = self.sources.volumes.of(node);
+        let uses: BTreeMap<Use, &str> = pods
+            .iter()
+            .flat_map(|pod| {
+                let of_pod = |claim| ((pod.metadata.uid.clone(), claim), pod.metadata.namespace.as_str());
+                pod.claims().into_iter().map(of_pod)
+            })
+            .collect();
+        known.retain(|claim, _| uses.contains_key(claim));
+        let unknown: Vec<(Use, String)> = uses
+            .iter()
+            .filter(|(claim, _)| !known.contains_key(*claim))
+            .map(|(claim, namespace)| (claim.clone(), (*namespace).to_owned()))
+            .collect();
+        let found: Vec<Found> = stream::iter(unknown)
+            .map(|(claim, namespace)| self.find(claim, namespace))
+            .buffered(LOOKUPS_AT_A_TIME)
+            .try_collect()
+            .await?;
+        let (named, is_sure) = self.name(found).await;
+        let mut all = known.clone();
+        for (claim, fact) in named {
+            let is_settled = fact.volume.is_some() && (is_sure || !fact.ids.is_empty());
+            if is_settled {
+                known.insert(claim.clone(), fact.clone());
+            }
+            all.insert(claim, fact);
+        }
+        self.sources.volumes.keep(node, known);
+        let mut of_pods: BTreeMap<String, Vec<ClaimFact>> = BTreeMap::new();
+        for ((uid, _), fact) in all {
+            of_pods.entry(uid).or_default().push(fact);
+        }
+        Ok(of_pods)
+    }
+
+    /// What is not there, or not bound, has no volume. That may change.
+    async fn find(&self, claim: Use, namespace: String) -> Result<Found, ActError> {
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), &namespace);
+        let object = within_deadline(claims.get_opt(&claim.1)).await?;
+        let bound = object.and_then(|object| object.spec?.volume_name).filter(|name| !name.is_empty());
+        let Some(name) = bound else { return Ok(Found { claim, volume: None, source: None }) };
+        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
+        let source = within_deadline(volumes.get_opt(&name)).await?;
+        Ok(Found { claim, volume: Some(VolumeName::new(name)), source })
+    }
+
+    /// Asks the driver what its cloud calls the volumes. True when it has answered: what it does not know then is not its.
+    ///
+    /// A driver that cannot be asked is no reason not to drain: the handle that a volume's spec tells is known anyway.
+    async fn name(&self, found: Vec<Found>) -> (Vec<(Use, ClaimFact)>, bool) {
+        let specs: Vec<String> = found
+            .iter()
+            .filter_map(|found| serde_json::to_string(found.source.as_ref()?.spec.as_ref()?).ok())
+            .collect();
+        let (ids, is_sure) = self.ask(specs).await;
+        let mut ids = ids.into_iter();
+        let named = found
+            .into_iter()
+            .map(|found| {
+                let spec = found.source.and_then(|volume| volume.spec);
+                let mut names = BTreeSet::new();
+                if let Some(spec) = &spec {
+                    names.extend(ids.next().flatten());
+                    names.extend(spec.csi.as_ref().map(|csi| csi.volume_handle.clone()));
+                }
+                names.retain(|name| !name.is_empty());
+                let claim = Name::new(&found.claim.1);
+                (found.claim, ClaimFact { claim, volume: found.volume, ids: names })
+            })
+            .collect();
+        (named, is_sure)
+    }
+
+    async fn ask(&self, specs: Vec<String>) -> (Vec<Option<String>>, bool) {
+        let (provider, pin) = (self.driver.provider, self.driver.pin);
+        let can_tell = match self.world.drivers.facts(provider, pin) {
+            Ok(facts) => facts.capabilities.volume_ids,
+            Err(_) => return (Vec::new(), false),
+        };
+        if !can_tell || specs.is_empty() {
+            return (Vec::new(), true);
+        }
+        match self.world.drivers.get_volume_ids(provider.clone(), pin, specs).await {
+            Ok(ids) => (ids, true),
+            Err(error) => {
+                debug!(provider = %provider, error = %error, "the driver does not name volumes");
+                (Vec::new(), false)
+            }
+        }
+    }
+}

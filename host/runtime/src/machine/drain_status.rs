@@ -1,0 +1,38 @@
+//! What a drain keeps in `status.machinist`, to and from.
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::own_status::{AwaitedVolume as Stored, DrainStatus, OwnMachineStatus};
+use machinist_api::value;
+use machinist_core::drain::{AwaitedVolume, Memory, VolumeName};
+use machinist_core::id::ObjectKey;
+
+/// What an earlier pass stored. A volume without a name or a time is none.
+pub(super) fn memory(own: Option<&OwnMachineStatus>) -> Memory {
+    let stored = own.and_then(|own| own.drain.as_ref()).map(|drain| drain.volumes.as_slice());
+    Memory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }
+}
+
+fn volume(stored: &Stored) -> Option<AwaitedVolume> {
+    let key = |text: &String| text.split_once('/').map(|(namespace, name)| ObjectKey::new(namespace, name));
+    Some(AwaitedVolume {
+        volume: VolumeName::new(stored.name.as_deref()?),
+        ids: stored.ids.iter().cloned().collect(),
+        pod: stored.pod.as_ref().and_then(key),
+        since: stored.since.as_ref()?.0,
+        grace: SignedDuration::from_secs(stored.grace_seconds.unwrap_or_default().max(0)),
+        detached: stored.detached.as_ref().map(|time| time.0),
+    })
+}
+
+/// As it is stored. Times are whole seconds there.
+pub(super) fn status(memory: &Memory, told_at: Option<Timestamp>) -> DrainStatus {
+    let one = |volume: &AwaitedVolume| Stored {
+        name: Some(volume.volume.as_str().to_owned()),
+        ids: volume.ids.iter().cloned().collect(),
+        pod: volume.pod.as_ref().map(ToString::to_string),
+        since: Some(value::time(volume.since)),
+        grace_seconds: Some(volume.grace.as_secs()),
+        detached: volume.detached.map(value::time),
+    };
+    DrainStatus { told_at: told_at.map(value::time), volumes: memory.volumes.iter().map(one).collect() }
+}

@@ -1,0 +1,67 @@
+//! The kinds that the server keeps.
+
+/// What the server must know of a kind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) plural: &'static str,
+    pub(crate) name: &'static str,
+    /// `/status` is written apart from everything else.
+    pub(crate) has_status: bool,
+    /// A custom resource: its generation counts changes of what is wished for, and its status is dropped on creation.
+    pub(crate) is_custom: bool,
+}
+
+/// Events are forgotten after an hour, as servers do it by default.
+pub(crate) const EVENTS_LIVE_FOR: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
+
+impl Kind {
+    /// `apiVersion` of its objects.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+}
+
+const fn kind(
+    group: &'static str,
+    version: &'static str,
+    plural: &'static str,
+    name: &'static str,
+    has_status: bool,
+    is_custom: bool,
+) -> Kind {
+    Kind { group, version, plural, name, has_status, is_custom }
+}
+
+static ALL: [Kind; 15] = [
+    kind("machine.sapcloud.io", "v1alpha1", "machines", "Machine", true, true),
+    kind("machine.sapcloud.io", "v1alpha1", "machineclasses", "MachineClass", true, true),
+    kind("machine.sapcloud.io", "v1alpha1", "machinesets", "MachineSet", true, true),
+    kind("machine.sapcloud.io", "v1alpha1", "machinedeployments", "MachineDeployment", true, true),
+    kind("", "v1", "secrets", "Secret", false, false),
+    kind("", "v1", "configmaps", "ConfigMap", false, false),
+    kind("", "v1", "nodes", "Node", true, false),
+    kind("", "v1", "pods", "Pod", true, false),
+    kind("", "v1", "persistentvolumes", "PersistentVolume", true, false),
+    kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true, false),
+    kind("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", true, false),
+    kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true, false),
+    kind("events.k8s.io", "v1", "events", "Event", false, false),
+    kind("coordination.k8s.io", "v1", "leases", "Lease", false, false),
+    kind("", "v1", "namespaces", "Namespace", true, false),
+];
+
+/// The kind of a path.
+pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
+    ALL.iter().find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
+}
+
+/// The kind of a resource. No two groups here have resources of the same name.
+pub(crate) fn of(plural: &str) -> &'static Kind {
+    ALL.iter().find(|kind| kind.plural == plural).unwrap_or_else(|| panic!("there is no resource {plural}"))
+}

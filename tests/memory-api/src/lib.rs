@@ -1,0 +1,177 @@
+//! An API server in memory, behind `kube::Client`, without sockets.
+//!
+//! It follows the rules of a real one as far as controllers can tell: versions, generations, subresources, finalizers,
+//! preconditions, merge patches, selectors, listings in pages, watches with bookmarks that end and expire, grace periods of
+//! pods, evictions under disruption budgets. The same script of requests runs against it and against a real one.
+
+mod history;
+mod kinds;
+mod merge;
+mod object;
+mod pods;
+mod refusal;
+mod scope;
+mod serve;
+mod store;
+pub mod wire;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+pub use pods::{covers, is_ready};
+pub use refusal::Refusal;
+use store::{DeleteOptions, Key, Outcome, Part, Store};
+use wire::Wire;
+
+/// The object as it is after a request, or why not.
+pub type Answer = Result<Value, Refusal>;
+
+/// A change of one object, at the moment when it happens.
+#[derive(Debug)]
+pub struct Change<'a> {
+    /// Who did it.
+    pub actor: &'a str,
+    /// Which resource.
+    pub plural: &'static str,
+    /// What was there before.
+    pub old: Option<&'a Value>,
+    /// What is there; `None` when the object is gone.
+    pub new: Option<&'a Value>,
+}
+
+/// Is told of each change while the server is locked: it must not ask the server for anything.
+pub type Observer = dyn Fn(&Change<'_>) + Send + Sync;
+
+/// Who acts when nobody is named.
+pub const USER: &str = "user";
+
+/// One API server.
+#[derive(Clone)]
+pub struct ApiServer {
+    store: Arc<Mutex<Store>>,
+    wire: Wire,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+/// What everyone but the hosts does. It does not go over the wire.
+impl ApiServer {
+    /// An empty server. `clock` says what time it is.
+    pub fn new(wire: Wire, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self { store: Arc::default(), wire, clock: Arc::new(clock) }
+    }
+
+    /// Lets somebody see all changes.
+    pub fn observe(&self, observer: impl Fn(&Change<'_>) + Send + Sync + 'static) {
+        self.lock(USER).observer = Some(Arc::new(observer));
+    }
+
+    /// Remembers so many changes; who watches from before them must list anew.
+    pub fn remember(&self, changes: usize) {
+        self.lock(USER).history.limit = changes;
+    }
+
+    /// Creates an object; its namespace and name are in it.
+    pub fn create(&self, plural: &str, object: &Value) -> Answer {
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+        let kind = kinds::of(plural);
+        let key = (kind.plural, text("namespace"), text("name"));
+        value(self.lock(USER).create(kind, key, object, (self.clock)()))
+    }
+
+    /// The object of `namespace/name`, or `name` where there are no namespaces.
+    pub fn find(&self, plural: &str, path: &str) -> Option<Value> {
+        value(self.lock(USER).get(&key(plural, path))).ok()
+    }
+
+    /// All objects of a resource.
+    pub fn all(&self, plural: &str) -> Vec<Value> {
+        self.collect(plural, |object| Some(object.clone()))
+    }
+
+    /// What `choose` makes of the objects of a resource.
+    pub fn collect<T>(&self, plural: &str, choose: impl Fn(&Value) -> Option<T>) -> Vec<T> {
+        self.lock(USER).all(kinds::of(plural), "").filter_map(|object| choose(object)).collect()
+    }
+
+    /// How many objects there are of a resource.
+    pub fn count(&self, plural: &str) -> usize {
+        self.lock(USER).all(kinds::of(plural), "").count()
+    }
+
+    /// Applies a merge patch to everything but the status.
+    pub fn edit(&self, plural: &str, path: &str, patch: &Value) -> Answer {
+        value(self.lock(USER).patch(kinds::of(plural), key(plural, path), patch, Part::Main))
+    }
+
+    /// Applies a merge patch to the status.
+    pub fn edit_status(&self, plural: &str, path: &str, patch: &Value) -> Answer {
+        value(self.lock(USER).patch(kinds::of(plural), key(plural, path), patch, Part::Status))
+    }
+
+    /// Asks for the deletion of an object.
+    pub fn delete(&self, plural: &str, path: &str) -> Answer {
+        self.delete_within(plural, path, None)
+    }
+
+    /// As `delete`, with a grace period in seconds, which counts for pods.
+    pub fn delete_within(&self, plural: &str, path: &str, grace: Option<i64>) -> Answer {
+        let options = DeleteOptions { grace, ..DeleteOptions::default() };
+        let now = (self.clock)();
+        value(self.lock(USER).delete(kinds::of(plural), &key(plural, path), &options, now))
+    }
+
+    /// Drops `status.machinist` from now on, as under CRDs that do not have it.
+    pub fn prune_own_status(&self) {
+        self.lock(USER).prunes_own_status = true;
+    }
+
+    /// Lets the events of watches be late.
+    pub fn delay_watches(&self, lag: Duration) {
+        self.lock(USER).history.lag = lag;
+    }
+
+    /// Ends the watches of an actor, of one resource or of all.
+    pub fn drop_watches(&self, actor: &str, plural: Option<&str>) {
+        self.lock(USER).history.drop_watches(actor, plural);
+    }
+
+    /// Forgets the past: watches that begin before now must list anew.
+    pub fn compact(&self) {
+        let mut store = self.lock(USER);
+        let version = store.version();
+        store.history.compact(version);
+    }
+
+    fn lock(&self, actor: &str) -> MutexGuard<'_, Store> {
+        let mut store = self.store.lock().unwrap();
+        if store.actor != actor {
+            actor.clone_into(&mut store.actor);
+        }
+        store
+    }
+}
+
+fn value(outcome: Outcome) -> Answer {
+    outcome.map(|object| Value::clone(&object))
+}
+
+fn key(plural: &str, path: &str) -> Key {
+    let (namespace, name) = path.split_once('/').unwrap_or(("", path));
+    (kinds::of(plural).plural, namespace.to_owned(), name.to_owned())
+}
+
+/// Base64, as the data of Secrets are written.
+pub fn encode(bytes: &[u8]) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// The text in a field of a Secret's data.
+pub fn decode(field: &Value) -> String {
+    use base64::Engine;
+    let text = field.as_str().unwrap_or_default();
+    String::from_utf8(base64::engine::general_purpose::STANDARD.decode(text).unwrap()).unwrap()
+}

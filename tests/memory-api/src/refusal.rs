@@ -1,0 +1,96 @@
+//! Answers that say no.
+
+use serde_json::{Value, json};
+
+/// A `Status` that says no.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP code.
+    pub code: u16,
+    /// CamelCase.
+    pub reason: &'static str,
+    /// For people.
+    pub message: String,
+    /// Seconds until it may be asked again, where the server says.
+    pub retry_after: Option<u64>,
+    /// A cause beside the reason, with its own message.
+    pub cause: Option<(&'static str, String)>,
+}
+
+impl Refusal {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), retry_after: None, cause: None }
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(404, "NotFound", format!("{what} not found"))
+    }
+
+    pub(crate) fn already_exists(what: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{what} already exists"))
+    }
+
+    pub(crate) fn conflict(what: &str) -> Self {
+        let message =
+            format!("{what}: the object has been modified; please apply your changes to the latest");
+        Self::new(409, "Conflict", message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(422, "Invalid", message)
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub(crate) fn unsupported(media: &str) -> Self {
+        let message = format!("the body of the request was in an unknown format: {media}");
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "InternalError", message)
+    }
+
+    pub(crate) fn expired() -> Self {
+        Self::new(410, "Expired", "too old resource version")
+    }
+
+    /// An eviction that a disruption budget does not allow.
+    pub(crate) fn over_budget(detail: String, retry_after: u64) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let mut refusal = Self::new(429, "TooManyRequests", message);
+        refusal.retry_after = Some(retry_after).filter(|seconds| *seconds > 0);
+        refusal.cause = Some(("DisruptionBudget", detail));
+        refusal
+    }
+
+    /// What a server in trouble says.
+    pub(crate) fn trouble(code: u16) -> Self {
+        let reason = match code {
+            409 => "Conflict",
+            410 => "Expired",
+            429 => "TooManyRequests",
+            403 => "Forbidden",
+            _ => "InternalError",
+        };
+        let retry_after = (code == 429).then_some(1);
+        Self { retry_after, ..Self::new(code, reason, "the server is in trouble") }
+    }
+
+    /// The body of the answer.
+    pub(crate) fn body(&self) -> Value {
+        let mut body = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if let Some(seconds) = self.retry_after {
+            body["details"]["retryAfterSeconds"] = json!(seconds);
+        }
+        if let Some((reason, message)) = &self.cause {
+            body["details"]["causes"] = json!([{ "reason": reason, "message": message }]);
+        }
+        body
+    }
+}

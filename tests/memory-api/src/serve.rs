@@ -1,0 +1,364 @@
+//! From HTTP requests to the store and back.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::{Method, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tower::{BoxError, Service};
+
+use crate::ApiServer;
+use crate::history::{Delivery, bookmark};
+use crate::kinds::{self, Kind};
+use crate::object::{Object, Shared};
+use crate::pods;
+use crate::refusal::Refusal;
+use crate::scope::Scope;
+use crate::store::{DeleteOptions, Key, Outcome, Part};
+use crate::wire::{Manner, Trouble};
+
+/// How far back a stale listing may be.
+const STALE_CHANGES: usize = 50;
+
+/// Between two bookmarks.
+const BOOKMARK: Duration = Duration::from_mins(1);
+
+type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
+
+/// What of an object a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Object,
+    Status,
+    Eviction,
+}
+
+/// A request, understood.
+struct Ask {
+    kind: &'static Kind,
+    namespace: String,
+    name: String,
+    target: Target,
+    query: BTreeMap<String, String>,
+    scope: Scope,
+    /// The client wants nothing but metadata.
+    is_partial: bool,
+    /// How the body of a patch is meant.
+    media: String,
+}
+
+impl ApiServer {
+    /// A client for this actor, whose requests go over the wire.
+    pub fn client(&self, actor: &str) -> Client {
+        Client::new(self.service(actor), "default")
+    }
+
+    /// As `client`, for who wants to put something between.
+    pub fn service(
+        &self,
+        actor: &str,
+    ) -> impl Service<
+        Request<Body>,
+        Response = Response<UnsyncBoxBody<Bytes, BoxError>>,
+        Error = BoxError,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + 'static {
+        let (server, actor) = (self.clone(), actor.to_owned());
+        tower::service_fn(move |request: Request<Body>| {
+            let (server, actor) = (server.clone(), actor.clone());
+            async move { server.answer(&actor, request).await }
+        })
+    }
+
+    async fn answer(&self, actor: &str, request: Request<Body>) -> Result<Reply, BoxError> {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let ask = match Ask::understand(&head) {
+            Ok(ask) => ask,
+            Err(refusal) => return Ok(reply(200, &Err(refusal))),
+        };
+        let verb = ask.verb(&head.method);
+        let what = match ask.target {
+            Target::Object => ask.kind.plural.to_owned(),
+            Target::Status => format!("{}/status", ask.kind.plural),
+            Target::Eviction => format!("{}/eviction", ask.kind.plural),
+        };
+        let name = match (verb, ask.name.is_empty()) {
+            // What is created is named in the body.
+            ("POST", true) => {
+                let object: Value = serde_json::from_slice(&body)?;
+                object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+            }
+            _ => ask.name.clone(),
+        };
+        let act = async |manner| {
+            let reply = match verb {
+                "WATCH" => self.watch(actor, &ask),
+                "LIST" => respond(200, self.list(&ask, manner)),
+                _ => {
+                    let answer = self.act(actor, verb, &ask, &body).map(|object| ask.shown(object));
+                    reply(if verb == "POST" { 201 } else { 200 }, &answer)
+                }
+            };
+            (reply.status().as_u16(), Ok(reply))
+        };
+        self.wire.carry_in_a_manner(actor, (verb, what, name), act, broken).await
+    }
+
+    fn act(&self, actor: &str, verb: &str, ask: &Ask, body: &[u8]) -> Outcome {
+        let parsed = || -> Result<Value, Refusal> {
+            if body.is_empty() {
+                return Ok(Value::Null);
+            }
+            serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))
+        };
+        let now = (self.clock)();
+        let part = if ask.target == Target::Status { Part::Status } else { Part::Main };
+        let mut store = self.lock(actor);
+        let key: Key = (ask.kind.plural, ask.namespace.clone(), ask.name.clone());
+        match verb {
+            "GET" => store.get(&key),
+            "POST" if ask.target == Target::Eviction => {
+                let eviction = parsed()?;
+                pods::evict(&mut store, &key, &delete_options(&eviction["deleteOptions"]), now)
+            }
+            "POST" => {
+                let object = parsed()?;
+                let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+                store.create(ask.kind, (key.0, key.1, name), &object, now)
+            }
+            "PATCH" if ask.media != "application/merge-patch+json" => Err(Refusal::unsupported(&ask.media)),
+            "PATCH" => store.patch(ask.kind, key, &parsed()?, part),
+            "PUT" => store.replace(ask.kind, key, parsed()?, part),
+            "DELETE" => store.delete(ask.kind, &key, &delete_options(&parsed()?), now),
+            other => Err(Refusal::bad_request(format!("{other} is not served"))),
+        }
+    }
+
+    fn list(&self, ask: &Ask, manner: Manner) -> String {
+        let store = self.lock(crate::USER);
+        let stale = (manner == Manner::Stale).then(|| store.history.version_back(STALE_CHANGES)).flatten();
+        match stale {
+            Some(version) => {
+                let objects = store.all_at(ask.kind, &ask.namespace, version);
+                ask.page(objects.iter(), version)
+            }
+            None => ask.page(store.all(ask.kind, &ask.namespace), store.version()),
+        }
+    }
+
+    fn watch(&self, actor: &str, ask: &Ask) -> Reply {
+        let seconds: u64 = ask.query("timeoutSeconds").parse().unwrap_or(300);
+        let end = Instant::now() + Duration::from_secs(seconds);
+        let mut store = self.lock(actor);
+        let from = ask.query("resourceVersion").parse().unwrap_or(store.version());
+        match store.history.watch(actor, ask.scope.clone(), from) {
+            Ok(inbox) => {
+                let bookmarks = (ask.query("allowWatchBookmarks") == "true").then(|| self.clone());
+                stream(Told { inbox, end, bookmarks, kind: ask.kind, on_its_way: None, is_over: false })
+            }
+            Err(refusal) => {
+                let event = json!({ "type": "ERROR", "object": refusal.body() });
+                respond(200, format!("{event}\n"))
+            }
+        }
+    }
+}
+
+fn delete_options(options: &Value) -> DeleteOptions {
+    let text = |field: &str| options["preconditions"][field].as_str().map(str::to_owned);
+    DeleteOptions {
+        uid: text("uid"),
+        resource_version: text("resourceVersion"),
+        grace: options["gracePeriodSeconds"].as_i64(),
+    }
+}
+
+impl Ask {
+    fn understand(head: &http::request::Parts) -> Result<Self, Refusal> {
+        let unknown = || Refusal::not_found("the server could not find the requested resource: it");
+        let path: Vec<&str> = head.uri.path().trim_matches('/').split('/').collect();
+        let (group, version, rest) = match path.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return Err(unknown()),
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            rest => ("", rest),
+        };
+        let (plural, name, target) = match rest {
+            [plural] => (*plural, "", Target::Object),
+            [plural, name] => (*plural, *name, Target::Object),
+            [plural, name, "status"] => (*plural, *name, Target::Status),
+            ["pods", name, "eviction"] => ("pods", *name, Target::Eviction),
+            _ => return Err(unknown()),
+        };
+        let kind = kinds::find(group, version, plural).ok_or_else(unknown)?;
+        let pairs = url::form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes());
+        let query: BTreeMap<String, String> = pairs.into_owned().collect();
+        let text = |name: &str| query.get(name).map(String::as_str).unwrap_or_default();
+        let scope = Scope::new(kind, namespace, text("labelSelector"), text("fieldSelector"))?;
+        let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Ok(Self {
+            kind,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            target,
+            scope,
+            is_partial: header(http::header::ACCEPT).contains("PartialObjectMetadata"),
+            media: header(http::header::CONTENT_TYPE).to_owned(),
+            query,
+        })
+    }
+
+    fn verb(&self, method: &Method) -> &'static str {
+        match (method.as_str(), self.name.is_empty()) {
+            ("GET", true) if self.query("watch") == "true" => "WATCH",
+            ("GET", true) => "LIST",
+            ("GET", false) => "GET",
+            ("POST", _) => "POST",
+            ("PUT", _) => "PUT",
+            ("PATCH", _) => "PATCH",
+            ("DELETE", _) => "DELETE",
+            _ => "OTHER",
+        }
+    }
+
+    fn query(&self, name: &str) -> &str {
+        self.query.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    /// One page. The token says where the page before ended, and keeps the version of the first page, so that a watch from
+    /// there brings what changed between pages.
+    fn page<'a>(&self, objects: impl Iterator<Item = &'a Shared>, version: u64) -> String {
+        let place = |object: &Value| {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+            (text("namespace"), text("name"))
+        };
+        let token: Option<(u64, (String, String))> = serde_json::from_str(self.query("continue")).ok();
+        let version = token.as_ref().map_or(version, |(version, _)| *version);
+        let is_left = |object: &&Shared| token.as_ref().is_none_or(|(_, last)| place(object) > *last);
+        let limit = self.query("limit").parse().ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        let mut left = objects.filter(|object| self.scope.takes(object)).filter(is_left).peekable();
+        let (mut items, mut last, mut count) = (String::new(), None, 0);
+        while count < limit
+            && let Some(object) = left.next()
+        {
+            if count > 0 {
+                items.push(',');
+            }
+            if self.is_partial {
+                items.push_str(self.shown(object.clone()).text());
+            } else {
+                items.push_str(object.text());
+            }
+            (last, count) = (Some(object), count + 1);
+        }
+        let mut meta = json!({ "resourceVersion": version.to_string() });
+        if left.peek().is_some() {
+            meta["continue"] = json!(json!([version, last.map(|object| place(object))]).to_string());
+        }
+        let (api_version, kind) = (self.kind.api_version(), self.kind.name);
+        format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}List","metadata":{meta},"items":[{items}]}}"#)
+    }
+
+    fn shown(&self, object: Shared) -> Shared {
+        if !self.is_partial {
+            return object;
+        }
+        let metadata = &object["metadata"];
+        Object::shared(
+            json!({ "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata }),
+        )
+    }
+}
+
+fn reply(code: u16, answer: &Outcome) -> Reply {
+    match answer {
+        Ok(object) => respond(code, object.text().to_owned()),
+        Err(refusal) => {
+            let mut reply = respond(refusal.code, refusal.body().to_string());
+            if let Some(seconds) = refusal.retry_after {
+                reply.headers_mut().insert("retry-after", seconds.into());
+            }
+            reply
+        }
+    }
+}
+
+fn respond(code: u16, body: String) -> Reply {
+    let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
+    Response::builder().status(code).header("content-type", "application/json").body(body).unwrap()
+}
+
+/// A watch as its client gets it.
+struct Told {
+    inbox: mpsc::UnboundedReceiver<Delivery>,
+    end: Instant,
+    /// Where bookmarks get their version from, when they are wanted.
+    bookmarks: Option<ApiServer>,
+    kind: &'static Kind,
+    on_its_way: Option<Delivery>,
+    is_over: bool,
+}
+
+impl Told {
+    async fn next(&mut self) -> Option<String> {
+        if self.is_over {
+            return None;
+        }
+        let pause = if self.bookmarks.is_some() { self.end.min(Instant::now() + BOOKMARK) } else { self.end };
+        // An event that has left the inbox and is not due yet outlives a pause.
+        let (inbox, on_its_way) = (&mut self.inbox, &mut self.on_its_way);
+        let next = async {
+            if on_its_way.is_none() {
+                *on_its_way = Some(inbox.recv().await?);
+            }
+            if let Some((due, _)) = on_its_way {
+                tokio::time::sleep_until(*due).await;
+            }
+            on_its_way.take().map(|(_, event)| event)
+        };
+        match tokio::time::timeout_at(pause, next).await {
+            Ok(event) => event,
+            Err(_) => {
+                self.is_over = pause == self.end;
+                let server = self.bookmarks.as_ref()?;
+                let store = server.lock(crate::USER);
+                // Only what was told to the end can be marked.
+                let is_behind = !self.inbox.is_empty() || self.on_its_way.is_some();
+                Some(if is_behind { String::new() } else { bookmark(self.kind, store.version()) })
+            }
+        }
+    }
+}
+
+/// Events as they come, one a line, until the server ends the watch.
+fn stream(told: Told) -> Reply {
+    let lines = futures::stream::unfold(told, |mut told| async move {
+        let line = told.next().await?;
+        Some((Ok::<_, BoxError>(http_body::Frame::data(Bytes::from(line))), told))
+    });
+    Response::builder().status(200).body(StreamBody::new(lines.boxed()).boxed_unsync()).unwrap()
+}
+
+fn broken(trouble: Trouble) -> Result<Reply, BoxError> {
+    match trouble {
+        Trouble::Refused(code) => Ok(reply(200, &Err(Refusal::trouble(code)))),
+        Trouble::NotSent => Err(io::Error::from(io::ErrorKind::ConnectionRefused).into()),
+        Trouble::NoAnswer => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
+        Trouble::Answered(error) => Err(error.into()),
+    }
+}

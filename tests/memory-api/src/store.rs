@@ -1,0 +1,362 @@
+//! The objects, their versions, and the rules by which they change.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::history::History;
+use crate::kinds::{EVENTS_LIVE_FOR, Kind};
+use crate::merge::merge;
+use crate::object::{Object, Shared};
+use crate::refusal::Refusal;
+use crate::{Change, Observer};
+
+/// The object as it is after a request.
+pub(crate) type Outcome = Result<Shared, Refusal>;
+
+/// Resource, namespace and name.
+pub(crate) type Key = (&'static str, String, String);
+
+/// What of an object a write changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All but the status, where that is written apart.
+    Main,
+    /// Nothing but the status.
+    Status,
+}
+
+/// What a deletion asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+    /// Of pods.
+    pub(crate) grace: Option<i64>,
+}
+
+/// All objects of a server.
+#[derive(Default)]
+pub(crate) struct Store {
+    objects: BTreeMap<Key, Shared>,
+    version: u64,
+    made: u64,
+    pub(crate) history: History,
+    /// `status.machinist` is dropped, as under CRDs that do not have it.
+    pub(crate) prunes_own_status: bool,
+    /// Who acts.
+    pub(crate) actor: String,
+    pub(crate) observer: Option<Arc<Observer>>,
+    events: VecDeque<(Timestamp, Key)>,
+}
+
+impl Store {
+    /// The version of the last change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Outcome {
+        self.objects.get(key).cloned().ok_or_else(|| Refusal::not_found(&named(key)))
+    }
+
+    /// All objects of a kind, in one namespace or (empty) in all.
+    pub(crate) fn all<'a>(
+        &'a self,
+        kind: &Kind,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a Shared> + use<'a> {
+        let plural = kind.plural;
+        let first: Key = (plural, namespace.to_owned(), String::new());
+        let is_wanted = move |key: &Key| key.0 == plural && (namespace.is_empty() || key.1 == namespace);
+        self.objects.range(first..).take_while(move |(key, _)| is_wanted(key)).map(|(_, object)| object)
+    }
+
+    /// As `all`, as it was when the version was the last one.
+    pub(crate) fn all_at(&self, kind: &'static Kind, namespace: &str, version: u64) -> Vec<Shared> {
+        let place = |object: &Value| {
+            let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+            (text("namespace"), text("name"))
+        };
+        let objects = self.all(kind, namespace).map(|object| (place(object), object.clone()));
+        let mut objects: BTreeMap<_, _> = objects.collect();
+        for (old, new) in self.history.before(kind, version) {
+            let Some(at) = new.or(old).map(|object| place(object)) else { continue };
+            if !namespace.is_empty() && at.0 != namespace {
+                continue;
+            }
+            match old {
+                Some(old) => objects.insert(at, old.clone()),
+                None => objects.remove(&at),
+            };
+        }
+        objects.into_values().collect()
+    }
+
+    pub(crate) fn create(
+        &mut self,
+        kind: &'static Kind,
+        key: Key,
+        object: &Value,
+        now: Timestamp,
+    ) -> Outcome {
+        let mut key = key;
+        if key.2.is_empty() {
+            let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default();
+            if prefix.is_empty() {
+                return Err(Refusal::invalid(
+                    "metadata.name: Required value: name or generateName is required",
+                ));
+            }
+            key.2 = format!("{prefix}{:05x}", self.made + 1);
+        }
+        if self.objects.contains_key(&key) {
+            return Err(Refusal::already_exists(&named(&key)));
+        }
+        self.made += 1;
+        // Null is nothing.
+        let mut object = merged(object);
+        object["apiVersion"] = json!(kind.api_version());
+        object["kind"] = json!(kind.name);
+        let meta = fields(&mut object["metadata"]);
+        meta.remove("deletionTimestamp");
+        meta.insert("name".into(), json!(key.2));
+        meta.insert("uid".into(), json!(format!("00000000-0000-4000-8000-{:012x}", self.made)));
+        meta.insert("creationTimestamp".into(), json!(whole_second(now)));
+        if !key.1.is_empty() {
+            meta.insert("namespace".into(), json!(key.1));
+        }
+        if kind.is_custom || kind.plural == "poddisruptionbudgets" {
+            meta.insert("generation".into(), json!(1));
+            fields(&mut object).remove("status");
+        }
+        if kind.plural == "pods" && object["status"]["phase"].is_null() {
+            object["status"]["phase"] = json!("Pending");
+        }
+        self.tidy(kind, &mut object);
+        self.forget_events(now);
+        if kind.plural == "events" {
+            self.events.push_back((now, key.clone()));
+        }
+        Ok(self.put(kind, key, None, object))
+    }
+
+    /// What lives for a time only. Events go without a word: who watches them is told, as everywhere.
+    fn forget_events(&mut self, now: Timestamp) {
+        while let Some((made, _)) = self.events.front()
+            && now.duration_since(*made) > EVENTS_LIVE_FOR
+        {
+            let Some((_, key)) = self.events.pop_front() else { break };
+            if let Some(event) = self.objects.get(&key).cloned() {
+                self.remove(crate::kinds::of("events"), &key, Value::clone(&event));
+            }
+        }
+    }
+
+    pub(crate) fn patch(&mut self, kind: &'static Kind, key: Key, patch: &Value, part: Part) -> Outcome {
+        let mut object = Value::clone(&*self.get(&key)?);
+        merge(&mut object, patch);
+        self.update(kind, key, object, part)
+    }
+
+    pub(crate) fn replace(&mut self, kind: &'static Kind, key: Key, object: Value, part: Part) -> Outcome {
+        if kind.is_custom && object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty() {
+            return Err(Refusal::invalid("metadata.resourceVersion: must be specified for an update"));
+        }
+        self.update(kind, key, object, part)
+    }
+
+    pub(crate) fn delete(
+        &mut self,
+        kind: &'static Kind,
+        key: &Key,
+        options: &DeleteOptions,
+        now: Timestamp,
+    ) -> Outcome {
+        let old = self.get(key)?;
+        for (field, asked) in [("uid", &options.uid), ("resourceVersion", &options.resource_version)] {
+            if asked.as_ref().is_some_and(|asked| old["metadata"][field] != asked.as_str()) {
+                return Err(Refusal::conflict(&named(key)));
+            }
+        }
+        let grace = if kind.plural == "pods" { crate::pods::grace(&old, options.grace) } else { 0 };
+        if grace == 0 && !has_finalizers(&old) {
+            return Ok(self.remove(kind, key, Value::clone(&old)));
+        }
+        let asked_before =
+            old["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|_| is_deleting(&old));
+        if asked_before.is_some_and(|before| before <= grace) {
+            return Ok(old);
+        }
+        let mut object = Value::clone(&old);
+        let meta = fields(&mut object["metadata"]);
+        let end = now.checked_add(SignedDuration::from_secs(grace)).unwrap_or(now);
+        meta.insert("deletionTimestamp".into(), json!(whole_second(end)));
+        meta.insert("deletionGracePeriodSeconds".into(), json!(grace));
+        count_generation(meta);
+        Ok(self.put(kind, key.clone(), Some(old), object))
+    }
+
+    fn update(&mut self, kind: &'static Kind, key: Key, mut object: Value, part: Part) -> Outcome {
+        let old = self.get(&key)?;
+        for field in ["uid", "resourceVersion"] {
+            let asked = object["metadata"][field].as_str().unwrap_or_default();
+            if !asked.is_empty() && old["metadata"][field] != asked {
+                return Err(Refusal::conflict(&named(&key)));
+            }
+        }
+        if part == Part::Status {
+            let status = object["status"].take();
+            object = Value::clone(&old);
+            set(&mut object, "status", status);
+        } else if kind.has_status {
+            set(&mut object, "status", old["status"].clone());
+        }
+        self.keep_what_is_the_servers(kind, &mut object, &old);
+        let new_finalizers = finalizers(&object);
+        if is_deleting(&old) && new_finalizers.iter().any(|name| !finalizers(&old).contains(name)) {
+            return Err(Refusal::invalid(
+                "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted",
+            ));
+        }
+        self.tidy(kind, &mut object);
+        if *old == object {
+            return Ok(old);
+        }
+        if wishes(&object) != wishes(&old) {
+            count_generation(fields(&mut object["metadata"]));
+        }
+        let is_due = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0;
+        if is_deleting(&object) && is_due && !has_finalizers(&object) {
+            return Ok(self.remove(kind, &key, object));
+        }
+        Ok(self.put(kind, key, Some(old), object))
+    }
+
+    fn keep_what_is_the_servers(&self, kind: &Kind, object: &mut Value, old: &Value) {
+        set(object, "apiVersion", json!(kind.api_version()));
+        set(object, "kind", json!(kind.name));
+        for field in [
+            "name",
+            "namespace",
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "generation",
+            "deletionGracePeriodSeconds",
+            "resourceVersion",
+        ] {
+            set(&mut object["metadata"], field, old["metadata"][field].clone());
+        }
+    }
+
+    /// What a server does to every object that it takes.
+    fn tidy(&self, kind: &Kind, object: &mut Value) {
+        let meta = fields(&mut object["metadata"]);
+        for field in ["finalizers", "labels", "annotations"] {
+            let is_empty = |value: &Value| {
+                value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+            };
+            if meta.get(field).is_some_and(is_empty) {
+                meta.remove(field);
+            }
+        }
+        if kind.plural == "secrets" {
+            let plain = fields(object).remove("stringData").unwrap_or_default();
+            for (name, value) in plain.as_object().into_iter().flatten() {
+                object["data"][name] = json!(crate::encode(value.as_str().unwrap_or_default().as_bytes()));
+            }
+        }
+        if self.prunes_own_status
+            && kind.group == "machine.sapcloud.io"
+            && let Some(status) = object.get_mut("status").and_then(Value::as_object_mut)
+        {
+            status.remove("machinist");
+        }
+    }
+
+    fn put(&mut self, kind: &'static Kind, key: Key, old: Option<Shared>, mut object: Value) -> Shared {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let object = Object::shared(object);
+        self.objects.insert(key, object.clone());
+        self.observe(kind, old.as_deref(), Some(&object));
+        self.history.add(kind, self.version, old, Some(object.clone()));
+        object
+    }
+
+    fn remove(&mut self, kind: &'static Kind, key: &Key, mut object: Value) -> Shared {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let object = Object::shared(object);
+        let old = self.objects.remove(key);
+        self.observe(kind, old.as_deref(), None);
+        self.history.add(kind, self.version, old.or_else(|| Some(object.clone())), None);
+        object
+    }
+
+    fn observe(&self, kind: &'static Kind, old: Option<&Object>, new: Option<&Object>) {
+        if let Some(observer) = &self.observer {
+            let (old, new) = (old.map(|object| &**object), new.map(|object| &**object));
+            observer(&Change { actor: &self.actor, plural: kind.plural, old, new });
+        }
+    }
+}
+
+fn named((plural, _, name): &Key) -> String {
+    format!("{plural} {name:?}")
+}
+
+fn fields(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value.as_object_mut().unwrap()
+}
+
+fn set(object: &mut Value, field: &str, value: Value) {
+    if value.is_null() {
+        fields(object).remove(field);
+    } else {
+        fields(object).insert(field.to_owned(), value);
+    }
+}
+
+fn finalizers(object: &Value) -> Vec<&str> {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn has_finalizers(object: &Value) -> bool {
+    !finalizers(object).is_empty()
+}
+
+fn is_deleting(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+fn count_generation(meta: &mut Map<String, Value>) {
+    if let Some(generation) = meta.get("generation").and_then(Value::as_i64) {
+        meta.insert("generation".into(), json!(generation + 1));
+    }
+}
+
+/// Everything but metadata and status.
+fn wishes(object: &Value) -> impl PartialEq {
+    let fields = object.as_object().into_iter().flatten();
+    fields
+        .filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status"))
+        .map(|(_, value)| value.clone())
+        .collect::<Vec<Value>>()
+}
+
+fn merged(object: &Value) -> Value {
+    let mut made = json!({});
+    merge(&mut made, object);
+    made
+}
+
+fn whole_second(at: Timestamp) -> String {
+    Timestamp::from_second(at.as_second()).unwrap().to_string()
+}

@@ -1,0 +1,192 @@
+use super::*;
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millisecond(millis).unwrap()
+}
+
+fn pod(name: &str) -> PodFact {
+    PodFact {
+        key: PodKey { namespace: "shop".to_owned(), name: name.to_owned() },
+        uid: format!("uid-{name}"),
+        node: "n1".to_owned(),
+        containers: vec![("c".to_owned(), "image".to_owned())],
+        claims: Vec::new(),
+        phase: PodPhase::Pending,
+        deletion_grace: None,
+        conduct: Conduct { hangs: false, exits_after: None, finishes_after: None, is_ready: true },
+    }
+}
+
+fn ending(fact: PodFact, grace_secs: u64) -> PodFact {
+    PodFact { deletion_grace: Some(Duration::from_secs(grace_secs)), phase: PodPhase::Running, ..fact }
+}
+
+/// Pods whose kubelets' requests succeed at once, and a log of what was asked when.
+struct World {
+    pods: Pods,
+    is_up: bool,
+    now: i64,
+    log: Vec<String>,
+}
+
+impl World {
+    fn new(timing: PodTiming) -> Self {
+        Self { pods: Pods::new(timing), is_up: true, now: 0, log: Vec::new() }
+    }
+
+    fn hear(&mut self, fact: PodFact) {
+        self.pods.hear(fact, at(self.now));
+    }
+
+    fn node(&mut self, attached: &[&str], told: &[&str]) {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        self.pods.hear_node("n1", set(attached), set(told), at(self.now));
+    }
+
+    fn run_until(&mut self, end: i64) -> Vec<String> {
+        loop {
+            let is_up = self.is_up;
+            for (subject, action) in self.pods.take_due(at(self.now), 100, |_| is_up) {
+                let what = match &action {
+                    PodAction::Run(fact) => format!("run {}", fact.key.name),
+                    PodAction::Finish(fact) => format!("finish {}", fact.key.name),
+                    PodAction::Remove { key, .. } => format!("remove {}", key.name),
+                    PodAction::TellInUse { volumes, .. } => format!("in use {volumes:?}"),
+                };
+                self.log.push(format!("{} {what}", self.now));
+                self.pods.finish(&subject, &action, PodDone::Done, at(self.now));
+            }
+            match self.pods.next_wake().map(Timestamp::as_millisecond).filter(|next| *next <= end) {
+                Some(next) => self.now = next.max(self.now),
+                None => break,
+            }
+        }
+        self.now = end;
+        std::mem::take(&mut self.log)
+    }
+}
+
+fn started() -> PodTiming {
+    PodTiming { start: Duration::from_millis(100), exit: None }
+}
+
+#[test]
+fn a_pod_runs_after_its_start_and_goes_after_its_whole_grace_period() {
+    let mut world = World::new(started());
+    world.hear(pod("a"));
+    assert_eq!(world.run_until(1000), ["100 run a"]);
+    world.hear(ending(pod("a"), 30));
+    assert_eq!(world.run_until(100_000), ["31000 remove a"]);
+    world.hear(ending(pod("a"), 30));
+    assert_eq!(world.run_until(200_000), [""; 0], "what a finalizer holds is not removed again");
+}
+
+#[test]
+fn a_pod_may_end_before_its_grace_period_and_never_after_it() {
+    let quick = PodTiming { exit: Some(Duration::from_secs(2)), ..PodTiming::default() };
+    let mut world = World::new(quick);
+    world.hear(ending(pod("a"), 30));
+    world.hear(ending(pod("b"), 1));
+    let mut own = ending(pod("c"), 30);
+    own.conduct.exits_after = Some(Duration::from_millis(300));
+    world.hear(own);
+    assert_eq!(world.run_until(9000), ["300 remove c", "1000 remove b", "2000 remove a"]);
+}
+
+#[test]
+fn a_second_deletion_with_a_shorter_grace_period_counts_from_the_first() {
+    let mut world = World::new(PodTiming::default());
+    world.hear(ending(pod("a"), 30));
+    world.run_until(4000);
+    world.hear(ending(pod("a"), 5));
+    assert_eq!(world.run_until(9000), ["5000 remove a"]);
+}
+
+#[test]
+fn a_pod_that_hangs_stays_until_it_does_not() {
+    let mut world = World::new(PodTiming::default());
+    let mut hangs = ending(pod("a"), 1);
+    hangs.conduct.hangs = true;
+    world.hear(hangs);
+    assert_eq!(world.run_until(100_000), [""; 0]);
+    world.hear(ending(pod("a"), 1));
+    assert_eq!(world.run_until(100_000), ["100000 remove a"]);
+}
+
+#[test]
+fn what_has_finished_or_never_ran_goes_at_once() {
+    let mut world = World::new(PodTiming { start: Duration::from_secs(60), exit: None });
+    world.hear(PodFact { phase: PodPhase::Finished, ..ending(pod("a"), 30) });
+    world.hear(PodFact { phase: PodPhase::Pending, ..ending(pod("b"), 30) });
+    assert_eq!(world.run_until(0), ["0 remove a", "0 remove b"]);
+}
+
+#[test]
+fn a_job_finishes_by_itself() {
+    let mut world = World::new(PodTiming::default());
+    let mut job = pod("a");
+    job.conduct.finishes_after = Some(Duration::from_secs(3));
+    world.hear(job);
+    assert_eq!(world.run_until(60_000), ["0 run a", "3000 finish a"]);
+    assert_eq!(world.pods.stats().running, 0);
+}
+
+#[test]
+fn nothing_happens_while_the_kubelet_is_down_and_all_of_it_soon_after() {
+    let mut world = World::new(PodTiming::default());
+    world.is_up = false;
+    world.hear(pod("a"));
+    world.hear(ending(pod("b"), 1));
+    assert_eq!(world.run_until(60_000), [""; 0]);
+    world.is_up = true;
+    let mut happened = world.run_until(60_000 + 300);
+    happened.sort();
+    let whats: Vec<&str> = happened.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+    assert_eq!(whats, ["remove b", "run a"]);
+}
+
+#[test]
+fn a_pod_with_volumes_waits_for_them_and_gives_them_back_before_it_goes() {
+    let mut world = World::new(PodTiming::default());
+    world.pods.catalogue(at(0), |catalogue| {
+        catalogue.hear_claim(&from(
+            r#"{"metadata":{"namespace":"shop","name":"data"},"spec":{"volumeName":"pv"}}"#,
+        ));
+        catalogue.hear_volume(&from(
+            r#"{"metadata":{"name":"pv"},"spec":{"csi":{"driver":"d","volumeHandle":"h"}}}"#,
+        ));
+    });
+    let mut with_volume = pod("a");
+    with_volume.claims = vec!["data".to_owned()];
+    world.hear(with_volume.clone());
+    assert_eq!(world.run_until(1000), [r#"0 in use {"kubernetes.io/csi/d^h"}"#]);
+    world.node(&["kubernetes.io/csi/d^h"], &["kubernetes.io/csi/d^h"]);
+    assert_eq!(world.run_until(2000), ["1000 run a"]);
+    world.hear(ending(with_volume, 5));
+    assert_eq!(world.run_until(60_000), ["7000 in use {}", "7000 remove a"]);
+}
+
+#[test]
+fn a_pod_whose_claim_is_unknown_waits_for_it() {
+    let mut world = World::new(PodTiming::default());
+    let mut with_volume = pod("a");
+    with_volume.claims = vec!["data".to_owned()];
+    world.hear(with_volume);
+    world.node(&["kubernetes.io/csi/d^h"], &[]);
+    assert_eq!(world.run_until(1000), [""; 0]);
+}
+
+#[test]
+fn a_pod_of_the_same_name_is_another_pod() {
+    let mut world = World::new(PodTiming::default());
+    world.hear(ending(pod("a"), 5));
+    world.run_until(5000);
+    world.hear(PodFact { uid: "another".to_owned(), ..pod("a") });
+    assert_eq!(world.run_until(6000), ["5000 run a"]);
+    world.pods.keep_only(&BTreeSet::new(), at(6000));
+    assert_eq!(world.pods.stats().bound, 0);
+}
+
+fn from<T: serde::de::DeserializeOwned>(json: &str) -> T {
+    serde_json::from_str(json).unwrap()
+}

@@ -1,0 +1,57 @@
+//! What an attacher reads from a VolumeAttachment.
+
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+
+/// A VolumeAttachment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachmentFact {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// The version that was seen.
+    pub version: String,
+    /// The CSI driver.
+    pub attacher: String,
+    /// The Node.
+    pub node: String,
+    /// The PersistentVolume.
+    pub volume: String,
+    /// What its status says.
+    pub is_attached: bool,
+    /// Its deletion was asked for.
+    pub is_deleting: bool,
+    /// What holds it.
+    pub finalizers: Vec<String>,
+}
+
+impl AttachmentFact {
+    /// What an attacher has to know; `None` for a volume that is no PersistentVolume's.
+    #[must_use]
+    pub fn of(attachment: &VolumeAttachment) -> Option<Self> {
+        let meta = &attachment.metadata;
+        Some(Self {
+            name: meta.name.clone()?,
+            uid: meta.uid.clone()?,
+            version: meta.resource_version.clone()?,
+            attacher: attachment.spec.attacher.clone(),
+            node: attachment.spec.node_name.clone(),
+            volume: attachment.spec.source.persistent_volume_name.clone()?,
+            is_attached: attachment.status.as_ref().is_some_and(|status| status.attached),
+            is_deleting: meta.deletion_timestamp.is_some(),
+            finalizers: meta.finalizers.clone().unwrap_or_default(),
+        })
+    }
+
+    /// The finalizer of its driver's attacher.
+    #[must_use]
+    pub fn finalizer(&self) -> String {
+        format!("external-attacher/{}", self.attacher.replace('.', "-"))
+    }
+
+    /// Whether the attacher holds it.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.finalizers.contains(&self.finalizer())
+    }
+}
