@@ -2,16 +2,18 @@
 
 mod look;
 mod objects;
+mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use control_plane::ControlPlane;
 use kube::{Api, Client};
 use machinist_api::{Machine, MachineClass};
-use nodesim::{NodeSim, Target, Timing, VmSource};
+use nodesim::{NodeSim, PodTiming, Target, Timing, VmSource, VolumeTiming, Workloads};
 
 use crate::cloud::Cloud;
 use crate::host::{Host, HostOptions};
@@ -28,6 +30,25 @@ pub struct LabOptions {
     pub kubelets: Timing,
     /// Which definitions of the kinds are installed.
     pub kinds: Kinds,
+    /// With it, kubelets run pods, and volumes are attached and detached.
+    pub workloads: Option<Workloads>,
+}
+
+impl LabOptions {
+    /// A lab in which workloads work. Pods end a moment after SIGTERM, volumes move in a moment.
+    #[must_use]
+    pub fn with_workloads() -> Self {
+        const MOMENT: Duration = Duration::from_millis(200);
+        let workloads = Workloads {
+            pods: PodTiming { start: MOMENT, exit: Some(MOMENT) },
+            volumes: VolumeTiming { attach: MOMENT, detach: MOMENT },
+        };
+        Self {
+            plane: control_plane::Options::with_workloads(),
+            workloads: Some(workloads),
+            ..Self::default()
+        }
+    }
 }
 
 /// Definitions of the four kinds.
@@ -55,6 +76,7 @@ impl Default for LabOptions {
             cloud: simcloud::Config::default(),
             kubelets: Timing::default(),
             kinds: Kinds::Own,
+            workloads: None,
         }
     }
 }
@@ -103,18 +125,18 @@ impl<C: Cloud> Lab<C> {
         }
         let kubeconfig = plane.kubeconfig_for_service_account(NAMESPACE, "machinist").await?;
         let client = plane.client()?;
-        let nodes = kubelets(&plane, cloud.vm_source()?, options.kubelets)?;
+        let nodes = kubelets(&plane, cloud.vm_source()?, options.kubelets, options.workloads)?;
         let folder = plane.folder().join("machinist");
         std::fs::create_dir(&folder).context("failed to make a folder for the host")?;
         Ok(Self { nodes, cloud, client, plane, kubeconfig, hosts: AtomicU32::new(0), folder })
     }
 
-    /// Kubelets for the VMs of one more cloud. They end when they are dropped.
+    /// Kubelets for the VMs of one more cloud, which run no pods. They end when they are dropped.
     ///
     /// # Errors
     /// When they do not start.
     pub fn kubelets_of(&self, vms: Arc<dyn VmSource>, timing: Timing) -> Result<NodeSim> {
-        kubelets(&self.plane, vms, timing)
+        kubelets(&self.plane, vms, timing, None)
     }
 
     /// How a host of this lab is started. All hosts share their cache, as a pod that comes back does.
@@ -160,8 +182,14 @@ impl<C: Cloud> Lab<C> {
     }
 }
 
-fn kubelets(plane: &ControlPlane, vms: Arc<dyn VmSource>, timing: Timing) -> Result<NodeSim> {
+fn kubelets(
+    plane: &ControlPlane,
+    vms: Arc<dyn VmSource>,
+    timing: Timing,
+    workloads: Option<Workloads>,
+) -> Result<NodeSim> {
     let mut config = nodesim::Config::new(Target::Kubeconfig(plane.nodesim_kubeconfig()));
     config.timing = timing;
+    config.workloads = workloads;
     NodeSim::start(config, vms).context("failed to start the kubelets")
 }

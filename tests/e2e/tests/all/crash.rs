@@ -129,6 +129,11 @@ async fn deleted(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
+/// Starts a host that leads soon after one that was killed, and waits until it is ready.
+pub(crate) async fn start_with_short_leases(lab: &Lab) -> Result<Host> {
+    start(lab, &SHORT_LEASES).await
+}
+
 async fn start(lab: &Lab, flags: &[&str]) -> Result<Host> {
     let mut options = lab.host_options();
     options.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));

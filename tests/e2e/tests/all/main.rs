@@ -6,6 +6,7 @@ mod bad_plugins;
 mod crash;
 mod delete;
 mod deploy;
+mod drain;
 mod egress;
 mod explain;
 mod hostile;
