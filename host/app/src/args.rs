@@ -35,6 +35,12 @@ pub(crate) enum Command {
         /// For which shell
         shell: Shell,
     },
+    /// Write the references of flags and metrics into a folder
+    #[command(hide = true)]
+    Reference {
+        /// Where to
+        folder: PathBuf,
+    },
     /// Compile a component from stdin to stdout, as the host does for itself
     #[command(hide = true)]
     CompileComponent,

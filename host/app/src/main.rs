@@ -20,6 +20,7 @@ mod plugin_plan;
 mod plugin_push;
 mod plugin_view;
 mod plugin_wait;
+mod reference;
 mod run;
 mod start;
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Run(flags) => report(async_main(run::run(*flags))),
+        Command::Reference { folder } => report(reference::write(&folder)),
         Command::Explain(flags) => report(async_main(explain::explain(*flags))),
         Command::Plugin(command) => report(async_main(plugin(command))),
     }

@@ -376,3 +376,124 @@ fn deletion(machine: &Machine, node: &Look<Node>, limits: &Limits) -> Vec<String
     }
     next
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn explained(
+        mut machine: Value,
+        node: Look<Node>,
+        leader: Result<(String, MachineInsight), String>,
+    ) -> Explanation {
+        machine["metadata"]["name"] = json!("m");
+        machine["metadata"]["namespace"] = json!("n");
+        machine["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let class =
+            serde_json::from_value(json!({ "metadata": { "name": "small" }, "provider": "sim" })).unwrap();
+        let facts = Facts {
+            machine: serde_json::from_value(machine).unwrap(),
+            class: Look::Found(class),
+            node,
+            plugin: Look::Missing("sim".into()),
+            leader,
+        };
+        explain(facts, at("2026-01-01T00:05:00Z"))
+    }
+
+    fn insight() -> MachineInsight {
+        serde_json::from_value(json!({
+            "now": "2026-01-01T00:05:00Z", "leads": true, "synced": true, "known": true, "passRuns": false,
+            "nextPass": "2026-01-01T00:06:30Z", "awaitsOwnWrites": false, "failures": 2, "frozen": null,
+            "timeouts": { "creation": "20m0s", "health": "10m0s", "drain": "2h0m0s" }, "calls": [],
+        }))
+        .unwrap()
+    }
+
+    fn pending() -> Value {
+        json!({
+            "metadata": { "labels": { "node": "n1" } },
+            "spec": { "providerID": "sim:///a" },
+            "status": {
+                "currentStatus": { "phase": "Pending", "lastUpdateTime": "2026-01-01T00:01:00Z" },
+                "machinist": { "conditions": [{
+                    "type": "Ready", "status": "False", "reason": "WaitingForNode", "message": "n1 has not joined yet",
+                    "lastTransitionTime": "2026-01-01T00:01:00Z",
+                }] },
+            },
+        })
+    }
+
+    #[test]
+    fn what_is_awaited_comes_with_its_time_and_what_comes_next_with_its_end() {
+        let told = explained(pending(), Look::Missing("n1".into()), Ok(("pod a".into(), insight())));
+        let awaited = told.awaited.as_ref().unwrap();
+        assert_eq!((awaited.reason.as_str(), awaited.since), ("WaitingForNode", at("2026-01-01T00:01:00Z")));
+        assert_eq!(
+            told.next,
+            [
+                "the host looks again in 1m30s (2 passes failed in a row), or when something changes",
+                "Running, when Node n1 is Ready; Failed at 2026-01-01T00:20:00Z",
+            ]
+        );
+        let states: Vec<LinkState> = told.chain.iter().map(|link| link.state).collect();
+        assert_eq!(states, [LinkState::Good, LinkState::Bad, LinkState::Good, LinkState::Absent]);
+        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:01:00Z (4m0s ago)"), "{text}");
+    }
+
+    #[test]
+    fn without_the_leader_the_rest_is_told_and_why_it_is_missing() {
+        let told = explained(pending(), Look::Missing("n1".into()), Err("pod n/a cannot be asked".into()));
+        assert_eq!(
+            told.next,
+            [
+                "Running, when Node n1 is Ready; Failed after the time-out of the host's flag --machine-creation-timeout"
+            ]
+        );
+        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        assert!(text.contains("not known: pod n/a cannot be asked"), "{text}");
+    }
+
+    #[test]
+    fn a_deletion_lists_what_is_left_and_whose_finalizers_remain() {
+        let machine = json!({
+            "metadata": {
+                "deletionTimestamp": "2026-01-01T00:04:00Z",
+                "labels": { "node": "n1" },
+                "finalizers": ["machine.sapcloud.io/machine-controller-manager", "example.com/mine"],
+            },
+            "spec": { "providerID": "sim:///a" },
+        });
+        let node = serde_json::from_value(json!({ "metadata": { "name": "n1" } })).unwrap();
+        let told = explained(machine, Look::Found(node), Ok(("pod a".into(), insight())));
+        let next = told.next.join("\n");
+        for part in [
+            "forced at 2026-01-01T02:04:00Z",
+            "VM sim:///a is deleted",
+            "Node n1 is deleted",
+            "example.com/mine",
+        ] {
+            assert!(next.contains(part), "{part} is missing in\n{next}");
+        }
+    }
+
+    #[test]
+    fn a_node_of_another_vm_is_wrong_however_ready_it_is() {
+        let node = serde_json::from_value(json!({
+            "metadata": { "name": "n1" }, "spec": { "providerID": "sim:///b" },
+            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        }))
+        .unwrap();
+        let told = explained(pending(), Look::Found(node), Err("nobody leads".into()));
+        let node = told.chain.last().unwrap();
+        assert_eq!(node.state, LinkState::Bad);
+        assert!(node.says.contains("belongs to another VM: sim:///b"), "{}", node.says);
+    }
+}
