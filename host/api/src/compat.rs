@@ -100,6 +100,35 @@ pub enum Sentence<'a> {
     },
     /// The API server was away, so that the time that a Machine was not healthy begins anew.
     HealthTimeoutReset,
+    /// The Node is handed over to be updated in place.
+    UpdatingInPlace {
+        /// Name of the Machine.
+        machine: &'a str,
+    },
+    /// The Node was updated in place.
+    UpdatedInPlace {
+        /// Name of the Machine.
+        machine: &'a str,
+    },
+    /// The update in place failed.
+    InPlaceUpdateFailed {
+        /// Name of the Machine.
+        machine: &'a str,
+        /// Why.
+        because: &'a str,
+    },
+    /// The update in place took too long.
+    InPlaceUpdateTimedOut {
+        /// Name of the Machine.
+        machine: &'a str,
+        /// The time it had.
+        limit: SignedDuration,
+    },
+    /// The Node could not be emptied, apart from deletion.
+    DrainFailed {
+        /// Why.
+        error: &'a str,
+    },
     /// A set asked for the deletion.
     DeletionRequested,
     /// The deletion goes on.
@@ -254,6 +283,21 @@ impl fmt::Display for Sentence<'_> {
             ),
             Self::HealthTimeoutReset => {
                 f.write_str("Machine Health Timeout was reset due to APIServer being unreachable")
+            }
+            Self::UpdatingInPlace { machine } => {
+                write!(f, "Machine {machine} is undergoing an in-place update")
+            }
+            Self::UpdatedInPlace { machine } => {
+                write!(f, "Machine {machine} was updated in place successfully")
+            }
+            Self::InPlaceUpdateFailed { machine, because } => {
+                write!(f, "Machine {machine} could not be updated in place: {because}")
+            }
+            Self::InPlaceUpdateTimedOut { machine, limit } => {
+                write!(f, "Machine {machine} was not updated in place within {} minutes.", Minutes(*limit))
+            }
+            Self::DrainFailed { error } => {
+                write!(f, "Drain failed due to - {error}. Will retry in next sync.")
             }
             Self::DeletionRequested => f.write_str("Deleting machine from cloud provider"),
             Self::Deleting(what) => what.fmt(f),

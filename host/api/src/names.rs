@@ -103,6 +103,9 @@ pub mod annotations {
     pub const VM_IS_GONE: &str = "machinist.dev/vm-is-gone";
     /// On a MachineClass: `sha256:` and 64 hex digits of the one version of its driver that makes its machines.
     pub const DRIVER_DIGEST: &str = "machinist.dev/driver-digest";
+    /// On a Machine, through its template: how many Machines of its deployment may be replaced at a time because they are
+    /// unhealthy, a number or a share such as `20%`.
+    pub const MAX_UNHEALTHY_REPLACEMENTS: &str = "machinist.dev/max-unhealthy-replacements";
     /// What the autoscaler's options for one group of nodes begin with.
     pub const AUTOSCALER_PREFIX: &str = "autoscaler.gardener.cloud/";
 }

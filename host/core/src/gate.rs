@@ -26,6 +26,26 @@ impl FreezeReason {
     }
 }
 
+/// Name of the ConfigMap beside the Machines by which an operator asks to hold everything.
+pub const FREEZE_REQUEST: &str = "machinist-freeze";
+
+impl FreezeReason {
+    /// For people: what is the matter, and when it ends.
+    pub fn sentence(self) -> String {
+        match self {
+            Self::ControlClusterUnreachable => {
+                "the API server of the control cluster does not answer; it goes on when it does".to_owned()
+            }
+            Self::TargetClusterUnreachable => {
+                "the API server of the target cluster does not answer; it goes on when it does".to_owned()
+            }
+            Self::Requested => {
+                format!("ConfigMap {FREEZE_REQUEST} asks for it; it goes on when that is deleted")
+            }
+        }
+    }
+}
+
 impl fmt::Display for FreezeReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

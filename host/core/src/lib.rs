@@ -25,3 +25,4 @@ pub mod queue;
 pub mod retry;
 pub mod safety;
 pub mod user_data;
+pub mod virtual_capacity;

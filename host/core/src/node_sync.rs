@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::virtual_capacity::Quantities;
+
 /// A taint. Its identity is key and effect: a Node has each pair at most once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaintFact {
@@ -64,6 +66,8 @@ pub struct NodeChange {
     pub last_applied: Option<NodeMeta>,
     /// Our finalizer is to be put on. The list is written whole, so that this needs the Node's version as well.
     pub takes_finalizer: bool,
+    /// What to note of virtual capacity, when that differs; `Some(None)`: nothing. See `virtual_capacity`.
+    pub capacity_note: Option<Option<Quantities>>,
 }
 
 impl NodeChange {
@@ -74,6 +78,7 @@ impl NodeChange {
             && self.taints.is_none()
             && self.last_applied.is_none()
             && !self.takes_finalizer
+            && self.capacity_note.is_none()
     }
 
     /// With what the controller itself wants of the Node, which wins over the template.
@@ -138,6 +143,7 @@ pub fn merge(node: &NodeMeta, wanted: Wanted<'_>, last_applied: Option<&NodeMeta
         taints: merge_taints(&node.taints, &wanted.template.taints, &last.taints),
         last_applied: (!wanted.template.wants_the_same_as(last)).then(|| wanted.template.clone()),
         takes_finalizer: false,
+        capacity_note: None,
     }
 }
 

@@ -1,5 +1,8 @@
 //! Where the runtime gets its time from.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
@@ -14,6 +17,13 @@ pub enum Clock {
         base: Timestamp,
         /// When it was `base`.
         start: Instant,
+    },
+    /// Another clock, set forth or back by so many milliseconds: a clock that somebody sets while it goes.
+    Shifted {
+        /// The clock.
+        clock: Box<Clock>,
+        /// By how much it is set.
+        by_ms: Arc<AtomicI64>,
     },
 }
 
@@ -30,6 +40,10 @@ impl Clock {
             Self::Virtual { base, start } => {
                 let elapsed = SignedDuration::try_from(start.elapsed()).unwrap_or(SignedDuration::MAX);
                 base.checked_add(elapsed).unwrap_or(Timestamp::MAX)
+            }
+            Self::Shifted { clock, by_ms } => {
+                let shift = SignedDuration::from_millis(by_ms.load(Ordering::Relaxed));
+                clock.now().checked_add(shift).unwrap_or(Timestamp::MAX)
             }
         }
     }

@@ -8,7 +8,7 @@ use kube::Client;
 use machinist_core::gate::Gate;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 
@@ -19,6 +19,8 @@ pub(crate) struct Hold {
     pub gate: Gate,
     /// When it opened last, if it was ever shut.
     pub thawed_at: Option<Timestamp>,
+    /// All API servers were asked since this process began to lead. Before that no pass begins.
+    pub is_known: bool,
 }
 
 /// Clients, clock and randomness of one tenant.
@@ -33,6 +35,8 @@ pub(crate) struct Context {
     pub leads: watch::Receiver<bool>,
     /// Whether dangerous work is held.
     pub hold: watch::Receiver<Hold>,
+    /// Told when VMs without a Machine are likely.
+    pub orphans_are_likely: Notify,
     /// The API server keeps `status.machinist`. False once it has dropped it, as under machine-controller-manager's CRDs.
     pub keeps_own_status: AtomicBool,
     random: Mutex<StdRng>,
@@ -54,6 +58,7 @@ impl Context {
             clock,
             leads,
             hold,
+            orphans_are_likely: Notify::new(),
             keeps_own_status: AtomicBool::new(true),
             random: Mutex::new(StdRng::from_seed(seed)),
         }

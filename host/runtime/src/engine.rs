@@ -5,6 +5,8 @@
 mod index;
 mod insight;
 mod own_writes;
+mod standing;
+mod thaw;
 mod wake;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +30,7 @@ use crate::context::Context;
 use crate::events::Events;
 use crate::insight::MachineInsight;
 use crate::metrics::{Metrics, Milestone, Pool};
+use crate::safety::class_check;
 use crate::world::World;
 use crate::{hold, machine};
 
@@ -93,6 +96,8 @@ pub(crate) enum Message {
     Synced(Kind, String),
     /// The plugins of these providers changed.
     Providers(Vec<ProviderName>),
+    /// Its driver thinks otherwise of this class than before.
+    ClassChecked(ObjectKey),
     /// Somebody asks what is known of a Machine.
     Explain(ObjectKey, oneshot::Sender<MachineInsight>),
 }
@@ -108,12 +113,14 @@ pub(crate) struct Report {
     pub news: Vec<crate::events::News>,
     /// What is counted and timed, by MachineDeployment where there is one.
     pub milestones: Vec<(Option<Pool>, Milestone)>,
+    /// Machines that waited for what this pass gave back.
+    pub wakes: Vec<ObjectKey>,
 }
 
 impl Report {
     /// Nothing was written and there is nothing to tell.
     pub(crate) fn only(wake: Wake) -> Self {
-        Self { wrote: Vec::new(), wake, news: Vec::new(), milestones: Vec::new() }
+        Self { wrote: Vec::new(), wake, news: Vec::new(), milestones: Vec::new(), wakes: Vec::new() }
     }
 }
 
@@ -173,8 +180,8 @@ impl Engine {
         }
     }
 
-    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true and the
-    /// caches are complete.
+    /// Runs until `stop`, then lets running passes end for at most `grace`. Passes begin only while `leads` is true, the
+    /// caches are complete and the API servers were asked.
     pub(crate) async fn run(
         mut self,
         mut leads: watch::Receiver<bool>,
@@ -182,8 +189,10 @@ impl Engine {
         grace: SignedDuration,
     ) {
         let mut told_synced = false;
+        let mut hold = self.context.hold.clone();
+        let mut shown = *hold.borrow_and_update();
         loop {
-            let may_work = *leads.borrow_and_update() && self.is_listed();
+            let may_work = *leads.borrow_and_update() && self.is_listed() && shown.is_known;
             if may_work && !told_synced {
                 told_synced = true;
                 info!(machines = self.world.machines.len(), "caches are complete, controllers start");
@@ -204,6 +213,13 @@ impl Engine {
                     None => break,
                 },
                 changed = leads.changed() => if changed.is_err() { break },
+                changed = hold.changed() => {
+                    if changed.is_err() {
+                        break;
+                    }
+                    let before = std::mem::replace(&mut shown, *hold.borrow_and_update());
+                    self.gate_changed(before.gate, shown.gate);
+                }
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
             }
         }
@@ -245,12 +261,18 @@ impl Engine {
         let failures = self.ledger.attempts(&key);
         let jitter = context.jitter();
         let users = self.index.users(&key);
+        let rivals = self.rivals(&key);
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
         let subject = key.clone();
         let pass = async move {
             match &subject {
-                Key::Machine(object) => machine::run(&world, &context, object, failures, jitter).await,
-                Key::Class(object) => hold::class(&world, &context, object, users).await,
+                Key::Class(object) => {
+                    let report = hold::class(&world, &context, object, users).await;
+                    class_check::check(&world, &context, object, report).await
+                }
+                Key::Machine(object) => {
+                    machine::run(&world, &context, object, failures, &rivals, jitter).await
+                }
                 Key::Secret(object) => hold::secret(&world, &context, object, users).await,
             }
         };
@@ -284,6 +306,7 @@ impl Engine {
             self.queue.push(key.clone(), now, priority);
         }
         self.queue.done(&key, now);
+        self.wake_machines(report.wakes);
         // Who leads no more has nothing to tell.
         if *self.context.leads.borrow() {
             for news in report.news {

@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::clock::Clock;
 use crate::metrics::Metrics;
+use crate::names::LED_UNTIL;
 
 /// How a candidate takes part.
 pub struct Candidate {
@@ -237,7 +238,8 @@ impl Record {
         };
         match &self.seen {
             Some(seen) => {
-                let lease = Lease { metadata: seen.metadata.clone(), spec: Some(spec) };
+                let mut lease = Lease { metadata: seen.metadata.clone(), spec: Some(spec) };
+                note_predecessor(&mut lease, seen);
                 self.api.replace(self.name, &PostParams::default(), &lease).await
             }
             None => {
@@ -245,6 +247,18 @@ impl Record {
                 self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await
             }
         }
+    }
+}
+
+/// Who takes over notes until when somebody led, so that it can be told for how long nobody did.
+fn note_predecessor(lease: &mut Lease, seen: &Lease) {
+    let holder = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone());
+    let renewed = seen.spec.as_ref().and_then(|spec| spec.renew_time.as_ref());
+    let is_taken_over =
+        holder(lease).is_some_and(|holder| !holder.is_empty()) && holder(lease) != holder(seen);
+    if let Some(renewed) = renewed.filter(|_| is_taken_over) {
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        annotations.insert(LED_UNTIL.to_owned(), renewed.0.to_string());
     }
 }
 

@@ -27,6 +27,7 @@ pub mod names;
 mod plugins;
 pub mod ports;
 mod recorded;
+mod safety;
 pub mod settings;
 pub mod tenant;
 mod world;

@@ -9,8 +9,17 @@ pub const USER_AGENT: &str = concat!("machinist/", env!("CARGO_PKG_VERSION"));
 /// Annotation on a Machine: when a create was last begun in a cloud that keeps no idempotency keys.
 pub const CREATE_INTENT: &str = "machinist.dev/create-intent";
 
+/// Annotation on a Machine: until when its bootstrap token is valid.
+pub const TOKEN_UNTIL: &str = "machinist.dev/bootstrap-token-until";
+
 /// Annotation on a plugin's ConfigMap: what has become of it.
 pub const PLUGIN_STATUS: &str = "machinist.dev/status";
 
 /// Annotation on a bootstrap token: the uid of the Machine that it is for.
 pub const TOKEN_OWNER: &str = "machinist.dev/machine-uid";
+
+/// Annotation on a Lease: when whoever held it before had renewed it last.
+pub const LED_UNTIL: &str = "machinist.dev/led-until";
+
+/// Name of objects that do not exist, asked for to see whether an API server answers.
+pub const NOBODY: &str = "machinist-probe";

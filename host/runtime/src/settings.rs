@@ -33,6 +33,8 @@ pub struct Settings {
     pub deletion_hook_timeout: SignedDuration,
     /// How many Machines of a MachineDeployment may be replaced at a time because they are unhealthy: a number or a percentage.
     pub max_unhealthy_replacements: String,
+    /// So many of a hundred Nodes of a zone, and at least two, must be silent together for the zone to be held.
+    pub silent_zone_percent: u32,
     /// How often VMs without Machines are looked for.
     pub orphan_vms_period: SignedDuration,
     /// A VM without a Machine is left alone until it is this old.
@@ -70,6 +72,7 @@ impl Settings {
             // As long as most hooks take, and short enough that a forgotten one is noticed the same day.
             deletion_hook_timeout: SignedDuration::from_hours(1),
             max_unhealthy_replacements: "1".into(),
+            silent_zone_percent: 50,
             orphan_vms_period: SignedDuration::from_mins(15),
             orphan_vm_minimum_age: SignedDuration::from_mins(20),
             orphan_vm_sightings: 3,

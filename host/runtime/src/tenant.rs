@@ -1,7 +1,7 @@
 //! One control plane: caches, loop and plugins, wired together.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use jiff::SignedDuration;
@@ -12,6 +12,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::id::NodeName;
+use machinist_core::safety::meltdown::Meltdown;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -27,6 +28,7 @@ use crate::metrics::{Metrics, Sources};
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::ports::Ports;
 use crate::recorded::Recorded;
+use crate::safety;
 use crate::settings::Settings;
 use crate::world::World;
 
@@ -77,6 +79,8 @@ impl Tenant {
             classes: classes.reader(),
             secrets: secrets.reader(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
+            class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
+            meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
             drivers: Arc::new(Recorded::new(
                 self.ports.drivers.clone(),
                 self.metrics.insight().calls.clone(),
@@ -102,7 +106,8 @@ impl Tenant {
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
             watches.start_for_drains(&mut tasks, target, drains);
         }
-        let (writer, write_events) = EventWriter::new(self.control.clone(), self.identity, leads.clone());
+        let (writer, write_events) =
+            EventWriter::new(self.control.clone(), self.identity.clone(), leads.clone());
         tasks.spawn(write_events);
         tasks.spawn(watch_config_maps(
             PluginSource {
@@ -117,8 +122,7 @@ impl Tenant {
             },
             stop.clone(),
         ));
-        // Open until somebody holds it; the sender lives as long as the loop.
-        let (_gate, hold) = watch::channel(Hold::default());
+        let (gate, hold) = watch::channel(Hold::default());
         self.metrics.insight().connect(insight);
         self.metrics.show(Sources {
             machines: world.machines.clone(),
@@ -126,7 +130,17 @@ impl Tenant {
             clock: self.clock.clone(),
         });
         let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);
-        let engine = Engine::new(world, Arc::new(context), Events::new(writer), self.metrics, inbox);
+        let context = Arc::new(context);
+        let watch = safety::Watch {
+            world: world.clone(),
+            context: context.clone(),
+            namespace: self.namespace,
+            identity: self.identity,
+            events: writer.clone(),
+            metrics: self.metrics.clone(),
+        };
+        safety::start(&mut tasks, &watch, gate);
+        let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox);
         engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.
         tasks.shutdown().await;

@@ -1,15 +1,17 @@
 //! All that the runtime knows of one tenant without asking anyone.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::id::ObjectKey;
+use machinist_core::safety::meltdown::Meltdown;
 
 use crate::cache::StoreReader;
 use crate::drain::Sources;
 use crate::engine::Key;
 use crate::ports::Drivers;
+use crate::safety::class_check::ClassChecks;
 use crate::settings::Settings;
 
 /// Readers of the caches, and who else is asked.
@@ -25,8 +27,12 @@ pub(crate) struct World {
     pub nodes: Option<StoreReader<Node>>,
     /// What drains share; `None` without a target cluster.
     pub drains: Option<Arc<Sources>>,
+    /// How Machines stand in their deployments and zones. Never locked across an await.
+    pub meltdown: Arc<Mutex<Meltdown>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
+    /// What they say of the classes.
+    pub class_checks: Arc<ClassChecks>,
     /// Settings of this tenant.
     pub settings: Arc<Settings>,
 }
@@ -38,6 +44,11 @@ impl World {
             && self.classes.is_synced()
             && self.secrets.is_synced()
             && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
+    }
+
+    /// How Machines stand. What one holder has left half-done by a panic is a count, and later changes mend it.
+    pub(crate) fn meltdown(&self) -> MutexGuard<'_, Meltdown> {
+        self.meltdown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True while the object is there.

@@ -5,6 +5,9 @@
 
 mod calls;
 mod conditions;
+mod deletions;
+mod drains;
+mod idle;
 mod machines;
 mod report;
 mod signing;
@@ -18,14 +21,14 @@ use clap::{Parser, ValueEnum};
 
 use conditions::Conditions;
 
-/// Measures driver calls against plain Rust, and the creation of Machines against a plain client.
+/// Measures driver calls against plain Rust, and lives of Machines against a plain client.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "cargo xtask bench --")]
 struct Options {
     /// Only this part; may be given several times
     #[arg(long, value_enum, conflicts_with = "write")]
     only: Vec<Part>,
-    /// How many Machines
+    /// How many Machines; drains that wait and a host that is idle get twice as many
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(10..=5_000))]
     machines: u32,
     /// Write tests/bench/FIGURES.md
@@ -43,6 +46,12 @@ enum Part {
     Signing,
     /// Machines from create to Running
     Machines,
+    /// Machines without pods, from delete to gone
+    Deletions,
+    /// Machines with pods, from delete to gone, and drains that wait
+    Drains,
+    /// A host that has nothing to do
+    Idle,
     /// Machines on EC2, played by moto
     Ec2,
 }
@@ -54,6 +63,9 @@ struct Figures {
     swaps: Option<swaps::Figures>,
     signing: Option<signing::Figures>,
     machines: Option<machines::Figures>,
+    deletions: Option<deletions::Figures>,
+    drains: Option<drains::Figures>,
+    idle: Option<idle::Figures>,
     ec2: Option<machines::ec2::Figures>,
 }
 
@@ -75,6 +87,7 @@ fn main() -> Result<()> {
 
 async fn measure(options: &Options) -> Result<String> {
     let conditions = Conditions::now()?;
+    let machines = usize::try_from(options.machines)?;
     let wants = |part| options.only.is_empty() || options.only.contains(&part);
     let mut figures = Figures::default();
     if wants(Part::Calls) {
@@ -87,7 +100,16 @@ async fn measure(options: &Options) -> Result<String> {
         figures.signing = Some(signing::measure().await?);
     }
     if wants(Part::Machines) {
-        figures.machines = Some(machines::measure(usize::try_from(options.machines)?).await?);
+        figures.machines = Some(machines::measure(machines).await?);
+    }
+    if wants(Part::Deletions) {
+        figures.deletions = Some(deletions::measure(machines).await?);
+    }
+    if wants(Part::Drains) {
+        figures.drains = Some(drains::measure(machines).await?);
+    }
+    if wants(Part::Idle) {
+        figures.idle = Some(idle::measure(2 * machines).await?);
     }
     if wants(Part::Ec2) {
         figures.ec2 = Some(machines::ec2::measure().await?);

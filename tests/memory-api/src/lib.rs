@@ -4,6 +4,7 @@
 //! preconditions, merge patches, selectors, listings in pages, watches with bookmarks that end and expire, grace periods of
 //! pods, evictions under disruption budgets. The same script of requests runs against it and against a real one.
 
+pub mod conformance;
 mod history;
 mod kinds;
 mod merge;
@@ -34,6 +35,8 @@ pub type Answer = Result<Value, Refusal>;
 pub struct Change<'a> {
     /// Who did it.
     pub actor: &'a str,
+    /// By an eviction.
+    pub is_eviction: bool,
     /// Which resource.
     pub plural: &'static str,
     /// What was there before.

@@ -20,6 +20,13 @@ pub(crate) fn grace(pod: &Value, asked: Option<i64>) -> i64 {
 
 /// Evicts a pod, if its budget lets it go.
 pub(crate) fn evict(store: &mut Store, key: &Key, options: &DeleteOptions, now: Timestamp) -> Outcome {
+    store.is_evicting = true;
+    let outcome = evict_within_budget(store, key, options, now);
+    store.is_evicting = false;
+    outcome
+}
+
+fn evict_within_budget(store: &mut Store, key: &Key, options: &DeleteOptions, now: Timestamp) -> Outcome {
     let pod = store.get(key)?;
     let kind = kinds::of("pods");
     let is_going = pod["metadata"]["deletionTimestamp"].is_string();

@@ -48,6 +48,8 @@ pub(crate) struct Store {
     pub(crate) prunes_own_status: bool,
     /// Who acts.
     pub(crate) actor: String,
+    /// It evicts.
+    pub(crate) is_evicting: bool,
     pub(crate) observer: Option<Arc<Observer>>,
     events: VecDeque<(Timestamp, Key)>,
 }
@@ -300,7 +302,8 @@ impl Store {
     fn observe(&self, kind: &'static Kind, old: Option<&Object>, new: Option<&Object>) {
         if let Some(observer) = &self.observer {
             let (old, new) = (old.map(|object| &**object), new.map(|object| &**object));
-            observer(&Change { actor: &self.actor, plural: kind.plural, old, new });
+            let (actor, is_eviction) = (self.actor.as_str(), self.is_evicting);
+            observer(&Change { actor, is_eviction, plural: kind.plural, old, new });
         }
     }
 }

@@ -29,12 +29,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// Changes something in an API server. Leases and Events are counted apart.
+    /// Changes something in an API server. Leases, Events and questions whether it is there are counted apart.
     pub fn is_write(&self) -> bool {
         matches!(self.verb, "POST" | "PUT" | "PATCH" | "DELETE") && !self.is_apart()
     }
 
-    /// A request to an API server about one object. Leases and Events are counted apart.
+    /// A request to an API server about one object. Leases, Events and questions whether it is there are counted apart.
     pub fn is_request(&self) -> bool {
         self.is_write() || (self.verb == "GET" && !self.is_apart())
     }
@@ -45,7 +45,8 @@ impl Call {
     }
 
     fn is_apart(&self) -> bool {
-        matches!(self.what.as_str(), "leases" | "events")
+        let is_question = matches!(self.name.as_str(), "machinist-probe" | "machinist-freeze");
+        matches!(self.what.as_str(), "leases" | "events") || is_question
     }
 }
 
@@ -134,6 +135,7 @@ struct Inner {
 pub struct Wire {
     inner: Arc<Mutex<Inner>>,
     crashed: Arc<Notify>,
+    crashes: Arc<Mutex<VecDeque<String>>>,
     start: Instant,
 }
 
@@ -149,7 +151,7 @@ impl Wire {
             plan: Box::new(|_| Fate::Pass),
             cut: BTreeSet::new(),
         };
-        Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), start: Instant::now() }
+        Self { inner: Arc::new(Mutex::new(inner)), crashed: Arc::new(Notify::new()), crashes: Arc::default(), start: Instant::now() }
     }
 
     /// Keeps no more than the last records.
@@ -188,6 +190,17 @@ impl Wire {
     /// Until a plan has let a host crash.
     pub async fn crashed(&self) {
         self.crashed.notified().await;
+    }
+
+    /// The next host that a plan has let crash.
+    pub async fn crashed_actor(&self) -> String {
+        loop {
+            let next = self.crashes.lock().unwrap().pop_front();
+            match next {
+                Some(actor) => return actor,
+                None => self.crashed().await,
+            }
+        }
     }
 
     /// Since the beginning.
@@ -294,6 +307,7 @@ impl Wire {
                     act(Manner::Plain).await;
                 }
                 self.cut(actor);
+                self.crashes.lock().unwrap().push_back(actor.to_owned());
                 self.crashed.notify_one();
                 std::future::pending().await
             }

@@ -32,6 +32,20 @@ pub(crate) fn bench(arguments: &[OsString]) -> Result<()> {
     Line::new(binaries.join("bench")).with(arguments).become_it()
 }
 
+/// The simulator. Dependencies are optimised in the profile of tests too, so that only our own crates are compiled anew for it.
+pub(crate) fn sim(arguments: &[OsString]) -> Result<()> {
+    let mut line = Line::cargo(&["build", "--package", "sim"]);
+    for package in SIMULATED {
+        line = line.with(&["--config", &format!("profile.dev.package.{package}.opt-level=3")]);
+    }
+    line.run()?;
+    Line::new(paths::binaries("debug")?.join("sim")).with(arguments).become_it()
+}
+
+/// The crates in which a simulation spends its time.
+const SIMULATED: [&str; 6] =
+    ["machinist-api", "machinist-core", "machinist-runtime", "memory-api", "sim", "simcloud"];
+
 /// The control plane, by the binary that cargo has built into this folder. What is in the cache is not built again.
 pub(crate) fn build_control_plane(binaries: &Path) -> Result<()> {
     Line::new(binaries.join("control-plane")).with(&["build"]).run()

@@ -61,6 +61,16 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Simulates clusters with faults, each from its seed
+    ///
+    /// Built with optimisation, without what the simulator does not need. For a failure it says which seed repeats it. `cargo
+    /// xtask sim --seeds N [--seed S] [--machines M] [--hours H]`; `cargo xtask sim --help` shows the rest.
+    #[command(disable_help_flag = true)]
+    Sim {
+        /// Handed to the simulator
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Writes the files anew that are made from code: deploy/crds and deploy/reference
     Generate,
     /// Asks the advisory database about the dependencies
@@ -90,6 +100,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Test { only, .. } => steps::run(&only),
         Command::Demo { arguments } => launch::demo(&arguments),
         Command::Bench { arguments } => launch::bench(&arguments),
+        Command::Sim { arguments } => launch::sim(&arguments),
         Command::Generate => generate::run(),
         Command::Advisories => deny::check(&["advisories"]),
     }

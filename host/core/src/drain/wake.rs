@@ -59,7 +59,8 @@ fn pod(standing: &Standing<'_>, elapsed: SignedDuration, now: Timestamp) -> Sign
         Cause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now),
         Cause::Overdue | Cause::Failed => PAUSE,
         Cause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
-        Cause::BudgetMisconfigured | Cause::SeveralBudgets => until_doubt(elapsed),
+        // Whoever mends the budget is not to wait for the next doubt: a look asks nothing of the pods.
+        Cause::BudgetMisconfigured | Cause::SeveralBudgets => until_doubt(elapsed).min(PAUSE),
         Cause::NotAsked | Cause::JustAsked => FIRST,
         Cause::Throttled => pause.max(FIRST),
         // Whoever is before it tells when.

@@ -194,6 +194,27 @@ pub enum Note {
         /// Which conditions say so.
         because: String,
     },
+    /// An outage is over, so that the time that the Machine may be unhealthy counts anew.
+    HealthTimeoutReset,
+    /// The Node is handed over to who updates it in place.
+    UpdatingInPlace,
+    /// The Node was updated in place.
+    UpdatedInPlace,
+    /// The update in place failed.
+    InPlaceUpdateFailed {
+        /// Why, as its maker says.
+        because: String,
+    },
+    /// The update in place took too long.
+    InPlaceUpdateTimedOut {
+        /// The limit.
+        limit: SignedDuration,
+    },
+    /// The Node could not be emptied, apart from deletion.
+    DrainFailed {
+        /// Why.
+        error: String,
+    },
     /// Deletion, and where it is.
     Deleting(DeletionNote),
 }
@@ -253,6 +274,24 @@ pub enum Reason {
     JoinTimedOut,
     /// The Node was unhealthy for too long.
     HealthTimedOut,
+    /// Several Machines claim the Node.
+    NodeContested,
+    /// The Node is being deleted, and so is its Machine.
+    NodeDeleting,
+    /// It is to be failed, and enough others of its deployment are being replaced.
+    ReplacementHeld,
+    /// It is to be failed, and its zone is not believed to be dead.
+    ZoneHeld,
+    /// The Node is emptied for an update in place.
+    DrainingForUpdate,
+    /// The Node is being updated in place.
+    UpdatingInPlace,
+    /// The Node was updated in place.
+    UpdatedInPlace,
+    /// The update in place has failed.
+    InPlaceUpdateFailed,
+    /// The time that the Node may be unhealthy counts anew after an outage.
+    HealthTimeoutReset,
     /// Has failed and stays so until it is replaced or recovers.
     Failed,
     /// Deletion has begun.
@@ -309,6 +348,15 @@ impl Reason {
             Self::NodeMissing => "NodeMissing",
             Self::JoinTimedOut => "JoinTimedOut",
             Self::HealthTimedOut => "HealthTimedOut",
+            Self::NodeContested => "NodeContested",
+            Self::NodeDeleting => "NodeDeleting",
+            Self::ReplacementHeld => "ReplacementHeld",
+            Self::ZoneHeld => "ZoneHeld",
+            Self::DrainingForUpdate => "DrainingForUpdate",
+            Self::UpdatingInPlace => "UpdatingInPlace",
+            Self::UpdatedInPlace => "UpdatedInPlace",
+            Self::InPlaceUpdateFailed => "InPlaceUpdateFailed",
+            Self::HealthTimeoutReset => "HealthTimeoutReset",
             Self::Failed => "Failed",
             Self::Deleting => "Deleting",
             Self::PreDrainHooks => "PreDrainHooks",
@@ -332,6 +380,11 @@ impl Reason {
             | Self::NodeNotReady
             | Self::NodeHealthy
             | Self::CloudWorking
+            | Self::NodeDeleting
+            | Self::DrainingForUpdate
+            | Self::UpdatingInPlace
+            | Self::UpdatedInPlace
+            | Self::HealthTimeoutReset
             | Self::Deleting
             | Self::PreDrainHooks
             | Self::Draining
@@ -359,6 +412,10 @@ impl Reason {
             | Self::NodeMissing
             | Self::JoinTimedOut
             | Self::HealthTimedOut
+            | Self::NodeContested
+            | Self::ReplacementHeld
+            | Self::ZoneHeld
+            | Self::InPlaceUpdateFailed
             | Self::Failed
             | Self::DrainFailed
             | Self::VmDeclaredGone

@@ -14,6 +14,7 @@ use crate::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
 use super::effect::{Effect, Progress};
+use super::join;
 use super::prerequisites::prerequisites;
 use super::setback::{creation_failed, in_progress, initialization_failed};
 use super::step::{operation, rest, write_failed};
@@ -24,7 +25,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
         Ok(driver) => driver,
         Err(step) => return *step,
     };
-    if !view.machine.has_finalizer {
+    if !is_marked(view) {
         match &progress.claim {
             None => return Step::act(Effect::Claim),
             Some(Ok(())) => {}
@@ -57,7 +58,14 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
             Some(Err(error)) => return initialization_failed(view, error, now),
         }
     }
-    created(view, progress, &vm)
+    created(view, progress, &vm, now)
+}
+
+/// A create leaves a mark on the Machine before it begins: our finalizer and a priority, in one write. A finalizer alone may be from
+/// a template or from another controller, and says nothing of a create; a deletion relies on that.
+fn is_marked(view: &MachineView) -> bool {
+    let machine = &view.machine;
+    machine.has_finalizer && (machine.has_priority || machine.provider_id.is_some())
 }
 
 enum Known<'a> {
@@ -238,7 +246,7 @@ fn initialize(view: &MachineView, progress: &Progress) -> Step {
     }
 }
 
-fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
+fn created(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp) -> Step {
     let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
     let vm = initialized.or(found.vm.as_ref());
     let mut status = StatusChange {
@@ -265,7 +273,7 @@ fn created(view: &MachineView, progress: &Progress, found: &Found) -> Step {
         return Step::Finish(Conclusion {
             status,
             reason: Reason::WaitingForNode,
-            message: format!("the VM is created, Node {name} has not joined yet"),
+            message: join::waiting_for_node(view, name, now),
             wake: Wake::Now,
         });
     }

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use crate::act_error::ActError;
 use crate::drain;
 use crate::driver::{Answer, Creation, Deletion, Vm};
+use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::EffectKind;
 use crate::health::Status;
 use crate::id::{NodeName, ProviderId, Uid};
 use crate::node_sync::NodeChange;
+use crate::safety::meltdown::{Limit, Permit};
 
 /// One thing to do. Carries what varies; who it concerns is the view's Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +76,20 @@ pub enum Effect {
     NoteHooks,
     /// A step of the Node's drain.
     Drain(drain::Effect),
+    /// Ask whether as many of the Machine's deployment are away as may be.
+    AskPermit(Limit),
+    /// Put off the expiry of the bootstrap token, if there is one. Its value stays.
+    ExtendToken {
+        /// Until then.
+        until: Timestamp,
+    },
+    /// Write resources of the Node's capacity.
+    WriteCapacity {
+        /// Which Node.
+        node: NodeName,
+        /// Resources to set (`Some`) or remove (`None`).
+        resources: BTreeMap<String, Option<String>>,
+    },
 }
 
 /// Labels and annotations to set (`Some`) or remove (`None`).
@@ -118,6 +136,9 @@ impl Effect {
             Self::SetNodeCondition { .. } => "set-node-condition",
             Self::NoteHooks => "note-hooks",
             Self::Drain(effect) => effect.name(),
+            Self::AskPermit(_) => "ask-permit",
+            Self::ExtendToken { .. } => "extend-token",
+            Self::WriteCapacity { .. } => "write-capacity",
         }
     }
 
@@ -129,11 +150,14 @@ impl Effect {
             | Self::NoteHooks
             | Self::RecordVm { .. }
             | Self::WriteMachine(_) => EffectKind::ObjectWrite,
-            Self::EnsureToken => EffectKind::TokenWrite,
+            Self::EnsureToken | Self::ExtendToken { .. } => EffectKind::TokenWrite,
+            Self::AskPermit(_) => EffectKind::FailMachine,
             Self::ProbeVm => EffectKind::CloudRead,
             Self::CreateVm => EffectKind::Create,
             Self::InitializeVm => EffectKind::Initialize,
-            Self::SyncNode { .. } | Self::SetNodeCondition { .. } => EffectKind::NodeWrite,
+            Self::SyncNode { .. } | Self::SetNodeCondition { .. } | Self::WriteCapacity { .. } => {
+                EffectKind::NodeWrite
+            }
             Self::ForgetToken => EffectKind::TokenDelete,
             Self::DeleteVm => EffectKind::RequestedDelete,
             Self::DeleteNode { .. } => EffectKind::NodeDelete,
@@ -183,6 +207,28 @@ pub enum Outcome {
     NoteHooks(Result<(), ActError>),
     /// Of `Drain`.
     Drain(drain::Outcome),
+    /// Of `AskPermit`.
+    AskPermit(Result<Permit, ActError>),
+    /// Of `ExtendToken`.
+    ExtendToken(Result<(), ActError>),
+    /// Of `WriteCapacity`.
+    WriteCapacity(Result<(), ActError>),
+}
+
+impl Outcome {
+    /// A driver has found several VMs that could be the Machine's.
+    pub fn is_out_of_range(&self) -> bool {
+        let error = if let Self::ProbeVm(answer) | Self::InitializeVm(answer) = self {
+            answer.as_ref().err()
+        } else if let Self::CreateVm(answer) = self {
+            answer.as_ref().err()
+        } else if let Self::DeleteVm(answer) = self {
+            answer.as_ref().err()
+        } else {
+            None
+        };
+        matches!(error, Some(CallError::Guest(DriverError { code: Code::OutOfRange, .. })))
+    }
 }
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
@@ -224,6 +270,12 @@ pub struct Progress {
     pub note_hooks: Option<Result<(), ActError>>,
     /// Of `Drain`.
     pub drain: drain::Progress,
+    /// Of `AskPermit`.
+    pub permit: Option<Result<Permit, ActError>>,
+    /// Of `ExtendToken`.
+    pub extend_token: Option<Result<(), ActError>>,
+    /// Of `WriteCapacity`.
+    pub capacity: Option<Result<(), ActError>>,
 }
 
 impl Progress {
@@ -248,6 +300,9 @@ impl Progress {
             Outcome::SetNodeCondition(result) => self.node_condition = Some(result),
             Outcome::NoteHooks(result) => self.note_hooks = Some(result),
             Outcome::Drain(outcome) => self.drain.record(outcome),
+            Outcome::AskPermit(result) => self.permit = Some(result),
+            Outcome::ExtendToken(result) => self.extend_token = Some(result),
+            Outcome::WriteCapacity(result) => self.capacity = Some(result),
         }
     }
 }

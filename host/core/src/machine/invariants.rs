@@ -3,15 +3,17 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::drain;
-use crate::driver::{Deletion, DriverFacts, is_not_found};
+use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::{EffectKind, permits};
 use crate::phase::Phase;
+use crate::safety::meltdown::Permit;
 
 use super::conclusion::{Conclusion, Wake};
 use super::delete::{is_drain_over, is_past, was_never_made};
 use super::effect::{Effect, Progress};
 use super::hooks::{self, Held};
+use super::join::in_place;
 use super::view::{DriverFact, MachineView};
 
 /// A rule that a step has broken.
@@ -74,6 +76,15 @@ pub enum Violation {
     /// The next pass would come at once and see the same.
     #[error("a pass follows at once although nothing has changed")]
     HotLoop,
+    /// Too many may be replaced at a time.
+    #[error("a Machine is failed for its health without a permit")]
+    FailedWithoutPermit,
+    /// More likely the way to the Nodes is broken.
+    #[error("a Machine is failed whose VM is alive and whose zone is silent")]
+    SilentZone,
+    /// The Machine's health still counts.
+    #[error("a Node is handed over for an update before its Machine says so")]
+    HandedOverTooEarly,
     /// A Machine that is being deleted leaves that state only by going, and no other enters it.
     #[error("a deletion is left or a Machine that nobody deletes enters it")]
     WrongWay,
@@ -135,12 +146,15 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
         | Effect::SetNodeCondition { .. }
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. }
         | Effect::NoteHooks => false,
     };
-    if empties && !is_deleting {
+    if empties && !is_deleting && !is_to_be_emptied(view, effect) {
         return Err(Violation::DrainWithoutRequest);
     }
-    if empties && hooks::wait(view, Held::Drain, now).is_some() {
+    if empties && is_deleting && hooks::wait(view, Held::Drain, now).is_some() {
         return Err(Violation::HookIgnored);
     }
     if *effect == Effect::DeleteVm && is_deleting {
@@ -154,6 +168,16 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
         }
     }
     Ok(())
+}
+
+/// Apart from deletion a Node is emptied for an update in place, and without being cordoned when its failed Machine is kept.
+fn is_to_be_emptied(view: &MachineView, effect: &Effect) -> bool {
+    let is_selected = view
+        .node()
+        .and_then(|node| node.in_place.as_ref())
+        .is_some_and(|told| told.reason == in_place::words::SELECTED);
+    let is_kept = view.machine.keeping.until.is_some() && view.machine.phase == Phase::Failed;
+    is_selected || (is_kept && !matches!(effect, Effect::Cordon { .. }))
 }
 
 fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), Violation> {
@@ -171,6 +195,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         | Effect::CreateVm
         | Effect::InitializeVm
         | Effect::SyncNode { .. }
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. }
             if is_deleting =>
         {
             Err(Violation::CreateWhileDeleting)
@@ -198,7 +225,15 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         {
             Err(Violation::ForeignNode)
         }
-        Effect::SyncNode { node, .. } | Effect::Cordon { node } | Effect::SetNodeCondition { node, .. }
+        Effect::SetNodeCondition { condition, .. }
+            if condition.reason == in_place::words::READY && view.machine.phase != Phase::InPlaceUpdating =>
+        {
+            Err(Violation::HandedOverTooEarly)
+        }
+        Effect::SyncNode { node, .. }
+        | Effect::Cordon { node }
+        | Effect::WriteCapacity { node, .. }
+        | Effect::SetNodeCondition { node, .. }
             if view.node().is_none_or(|own| own.name != *node) =>
         {
             Err(Violation::ForeignNode)
@@ -210,6 +245,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         | Effect::InitializeVm
         | Effect::RecordVm { .. }
         | Effect::SyncNode { .. }
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. }
         | Effect::ForgetToken
         | Effect::DeleteVm
         | Effect::DeleteNode { .. }
@@ -307,6 +345,9 @@ fn is_done(progress: &Progress, effect: &Effect) -> bool {
         Effect::SetNodeCondition { .. } => progress.node_condition.is_some(),
         Effect::NoteHooks => progress.note_hooks.is_some(),
         Effect::Drain(effect) => is_drain_done(&progress.drain, effect),
+        Effect::AskPermit(_) => progress.permit.is_some(),
+        Effect::ExtendToken { .. } => progress.extend_token.is_some(),
+        Effect::WriteCapacity { .. } => progress.capacity.is_some(),
     }
 }
 
@@ -334,7 +375,27 @@ pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusi
     if matches!(phase, Some(Phase::Pending | Phase::Available | Phase::Running)) && !is_stored {
         return Err(Violation::Unrecorded);
     }
+    if phase == Some(Phase::Failed) {
+        fails(view, progress)?;
+    }
     wake(view, progress, conclusion)
+}
+
+/// A Machine that has joined fails with a permit, and not because the way to its zone is broken.
+fn fails(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
+    if matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
+        return Ok(());
+    }
+    let Some(Ok(Permit::Granted { zone })) = &progress.permit else {
+        return Err(Violation::FailedWithoutPermit);
+    };
+    let is_silent = zone.as_ref().is_some_and(|zone| zone.is_silent);
+    let is_alive = match &progress.probe {
+        Some(Ok(vm)) => !matches!(vm.state, VmState::Stopping | VmState::Stopped),
+        Some(Err(error)) => !is_not_found(error) && error.code() != Code::Unimplemented,
+        None => driver(view).is_none_or(|driver| driver.capabilities.status),
+    };
+    if is_silent && is_alive { Err(Violation::SilentZone) } else { Ok(()) }
 }
 
 fn wake(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
@@ -347,7 +408,9 @@ fn wake(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Res
         }
         Wake::Now => {
             let is_other_phase = conclusion.status.phase.is_some_and(|phase| phase != machine.phase);
-            let is_change = is_other_phase || matches!(progress.record, Some(Ok(())));
+            let is_change = is_other_phase
+                || conclusion.status.preserve_until.is_some()
+                || matches!(progress.record, Some(Ok(())));
             if is_change { Ok(()) } else { Err(Violation::HotLoop) }
         }
         Wake::After(after) if after <= SignedDuration::ZERO => Err(Violation::HotLoop),

@@ -25,9 +25,9 @@ pub use conclusion::{
 };
 pub use deletion_note::{DeletionNote, DeletionStage};
 pub use effect::{Effect, MetaChange, NodeConditionWrite, Outcome, Progress};
-pub use join::conditions_differ;
+pub use join::{conditions_differ, in_place, preserve};
 pub use step::step;
 pub use view::{
-    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence,
-    OperationFact, SecretFact, TargetFact, ToldFact,
+    ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,
+    NodeConditionText, NodeFact, NodePresence, OperationFact, SecretFact, TargetFact, ToldFact,
 };

@@ -55,10 +55,11 @@ pub(super) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Step
         DriverFact::Substitute { why, .. } => return waits(Reason::DriverNotReady, why.clone()),
         DriverFact::NotChosen => return waits(Reason::DriverNotReady, "no driver is chosen yet".into()),
     };
-    if let Gate::Frozen { reason, .. } = view.gate
+    if let Gate::Frozen { since, reason } = view.gate
         && !permits(view.gate, EffectKind::Create)
     {
-        return waits(Reason::Frozen, format!("creation is held: {reason}"));
+        let since = since.round(jiff::Unit::Second).unwrap_or(since);
+        return waits(Reason::Frozen, format!("creation is held since {since}: {}", reason.sentence()));
     }
     Ok(driver)
 }

@@ -8,10 +8,12 @@ use crate::drain;
 use crate::driver::{Address, DriverFacts};
 use crate::driver_error::Refusal;
 use crate::gate::Gate;
-use crate::health::{Ailment, NodeConditionFact};
+use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use crate::node_sync::NodeMeta;
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::safety::meltdown::Limit;
+use crate::virtual_capacity::Quantities;
 
 use super::deletion_note::DeletionStage;
 
@@ -34,8 +36,12 @@ pub struct MachineView {
     pub gate: Gate,
     /// When it was last let go again. What was seen of Nodes before says nothing about them.
     pub thawed_at: Option<Timestamp>,
+    /// Extended resources that the Machine's class gives to its Node.
+    pub virtual_capacity: Quantities,
     /// Effective settings.
     pub settings: MachineSettings,
+    /// Under which names things stand on objects.
+    pub names: &'static Names,
     /// Failed passes in a row until now.
     pub failures: u32,
 }
@@ -83,6 +89,56 @@ pub struct MachineFact {
     pub ailment: Ailment,
     /// What its deletion is to heed.
     pub going: GoingFact,
+    /// Whether it is to be kept although it fails.
+    pub keeping: KeepingFact,
+    /// How long its Node took to join is noted on it.
+    pub has_join_duration: bool,
+    /// Until when its bootstrap token is valid, as far as this program has noted it.
+    pub token_until: Option<Timestamp>,
+    /// The reason of the Node's condition for updates in place, as its status has it.
+    pub in_place_copied: Option<String>,
+}
+
+/// What is said on a Machine about its preservation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeepingFact {
+    /// What its annotation asks for.
+    pub wish: Option<String>,
+    /// What the Node's annotation asked for when it was heeded last.
+    pub node_wish_heeded: Option<String>,
+    /// Until when it is kept.
+    pub until: Option<Timestamp>,
+    /// An earlier pass has drained the Node of the failed Machine.
+    pub is_drained: bool,
+    /// The label that forces drains which are not for deletion.
+    pub forces_drain: bool,
+}
+
+/// Names of labels, annotations and taints that decisions are about. The core knows none of its own.
+#[derive(Debug)]
+pub struct Names {
+    /// On a Machine: how long its Node took to join.
+    pub join_duration: &'static str,
+    /// On a Machine: until when its bootstrap token is valid.
+    pub token_until: &'static str,
+    /// On a Machine or Node: the wish to preserve it.
+    pub preserve: &'static str,
+    /// On a Machine: the Node's wish that was heeded last.
+    pub node_preserve_heeded: &'static str,
+    /// On a Node: the autoscaler leaves it alone.
+    pub scale_down_disabled: &'static str,
+    /// On a Node: the former was set by a controller, which may take it away.
+    pub scale_down_disabled_by_us: &'static str,
+    /// Taint of a Node whose Machine failed and is preserved.
+    pub preserved_taint: &'static str,
+    /// Label of a Node that may be updated in place.
+    pub candidate_for_update: &'static str,
+    /// Label of a Node that is to be updated in place.
+    pub selected_for_update: &'static str,
+    /// Label of a Node: how its update in place went.
+    pub update_result: &'static str,
+    /// Annotation of a Node: why its update in place failed.
+    pub update_failed_reason: &'static str,
 }
 
 /// What is said on a Machine about its deletion.
@@ -102,6 +158,10 @@ pub struct GoingFact {
     pub is_vm_declared_gone: bool,
     /// How far an earlier pass, or machine-controller-manager, had come.
     pub left_at: Option<DeletionStage>,
+    /// Since when.
+    pub left_since: Option<Timestamp>,
+    /// The last error was a driver's: somebody has asked for the VM.
+    pub has_error_code: bool,
     /// What condition `Drained` says, and when that was written.
     pub told: Option<ToldFact>,
 }
@@ -194,6 +254,8 @@ pub enum NodePresence {
     Absent,
     /// A Node of that name belongs to another VM.
     Foreign(ProviderId),
+    /// A Node of that name is there, other Machines claim it as well, and nothing tells whose it is.
+    Contested(Vec<ObjectKey>),
     /// It is there.
     Present(NodeFact),
 }
@@ -221,6 +283,29 @@ pub struct NodeFact {
     pub last_applied: Option<NodeMeta>,
     /// It carries a taint that holds its Machine in Pending.
     pub has_critical_taint: bool,
+    /// Our finalizer is on it, which makes its deletion the deletion of its Machine.
+    pub has_finalizer: bool,
+    /// How far its update in place is.
+    pub in_place: Option<NodeConditionText>,
+    /// What is said on it about preservation.
+    pub preserved: Option<NodeConditionText>,
+    /// Its capacity, as far as virtual capacity is concerned.
+    pub capacity: Quantities,
+    /// The virtual capacity that was applied to it last.
+    pub last_applied_capacity: Option<Quantities>,
+}
+
+/// A condition of a Node, with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConditionText {
+    /// Its status.
+    pub status: Status,
+    /// Its reason.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
+    /// Its last transition.
+    pub since: Option<Timestamp>,
 }
 
 /// Effective settings of one Machine: annotation over spec over flag.
@@ -250,6 +335,10 @@ pub struct MachineSettings {
     pub preserve_timeout: SignedDuration,
     /// How long a deletion waits for hooks of others.
     pub deletion_hook_timeout: SignedDuration,
+    /// How many Machines of its deployment may be away at a time for this one to be failed.
+    pub replacement_limit: Limit,
+    /// Why the Machine's own limit is not heeded.
+    pub bad_replacement_limit: Option<String>,
 }
 
 impl MachineView {
@@ -257,7 +346,10 @@ impl MachineView {
     pub fn node(&self) -> Option<&NodeFact> {
         match &self.target {
             TargetFact::Cluster(NodePresence::Present(node)) => Some(node),
-            TargetFact::Cluster(NodePresence::Absent | NodePresence::Foreign(_)) | TargetFact::None => None,
+            TargetFact::Cluster(
+                NodePresence::Absent | NodePresence::Foreign(_) | NodePresence::Contested(_),
+            )
+            | TargetFact::None => None,
         }
     }
 

@@ -122,6 +122,11 @@ impl Freeze {
         }
     }
 
+    /// No look has told anything yet: nobody should act on what the gate says.
+    pub fn is_starting(&self) -> bool {
+        matches!(self.state, State::Starting { .. })
+    }
+
     /// When it opened last after it had been shut; in whole seconds, as statuses hold times.
     pub fn thawed_at(&self) -> Option<Timestamp> {
         self.thawed_at

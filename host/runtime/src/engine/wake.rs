@@ -26,6 +26,7 @@ impl Engine {
                 self.seen(kind, &version);
             }
             Message::Providers(providers) => self.providers_changed(&providers),
+            Message::ClassChecked(class) => self.wake_machines_of_class(&class),
             // Who asked and has gone since needs no answer.
             Message::Explain(machine, answer) => drop(answer.send(self.explain(&machine))),
         }
@@ -34,6 +35,8 @@ impl Engine {
     fn machine_changed(&mut self, change: &Change<Machine>) {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.index.machine(&change.key, old, new);
+        self.claims_changed(old, new);
+        self.stands(&change.key, new);
         if let (Some(old), Some(new)) = (old, new) {
             self.time_phase(old, new);
         }
@@ -50,7 +53,10 @@ impl Engine {
             }
         }
         match new {
-            None => self.forget(&key),
+            None => {
+                self.forget(&key);
+                self.context.orphans_are_likely.notify_one();
+            }
             Some(machine) => {
                 let is_edit = old.is_none_or(|old| is_edit(old, machine));
                 let is_deleting = machine.metadata.deletion_timestamp.is_some();
@@ -94,6 +100,7 @@ impl Engine {
         if new.is_some() {
             self.wake(key, Priority::Event);
         } else {
+            self.world.class_checks.forget(&change.key);
             self.forget(&key);
         }
         self.seen_change(Kind::Class, change);
@@ -121,7 +128,7 @@ impl Engine {
         let node = NodeName::new(change.key.name.as_str());
         if machine::node_matters(old, new) {
             for machine in self.index.machines_of_node(&node) {
-                self.wake(Key::Machine(machine), Priority::Event);
+                self.node_of_machine_changed(machine);
             }
         } else if drain::volumes_differ(old, new) {
             self.wake_drain_of(&node);
@@ -147,11 +154,13 @@ impl Engine {
 
     /// Machines that wait for a driver are tried at once; the others do not care which version serves.
     fn providers_changed(&mut self, providers: &[ProviderName]) {
+        self.world.class_checks.forget_providers(providers);
         for (class, object) in self.world.classes.all() {
             let provider = ProviderName::folded(object.provider.as_deref().unwrap_or_default());
             if !providers.contains(&provider) {
                 continue;
             }
+            self.wake(Key::Class(class.clone()), Priority::Event);
             for machine in self.index.machines_of_class(&class) {
                 let phase = self.world.machines.get(&machine).map(|machine| machine::phase_of(&machine));
                 if matches!(phase, Some(Phase::New | Phase::CrashLoopBackOff | Phase::Terminating)) {

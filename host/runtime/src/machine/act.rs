@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::drain::{self, VolumeDriver};
 use crate::engine::Kind;
 use crate::kube_error::within_deadline;
-use crate::names::{CREATE_INTENT, FIELD_MANAGER};
+use crate::names::{CREATE_INTENT, FIELD_MANAGER, TOKEN_UNTIL};
 use crate::world::World;
 
 use super::node;
@@ -22,7 +22,7 @@ use super::observe::Observed;
 use super::pass::Memory;
 use super::patch::Metadata;
 use super::request::{UserData, request};
-use super::token;
+use super::token::{self, TokenKnown};
 
 /// What came of an effect.
 pub(super) struct Done {
@@ -30,7 +30,7 @@ pub(super) struct Done {
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The bootstrap token, when it is known from now on.
-    pub(super) token: Option<String>,
+    pub(super) token: Option<TokenKnown>,
     /// The VM, when it is stored from now on.
     pub(super) provider_id: Option<ProviderId>,
 }
@@ -124,7 +124,7 @@ async fn led(
         Effect::RecordVm { provider_id, node_name } => Done {
             provider_id: Some(provider_id.clone()),
             ..Done::write(
-                record_vm(context, observed, provider_id, node_name.as_ref()).await,
+                record_vm(context, observed, memory, provider_id, node_name.as_ref()).await,
                 Outcome::RecordVm,
             )
         },
@@ -141,6 +141,17 @@ async fn led(
         Effect::DeleteMachine => Done::write(delete_machine(context, observed).await, Outcome::DeleteMachine),
         Effect::Cordon { node } => Done::write(node::cordon(context, observed, node).await, Outcome::Cordon),
         Effect::NoteHooks => Done::write(note_hooks(context, observed).await, Outcome::NoteHooks),
+        Effect::AskPermit(limit) => {
+            let permit = world.meltdown().ask(&observed.view.machine.key, *limit, context.clock.now());
+            Done::call(Outcome::AskPermit(Ok(permit)))
+        }
+        Effect::ExtendToken { until } => {
+            Done::call(Outcome::ExtendToken(token::extend(context, observed, *until).await))
+        }
+        Effect::WriteCapacity { node, resources } => Done::write(
+            node::write_capacity(context, observed, node, resources).await,
+            Outcome::WriteCapacity,
+        ),
         Effect::Drain(effect) => {
             let choice = &observed.choice;
             let driver =
@@ -178,6 +189,9 @@ fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
         Effect::Cordon { .. } => Outcome::Cordon(Err(error)),
         Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Err(error)),
         Effect::NoteHooks => Outcome::NoteHooks(Err(error)),
+        Effect::AskPermit(_) => Outcome::AskPermit(Err(error)),
+        Effect::ExtendToken { .. } => Outcome::ExtendToken(Err(error)),
+        Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Err(error)),
         Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
     }
 }
@@ -199,7 +213,9 @@ async fn patch_machine(context: &Context, observed: &Observed, patch: Value) -> 
 async fn claim(context: &Context, observed: &Observed) -> Wrote {
     let meta = &observed.machine.metadata;
     let mut finalizers = meta.finalizers.clone().unwrap_or_default();
-    finalizers.push(names::finalizers::MACHINE.to_owned());
+    if !finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
+        finalizers.push(names::finalizers::MACHINE.to_owned());
+    }
     let metadata = Metadata::of(meta)
         .in_version(meta)
         .with("finalizers", json!(finalizers))
@@ -231,12 +247,20 @@ async fn note_hooks(context: &Context, observed: &Observed) -> Wrote {
 async fn record_vm(
     context: &Context,
     observed: &Observed,
+    memory: &Memory,
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
 ) -> Wrote {
+    let mut annotations = default_priority(observed);
+    if let Some(until) = memory.token_until {
+        let annotations = annotations.get_or_insert_with(|| json!({}));
+        if let Some(annotations) = annotations.as_object_mut() {
+            annotations.insert(TOKEN_UNTIL.to_owned(), json!(until.to_string()));
+        }
+    }
     let metadata = Metadata::of(&observed.machine.metadata)
         .with_some("labels", node_name.map(|name| json!({ names::labels::NODE: name.as_str() })))
-        .with_some("annotations", default_priority(observed));
+        .with_some("annotations", annotations);
     let spec = json!({ "providerID": provider_id.as_str() });
     patch_machine(context, observed, metadata.patch_with_spec(&spec)).await
 }

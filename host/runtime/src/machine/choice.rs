@@ -9,8 +9,8 @@ use machinist_core::machine::DriverFact;
 use crate::ports::Drivers;
 
 /// What a class says about its driver.
-pub(super) struct Choice {
-    pub(super) provider: ProviderName,
+pub(crate) struct Choice {
+    pub(crate) provider: ProviderName,
     pin: Pin,
 }
 
@@ -25,7 +25,7 @@ enum Pin {
 }
 
 impl Choice {
-    pub(super) fn of(class: Option<&MachineClass>) -> Self {
+    pub(crate) fn of(class: Option<&MachineClass>) -> Self {
         let provider = class.and_then(|class| class.provider.as_deref()).unwrap_or_default();
         let pin = match class.and_then(MachineClass::driver_digest).map(str::parse) {
             None => Pin::None,
@@ -36,7 +36,7 @@ impl Choice {
     }
 
     /// What is wrong with the class.
-    pub(super) fn problem(&self) -> Option<&str> {
+    pub(crate) fn problem(&self) -> Option<&str> {
         match &self.pin {
             Pin::Malformed { message } => Some(message),
             Pin::None | Pin::To(_) => None,
@@ -44,7 +44,7 @@ impl Choice {
     }
 
     /// The driver, as it is there.
-    pub(super) fn fact(&self, drivers: &dyn Drivers) -> DriverFact {
+    pub(crate) fn fact(&self, drivers: &dyn Drivers) -> DriverFact {
         let pin = match &self.pin {
             Pin::None => None,
             Pin::To(digest) => Some(*digest),
@@ -66,7 +66,7 @@ impl Choice {
     }
 
     /// The version that may answer a call of a pass that saw this driver. A substitute is called as what it is.
-    pub(super) fn pin_for(&self, driver: &DriverFact) -> Option<DriverDigest> {
+    pub(crate) fn pin_for(&self, driver: &DriverFact) -> Option<DriverDigest> {
         match (driver, &self.pin) {
             (DriverFact::Substitute { .. }, _) | (_, Pin::None | Pin::Malformed { .. }) => None,
             (DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Ready(_), Pin::To(digest)) => {

@@ -15,6 +15,7 @@ const GO_TRUE: [&str; 6] = ["1", "t", "T", "TRUE", "true", "True"];
 pub(super) fn going(machine: &Machine, phase: Phase, operation: Option<OperationFact>) -> GoingFact {
     let label = |key: &str| machine.metadata.labels.as_ref()?.get(key).map(String::as_str);
     let limit = hook_timeout(machine);
+    let last = machine.status.as_ref().map(|status| &status.last_operation);
     GoingFact {
         is_forced: label(labels::FORCE_DELETION).is_some_and(is_true),
         pre_drain_hooks: hooks(machine, annotations::PRE_DRAIN_HOOK),
@@ -24,6 +25,8 @@ pub(super) fn going(machine: &Machine, phase: Phase, operation: Option<Operation
         bad_hook_timeout: limit.and_then(Result::err),
         is_vm_declared_gone: annotation(machine, annotations::VM_IS_GONE).is_some_and(is_true),
         left_at: left_at(machine, phase, operation),
+        left_since: last.and_then(|last| last.last_update_time.as_ref()).map(|time| time.0),
+        has_error_code: last.is_some_and(|last| last.error_code.is_some()),
         told: told(machine),
     }
 }

@@ -1,5 +1,7 @@
 //! Effects on the Node of a Machine.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
@@ -39,9 +41,20 @@ pub(super) async fn sync(
         let text = super::template::last_applied(applied);
         annotations.insert(names::annotations::LAST_APPLIED_TEMPLATE.to_owned(), json!(text));
     }
+    if let Some(noted) = &change.capacity_note {
+        let text = noted.as_ref().map(|noted| json!(noted).to_string());
+        annotations.insert(names::annotations::LAST_APPLIED_VIRTUAL_CAPACITY.to_owned(), json!(text));
+    }
     let metadata = Metadata::of(&node.metadata)
         .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
         .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
+    let metadata = if change.takes_finalizer {
+        let ours = names::finalizers::NODE.to_owned();
+        let all: Vec<&String> = node.finalizers().iter().chain([&ours]).collect();
+        metadata.in_version(&node.metadata).with("finalizers", json!(all))
+    } else {
+        metadata
+    };
     let patch = match &change.taints {
         Some(taints) => {
             let spec = json!({ "taints": super::template::taints(taints) });
@@ -83,6 +96,21 @@ pub(super) async fn delete(
         },
         other => other,
     }
+}
+
+/// Resources of the Node's capacity, which is a part of its status.
+pub(super) async fn write_capacity(
+    context: &Context,
+    observed: &Observed,
+    name: &NodeName,
+    resources: &BTreeMap<String, Option<String>>,
+) -> Wrote {
+    let Some(node) = &observed.node else { return Err(ActError::Gone) };
+    let patch = Metadata::of(&node.metadata).patch_with("status", &json!({ "capacity": resources }));
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let api = nodes(context)?;
+    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Merge(patch))).await?;
+    Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
 }
 
 /// No more pods come onto the Node.

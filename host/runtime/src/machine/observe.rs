@@ -25,7 +25,7 @@ use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
 use super::choice::Choice;
-use super::{drain_status, going};
+use super::{drain_status, going, keeping};
 
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
 pub(super) struct Observed {
@@ -39,7 +39,13 @@ pub(super) struct Observed {
 }
 
 /// `None` when the Machine is not there any more.
-pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32) -> Option<Observed> {
+pub(super) fn observe(
+    world: &World,
+    hold: &Hold,
+    key: &ObjectKey,
+    failures: u32,
+    rivals: &[ObjectKey],
+) -> Option<Observed> {
     let machine = world.machines.get(key)?;
     let class = world.class_of(&machine);
     let choice = Choice::of(class.as_deref());
@@ -49,18 +55,22 @@ pub(super) fn observe(world: &World, hold: &Hold, key: &ObjectKey, failures: u32
         Some(_) => choice.fact(&*world.drivers),
     };
     let fact = machine_fact(key, &machine);
-    let (target, node) = target(world, &machine, &fact);
+    let (target, node) = target(world, &machine, &fact, rivals);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    let drain = drain::facts(world, fact.node_name.as_ref(), node.as_deref(), drain_status::memory(own));
+    let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
+    let name = name.as_ref().or(fact.node_name.as_ref());
+    let drain = drain::facts(world, name, node.as_deref(), drain_status::memory(own));
     let view = MachineView {
-        class: class_fact(&machine, class.as_deref(), &choice),
+        class: class_fact(world, &machine, class.as_deref(), &choice),
         secret,
         driver,
         target,
         drain,
         gate: hold.gate,
         thawed_at: hold.thawed_at,
+        virtual_capacity: keeping::virtual_capacity(class.as_deref()),
         settings: settings(&world.settings, &machine),
+        names: &keeping::NAMES,
         failures,
         machine: fact,
     };
@@ -110,6 +120,12 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         invalid: invalid(machine),
         ailment: going::ailment(conditions),
         going: going::going(machine, phase, operation),
+        keeping: keeping::keeping(machine),
+        has_join_duration: annotations.is_some_and(|all| all.contains_key(names::annotations::JOIN_DURATION)),
+        token_until: keeping::annotation(machine, crate::names::TOKEN_UNTIL)
+            .and_then(|text| text.parse().ok()),
+        in_place_copied: keeping::condition_text(conditions, names::node_conditions::IN_PLACE_UPDATE)
+            .map(|told| told.reason),
     }
 }
 
@@ -171,7 +187,7 @@ fn invalid(machine: &Machine) -> Option<String> {
     })
 }
 
-fn class_fact(machine: &Machine, class: Option<&MachineClass>, choice: &Choice) -> ClassFact {
+fn class_fact(world: &World, machine: &Machine, class: Option<&MachineClass>, choice: &Choice) -> ClassFact {
     let name = ClassName::new(machine.spec.class.name.as_deref().unwrap_or_default());
     let Some(class) = class else { return ClassFact::Missing(name) };
     if class.metadata.deletion_timestamp.is_some() {
@@ -183,11 +199,18 @@ fn class_fact(machine: &Machine, class: Option<&MachineClass>, choice: &Choice) 
     if let Some(problem) = choice.problem() {
         return ClassFact::Invalid { name, message: problem.to_owned() };
     }
-    ClassFact::Ready(name)
+    let namespace = class.metadata.namespace.as_deref().unwrap_or_default();
+    match world.class_checks.problem(&ObjectKey::new(namespace, name.as_str())) {
+        Some(message) => ClassFact::Invalid { name, message },
+        None => ClassFact::Ready(name),
+    }
 }
 
 /// Data of both Secrets in one; what credentials say wins.
-fn secrets(world: &World, class: Option<&MachineClass>) -> (SecretFact, BTreeMap<String, Vec<u8>>) {
+pub(crate) fn secrets(
+    world: &World,
+    class: Option<&MachineClass>,
+) -> (SecretFact, BTreeMap<String, Vec<u8>>) {
     let keys = class.map(secret_keys).unwrap_or_default();
     let found: Vec<(ObjectKey, Option<Arc<Secret>>)> =
         keys.into_iter().map(|key| (key.clone(), world.secrets.get(&key))).collect();
@@ -209,16 +232,62 @@ fn secrets(world: &World, class: Option<&MachineClass>) -> (SecretFact, BTreeMap
     (fact, data)
 }
 
-fn target(world: &World, machine: &Machine, fact: &MachineFact) -> (TargetFact, Option<Arc<Node>>) {
+fn target(
+    world: &World,
+    machine: &Machine,
+    fact: &MachineFact,
+    rivals: &[ObjectKey],
+) -> (TargetFact, Option<Arc<Node>>) {
     let Some(nodes) = &world.nodes else { return (TargetFact::None, None) };
-    let node = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
+    let node = match &fact.node_name {
+        Some(name) => nodes.get(&ObjectKey::new("", name.as_str())),
+        // Rare, so that nothing is indexed for it.
+        None if fact.deletion.is_some() => nodes.all().into_iter().map(|(_, node)| node).find(is_of(machine)),
+        None => None,
+    };
     let Some(node) = node else { return (TargetFact::Cluster(NodePresence::Absent), None) };
     let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
     match (of_node, machine.provider_id()) {
         (Some(of_node), Some(of_machine)) if of_node != of_machine => {
             (TargetFact::Cluster(NodePresence::Foreign(ProviderId::new(of_node))), None)
         }
-        _ => (TargetFact::Cluster(NodePresence::Present(node_fact(&node))), Some(node)),
+        _ => match contesting(world, &node, of_node, &fact.key, rivals) {
+            others if others.is_empty() => {
+                (TargetFact::Cluster(NodePresence::Present(node_fact(&node))), Some(node))
+            }
+            others => (TargetFact::Cluster(NodePresence::Contested(others)), None),
+        },
+    }
+}
+
+/// Other Machines whose label names the same Node, and that it may as well be of. What tells is the provider id, where the
+/// Node has one, and then the label with which its Machine marked it.
+fn contesting(
+    world: &World,
+    node: &Node,
+    of_node: Option<&str>,
+    own: &ObjectKey,
+    rivals: &[ObjectKey],
+) -> Vec<ObjectKey> {
+    let may_be_of = |rival: &&ObjectKey| {
+        let Some(machine) = world.machines.get(rival) else { return false };
+        !matches!((of_node, machine.provider_id()), (Some(of_node), Some(of_rival)) if of_node != of_rival)
+    };
+    let others: Vec<ObjectKey> =
+        rivals.iter().filter(|rival| *rival != own).filter(may_be_of).cloned().collect();
+    let mark = node.metadata.labels.as_ref().and_then(|all| all.get(names::labels::MACHINE_NAME));
+    if mark.is_some_and(|name| name == own.name.as_str()) { Vec::new() } else { others }
+}
+
+/// A Node that nobody has written down on its Machine is known by its label, or by its VM.
+fn is_of(machine: &Machine) -> impl Fn(&Arc<Node>) -> bool {
+    let name = machine.metadata.name.clone();
+    let vm = machine.provider_id().map(str::to_owned);
+    move |node| {
+        let label = node.metadata.labels.as_ref().and_then(|all| all.get(names::labels::MACHINE_NAME));
+        let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+        let is_its_vm = vm.is_some() && provider_id.filter(|id| !id.is_empty()) == vm.as_deref();
+        is_its_vm || (label.is_some() && label == name.as_ref())
     }
 }
 
@@ -242,6 +311,14 @@ fn node_fact(node: &Node) -> NodeFact {
         ailment: going::ailment(raw_conditions(node)),
         is_cordoned: node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true)),
         ready_since: ready_since(node),
+        has_finalizer: meta
+            .finalizers
+            .as_deref()
+            .is_some_and(|all| all.iter().any(|name| name == names::finalizers::NODE)),
+        in_place: keeping::condition_text(raw_conditions(node), names::node_conditions::IN_PLACE_UPDATE),
+        preserved: keeping::condition_text(raw_conditions(node), names::node_conditions::PRESERVED),
+        capacity: keeping::capacity(node),
+        last_applied_capacity: keeping::last_applied_capacity(node),
         meta: NodeMeta { labels, annotations, taints },
     }
 }
@@ -311,6 +388,8 @@ fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
         deletion_hook_timeout: going::hook_timeout(machine)
             .and_then(Result::ok)
             .unwrap_or(flags.deletion_hook_timeout),
+        replacement_limit: keeping::replacement_limit(flags, machine).0,
+        bad_replacement_limit: keeping::replacement_limit(flags, machine).1,
     }
 }
 
@@ -329,10 +408,18 @@ pub(crate) fn node_matters(old: Option<&Node>, new: Option<&Node>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return true };
     let provider_id = |node: &Node| node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
     let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone());
+    let texts = |node: &Node| {
+        [names::node_conditions::IN_PLACE_UPDATE, names::node_conditions::PRESERVED].map(|kind| {
+            keeping::condition_text(raw_conditions(node), kind).map(|told| (told.reason, told.message))
+        })
+    };
     old.metadata.uid != new.metadata.uid
         || old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         || old.metadata.labels != new.metadata.labels
         || old.metadata.annotations != new.metadata.annotations
+        || old.metadata.finalizers != new.metadata.finalizers
+        || texts(old) != texts(new)
+        || keeping::capacity(old) != keeping::capacity(new)
         || provider_id(old) != provider_id(new)
         || taints(old) != taints(new)
         || machine::conditions_differ(&node_conditions(old), &node_conditions(new))

@@ -1,9 +1,12 @@
 //! One pass over a Machine: observe once, then ask the core and act until it concludes.
 
 use futures::future::join_all;
+use jiff::Timestamp;
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{Conclusion, Progress, Step, Wake, step};
+use machinist_core::machine::{Conclusion, Progress, Reason, Step, Wake, step};
+use machinist_core::phase::Phase;
 use machinist_core::retry::RetryPolicy;
+use machinist_core::safety::meltdown::Permit;
 use tracing::{debug, warn};
 
 use crate::context::Context;
@@ -27,10 +30,11 @@ pub(crate) async fn run(
     context: &Context,
     key: &ObjectKey,
     failures: u32,
+    rivals: &[ObjectKey],
     jitter: f64,
 ) -> Report {
     let hold = *context.hold.borrow();
-    let Some(observed) = observe(world, &hold, key, failures) else {
+    let Some(observed) = observe(world, &hold, key, failures, rivals) else {
         return Report::only(Wake::Gone);
     };
     let mut progress = Progress::default();
@@ -46,12 +50,23 @@ pub(crate) async fn run(
                 });
                 for (effect, done, took, now) in join_all(batch).await {
                     memory.learn(&done);
+                    if done.outcome.is_out_of_range() {
+                        // Several VMs answer to this Machine: one of them may be nobody's.
+                        context.orphans_are_likely.notify_one();
+                    }
                     memory.news.extend(news::of_deed(&observed, effect, &done.outcome));
                     memory.milestones.extend(milestones::of_outcome(&observed, &done.outcome, took, now));
                     progress.record(done.outcome);
                 }
             }
-            Step::Finish(conclusion) => return finish(context, &observed, conclusion, memory, jitter).await,
+            Step::Finish(conclusion) => {
+                let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
+                let fails = conclusion.status.phase == Some(Phase::Failed);
+                let report = finish(context, &observed, conclusion, memory, jitter).await;
+                // A permit that was used is held until the cache shows what became of it.
+                let wakes = if holds_permit && !fails { world.meltdown().give_back(key) } else { Vec::new() };
+                return Report { wakes, ..report };
+            }
         }
     }
     warn!("pass cut off: the steps do not come to an end");
@@ -64,6 +79,7 @@ pub(crate) async fn run(
 pub(super) struct Memory {
     pub(super) token: Option<String>,
     pub(super) provider_id: Option<ProviderId>,
+    pub(super) token_until: Option<Timestamp>,
     wrote: Vec<(Kind, String)>,
     news: Vec<News>,
     milestones: Vec<Milestone>,
@@ -73,12 +89,13 @@ impl Memory {
     fn report(self, observed: &Observed, wake: Wake) -> Report {
         let pool = milestones::pool(observed);
         let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
-        Report { wrote: self.wrote, wake, news: self.news, milestones }
+        Report { wrote: self.wrote, wake, news: self.news, milestones, wakes: Vec::new() }
     }
 
     fn learn(&mut self, done: &Done) {
         if let Some(token) = &done.token {
-            self.token = Some(token.clone());
+            self.token = Some(token.text.clone());
+            self.token_until = Some(token.until);
         }
         if let Some(id) = &done.provider_id {
             self.provider_id = Some(id.clone());
@@ -103,6 +120,10 @@ async fn finish(
         }
         Published::Failed(policy) => Wake::Retry { policy, hint: None },
     };
+    if conclusion.reason == Reason::VmDeclaredGone {
+        // For whoever asks later what became of a VM.
+        warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
+    }
     memory.news.extend(news::of_conclusion(observed, &conclusion));
     memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, context.clock.now()));
     memory.report(observed, wake)

@@ -143,6 +143,10 @@ fn current_status(
         value.insert("timeoutActive".into(), json!(active));
     }
     if let Some(until) = preserve {
+        // The drain of what is to be kept counts from here.
+        if until.is_some() {
+            value.insert("lastUpdateTime".into(), time(now));
+        }
         value.insert("preserveExpiryTime".into(), until.map_or(Value::Null, time));
     }
     Some(Value::Object(value))

@@ -1,10 +1,12 @@
 //! What a driver is told about a Machine.
 
-use machinist_api::names;
+use machinist_api::{MachineClass, names};
 use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::id::{ClassName, Name, Namespace, Uid};
+use machinist_core::machine::DriverFact;
 use machinist_core::user_data;
 
+use super::choice::Choice;
 use super::observe::Observed;
 
 /// A request about the Machine. User data is part of it only when `with_user_data` is given, rendered with that token.
@@ -36,7 +38,7 @@ pub(super) fn request(
                 .and_then(|template| serde_json::to_string(template).ok()),
             last_known_state: observed.view.machine.last_known_state.clone(),
         },
-        class: class_spec(observed),
+        class: class_spec(observed.class.as_deref(), &observed.choice, &observed.view.driver),
         // One key for the whole life of the Machine: the cloud answers each repetition with the same VM.
         idempotency_key: uid.to_owned(),
         cluster: cluster.to_owned(),
@@ -50,11 +52,11 @@ pub(super) struct UserData<'a> {
     pub(super) token: Option<&'a str>,
 }
 
-fn class_spec(observed: &Observed) -> ClassSpec {
-    let class = observed.class.as_deref();
+/// What a driver is told about a class, when the driver is there like this.
+pub(crate) fn class_spec(class: Option<&MachineClass>, choice: &Choice, driver: &DriverFact) -> ClassSpec {
     ClassSpec {
         name: ClassName::new(class.and_then(|class| class.metadata.name.as_deref()).unwrap_or_default()),
-        provider: observed.choice.provider.clone(),
+        provider: choice.provider.clone(),
         spec: class
             .and_then(|class| class.provider_spec.as_ref())
             .map_or_else(|| "null".to_owned(), ToString::to_string),
@@ -62,6 +64,6 @@ fn class_spec(observed: &Observed) -> ClassSpec {
             .and_then(|class| class.node_template.as_ref())
             .and_then(|template| serde_json::to_string(template).ok()),
         zones: Vec::new(),
-        driver_digest: observed.choice.pin_for(&observed.view.driver),
+        driver_digest: choice.pin_for(driver),
     }
 }

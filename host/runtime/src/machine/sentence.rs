@@ -15,6 +15,16 @@ pub(super) fn sentence(note: &Note, machine: &str) -> String {
         Note::Joined { took } => Sentence::Joined { machine, after: *took }.to_string(),
         Note::Rejoined => Sentence::Rejoined { machine }.to_string(),
         Note::Unhealthy { because } => Sentence::Unhealthy { machine, conditions: because }.to_string(),
+        Note::HealthTimeoutReset => Sentence::HealthTimeoutReset.to_string(),
+        Note::UpdatingInPlace => Sentence::UpdatingInPlace { machine }.to_string(),
+        Note::UpdatedInPlace => Sentence::UpdatedInPlace { machine }.to_string(),
+        Note::InPlaceUpdateFailed { because } => {
+            Sentence::InPlaceUpdateFailed { machine, because }.to_string()
+        }
+        Note::InPlaceUpdateTimedOut { limit } => {
+            Sentence::InPlaceUpdateTimedOut { machine, limit: *limit }.to_string()
+        }
+        Note::DrainFailed { error } => Sentence::DrainFailed { error }.to_string(),
         Note::NodeMissing => Sentence::NodeMissing { machine }.to_string(),
         Note::JoinTimedOut { limit } => Sentence::JoinTimedOut { machine, limit: *limit }.to_string(),
         Note::HealthTimedOut { limit, because } => {

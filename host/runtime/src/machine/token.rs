@@ -1,5 +1,7 @@
 //! The bootstrap token of a Machine, as a Secret of the target cluster.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -7,7 +9,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use machinist_core::act_error::ActError;
 use machinist_core::bootstrap_token::{
-    ATTEMPTS, Existing, ExistingSecret, Token, TokenRequest, describe, expiration, field, id, on_existing,
+    ATTEMPTS, Existing, ExistingSecret, TokenRequest, describe, expiration, field, id, on_existing,
     secret_name,
 };
 use machinist_core::id::Uid;
@@ -27,6 +29,12 @@ const NAMESPACE: &str = "kube-system";
 /// `type` of their Secrets.
 const SECRET_TYPE: &str = "bootstrap.kubernetes.io/token";
 
+/// A token, and until when it is valid.
+pub(super) struct TokenKnown {
+    pub(super) text: String,
+    pub(super) until: jiff::Timestamp,
+}
+
 fn secrets(context: &Context) -> Result<Api<Secret>, ActError> {
     let target =
         context.target.clone().ok_or(ActError::Forbidden { reason: "there is no target cluster" })?;
@@ -38,7 +46,7 @@ pub(super) async fn ensure(
     context: &Context,
     settings: &Settings,
     observed: &Observed,
-) -> Result<String, ActError> {
+) -> Result<TokenKnown, ActError> {
     let api = secrets(context)?;
     let machine = &observed.view.machine;
     let now = context.clock.now();
@@ -71,13 +79,13 @@ pub(super) async fn ensure(
             ..Secret::default()
         };
         match within_deadline(api.create(&PostParams::default(), &secret)).await {
-            Ok(_) => return Ok(wanted.token.reveal()),
+            Ok(_) => return Ok(TokenKnown { text: wanted.token.reveal(), until: expires }),
             Err(ActError::Conflict) => {}
             Err(error) => return Err(error),
         }
         let name = wanted.name.as_str();
         match existing(&api, name, &machine.uid, attempt, now, expires).await? {
-            Some(token) => return Ok(token.reveal()),
+            Some(known) => return Ok(known),
             None => continue,
         }
     }
@@ -92,12 +100,17 @@ async fn existing(
     attempt: u32,
     now: jiff::Timestamp,
     wanted: jiff::Timestamp,
-) -> Result<Option<Token>, ActError> {
+) -> Result<Option<TokenKnown>, ActError> {
     let secret = within_deadline(api.get(name)).await?;
-    let fields = secret.data.unwrap_or_default().into_iter().map(|(name, value)| (name, value.0)).collect();
+    let fields: BTreeMap<String, Vec<u8>> =
+        secret.data.unwrap_or_default().into_iter().map(|(name, value)| (name, value.0)).collect();
     let owner = secret.metadata.annotations.as_ref().and_then(|all| all.get(TOKEN_OWNER)).map(String::as_str);
     match on_existing(ExistingSecret { owner, fields: &fields }, uid, attempt, now, wanted) {
-        Existing::Keep { token } => Ok(Some(token)),
+        Existing::Keep { token } => {
+            let ends =
+                fields.get(field::EXPIRATION).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+            Ok(Some(TokenKnown { text: token.reveal(), until: ends.unwrap_or(now) }))
+        }
         Existing::Extend { token, expires } => {
             // Only the expiry: the value is in the user data of a create that may have happened.
             let patch = json!({
@@ -106,7 +119,7 @@ async fn existing(
             });
             within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch)))
                 .await?;
-            Ok(Some(token))
+            Ok(Some(TokenKnown { text: token.reveal(), until: expires }))
         }
         Existing::ForeignTryNext => Ok(None),
         Existing::Damaged => Err(ActError::Invalid {
@@ -115,6 +128,34 @@ async fn existing(
             ),
         }),
     }
+}
+
+/// Puts off the end of the Machine's token, if it has one. A token that is gone is not made anew: the VM has its value.
+pub(super) async fn extend(
+    context: &Context,
+    observed: &Observed,
+    until: jiff::Timestamp,
+) -> Result<(), ActError> {
+    let api = secrets(context)?;
+    let uid = &observed.view.machine.uid;
+    for attempt in 0..ATTEMPTS {
+        let name = secret_name(&id(uid, attempt));
+        match within_deadline(api.get_opt(name.as_str())).await? {
+            Some(secret) if owner_of(&secret) == Some(uid.as_str()) => {
+                let patch = json!({
+                    "metadata": { "uid": secret.metadata.uid },
+                    "stringData": { field::EXPIRATION: expiration(until) },
+                });
+                let params = PatchParams::apply(FIELD_MANAGER);
+                return gone_is_done(
+                    within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await,
+                );
+            }
+            Some(_) => {}
+            None => return Ok(()),
+        }
+    }
+    Ok(())
 }
 
 /// Deletes the Machine's token, and no other's. Two requests: what has the first id may belong to another Machine, so it is

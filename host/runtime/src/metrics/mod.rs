@@ -27,6 +27,7 @@ pub(crate) use queue::Part;
 pub(crate) use requests::Answered;
 
 use crate::insight::Insight;
+use crate::safety::SafetyMetrics;
 
 use drivers::Drivers;
 use inventory::Inventory;
@@ -53,6 +54,7 @@ pub struct Metrics {
     leads: Gauge<i64, AtomicI64>,
     sources: Arc<OnceLock<Sources>>,
     insight: Insight,
+    pub(crate) safety: SafetyMetrics,
 }
 
 impl Metrics {
@@ -63,6 +65,7 @@ impl Metrics {
         self.drivers.register(all);
         self.queue.register(all);
         self.life.register(all);
+        self.safety.register(all);
         all.register("machinist_passes", "Passes of controllers", self.passes.clone());
         all.register("machinist_pass_panics", "Passes that ended in a panic", self.panics.clone());
         all.register("machinist_queue_depth", "Keys that wait for a pass, due or not", self.queued.clone());

@@ -75,6 +75,8 @@ struct State {
     initialized: BTreeSet<String>,
     /// What is wrong with a class, by its name.
     invalid_classes: BTreeMap<String, String>,
+    /// Listings lie: they show these only.
+    shown: Option<Vec<String>>,
 }
 
 /// The cloud.
@@ -144,6 +146,11 @@ impl Cloud {
             Some(message) => state.invalid_classes.insert(class.to_owned(), message.to_owned()),
             None => state.invalid_classes.remove(class),
         };
+    }
+
+    /// Listings show these VMs only, until `None`.
+    pub(crate) fn show_only(&self, vms: Option<&[&str]>) {
+        self.lock().shown = vms.map(|vms| vms.iter().map(|&vm| vm.to_owned()).collect());
     }
 
     /// A VM that no host made: of this cluster, for a Machine of this name and uid.
@@ -252,7 +259,8 @@ impl Cloud {
         let is_shown = |vm: &Made| {
             vm.is_there() && vm.cluster == request.cluster && vm.made_at.elapsed() >= self.habits.reads_lag
         };
-        let all: Vec<_> = state.vms.iter().filter(|(_, vm)| is_shown(vm)).collect();
+        let is_told = |id: &String| state.shown.as_ref().is_none_or(|shown| shown.contains(id));
+        let all: Vec<_> = state.vms.iter().filter(|(id, vm)| is_shown(vm) && is_told(id)).collect();
         let machines = all.iter().skip(begin).take(PAGE).map(|(id, vm)| listed(id, vm)).collect();
         Page { machines, next: (begin + PAGE < all.len()).then(|| (begin + PAGE).to_string()) }
     }
@@ -313,18 +321,21 @@ impl Account {
     ) -> BoxFuture<'a, Answer<T>> {
         let about = request.machine.name.to_string();
         let class = request.class.clone();
-        self.carry((function, about), class, takes, move |cloud| act(cloud, &request))
+        self.carry(("CALL", function, about), class, takes, move |cloud| act(cloud, &request))
     }
 
+    /// Calls about a Machine are CALLs on the wire, questions about a class ASKs.
     fn carry<'a, T: Send + 'a>(
         &'a self,
-        (function, about): (&'static str, String),
+        (verb, function, about): (&'static str, &'static str, String),
         class: ClassSpec,
         takes: Duration,
         act: impl FnOnce(&Cloud) -> Answer<T> + Send + 'a,
     ) -> BoxFuture<'a, Answer<T>> {
         let pin = class.driver_digest;
-        self.cloud.lock().asked.push((function, pin));
+        if verb == "CALL" {
+            self.cloud.lock().asked.push((function, pin));
+        }
         let act = async move {
             let answer = match self.cloud.refuses(&class.provider, pin) {
                 Some(refusal) => Err(refusal.into()),
@@ -334,7 +345,7 @@ impl Account {
             let code = answer.as_ref().err().map_or(200, |error| u16::from(error.code().number()));
             (code, answer)
         };
-        self.cloud.wire.carry(&self.actor, ("CALL", function.to_owned(), about), act, broken).boxed()
+        self.cloud.wire.carry(&self.actor, (verb, function.to_owned(), about), act, broken).boxed()
     }
 }
 
@@ -389,7 +400,7 @@ impl Drivers for Account {
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
         let (class, about) = (request.class.clone(), request.class.name.to_string());
-        self.carry(("list", about), class, ANSWERS_AFTER, move |cloud| Ok(cloud.list(&request)))
+        self.carry(("ASK", "list", about), class, ANSWERS_AFTER, move |cloud| Ok(cloud.list(&request)))
     }
 
     fn get_volume_ids(
@@ -407,7 +418,7 @@ impl Drivers for Account {
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
         let name = class.name.to_string();
-        self.carry(("validate-class", name.clone()), class, Duration::ZERO, move |cloud| {
+        self.carry(("ASK", "validate-class", name.clone()), class, Duration::ZERO, move |cloud| {
             match cloud.lock().invalid_classes.get(&name) {
                 Some(message) => Err(DriverError::new(Code::InvalidArgument, message).into()),
                 None => Ok(Vec::new()),

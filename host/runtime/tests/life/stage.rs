@@ -93,7 +93,9 @@ impl Stage {
     /// The reason of our condition.
     pub(crate) fn reason(&self, name: &str) -> String {
         let machine = self.machine(name).unwrap_or_default();
-        machine["status"]["machinist"]["conditions"][0]["reason"].as_str().unwrap_or_default().to_owned()
+        let conditions = machine["status"]["machinist"]["conditions"].as_array();
+        let ready = conditions.and_then(|all| all.iter().find(|condition| condition["type"] == "Ready"));
+        ready.and_then(|ready| ready["reason"].as_str()).unwrap_or_default().to_owned()
     }
 
     /// Reasons of the Events about an object.

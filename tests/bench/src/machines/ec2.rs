@@ -11,7 +11,7 @@ use machinist_plugin_host::egress::sigv4;
 use machinist_plugin_host::grants::RequestTarget;
 
 use super::baseline::{self, Baseline};
-use super::follow::Follow;
+use super::follow::{Follow, Goal};
 use super::requests::{self, Requests};
 use super::{CONCURRENCY, HEARTBEAT, WARM_UP, create, start_host, stop};
 use crate::times::Times;
@@ -60,7 +60,7 @@ pub(crate) async fn measure() -> Result<Figures> {
     let before = requests::settled(&host).await?;
     lab.cloud.forget_requests();
     let made_before = lab.cloud.made().await?.created;
-    let follow = Follow::start(lab.machines(), PREFIX, MACHINES);
+    let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, MACHINES);
     let started = Instant::now();
     let asked = create(&lab, PREFIX, MACHINES).await?;
     let running = follow.all().await?;

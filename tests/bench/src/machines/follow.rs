@@ -1,4 +1,4 @@
-//! Sees Machines become Running, through a watch as a user's dashboard has it.
+//! Sees Machines become Running, or go, through a watch as a user's dashboard has it.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -14,35 +14,55 @@ use tokio::task::JoinHandle;
 /// Only what is stuck takes longer.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Follows the Machines with a prefix until so many are Running.
+/// What Machines are followed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    Running,
+    Gone,
+}
+
+/// Follows the Machines with a prefix until so many have come there.
 pub(crate) struct Follow(JoinHandle<Result<BTreeMap<String, Instant>>>);
 
 impl Follow {
-    pub(crate) fn start(api: Api<Machine>, prefix: &'static str, wanted: usize) -> Self {
+    pub(crate) fn start(api: Api<Machine>, prefix: &str, goal: Goal, wanted: usize) -> Self {
+        let prefix = prefix.to_owned();
         Self(tokio::spawn(async move {
-            let seen = tokio::time::timeout(PATIENCE, follow(api, prefix, wanted));
+            let seen = tokio::time::timeout(PATIENCE, follow(api, &prefix, goal, wanted));
             seen.await
-                .with_context(|| format!("not all of {wanted} Machines are Running after {PATIENCE:?}"))?
+                .with_context(|| format!("not all of {wanted} Machines are {goal:?} after {PATIENCE:?}"))?
         }))
     }
 
-    /// When each became Running.
+    /// When each came there.
     pub(crate) async fn all(self) -> Result<BTreeMap<String, Instant>> {
         self.0.await?
     }
 }
 
-async fn follow(api: Api<Machine>, prefix: &str, wanted: usize) -> Result<BTreeMap<String, Instant>> {
+async fn follow(
+    api: Api<Machine>,
+    prefix: &str,
+    goal: Goal,
+    wanted: usize,
+) -> Result<BTreeMap<String, Instant>> {
     let mut events = pin!(watcher(api, watcher::Config::default()));
-    let mut running = BTreeMap::new();
+    let mut there = BTreeMap::new();
     while let Some(event) = events.next().await {
-        let (Event::Apply(machine) | Event::InitApply(machine)) = event? else { continue };
+        let (machine, is_there) = match event? {
+            Event::Apply(machine) | Event::InitApply(machine) => {
+                let is_there = goal == Goal::Running && machine.phase().as_str() == "Running";
+                (machine, is_there)
+            }
+            Event::Delete(machine) => (machine, goal == Goal::Gone),
+            Event::Init | Event::InitDone => continue,
+        };
         let name = machine.name_any();
-        if name.starts_with(prefix) && machine.phase().as_str() == "Running" {
-            running.entry(name).or_insert_with(Instant::now);
+        if is_there && name.starts_with(prefix) {
+            there.entry(name).or_insert_with(Instant::now);
         }
-        if running.len() == wanted {
-            return Ok(running);
+        if there.len() == wanted {
+            return Ok(there);
         }
     }
     bail!("the watch ended")

@@ -3,7 +3,7 @@
 mod baseline;
 pub(crate) mod ec2;
 mod follow;
-mod requests;
+pub(crate) mod requests;
 mod troubled;
 
 use std::collections::BTreeMap;
@@ -18,16 +18,16 @@ use crate::conditions::BusyCores;
 use crate::times::Times;
 
 pub(crate) use baseline::Baseline;
-use follow::Follow;
+pub(crate) use follow::{Follow, Goal};
 pub(crate) use requests::Requests;
 pub(crate) use troubled::Troubled;
 
 /// Requests in flight, of whoever creates the Machines and of the plain client.
-const CONCURRENCY: usize = 128;
+pub(crate) const CONCURRENCY: usize = 128;
 /// Machines before those that count: connections, caches and compiled code are there then.
 const WARM_UP: usize = 10;
 /// Kubelets say nothing meanwhile, as in the figures of the Go controllers that these stand beside.
-const HEARTBEAT: Duration = Duration::from_secs(300);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(300);
 
 /// CPU time of those who take part.
 #[derive(Clone, Copy, Debug)]
@@ -96,20 +96,24 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     Ok(Figures { api_server, baseline, troubled, ..counted })
 }
 
-async fn start_host(lab: &Lab<impl Cloud>) -> Result<Host> {
+pub(crate) async fn start_host(lab: &Lab<impl Cloud>) -> Result<Host> {
     let mut host = Host::start(&lab.host_options().quiet())?;
     host.ready().await?;
     Ok(host)
 }
 
-async fn stop(host: Host) -> Result<()> {
+pub(crate) async fn stop(host: Host) -> Result<()> {
     let ended = host.terminate().await?;
     anyhow::ensure!(ended.success(), "the host ended with {ended}");
     Ok(())
 }
 
 /// Many Machines at once; when each was asked for.
-async fn create(lab: &Lab<impl Cloud>, prefix: &str, count: usize) -> Result<BTreeMap<String, Instant>> {
+pub(crate) async fn create(
+    lab: &Lab<impl Cloud>,
+    prefix: &str,
+    count: usize,
+) -> Result<BTreeMap<String, Instant>> {
     futures::stream::iter(0..count)
         .map(|number| async move {
             let name = format!("{prefix}-{number:04}");
@@ -127,7 +131,7 @@ async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
     let before = requests::settled(host).await?;
     let (calls_before, usage_before) = (lab.cloud.stats(), Usage::now(lab, host)?);
     let cores = BusyCores::start()?;
-    let follow = Follow::start(lab.machines(), PREFIX, machines);
+    let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
     let started = Instant::now();
     let asked = create(lab, PREFIX, machines).await?;
     let running = follow.all().await?;
@@ -164,15 +168,15 @@ fn drivers_calls(before: &simcloud::Stats, after: &simcloud::Stats) -> BTreeMap<
 
 /// What processes have used so far.
 #[derive(Clone, Copy, Debug)]
-struct Usage {
-    host: ProcessUsage,
+pub(crate) struct Usage {
+    pub(crate) host: ProcessUsage,
     api_server: ProcessUsage,
     etcd: ProcessUsage,
     bench: ProcessUsage,
 }
 
 impl Usage {
-    fn now(lab: &Lab, host: &Host) -> Result<Self> {
+    pub(crate) fn now(lab: &Lab, host: &Host) -> Result<Self> {
         let pids = lab.plane.pids();
         Ok(Self {
             host: process_usage(host.pid())?,
@@ -182,7 +186,7 @@ impl Usage {
         })
     }
 
-    fn since(&self, before: &Self, cores: &BusyCores) -> Result<Cpu> {
+    pub(crate) fn since(&self, before: &Self, cores: &BusyCores) -> Result<Cpu> {
         let host = self.host.cpu.saturating_sub(before.host.cpu);
         let api_server = self.api_server.cpu.saturating_sub(before.api_server.cpu);
         let etcd = self.etcd.cpu.saturating_sub(before.etcd.cpu);

@@ -8,6 +8,8 @@ use e2e::{Host, Metrics, within};
 
 /// No request for so long: the work is done.
 const QUIET: Duration = Duration::from_millis(1_500);
+/// As the host's counter names them.
+pub(crate) const EVICTIONS: &str = "pods/eviction";
 const COUNTER: &str = "machinist_api_requests_total";
 
 /// What was asked.
@@ -67,6 +69,16 @@ impl Requests {
         self.0.iter().filter(|(request, _)| !request.is_apart()).map(|(_, count)| count).sum()
     }
 
+    /// Everything but Leases.
+    pub(crate) fn total_beside_leases(&self) -> u64 {
+        self.0.iter().filter(|(request, _)| request.resource != "leases").map(|(_, count)| count).sum()
+    }
+
+    /// Without Events, Leases, watches and evictions.
+    pub(crate) fn writes_beside_evictions(&self) -> u64 {
+        self.writes() - self.of("POST", EVICTIONS)
+    }
+
     /// Of these, the writes.
     pub(crate) fn writes(&self) -> u64 {
         self.0
@@ -121,6 +133,16 @@ machinist_api_requests_total{verb=\"POST\",resource=\"events\",code=\"201\"} 9
         assert_eq!((all.total(), all.writes(), all.of("PATCH", "machines")), (10, 9, 9));
         let failed: Vec<&Request> = all.0.keys().filter(|request| request.failed.is_some()).collect();
         assert_eq!(failed.len(), 1);
+        assert_eq!(all.total_beside_leases(), 20, "Events and watches are requests too");
+    }
+
+    #[test]
+    fn evictions_are_no_writes_of_a_machine() {
+        let scrape = format!(
+            "{SCRAPE}machinist_api_requests_total{{verb=\"POST\",resource=\"pods/eviction\",code=\"201\"}} 30\n"
+        );
+        let all = Requests::read(&Metrics::parse(&scrape));
+        assert_eq!((all.writes(), all.writes_beside_evictions()), (39, 9));
     }
 
     #[test]

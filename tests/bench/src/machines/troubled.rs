@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use e2e::Lab;
 use simcloud::{Effect, Faults, Match, Rule};
 
-use super::{create, follow::Follow};
+use super::{Follow, Goal, create};
 
 /// What came of Machines in such a cloud.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ async fn one(
 ) -> Result<Troubled> {
     lab.cloud.set_faults(faults).map_err(|error| anyhow!("{error:?}"))?;
     let before = lab.cloud.stats();
-    let follow = Follow::start(lab.machines(), prefix, machines);
+    let follow = Follow::start(lab.machines(), prefix, Goal::Running, machines);
     let started = Instant::now();
     create(lab, prefix, machines).await?;
     let running = follow.all().await?;

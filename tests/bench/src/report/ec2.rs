@@ -1,6 +1,6 @@
 //! The part about Machines on EC2.
 
-use super::{count, float, heading, line, row, secs, table};
+use super::{count, float, heading, line, row, secs, spread, table};
 use crate::machines::ec2::Figures;
 
 pub(super) fn render(page: &mut String, figures: &Figures) {
@@ -22,10 +22,7 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
     row(page, "create until all are Running", format!("{wall:.2} s"), None);
     row(page, "plain client", format!("{plain:.2} s for {} writes", baseline.writes), None);
     row(page, "ratio", format!("**{:.2}**", wall / plain), None);
-    let each = &figures.each;
-    let spread =
-        format!("{:.2} / {:.2} / {:.2} s", secs(each.median()), secs(each.p99()), secs(each.longest()));
-    row(page, "one Machine, median / p99 / longest", spread, None);
+    row(page, "one Machine, median / p99 / longest", spread(&figures.each), None);
     row(
         page,
         "requests of the host to Kubernetes a Machine",

@@ -1,6 +1,6 @@
 //! The part about Machines.
 
-use super::{count, float, heading, line, megabytes, row, secs, table};
+use super::{count, float, heading, line, megabytes, row, secs, spread, table};
 use crate::machines::{Figures, Troubled};
 
 /// Aims of the first figures.
@@ -35,10 +35,7 @@ fn render_machines(page: &mut String, figures: &Figures) {
     row(page, "create until all are Running", format!("{wall:.2} s"), None);
     row(page, "plain client", format!("{plain:.2} s for {} writes", figures.baseline.writes), None);
     row(page, "ratio", format!("**{:.2}**", wall / plain), Some((WALL_RATIO, wall / plain)));
-    let each = &figures.each;
-    let spread =
-        format!("{:.2} / {:.2} / {:.2} s", secs(each.median()), secs(each.p99()), secs(each.longest()));
-    row(page, "one Machine, median / p99 / longest", spread, None);
+    row(page, "one Machine, median / p99 / longest", spread(&figures.each), None);
     let requests = &figures.requests;
     for (what, total, aim) in [
         ("writes of the host a Machine", requests.writes(), WRITES),
@@ -79,14 +76,8 @@ fn render_requests(page: &mut String, figures: &Figures) {
         "By the host's own counters, until it has nothing more to ask. Events, Leases and watches are not part of the sums \
          above.",
     );
-    table(page, &["request", "a Machine"]);
+    super::requests(page, &figures.requests, figures.machines);
     let count = count(figures.machines);
-    for (request, total) in &figures.requests.0 {
-        let failed = request.failed.as_ref().map(|code| format!(", answered by {code}")).unwrap_or_default();
-        let apart = if request.is_apart() { " (apart)" } else { "" };
-        let each = float(*total) / count;
-        line(page, format_args!("| {} {}{failed}{apart} | {each:.3} |", request.verb, request.resource));
-    }
     for (operation, calls) in &figures.cloud {
         line(page, format_args!("| cloud: {operation} | {:.3} |", float(*calls) / count));
     }

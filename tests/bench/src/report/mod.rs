@@ -1,7 +1,10 @@
 //! The figures as a page.
 
 mod calls;
+mod deletions;
+mod drains;
 mod ec2;
+mod idle;
 mod machines;
 mod signing;
 mod swaps;
@@ -11,6 +14,8 @@ use std::time::Duration;
 
 use crate::Figures;
 use crate::conditions::Conditions;
+use crate::machines::Requests;
+use crate::times::Times;
 
 /// A Markdown page with what was measured.
 pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
@@ -45,6 +50,15 @@ pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
     if let Some(figures) = &figures.machines {
         machines::render(&mut page, figures);
     }
+    if let Some(figures) = &figures.deletions {
+        deletions::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.drains {
+        drains::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.idle {
+        idle::render(&mut page, figures);
+    }
     if let Some(figures) = &figures.ec2 {
         ec2::render(&mut page, figures);
     }
@@ -73,6 +87,22 @@ fn verdict(is_met: bool) -> &'static str {
 fn row(page: &mut String, what: &str, figure: impl std::fmt::Display, aim: Option<(f64, f64)>) {
     let aim = aim.map_or(String::new(), |(most, is)| format!("at most {most}: {}", verdict(is <= most)));
     line(page, format_args!("| {what} | {figure} | {aim} |"));
+}
+
+/// Median, 99th percentile and longest.
+fn spread(times: &Times) -> String {
+    format!("{:.2} / {:.2} / {:.2} s", secs(times.median()), secs(times.p99()), secs(times.longest()))
+}
+
+/// A table of what was asked for each Machine.
+fn requests(page: &mut String, requests: &Requests, machines: usize) {
+    table(page, &["request", "a Machine"]);
+    for (request, total) in &requests.0 {
+        let failed = request.failed.as_ref().map(|code| format!(", answered by {code}")).unwrap_or_default();
+        let apart = if request.is_apart() { " (apart)" } else { "" };
+        let each = float(*total) / count(machines);
+        line(page, format_args!("| {} {}{failed}{apart} | {each:.3} |", request.verb, request.resource));
+    }
 }
 
 fn micros(time: Duration) -> String {

@@ -258,12 +258,16 @@ impl Pods {
 
     /// Takes note of what came of an action.
     pub fn finish(&mut self, subject: &Subject, action: &PodAction, done: PodDone, now: Timestamp) {
+        // Counted first: a watch may have told of the outcome before the answer came.
+        match (action, done) {
+            (_, PodDone::Failed) => self.stats.failures += 1,
+            (PodAction::Run(_), PodDone::Done) => self.stats.started += 1,
+            (PodAction::Remove { .. }, PodDone::Done) => self.stats.removed += 1,
+            (PodAction::Finish(_) | PodAction::TellInUse { .. }, PodDone::Done) => {}
+        }
         let not_before = match done {
             PodDone::Done => None,
-            PodDone::Failed => {
-                self.stats.failures += 1;
-                Some(after(now, RETRY))
-            }
+            PodDone::Failed => Some(after(now, RETRY)),
         };
         match subject {
             Subject::Pod(key) => {
@@ -273,14 +277,12 @@ impl Pods {
                 match (action, done) {
                     (PodAction::Run(fact), PodDone::Done) if fact.uid == entry.fact.uid => {
                         entry.started = Some(now);
-                        self.stats.started += 1;
                     }
                     (PodAction::Finish(fact), PodDone::Done) if fact.uid == entry.fact.uid => {
                         entry.fact.phase = PodPhase::Finished;
                     }
                     (PodAction::Remove { uid, .. }, PodDone::Done) if *uid == entry.fact.uid => {
                         entry.is_removed = true;
-                        self.stats.removed += 1;
                     }
                     (PodAction::Run(_) | PodAction::Finish(_), _)
                     | (PodAction::Remove { .. } | PodAction::TellInUse { .. }, _) => {}

@@ -187,6 +187,20 @@ fn a_pod_of_the_same_name_is_another_pod() {
     assert_eq!(world.pods.stats().bound, 0);
 }
 
+#[test]
+fn a_removal_counts_also_when_the_pod_is_gone_before_the_answer_comes() {
+    let mut world = World::new(PodTiming::default());
+    world.hear(ending(pod("a"), 0));
+    world.pods.take_due(at(0), 1, |_| true);
+    let (subject, action) = (
+        Subject::Pod(pod("a").key),
+        PodAction::Remove { key: pod("a").key, uid: "uid-a".to_owned() },
+    );
+    world.pods.forget(&pod("a").key, at(1));
+    world.pods.finish(&subject, &action, PodDone::Done, at(2));
+    assert_eq!(world.pods.stats().removed, 1);
+}
+
 fn from<T: serde::de::DeserializeOwned>(json: &str) -> T {
     serde_json::from_str(json).unwrap()
 }

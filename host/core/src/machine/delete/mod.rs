@@ -102,7 +102,10 @@ fn goes_before_the_status(effect: &Effect) -> bool {
         | Effect::DeleteNode { .. }
         | Effect::WriteMachine(_)
         | Effect::DeleteMachine
-        | Effect::NoteHooks => false,
+        | Effect::NoteHooks
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. } => false,
     }
 }
 
@@ -112,15 +115,16 @@ fn by_substitute(conclusion: Conclusion, why: &str) -> Conclusion {
     Conclusion { message, ..conclusion }
 }
 
-/// Nobody has begun to make a VM for a Machine whose class is not there, and never was in its time: no create begins without a
-/// class, this host marks a Machine before it begins (by finalizer and priority in one write), and whoever has begun leaves a
-/// trace in the status. The finalizer alone comes from a template, or from machine-controller-manager, which puts it on before it
-/// looks at the class.
+/// Nobody has begun to make a VM for a Machine whose class is not there: this host marks a Machine before it begins, by finalizer
+/// and priority in one write, and whoever has begun leaves a trace in the status. The finalizer alone comes from a template, or
+/// from machine-controller-manager, which puts it on before it looks at the class. A status that waits for the class says so
+/// without a driver's code.
 pub(super) fn was_never_made(view: &MachineView) -> bool {
     let machine = &view.machine;
     matches!(view.class, ClassFact::Missing(_))
-        && machine.phase == Phase::New
-        && machine.operation.is_none()
+        && matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Failed)
+        && machine.operation.is_none_or(|last| last.kind == OperationType::Create)
+        && !machine.going.has_error_code
         && !machine.has_priority
         && machine.provider_id.is_none()
         && machine.node_name.is_none()

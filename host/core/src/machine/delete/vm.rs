@@ -134,7 +134,7 @@ impl Removal<'_> {
 
     fn is_taken_to_stop(&self) -> bool {
         let machine = &self.view.machine;
-        machine.provider_id.is_some() && elapsed(going_since(machine, self.now), self.now) < STOPPING_PATIENCE
+        machine.provider_id.is_some() && self.ordered_for() < STOPPING_PATIENCE
     }
 
     /// The look of this pass went before the order, so a VM that it found is looked for once more in another pass. That holds
@@ -174,7 +174,7 @@ impl Removal<'_> {
     }
 
     fn terminating(&self, last_known_state: Option<&String>) -> Stage<Gone> {
-        let waited = elapsed(going_since(&self.view.machine, self.now), self.now);
+        let waited = self.ordered_for();
         let conclusion = finish(
             Reason::VmTerminating,
             "the cloud is removing the VM",
@@ -184,14 +184,24 @@ impl Removal<'_> {
         self.wait(self.unless_said(conclusion), last_known_state)
     }
 
+    /// For how long the status says that the VM is to go, whatever came before that.
+    fn ordered_for(&self) -> SignedDuration {
+        let since = self.view.machine.going.left_since.filter(|_| self.is_under_way());
+        elapsed(since.unwrap_or(self.now), self.now)
+    }
+
     /// Where an earlier pass has said how the drain ended and that the VM is going, that stays.
     fn unless_said(&self, mut conclusion: Conclusion) -> Conclusion {
-        let is_processing =
-            self.view.machine.operation.is_some_and(|last| last.state == OperationState::Processing);
-        if is_past(self.view) && is_processing {
+        if self.is_under_way() {
             conclusion.status.operation = None;
         }
         conclusion
+    }
+
+    /// The status says that the VM is being removed, and of no failure in that.
+    fn is_under_way(&self) -> bool {
+        let last = self.view.machine.operation;
+        is_past(self.view) && last.is_some_and(|last| last.state == OperationState::Processing)
     }
 
     /// The order is taken, and the cloud cannot be asked whether it was carried out.

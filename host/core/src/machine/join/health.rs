@@ -10,7 +10,7 @@ use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
 use super::super::effect::{Effect, Progress};
 use super::super::step::{operation, write_failed};
 use super::super::view::{MachineFact, MachineView, NodeFact};
-use super::timers::{timed, timed_because};
+use super::timers::{Wait, thawed, timed};
 use super::{copied_conditions, with_conditions};
 
 /// What is to be thought of the Node.
@@ -28,7 +28,7 @@ pub(super) fn step(
 ) -> Step {
     match &judgement.health {
         Health::Healthy => healthy(view, node, progress, now),
-        Health::Unhealthy { because, action: _ } => without_health(view, node, because, now),
+        Health::Unhealthy { because, action: _ } => without_health(view, node, because, progress, now),
         Health::Undecided { because } => undecided(view, node, because),
     }
 }
@@ -65,8 +65,7 @@ fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> Step {
 fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
-    // How an update in place ends is told by who makes it, not by the Node's health.
-    if matches!(machine.phase, Phase::Running | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed) {
+    if machine.phase == Phase::Running {
         return Step::Finish(Conclusion {
             status,
             reason: Reason::NodeHealthy,
@@ -75,11 +74,9 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timest
         });
     }
     if is_held(machine, node) {
-        let message = "the Node is healthy and still carries the taint critical-components-not-ready";
-        return with_conditions(
-            status.copies_conditions,
-            timed(view, now, Reason::WaitingForNode, message.into()),
-        );
+        let because = "the Node is healthy and still carries the taint critical-components-not-ready";
+        let wait = Wait { reason: Reason::WaitingForNode, what: because.to_owned(), because };
+        return with_conditions(status.copies_conditions, timed(view, progress, &wait, now));
     }
     let is_first = joins_for_the_first_time(machine);
     if is_first {
@@ -112,28 +109,36 @@ fn node_joined_after(machine: &MachineFact, node: &NodeFact) -> SignedDuration {
     node.ready_since.map_or(SignedDuration::ZERO, |ready| elapsed(machine.created, ready))
 }
 
-fn without_health(view: &MachineView, node: &NodeFact, because: &str, now: Timestamp) -> Step {
+fn without_health(
+    view: &MachineView,
+    node: &NodeFact,
+    because: &str,
+    progress: &Progress,
+    now: Timestamp,
+) -> Step {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
+    let copies_conditions = status.copies_conditions;
+    if let Some(step) = thawed(view) {
+        return with_conditions(copies_conditions, step);
+    }
+    let message = format!("the Node is not healthy: {because}");
     match machine.phase {
-        Phase::Running => {
+        Phase::Running | Phase::InPlaceUpdateSuccessful => {
             status.phase = Some(Phase::Unknown);
             status.timeout_active = Some(true);
             let note = Note::Unhealthy { because: because.to_owned() };
             status.operation = operation(OperationType::HealthCheck, OperationState::Processing, note);
-            let message = format!("the Node is not healthy: {because}");
             Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Now })
         }
-        Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => with_conditions(
-            status.copies_conditions,
-            timed(view, now, Reason::NodeNotReady, format!("the Node is not ready yet: {because}")),
-        ),
-        Phase::Unknown => {
-            let message = format!("the Node is not healthy: {because}");
-            with_conditions(
-                status.copies_conditions,
-                timed_because(view, now, Reason::NodeUnhealthy, message, because),
-            )
+        Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => {
+            let message = format!("the Node is not ready yet: {because}");
+            let wait = Wait { reason: Reason::NodeNotReady, what: message.clone(), because: &message };
+            with_conditions(copies_conditions, timed(view, progress, &wait, now))
+        }
+        Phase::Unknown | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed => {
+            let wait = Wait { reason: Reason::NodeUnhealthy, what: message, because };
+            with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
         Phase::Failed => Step::Finish(Conclusion {
             status,
@@ -141,14 +146,8 @@ fn without_health(view: &MachineView, node: &NodeFact, because: &str, now: Times
             message: format!("failed: {because}"),
             wake: Wake::Resync,
         }),
-        Phase::Terminating
-        | Phase::InPlaceUpdating
-        | Phase::InPlaceUpdateSuccessful
-        | Phase::InPlaceUpdateFailed => Step::Finish(Conclusion {
-            status,
-            reason: Reason::NodeUnhealthy,
-            message: format!("the Node is not healthy: {because}"),
-            wake: Wake::Resync,
-        }),
+        Phase::Terminating => {
+            Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Resync })
+        }
     }
 }

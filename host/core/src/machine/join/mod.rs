@@ -1,67 +1,161 @@
 //! The life of a Machine whose VM is there: its Node joins, carries what it should, and is healthy or not.
 //!
-//! One module a question: `upkeep` (what the Node is to carry), `health` (what its health makes of the Machine), `absent` (no
-//! Node), `timers` (how long that may last).
+//! One module a question: `upkeep` (what Node and Machine are to carry), `preserve` and `in_place` (as their names say),
+//! `health` (what its health makes of the Machine), `absent` (no Node), `timers` (how long that may last), `permit` (whether the
+//! Machine may be failed then). Health has the last word on the phase; what the others have to say is added to it.
 
 mod absent;
+mod emptying;
 mod health;
+pub mod in_place;
+mod permit;
+pub mod preserve;
+mod remark;
+mod tell;
 mod timers;
 mod upkeep;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::gate::{EffectKind, permits};
 use crate::health::NodeConditionFact;
 use crate::phase::Phase;
+use crate::policy::Health;
 
 use super::conclusion::{Reason, StatusChange, Step, Wake};
 use super::effect::{Effect, Progress};
-use super::step::rest;
+use super::step::{PREREQUISITE, rest, write_failed};
 use super::view::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact};
 
+use absent::Absence;
+use remark::{Remark, Turn};
+pub(super) use timers::waiting_for_node;
+
 pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
-    let machine = &view.machine;
-    if machine.phase == Phase::Failed && machine.provider_id.is_none() {
-        return rest(
-            Reason::Failed,
-            "creation failed for good: delete the Machine to try anew",
-            Wake::Resync,
-        );
-    }
     match &view.target {
-        TargetFact::None if machine.phase == Phase::Failed => {
-            rest(Reason::Failed, "failed, and there is no cluster to recover in", Wake::Resync)
+        TargetFact::None => without_target(view, progress, now),
+        TargetFact::Cluster(_) if view.machine.provider_id.is_none() => without_vm(view, progress, now),
+        TargetFact::Cluster(NodePresence::Absent) => without_node(view, progress, Absence::Gone, now),
+        TargetFact::Cluster(NodePresence::Foreign(id)) => {
+            without_node(view, progress, Absence::Foreign(id), now)
         }
-        TargetFact::None => {
-            rest(Reason::VmCreated, "the VM is created, and there is no cluster to join", Wake::Resync)
+        TargetFact::Cluster(NodePresence::Contested(others)) => {
+            without_node(view, progress, Absence::Contested(others), now)
         }
-        TargetFact::Cluster(NodePresence::Absent) => absent::without_node(view, None, now),
-        TargetFact::Cluster(NodePresence::Foreign(id)) => absent::without_node(view, Some(id), now),
+        TargetFact::Cluster(NodePresence::Present(node)) if node.is_deleting => leaving(view, node, progress),
         TargetFact::Cluster(NodePresence::Present(node)) => with_node(view, node, progress, now),
     }
 }
 
-fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
-    let is_writable = !node.is_deleting && permits(view.gate, EffectKind::NodeWrite);
-    let difference = is_writable.then(|| upkeep::difference(view, node)).flatten();
-    let judgement = health::judgement(view, node);
-    let refused = match (difference, &progress.sync_node) {
-        (Some(change), None) => {
-            let sync = Effect::SyncNode { node: node.name.clone(), change };
-            // The token is of no use once the Node has joined, so it goes together with the Node's first write.
-            let joins = health::joins(view, node, &judgement);
-            return Step::Act(if joins { vec![sync, Effect::ForgetToken] } else { vec![sync] });
-        }
-        (Some(_), Some(Err(error))) => Some(error),
-        (Some(_), Some(Ok(()))) | (None, _) => None,
+fn without_target(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    let step = if view.machine.phase == Phase::Failed {
+        rest(Reason::Failed, "failed, and there is no cluster to recover in", Wake::Resync)
+    } else {
+        rest(Reason::VmCreated, "the VM is created, and there is no cluster to join", Wake::Resync)
     };
-    let judged = health::step(view, node, &judgement, progress, now);
-    match refused {
-        Some(error) => upkeep::out_of_line(judged, error),
-        None => judged,
+    concluded(view, None, None, step, vec![upkeep::machine(view, None, progress, now)], now)
+}
+
+/// Only a failed Machine comes here without a VM: all others are being created.
+fn without_vm(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    let message = "creation failed for good: delete the Machine to try anew";
+    let step = rest(Reason::Failed, message, Wake::Resync);
+    concluded(view, None, None, step, vec![upkeep::machine(view, None, progress, now)], now)
+}
+
+fn without_node(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Step {
+    let turns = vec![upkeep::token(view, progress, now), upkeep::machine(view, None, progress, now)];
+    if let Some(step) = first_act(&turns) {
+        return step;
     }
+    let step = absent::step(view, progress, absence, now);
+    concluded(view, None, Some(None), step, turns, now)
+}
+
+/// Whoever deletes a Node means its machine. Our finalizer on the Node keeps it until that is gone.
+fn leaving(view: &MachineView, node: &NodeFact, progress: &Progress) -> Step {
+    let name = &node.name;
+    match &progress.delete_machine {
+        None if permits(view.gate, EffectKind::SetDelete) => Step::act(Effect::DeleteMachine),
+        None => {
+            let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+            rest(Reason::Frozen, format!("Node {name} is being deleted; deleting its Machine is held"), wake)
+        }
+        Some(Ok(())) => {
+            let message = format!("Node {name} is being deleted, and so is its Machine");
+            // The deletion is seen within moments; this is for when that is missed.
+            rest(Reason::NodeDeleting, message, Wake::After(SignedDuration::from_mins(1)))
+        }
+        Some(Err(error)) => {
+            write_failed(Reason::WriteFailed, &format!("delete the Machine of Node {name}"), error)
+        }
+    }
+}
+
+fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
+    let judgement = health::judgement(view, node);
+    let kept = preserve::node(view, node, progress, now);
+    // Of two conditions of the Node one is written in a pass.
+    let may_say = !preserve::says(view, node, now);
+    let turns = vec![
+        upkeep::node(view, node, &judgement, progress, now),
+        if health::joins(view, node, &judgement) {
+            Turn::nothing()
+        } else {
+            upkeep::token(view, progress, now)
+        },
+        upkeep::machine(view, Some(node), progress, now),
+        kept,
+        in_place::node(view, node, progress, may_say, now),
+    ];
+    if let Some(step) = first_act(&turns) {
+        return step;
+    }
+    let step = match in_place::machine(view, node, progress, now) {
+        Some(step) => step,
+        None => health::step(view, node, &judgement, progress, now),
+    };
+    concluded(view, Some(node), Some(Some(&judgement.health)), step, turns, now)
+}
+
+/// The first question that has something to do. The others come to their turn when its outcome is known.
+fn first_act(turns: &[Turn]) -> Option<Step> {
+    turns.iter().find_map(|turn| match turn {
+        Turn::Act(effects) => Some(Step::Act(effects.clone())),
+        Turn::Say(_) => None,
+    })
+}
+
+/// The conclusion with what all questions have to say. `health`: that of the Node, or that there is none; `None` where no Node is
+/// expected.
+fn concluded(
+    view: &MachineView,
+    node: Option<&NodeFact>,
+    health: Option<Option<&Health>>,
+    step: Step,
+    turns: Vec<Turn>,
+    now: Timestamp,
+) -> Step {
+    if let Some(step) = first_act(&turns) {
+        return step;
+    }
+    let Step::Finish(conclusion) = step else { return step };
+    let conclusion = match health {
+        Some(health) => tell::healthy(view, health, conclusion, now),
+        None => conclusion,
+    };
+    let remarks: Vec<Remark> = turns
+        .into_iter()
+        .filter_map(|turn| match turn {
+            Turn::Say(remark) => Some(remark),
+            Turn::Act(_) => None,
+        })
+        .collect();
+    let is_written = remarks.iter().all(|remark| remark.trouble.is_none());
+    let conclusion = remarks.into_iter().fold(conclusion, |conclusion, remark| remark.add_to(conclusion));
+    Step::Finish(preserve::conclude(view, node, conclusion, is_written, now))
 }
 
 /// True when a type came or went or a status changed. Heartbeats and the order of the list do not count.
@@ -71,7 +165,9 @@ pub fn conditions_differ(one: &[NodeConditionFact], other: &[NodeConditionFact])
 }
 
 fn copied_conditions(machine: &MachineFact, node: &NodeFact) -> StatusChange {
-    let copies_conditions = conditions_differ(&machine.conditions, &node.conditions);
+    // Who updates Nodes in place reads the reason of that condition from the Machine.
+    let is_other_stage = machine.in_place_copied.as_ref() != node.in_place.as_ref().map(|told| &told.reason);
+    let copies_conditions = is_other_stage || conditions_differ(&machine.conditions, &node.conditions);
     StatusChange { copies_conditions, ..StatusChange::default() }
 }
 

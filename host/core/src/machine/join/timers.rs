@@ -4,57 +4,124 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::gate::{EffectKind, permits};
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::safety::thaw;
 
 use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
+use super::super::effect::Progress;
+use super::super::hooks::whole_seconds;
 use super::super::step::{PREREQUISITE, operation, rest};
 use super::super::view::{MachineFact, MachineView};
+use super::permit;
 
-pub(super) fn timed(view: &MachineView, now: Timestamp, reason: Reason, message: String) -> Step {
-    let because = message.clone();
-    timed_because(view, now, reason, message, &because)
+/// A clock that runs, and how long it may.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    since: Timestamp,
+    limit: SignedDuration,
 }
 
-/// The clocks of Pending and Unknown. Says until when it waits, and fails the Machine when the time is over. `because` is
-/// what speaks against the Node, in words that stand alone.
-pub(super) fn timed_because(
-    view: &MachineView,
-    now: Timestamp,
-    reason: Reason,
-    message: String,
-    because: &str,
-) -> Step {
+impl Clock {
+    /// When it strikes.
+    pub(super) fn end(self) -> Timestamp {
+        whole_seconds(self.since.checked_add(self.limit).unwrap_or(Timestamp::MAX))
+    }
+}
+
+/// The clock of a Machine in its phase; `None` where there is none or it is switched off. What an outage of an API server takes
+/// of the time is given back, since Nodes could not report.
+pub(super) fn clock(view: &MachineView, now: Timestamp) -> Option<Clock> {
     let machine = &view.machine;
-    let (from, limit) = match machine.phase {
-        Phase::Pending => (machine.created, Some(view.settings.creation_timeout)),
-        Phase::Unknown => (machine.phase_since.unwrap_or(now), view.settings.health_timeout),
-        Phase::New
-        | Phase::CrashLoopBackOff
-        | Phase::Available
+    let of_phase = machine.phase_since.unwrap_or(now);
+    let (since, limit) = match machine.phase {
+        // Creation that has just ended becomes Pending.
+        Phase::New | Phase::CrashLoopBackOff | Phase::Pending => {
+            (machine.created, Some(view.settings.creation_timeout))
+        }
+        Phase::Unknown | Phase::InPlaceUpdateFailed => (of_phase, view.settings.health_timeout),
+        Phase::InPlaceUpdating => (of_phase, Some(view.settings.in_place_update_timeout)),
+        Phase::Available
         | Phase::Running
         | Phase::Terminating
         | Phase::Failed
-        | Phase::InPlaceUpdating
-        | Phase::InPlaceUpdateSuccessful
-        | Phase::InPlaceUpdateFailed => (now, None),
+        | Phase::InPlaceUpdateSuccessful => return None,
     };
-    let Some(limit) = limit else { return rest(reason, message, Wake::Resync) };
-    let waited = elapsed(from, now);
-    if waited <= limit {
+    Some(Clock { since: thaw::counts_from(since, view.thawed_at), limit: limit? })
+}
+
+/// Until when a Node has time to join. Creation says the same as the pass that follows it, which then has nothing to write.
+pub(in super::super) fn waiting_for_node(view: &MachineView, name: &str, now: Timestamp) -> String {
+    with_end(view, &format!("the VM is created, Node {name} has not joined yet"), now)
+}
+
+/// What is awaited, and until when. Condition `Healthy` says it for Unknown.
+fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
+    let end = clock(view, now).map(Clock::end);
+    match (view.machine.phase, end) {
+        (Phase::New | Phase::CrashLoopBackOff | Phase::Pending, Some(end)) => {
+            format!("{what}: the Machine fails at {end}")
+        }
+        (Phase::InPlaceUpdating, Some(end)) => format!("{what}, until {end} at the latest"),
+        (Phase::InPlaceUpdateFailed, Some(end)) => {
+            format!("{what}: the Machine fails at {end} unless it succeeds after all")
+        }
+        (Phase::InPlaceUpdateFailed, None) => format!("{what}: the Machine is never failed for it"),
+        (
+            Phase::New
+            | Phase::CrashLoopBackOff
+            | Phase::Pending
+            | Phase::Available
+            | Phase::Running
+            | Phase::Terminating
+            | Phase::Unknown
+            | Phase::Failed
+            | Phase::InPlaceUpdating
+            | Phase::InPlaceUpdateSuccessful,
+            _,
+        ) => what.to_owned(),
+    }
+}
+
+/// With what the waiting is about, in words that stand alone.
+pub(super) struct Wait<'a> {
+    pub(super) reason: Reason,
+    /// What is awaited.
+    pub(super) what: String,
+    /// What speaks against the Node.
+    pub(super) because: &'a str,
+}
+
+/// Says until when it waits, and ends the phase of the Machine when the time is over.
+pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, now: Timestamp) -> Step {
+    let Some(clock) = clock(view, now) else {
+        return rest(wait.reason, with_end(view, &wait.what, now), Wake::Resync);
+    };
+    let waited = elapsed(clock.since, now);
+    if waited <= clock.limit {
         // One second more, so that the clock has passed the limit when the pass comes.
-        return rest(reason, message, Wake::After(limit - waited + SignedDuration::from_secs(1)));
+        let wake = Wake::After(clock.limit - waited + SignedDuration::from_secs(1));
+        return rest(wait.reason, with_end(view, &wait.what, now), wake);
+    }
+    if view.machine.phase == Phase::InPlaceUpdating {
+        return update_timed_out(clock.limit, wait);
     }
     if !permits(view.gate, EffectKind::FailMachine) {
         let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-        return rest(Reason::Frozen, format!("{message}; failing it is held"), wake);
+        return rest(Reason::Frozen, format!("{}; failing it is held", wait.what), wake);
     }
-    time_over(machine, limit, &message, because)
+    // Who never joined has nothing to lose, and takes nothing from its deployment.
+    if view.machine.phase != Phase::Pending
+        && let Err(step) = permit::obtained(view, progress, &wait.what)
+    {
+        return *step;
+    }
+    time_over(&view.machine, clock.limit, wait)
 }
 
-fn time_over(machine: &MachineFact, limit: SignedDuration, message: &str, because: &str) -> Step {
+fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &Wait<'_>) -> Step {
     let (reason, kind, note) = if machine.phase == Phase::Pending {
         (Reason::JoinTimedOut, OperationType::Create, Note::JoinTimedOut { limit })
     } else {
-        let note = Note::HealthTimedOut { limit, because: because.to_owned() };
+        let note = Note::HealthTimedOut { limit, because: wait.because.to_owned() };
         (Reason::HealthTimedOut, OperationType::HealthCheck, note)
     };
     let status = StatusChange {
@@ -66,7 +133,48 @@ fn time_over(machine: &MachineFact, limit: SignedDuration, message: &str, becaus
     Step::Finish(Conclusion {
         status,
         reason,
-        message: format!("{message}, for longer than {}", crate::duration::format(limit)),
+        message: format!("{}, for longer than {}", wait.what, crate::duration::format(limit)),
         wake: Wake::Resync,
     })
+}
+
+fn update_timed_out(limit: SignedDuration, wait: &Wait<'_>) -> Step {
+    let note = Note::InPlaceUpdateTimedOut { limit };
+    let status = StatusChange {
+        phase: Some(Phase::InPlaceUpdateFailed),
+        timeout_active: Some(true),
+        operation: operation(OperationType::InPlaceUpdate, OperationState::Failed, note),
+        ..StatusChange::default()
+    };
+    Step::Finish(Conclusion {
+        status,
+        reason: Reason::InPlaceUpdateFailed,
+        message: format!("{}, for longer than {}", wait.what, crate::duration::format(limit)),
+        wake: Wake::Now,
+    })
+}
+
+/// An outage is over: the time that the Machine may be unhealthy counts anew. `None`: nothing of the kind.
+pub(super) fn thawed(view: &MachineView) -> Option<Step> {
+    let machine = &view.machine;
+    if !thaw::returns_to_running(machine.phase, machine.phase_since, view.gate, view.thawed_at) {
+        return None;
+    }
+    let status = StatusChange {
+        phase: Some(Phase::Running),
+        timeout_active: Some(false),
+        operation: operation(
+            OperationType::HealthCheck,
+            OperationState::Successful,
+            Note::HealthTimeoutReset,
+        ),
+        ..StatusChange::default()
+    };
+    let message = "an outage of an API server is over: the time that the Node may be unhealthy counts anew";
+    Some(Step::Finish(Conclusion {
+        status,
+        reason: Reason::HealthTimeoutReset,
+        message: message.into(),
+        wake: Wake::Now,
+    }))
 }

@@ -1,31 +1,145 @@
 //! What a Node is to carry because it is its Machine's.
 
-use crate::act_error::ActError;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::gate::{EffectKind, permits};
 use crate::node_sync::{self, NodeChange, Wanted};
+use crate::phase::{OperationState, OperationType, Phase};
+use crate::policy::Judgement;
+use crate::virtual_capacity::{self, Plan};
 
-use super::super::conclusion::{Reason, Step, Wake};
-use super::super::step::retry_write;
+use super::super::conclusion::{Wake, elapsed};
+use super::super::effect::{Effect, MetaChange, Progress};
 use super::super::view::{MachineView, NodeFact};
+use super::remark::{Remark, Turn, wake_at};
+use super::{health, preserve, timers};
 
-/// What the Node is to carry and does not.
-pub(super) fn difference(view: &MachineView, node: &NodeFact) -> Option<NodeChange> {
-    let machine = &view.machine;
-    let wanted = Wanted { template: &machine.template, own_labels: &machine.own_node_labels };
-    Some(node_sync::merge(&node.meta, wanted, node.last_applied.as_ref())).filter(|change| !change.is_empty())
+/// When the time that a Node took to join is noted on its Machine: in a quiet moment, and not years later for Machines that
+/// another controller made.
+const JOIN_IS_NOTED: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_mins(1), SignedDuration::from_hours(1));
+
+/// A token is valid a little longer than its Machine has time, so that a Node that comes at the last moment still joins.
+const TOKEN_MARGIN: SignedDuration = SignedDuration::from_mins(5);
+
+/// Brings the Node in line: metadata, taints and finalizer in one write, then its capacity.
+pub(super) fn node(
+    view: &MachineView,
+    node: &NodeFact,
+    judgement: &Judgement,
+    progress: &Progress,
+    now: Timestamp,
+) -> Turn {
+    if !permits(view.gate, EffectKind::NodeWrite) {
+        return Turn::nothing();
+    }
+    let plan = capacity(view, node);
+    let change = difference(view, node, &plan, now);
+    let what = "bring the Node in line";
+    match (&progress.sync_node, change.is_empty()) {
+        (None, false) => {
+            let sync = Effect::SyncNode { node: node.name.clone(), change };
+            // The token is of no use once the Node has joined, so it goes together with the Node's first write.
+            let joins = health::joins(view, node, judgement) && progress.forget_token.is_none();
+            return Turn::Act(if joins { vec![sync, Effect::ForgetToken] } else { vec![sync] });
+        }
+        (Some(Err(error)), false) => return Turn::written(what, &Err(error.clone())),
+        (Some(_), _) | (None, true) => {}
+    }
+    match (&progress.capacity, plan.resources.is_empty()) {
+        (None, false) => {
+            Turn::act(Effect::WriteCapacity { node: node.name.clone(), resources: plan.resources })
+        }
+        (Some(result), false) => Turn::written("write the Node's virtual capacity", result),
+        (_, true) => Turn::nothing(),
+    }
 }
 
-/// A Node that cannot be written is judged all the same, or a label that the API server refuses would keep its Machine from
-/// ever joining and from ever failing. Only the writing is tried again sooner.
-pub(super) fn out_of_line(judged: Step, error: &ActError) -> Step {
-    let Step::Finish(mut conclusion) = judged else { return judged };
-    if conclusion.wake == Wake::Now {
-        return Step::Finish(conclusion);
+fn capacity(view: &MachineView, node: &NodeFact) -> Plan {
+    virtual_capacity::plan(&view.virtual_capacity, &node.capacity, node.last_applied_capacity.as_ref())
+}
+
+/// What the Node is to carry and does not.
+fn difference(view: &MachineView, node: &NodeFact, plan: &Plan, now: Timestamp) -> NodeChange {
+    let machine = &view.machine;
+    let wanted = Wanted { template: &machine.template, own_labels: &machine.own_node_labels };
+    let change = node_sync::merge(&node.meta, wanted, node.last_applied.as_ref());
+    let change = change.with(&node.meta, &preserve::on_node(view, node, now));
+    NodeChange { takes_finalizer: !node.has_finalizer, capacity_note: plan.note.clone(), ..change }
+}
+
+/// Keeps the bootstrap token valid while the Machine still may join. Its value stays, since the VM has it.
+pub(super) fn token(view: &MachineView, progress: &Progress, now: Timestamp) -> Turn {
+    let Some(until) = token_until(view, now) else { return Turn::nothing() };
+    match &progress.extend_token {
+        None => Turn::act(Effect::ExtendToken { until }),
+        Some(result) => Turn::written("extend the bootstrap token", result),
     }
-    conclusion.wake = retry_write(error);
-    let is_news = conclusion.status.phase.is_none() && !matches!(error, ActError::Conflict | ActError::Gone);
-    if is_news {
-        conclusion.reason = Reason::WriteFailed;
-        conclusion.message = format!("{}; failed to bring the Node in line: {error}", conclusion.message);
+}
+
+/// Until when the token must be valid, if it may not be.
+fn token_until(view: &MachineView, now: Timestamp) -> Option<Timestamp> {
+    let machine = &view.machine;
+    if machine.phase != Phase::Pending || !view.has_target() || !permits(view.gate, EffectKind::TokenWrite) {
+        return None;
     }
-    Step::Finish(conclusion)
+    let end = timers::clock(view, now)?.end();
+    let is_valid_long_enough = machine.token_until.is_some_and(|until| until >= end);
+    let is_needed = end > now && !is_valid_long_enough;
+    is_needed.then(|| end.checked_add(TOKEN_MARGIN).unwrap_or(Timestamp::MAX))
+}
+
+/// Notes on the Machine, in one write, what is to be found there later.
+pub(super) fn machine(
+    view: &MachineView,
+    node: Option<&NodeFact>,
+    progress: &Progress,
+    now: Timestamp,
+) -> Turn {
+    let mut annotations = preserve::on_machine(view, node, now);
+    let names = view.names;
+    if let (Some(until), Some(Ok(()))) = (token_until(view, now), &progress.extend_token) {
+        annotations.insert(names.token_until.to_owned(), Some(until.to_string()));
+    }
+    let wake = match join_duration(view, node, now) {
+        Due::Nothing => None,
+        Due::Later(wake) => Some(wake),
+        Due::Noted(took) => {
+            annotations.insert(names.join_duration.to_owned(), Some(took));
+            None
+        }
+    };
+    match &progress.write_machine {
+        None if annotations.is_empty() => Turn::Say(Remark { wake, ..Remark::default() }),
+        None => Turn::act(Effect::WriteMachine(MetaChange { annotations, ..MetaChange::default() })),
+        Some(result) => Turn::written("write annotations of the Machine", result),
+    }
+}
+
+enum Due {
+    Nothing,
+    Later(Wake),
+    Noted(String),
+}
+
+/// How long the Machine's Node took to join, where that is known and not noted.
+fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) -> Due {
+    let machine = &view.machine;
+    let has_joined = machine.phase == Phase::Running
+        && machine.operation.is_some_and(|last| {
+            last.kind == OperationType::Create && last.state == OperationState::Successful
+        });
+    let ready = node.and_then(|node| node.ready_since);
+    let (Some(since), Some(ready)) = (machine.phase_since, ready) else { return Due::Nothing };
+    let (from, to) = JOIN_IS_NOTED;
+    let running = elapsed(since, now);
+    // A Node that was not ready in between does not tell when it joined.
+    if !has_joined || machine.has_join_duration || ready > since || running > to {
+        return Due::Nothing;
+    }
+    if running < from {
+        return Due::Later(wake_at(since.checked_add(from).unwrap_or(now), now));
+    }
+    let took = SignedDuration::from_secs(elapsed(machine.created, ready).as_secs());
+    Due::Noted(crate::duration::format(took))
 }

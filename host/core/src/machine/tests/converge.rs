@@ -82,6 +82,9 @@ impl World {
             | Effect::DeleteMachine
             | Effect::Cordon { .. }
             | Effect::SetNodeCondition { .. }
+            | Effect::AskPermit(_)
+            | Effect::ExtendToken { .. }
+            | Effect::WriteCapacity { .. }
             | Effect::Drain(_) => {}
             Effect::NoteHooks => self.case.view.machine.going.pre_terminate_since = Some(now),
         }

@@ -16,14 +16,14 @@ fn a_machine_is_claimed_gets_a_token_a_vm_and_its_id_in_this_order() {
     check(
         &creating(),
         &expect![[r#"
-        act claim
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act claim
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -37,7 +37,7 @@ fn what_comes_after_creation_is_done_with_the_same_token_once_the_id_is_stored()
             act create-vm
             act record-vm sim://1 node-1
             act initialize-vm
-            WaitingForNode: the VM is created, Node node-1 has not joined yet
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
             status: phase Pending, timer on, Create Processing Creating, in zone-a
             again at once
         "#]],
@@ -60,14 +60,14 @@ fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
     check(
         &begun(),
         &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -76,28 +76,28 @@ fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
     check(
         &creating().with(|view| view.machine.create_intent = Some(seconds(0))),
         &expect![[r#"
-        act claim
-        act probe-vm
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act claim
+            act probe-vm
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
     check(
         &creating().with(|view| view.machine.last_known_state = Some("job-7".into())),
         &expect![[r#"
-        act claim
-        act probe-vm
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act claim
+            act probe-vm
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -106,12 +106,12 @@ fn a_vm_that_is_found_is_adopted() {
     check(
         &begun().on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Pending)))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -121,26 +121,26 @@ fn a_vm_that_is_found_gets_what_comes_after_creation() {
     check(
         &initializes.clone().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        act ensure-token
-        act initialize-vm
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            act ensure-token
+            act initialize-vm
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
     check(
         &initializes.on(Outcome::ProbeVm(Err(uninitialized(true)))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        act ensure-token
-        act initialize-vm
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            act ensure-token
+            act initialize-vm
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -149,14 +149,14 @@ fn a_create_that_answers_uninitialized_has_made_the_vm() {
     check(
         &creating().on(Outcome::CreateVm(Err(uninitialized(true)))),
         &expect![[r#"
-        act claim
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating
-        again at once
-    "#]],
+            act claim
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating
+            again at once
+        "#]],
     );
 }
 
@@ -178,11 +178,11 @@ fn an_uninitialized_vm_that_is_not_named_is_not_made_again() {
     check(
         &stored.on(Outcome::ProbeVm(Err(uninitialized(false)))),
         &expect![[r#"
-        act probe-vm
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating
-        again at once
-    "#]],
+            act probe-vm
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating
+            again at once
+        "#]],
     );
 }
 
@@ -199,19 +199,19 @@ fn a_stored_id_outweighs_a_look_that_finds_nothing() {
     check(
         &stored(),
         &expect![[r#"
-        act probe-vm
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating
-        again at once
-    "#]],
+            act probe-vm
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating
+            again at once
+        "#]],
     );
     check(
         &stored().with(capabilities(|offers| offers.status = false)),
         &expect![[r#"
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating
-        again at once
-    "#]],
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating
+            again at once
+        "#]],
     );
 }
 
@@ -222,7 +222,7 @@ fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
         &expect![[r#"
             act probe-vm
             act record-vm sim://1 node-1
-            WaitingForNode: the VM is created, Node node-1 has not joined yet
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
             status: phase Pending, timer on, Create Processing Creating, in zone-a
             again at once
         "#]],
@@ -230,12 +230,12 @@ fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
     check(
         &stored().with(|view| view.machine.has_priority = false),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating
-        again at once
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating
+            again at once
+        "#]],
     );
 }
 
@@ -244,14 +244,14 @@ fn a_driver_that_offers_no_status_after_all_is_not_asked_for_more() {
     check(
         &begun().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
         &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 

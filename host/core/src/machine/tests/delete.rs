@@ -10,7 +10,7 @@ use crate::machine::{ClassFact, DriverFact, NodePresence, Outcome, TargetFact};
 use crate::phase::Phase;
 
 use super::facts::{self, broken, guest, in_progress, operation, refused, vm, vm_that_is};
-use super::{check, creating, deleting, failed, pending, running, seconds, unknown};
+use super::{check, creating, deleting, failed, ordered, pending, running, seconds, unknown};
 
 #[test]
 fn a_machine_without_our_finalizer_is_let_go() {
@@ -43,7 +43,8 @@ fn the_status_says_first_that_a_machine_is_going_whatever_it_was_before() {
             view.machine.deletion = Some(seconds(99));
         });
         let text = going.tell();
-        assert!(text.starts_with("Deleting:") && text.contains("phase Terminating"), "{text}");
+        assert!(text.contains("Deleting:") && text.contains("phase Terminating"), "{text}");
+        assert!(!text.contains("-vm"), "the cloud is not asked before that: {text}");
     }
 }
 
@@ -52,8 +53,6 @@ fn a_vm_that_is_there_is_removed_and_looked_for_again() {
     check(
         &deleting().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -124,8 +123,6 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
     check(
         &deleting(),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -179,8 +176,6 @@ fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() 
     check(
         &deleting().on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -194,16 +189,11 @@ fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() 
 #[test]
 fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
     check(
-        &deleting().at(160).on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
+        &ordered(deleting(), 100).at(160).on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
-            act look-at-pods node-1
-            act look-at-pods node-1
             act probe-vm
             act delete-vm
             VmTerminating: the cloud is removing the VM
-            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 7.5s
         "#]],
     );
@@ -215,8 +205,6 @@ fn a_vm_without_stored_id_that_stops_is_ordered_away() {
     check(
         &unstored.on(Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopping)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -234,8 +222,6 @@ fn a_deletion_that_takes_long_is_asked_for_again() {
     check(
         &deleting().on(Outcome::DeleteVm(Ok(Deletion::InProgress(work)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -294,8 +280,6 @@ fn what_the_driver_wants_to_know_is_kept() {
     check(
         &deleting().on(Outcome::DeleteVm(Err(CallError::Guest(error)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -309,8 +293,6 @@ fn what_the_driver_wants_to_know_is_kept() {
     check(
         &deleting().on(Outcome::ProbeVm(Ok(vm()))).on(Outcome::DeleteVm(Ok(deleted))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -327,8 +309,6 @@ fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
     check(
         &deleting().on(Outcome::DeleteVm(Err(broken()))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -341,8 +321,6 @@ fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
     check(
         &deleting().on(Outcome::DeleteVm(Err(refused()))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -363,8 +341,6 @@ fn without_class_or_driver_the_vm_cannot_be_removed_and_the_machine_says_so() {
     check(
         &without_class,
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             ClassMissing: MachineClass worker does not exist, so the VM cannot be removed: create it again; where that cannot be mended and VM sim://1 is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true
@@ -376,8 +352,6 @@ fn without_class_or_driver_the_vm_cannot_be_removed_and_the_machine_says_so() {
     check(
         &deleting().with(|view| view.driver = DriverFact::Refused(refusal)),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             DriverNotReady: plugin sim is not ready: Rejected; where that cannot be mended and VM sim://1 is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true
@@ -406,8 +380,6 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
     check(
         &going.clone().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -420,8 +392,6 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
     check(
         &going.clone(),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -435,8 +405,6 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
     check(
         &going.on(Outcome::DeleteVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -485,8 +453,6 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
     check(
         &deleting().on(Outcome::DeleteNode(Err(denied.clone()))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -500,8 +466,6 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
     check(
         &deleting().on(Outcome::ForgetToken(Err(denied))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -515,8 +479,6 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
     check(
         &deleting().on(Outcome::ReleaseFinalizer(Err(ActError::Conflict))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm

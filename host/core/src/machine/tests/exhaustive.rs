@@ -12,12 +12,15 @@ use crate::machine::{
     SecretFact, Step, TargetFact, invariants, step,
 };
 use crate::phase::Phase;
+use crate::safety::meltdown::{self, Permit, ZoneState};
 
 use super::facts::{
     self, CREATION_TIMEOUT_SECONDS, broken, conditions, critical_node, fresh_node, guest, in_progress, node,
     operation, refused, unhealthy_node, uninitialized, vm, vm_that_is,
 };
-use super::{BATCHES_PER_PASS, Case, creating, seconds};
+use super::{BATCHES_PER_PASS, Case, creating, empty_drain, seconds};
+
+mod drains;
 
 /// Which outcomes are tried.
 #[derive(Clone, Copy)]
@@ -60,6 +63,19 @@ fn writes(depth: Depth, outcome: fn(Result<(), ActError>) -> Outcome) -> Vec<Out
     [Ok(())].into_iter().chain(errors).map(outcome).collect()
 }
 
+fn permits() -> Vec<Outcome> {
+    let mut permits = vec![
+        Err(ActError::Forbidden { reason: "so it is" }),
+        Ok(Permit::Busy { limit: meltdown::Limit::ONE }),
+        Ok(Permit::Granted { zone: None }),
+    ];
+    for (is_silent, has_failed_others) in [(true, false), (false, true), (true, true)] {
+        let name = "zone-a".into();
+        permits.push(Ok(Permit::Granted { zone: Some(ZoneState { name, is_silent, has_failed_others }) }));
+    }
+    permits.into_iter().map(Outcome::AskPermit).collect()
+}
+
 fn calls<T>(
     depth: Depth,
     answers: impl IntoIterator<Item = T>,
@@ -70,7 +86,11 @@ fn calls<T>(
 }
 
 /// What may come of an effect.
-struct World(BTreeMap<&'static str, Vec<Outcome>>);
+struct World {
+    outcomes: BTreeMap<&'static str, Vec<Outcome>>,
+    /// A Node may have pods.
+    has_pods: bool,
+}
 
 impl World {
     fn new(depth: Depth) -> Self {
@@ -83,7 +103,7 @@ impl World {
             Creation::Created(nameless.clone()),
             Creation::InProgress(work.clone()),
         ];
-        Self(BTreeMap::from([
+        let outcomes = BTreeMap::from([
             ("claim", writes(depth, Outcome::Claim)),
             ("ensure-token", writes(depth, Outcome::EnsureToken)),
             ("note-intent", writes(depth, Outcome::NoteIntent)),
@@ -99,12 +119,37 @@ impl World {
             ("delete-machine", writes(depth, Outcome::DeleteMachine)),
             ("cordon", writes(depth, Outcome::Cordon)),
             ("set-node-condition", writes(depth, Outcome::SetNodeCondition)),
+            ("note-hooks", writes(depth, Outcome::NoteHooks)),
+            ("ask-permit", permits()),
+            ("extend-token", writes(depth, Outcome::ExtendToken)),
+            ("write-capacity", writes(depth, Outcome::WriteCapacity)),
             ("release-finalizer", writes(depth, Outcome::ReleaseFinalizer)),
-        ]))
+        ]);
+        Self { outcomes, has_pods: false }
     }
 
-    fn outcomes(&self, effect: &Effect) -> &[Outcome] {
-        &self.0[effect.name()]
+    fn with_pods(self) -> Self {
+        Self { has_pods: true, ..self }
+    }
+
+    fn with_a_quiet_cloud(mut self) -> Self {
+        let unavailable = || guest(Code::Unavailable);
+        let deleted = Ok(Deletion::Deleted { last_known_state: None });
+        let looks = [Ok(vm()), Err(guest(Code::NotFound))].map(Outcome::ProbeVm);
+        self.outcomes.insert("probe-vm", looks.to_vec());
+        self.outcomes.insert("delete-vm", [deleted, Err(unavailable())].map(Outcome::DeleteVm).to_vec());
+        for effect in ["delete-node", "forget-token", "release-finalizer"] {
+            self.outcomes.entry(effect).and_modify(|outcomes| outcomes.truncate(1));
+        }
+        self
+    }
+
+    fn outcomes(&self, effect: &Effect) -> Vec<Outcome> {
+        match effect {
+            Effect::Drain(effect) if self.has_pods => drains::outcomes(effect),
+            Effect::Drain(effect) => vec![Outcome::Drain(empty_drain(effect))],
+            other => self.outcomes[other.name()].clone(),
+        }
     }
 }
 
@@ -155,17 +200,20 @@ impl Search<'_> {
         let world = self.world;
         for outcome in world.outcomes(first) {
             let mut progress = progress.clone();
-            progress.record(outcome.clone());
+            progress.record(outcome);
             self.act(rest, &progress, batches);
         }
     }
 }
 
 fn explore(cases: impl IntoIterator<Item = Case>, depth: Depth) -> Seen {
-    let world = World::new(depth);
+    explore_in(&World::new(depth), cases)
+}
+
+fn explore_in(world: &World, cases: impl IntoIterator<Item = Case>) -> Seen {
     let mut seen = Seen::default();
     for case in cases {
-        Search { case: &case, world: &world, seen: &mut seen }.pass(&Progress::default(), 0);
+        Search { case: &case, world, seen: &mut seen }.pass(&Progress::default(), 0);
     }
     seen
 }
@@ -314,7 +362,7 @@ fn life_with_a_node_is_sound_in_every_situation() {
 fn deletion_is_sound_in_every_situation() {
     let going = creating().with(|view| view.machine.deletion = Some(seconds(4)));
     let cases = capabilities(&gates(&times(&provider_ids(&finalizers(&phases(&[going]))))));
-    let cases = targets(&cases, &[node(), unhealthy_node()]);
+    let cases = targets(&cases, &[facts::going_node(), unhealthy_node()]);
     let cases = each_view(&cases, &BOTH, |view, has_lived| {
         view.machine.conditions = if has_lived { conditions("Ready=True") } else { Vec::new() };
     });

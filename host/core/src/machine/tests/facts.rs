@@ -8,17 +8,34 @@ use crate::gate::Gate;
 use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::ObjectKey;
 use crate::machine::{
-    ClassFact, DriverFact, GoingFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence,
-    OperationFact, SecretFact, TargetFact,
+    ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,
+    NodeFact, NodePresence, OperationFact, SecretFact, TargetFact,
 };
 use crate::node_sync::{NodeMeta, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::safety::meltdown;
+use crate::virtual_capacity::Quantities;
 
 use super::seconds;
 
 pub(super) const CREATION_TIMEOUT_SECONDS: i64 = 1_200;
 pub(super) const HEALTH_TIMEOUT_SECONDS: i64 = 600;
 pub(super) const WINDOW_SECONDS: i64 = 8;
+
+/// Short ones.
+static NAMES: Names = Names {
+    join_duration: "join-duration",
+    token_until: "token-until",
+    preserve: "preserve",
+    node_preserve_heeded: "node-preserve-heeded",
+    scale_down_disabled: "ca-off",
+    scale_down_disabled_by_us: "ca-off-by-us",
+    preserved_taint: "preserved",
+    candidate_for_update: "candidate",
+    selected_for_update: "selected",
+    update_result: "result",
+    update_failed_reason: "why",
+};
 
 pub(super) fn view() -> MachineView {
     MachineView {
@@ -52,8 +69,12 @@ pub(super) fn view() -> MachineView {
             in_place_update_timeout: SignedDuration::from_mins(20),
             preserve_timeout: SignedDuration::from_hours(96),
             deletion_hook_timeout: SignedDuration::from_hours(1),
+            replacement_limit: meltdown::Limit::ONE,
+            bad_replacement_limit: None,
         },
         failures: 0,
+        virtual_capacity: Quantities::new(),
+        names: &NAMES,
     }
 }
 
@@ -77,6 +98,11 @@ fn machine() -> MachineFact {
         template: NodeMeta { labels: [("role".into(), "worker".into())].into(), ..NodeMeta::default() },
         own_node_labels: [("machine-name".into(), "m-1".into())].into(),
         invalid: None,
+        keeping: KeepingFact::default(),
+        has_join_duration: false,
+        // Long enough for all of these tests.
+        token_until: Some(seconds(100_000)),
+        in_place_copied: None,
         ailment: Ailment::default(),
         going: GoingFact::default(),
     }
@@ -186,12 +212,26 @@ pub(super) fn node() -> NodeFact {
         ready_since: Some(seconds(50)),
         last_applied: Some(template),
         has_critical_taint: false,
+        has_finalizer: true,
+        in_place: None,
+        preserved: None,
+        capacity: Quantities::new(),
+        last_applied_capacity: None,
     }
 }
 
 /// A healthy Node as its kubelet has registered it.
 pub(super) fn fresh_node() -> NodeFact {
-    NodeFact { meta: NodeMeta::default(), last_applied: None, ..node() }
+    NodeFact { meta: NodeMeta::default(), last_applied: None, has_finalizer: false, ..node() }
+}
+
+/// A Node whose Machine is going: cordoned, and it says so.
+pub(super) fn going_node() -> NodeFact {
+    NodeFact {
+        is_cordoned: true,
+        conditions: conditions("Ready=True DiskPressure=False Terminating=True"),
+        ..node()
+    }
 }
 
 pub(super) fn unhealthy_node() -> NodeFact {

@@ -7,12 +7,12 @@ use crate::driver_error::Code;
 use crate::machine::Outcome;
 
 use super::facts::{WINDOW_SECONDS, broken, capabilities, guest, uninitialized, vm, window};
-use super::{Case, check, deleting};
+use super::{Case, check, deleting, ordered};
 
 #[test]
 fn looks_grow_further_apart_the_longer_it_takes() {
     let wake = |second: i64| {
-        let text = deleting().at(second).on(Outcome::ProbeVm(Ok(vm()))).tell();
+        let text = ordered(deleting(), 100).at(second).on(Outcome::ProbeVm(Ok(vm()))).tell();
         format!("{}\n", text.lines().last().unwrap())
     };
     let wakes: String = [100, 107, 116, 140, 400, 100_000].into_iter().map(wake).collect();
@@ -133,8 +133,6 @@ fn a_look_that_shows_the_vm_outweighs_a_driver_that_does_not_know_it() {
     check(
         &contradiction,
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -151,8 +149,6 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
     check(
         &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -165,8 +161,6 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
     check(
         &deleting().on(Outcome::ProbeVm(Err(guest(Code::OutOfRange)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -179,8 +173,6 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
     check(
         &deleting().on(Outcome::ProbeVm(Err(broken()))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -193,8 +185,6 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
     check(
         &deleting().on(Outcome::ProbeVm(Err(uninitialized(true)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
@@ -211,8 +201,6 @@ fn a_driver_that_offers_no_status_is_believed() {
     check(
         &deleting().with(capabilities(|offers| offers.status = false)),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act delete-vm
@@ -225,8 +213,6 @@ fn a_driver_that_offers_no_status_is_believed() {
     check(
         &deleting().on(Outcome::ProbeVm(Err(guest(Code::Unimplemented)))),
         &expect![[r#"
-            act set-node-condition node-1 Terminating=True ScaleDown
-            act cordon node-1
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm

@@ -15,16 +15,18 @@ fn a_running_machine_with_a_healthy_node_is_left_alone() {
     check(
         &running().at(70),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        again at the next resync
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            again after 51s
+        "#]],
     );
     check(
         &running().frozen().at(70),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        again at the next resync
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            again after 51s
+        "#]],
     );
 }
 
@@ -36,10 +38,10 @@ fn conditions_are_copied_only_when_one_changes() {
     check(
         &running().node(more),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        status: conditions
-        again at the next resync
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again after 2m0s
+        "#]],
     );
 }
 
@@ -48,27 +50,27 @@ fn a_running_machine_becomes_unknown_when_its_node_is_unhealthy_or_gone() {
     check(
         &running().node(unhealthy_node()).at(70),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: Ready is False
-        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "Ready is False" }, conditions
-        again at once
-    "#]],
+            NodeUnhealthy: the Node is not healthy: Ready is False
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "Ready is False" }, conditions, Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:10Z; the Machine fails at 1971-01-01T00:11:10Z unless it recovers)
+            again at once
+        "#]],
     );
     let pressed = NodeFact { conditions: conditions("Ready=True DiskPressure=True"), ..node() };
     check(
         &running().node(pressed).at(70),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: DiskPressure is True
-        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "DiskPressure is True" }, conditions
-        again at once
-    "#]],
+            NodeUnhealthy: the Node is not healthy: DiskPressure is True
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "DiskPressure is True" }, conditions, Healthy=False NodeUnhealthy (DiskPressure is True, since 1971-01-01T00:01:10Z; the Machine fails at 1971-01-01T00:11:10Z unless it recovers)
+            again at once
+        "#]],
     );
     check(
         &running().without_node().at(70),
         &expect![[r#"
-        NodeMissing: Node node-1 is gone
-        status: phase Unknown, timer on, HealthCheck Processing NodeMissing
-        again at once
-    "#]],
+            NodeMissing: Node node-1 is gone
+            status: phase Unknown, timer on, HealthCheck Processing NodeMissing, Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:10Z; the Machine fails at 1971-01-01T00:11:10Z unless it recovers)
+            again at once
+        "#]],
     );
 }
 
@@ -77,32 +79,36 @@ fn unknown_is_tolerated_until_the_health_time_out() {
     check(
         &unknown().at(110),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: Ready is False
-        again after 9m51s
-    "#]],
+            NodeUnhealthy: the Node is not healthy: Ready is False
+            status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; the Machine fails at 1971-01-01T00:11:40Z unless it recovers)
+            again after 9m51s
+        "#]],
     );
     check(
         &unknown().at(100 + HEALTH_TIMEOUT_SECONDS),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: Ready is False
-        again after 1s
-    "#]],
+            NodeUnhealthy: the Node is not healthy: Ready is False
+            status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; the Machine fails at 1971-01-01T00:11:40Z unless it recovers)
+            again after 1s
+        "#]],
     );
     check(
         &unknown().at(101 + HEALTH_TIMEOUT_SECONDS),
         &expect![[r#"
+            act ask-permit 1
             HealthTimedOut: the Node is not healthy: Ready is False, for longer than 10m0s
-            status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }
+            status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }, Healthy=False NodeUnhealthy (Ready is False; the Machine has failed, at 1971-01-01T00:11:41Z)
             again at the next resync
         "#]],
     );
     check(
         &unknown().without_node().at(101 + HEALTH_TIMEOUT_SECONDS),
         &expect![[r#"
-        HealthTimedOut: Node node-1 is gone, for longer than 10m0s
-        status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Node node-1 is gone" }
-        again at the next resync
-    "#]],
+            act ask-permit 1
+            HealthTimedOut: Node node-1 is gone, for longer than 10m0s
+            status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Node node-1 is gone" }, Healthy=False NodeMissing (Node node-1 is not there; the Machine has failed, at 1971-01-01T00:11:41Z)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -112,9 +118,10 @@ fn unknown_is_tolerated_for_ever_where_the_health_time_out_is_disabled() {
     check(
         &patient.at(1_000_000),
         &expect![[r#"
-        NodeUnhealthy: the Node is not healthy: Ready is False
-        again at the next resync
-    "#]],
+            NodeUnhealthy: the Node is not healthy: Ready is False
+            status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; the Machine is never failed for it, since its health time-out is disabled)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -123,16 +130,17 @@ fn a_frozen_gate_fails_no_machine_and_looks_again_soon() {
     check(
         &unknown().frozen().at(101 + HEALTH_TIMEOUT_SECONDS),
         &expect![[r#"
-        Frozen: the Node is not healthy: Ready is False; failing it is held
-        retry from 5s to 10m0s
-    "#]],
+            Frozen: the Node is not healthy: Ready is False; failing it is held
+            status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; failing it is held, see condition Ready)
+            retry from 5s to 10m0s
+        "#]],
     );
     check(
         &pending().frozen().at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
-        Frozen: the VM is created, Node node-1 has not joined yet; failing it is held
-        retry from 5s to 10m0s
-    "#]],
+            Frozen: the VM is created, Node node-1 has not joined yet; failing it is held
+            retry from 5s to 10m0s
+        "#]],
     );
 }
 
@@ -141,19 +149,19 @@ fn a_node_that_recovers_makes_its_machine_run_again() {
     check(
         &unknown().node(node()),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, HealthCheck Successful Rejoined, conditions
-        again at the next resync
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, HealthCheck Successful Rejoined, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
+        "#]],
     );
     check(
         &failed().node(node()).at(2_000),
         &expect![[r#"
-        act forget-token
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
-        again at the next resync
-    "#]],
+            act forget-token
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -162,17 +170,18 @@ fn a_failed_machine_stays_failed() {
     check(
         &failed().at(2_000),
         &expect![[r#"
-        Failed: failed, and its Node is not there
-        again at the next resync
-    "#]],
+            Failed: failed, and its Node is not there
+            status: Healthy=False NodeMissing (Node node-1 is not there; the Machine has failed, at 1971-01-01T00:00:05Z)
+            again at the next resync
+        "#]],
     );
     check(
         &failed().node(unhealthy_node()).at(2_000),
         &expect![[r#"
-        Failed: failed: Ready is False
-        status: conditions
-        again at the next resync
-    "#]],
+            Failed: failed: Ready is False
+            status: conditions, Healthy=False NodeUnhealthy (Ready is False; the Machine has failed, at 1971-01-01T00:00:05Z)
+            again at the next resync
+        "#]],
     );
     check(
         &failed().without_target().at(2_000),
@@ -209,9 +218,9 @@ fn health_does_not_end_an_update_in_place() {
     check(
         &running().with(|view| view.machine.phase = Phase::InPlaceUpdateSuccessful),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, HealthCheck Successful Rejoined
-        again at the next resync
-    "#]],
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, HealthCheck Successful Rejoined, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
+        "#]],
     );
 }

@@ -21,24 +21,24 @@ fn a_node_is_awaited_until_the_creation_time_out() {
     check(
         &pending().at(10),
         &expect![[r#"
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        again after 19m51s
-    "#]],
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            again after 19m51s
+        "#]],
     );
     check(
         &pending().at(CREATION_TIMEOUT_SECONDS),
         &expect![[r#"
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        again after 1s
-    "#]],
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            again after 1s
+        "#]],
     );
     check(
         &pending().at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
-        JoinTimedOut: the VM is created, Node node-1 has not joined yet, for longer than 20m0s
-        status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }
-        again at the next resync
-    "#]],
+            JoinTimedOut: the VM is created, Node node-1 has not joined yet, for longer than 20m0s
+            status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, Healthy=False NodeMissing (Node node-1 is not there; the Machine has failed, at 1971-01-01T00:20:01Z)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -47,9 +47,9 @@ fn a_clock_that_jumped_back_only_makes_the_wait_longer() {
     check(
         &pending().at(-3_600),
         &expect![[r#"
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        again after 20m1s
-    "#]],
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            again after 20m1s
+        "#]],
     );
 }
 
@@ -58,18 +58,18 @@ fn a_node_that_is_not_ready_does_not_join() {
     check(
         &pending().node(unhealthy_node()).at(10),
         &expect![[r#"
-        NodeNotReady: the Node is not ready yet: Ready is False
-        status: conditions
-        again after 19m51s
-    "#]],
+            NodeNotReady: the Node is not ready yet: Ready is False: the Machine fails at 1971-01-01T00:20:00Z
+            status: conditions, Healthy=False NodeUnhealthy (Ready is False; the Machine has not joined; it fails at 1971-01-01T00:20:00Z)
+            again after 19m51s
+        "#]],
     );
     check(
         &pending().node(unhealthy_node()).at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
-        JoinTimedOut: the Node is not ready yet: Ready is False, for longer than 20m0s
-        status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions
-        again at the next resync
-    "#]],
+            JoinTimedOut: the Node is not ready yet: Ready is False, for longer than 20m0s
+            status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions, Healthy=False NodeUnhealthy (Ready is False; the Machine has failed, at 1971-01-01T00:20:01Z)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -78,31 +78,33 @@ fn a_node_of_another_vm_is_not_the_machines() {
     check(
         &pending().with(foreign).at(10),
         &expect![[r#"
-        NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
-        again after 19m51s
-    "#]],
+            NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone: the Machine fails at 1971-01-01T00:20:00Z
+            again after 19m51s
+        "#]],
     );
     check(
         &running().with(foreign).at(70),
         &expect![[r#"
-        NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
-        status: phase Unknown, timer on, HealthCheck Processing NodeMissing
-        again at once
-    "#]],
+            NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
+            status: phase Unknown, timer on, HealthCheck Processing NodeMissing, Healthy=False NodeMissing (Node node-1 belongs to VM sim://2: waiting until it is gone, since 1971-01-01T00:01:10Z; the Machine fails at 1971-01-01T00:11:10Z unless it recovers)
+            again at once
+        "#]],
     );
     check(
         &unknown().with(foreign).at(110),
         &expect![[r#"
-        NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
-        again after 9m51s
-    "#]],
+            NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone
+            status: Healthy=False NodeMissing (Node node-1 belongs to VM sim://2: waiting until it is gone, since 1971-01-01T00:01:40Z; the Machine fails at 1971-01-01T00:11:40Z unless it recovers)
+            again after 9m51s
+        "#]],
     );
     check(
         &failed().with(foreign).at(110),
         &expect![[r#"
-        Failed: failed, and its Node is not there
-        again at the next resync
-    "#]],
+            Failed: failed, and its Node is not there
+            status: Healthy=False NodeMissing (Node node-1 is not there; the Machine has failed, at 1971-01-01T00:00:05Z)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -111,28 +113,28 @@ fn critical_components_hold_a_machine_in_pending_until_the_creation_time_out() {
     check(
         &pending().node(critical_node()).at(10),
         &expect![[r#"
-        WaitingForNode: the Node is healthy and still carries the taint critical-components-not-ready
-        status: conditions
-        again after 19m51s
-    "#]],
+            WaitingForNode: the Node is healthy and still carries the taint critical-components-not-ready: the Machine fails at 1971-01-01T00:20:00Z
+            status: conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again after 19m51s
+        "#]],
     );
     check(
         &pending().node(critical_node()).at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
-        JoinTimedOut: the Node is healthy and still carries the taint critical-components-not-ready, for longer than 20m0s
-        status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions
-        again at the next resync
-    "#]],
+            JoinTimedOut: the Node is healthy and still carries the taint critical-components-not-ready, for longer than 20m0s
+            status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
+        "#]],
     );
     let fresh = NodeFact { has_critical_taint: true, ..fresh_node() };
     check(
         &pending().node(fresh).at(10),
         &expect![[r#"
-        act sync-node node-1 machine-name=m-1 role=worker last-applied
-        WaitingForNode: the Node is healthy and still carries the taint critical-components-not-ready
-        status: conditions
-        again after 19m51s
-    "#]],
+            act sync-node node-1 machine-name=m-1 role=worker last-applied finalizer
+            WaitingForNode: the Node is healthy and still carries the taint critical-components-not-ready: the Machine fails at 1971-01-01T00:20:00Z
+            status: conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again after 19m51s
+        "#]],
     );
 }
 
@@ -141,20 +143,20 @@ fn a_healthy_node_joins_and_its_token_is_forgotten_with_the_nodes_first_write() 
     check(
         &pending().node(fresh_node()).at(55),
         &expect![[r#"
-        act sync-node node-1 machine-name=m-1 role=worker last-applied + forget-token
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
-        again at the next resync
-    "#]],
+            act sync-node node-1 machine-name=m-1 role=worker last-applied finalizer + forget-token
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
+        "#]],
     );
     check(
         &pending().node(node()).at(55),
         &expect![[r#"
-        act forget-token
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
-        again at the next resync
-    "#]],
+            act forget-token
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -164,11 +166,11 @@ fn a_machine_of_the_other_controller_joins_as_well() {
     check(
         &adopted,
         &expect![[r#"
-        act forget-token
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
-        again at the next resync
-    "#]],
+            act forget-token
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
+        "#]],
     );
 }
 
@@ -192,10 +194,11 @@ fn a_token_that_cannot_be_forgotten_keeps_the_machine_from_running() {
     check(
         &pending().node(node()).on(Outcome::ForgetToken(Err(denied))),
         &expect![[r#"
-        act forget-token
-        BootstrapTokenFailed: failed to delete the bootstrap token: forbidden: no rights on secrets
-        retry from 1s to 1m0s
-    "#]],
+            act forget-token
+            BootstrapTokenFailed: failed to delete the bootstrap token: forbidden: no rights on secrets
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            retry from 1s to 1m0s
+        "#]],
     );
 }
 
@@ -210,10 +213,11 @@ fn a_node_is_brought_in_line_in_one_write() {
     check(
         &case,
         &expect![[r#"
-        act sync-node node-1 machine-name=m-1 role=worker zone=a taint:gpu last-applied
-        NodeHealthy: the Node is healthy
-        again at the next resync
-    "#]],
+            act sync-node node-1 machine-name=m-1 role=worker zone=a taint:gpu last-applied finalizer
+            NodeHealthy: the Node is healthy
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            again after 2m0s
+        "#]],
     );
 }
 
@@ -223,9 +227,10 @@ fn a_node_that_is_being_deleted_is_not_written() {
     check(
         &running().node(leaving),
         &expect![[r#"
-        NodeHealthy: the Node is healthy
-        again at the next resync
-    "#]],
+            act delete-machine
+            NodeDeleting: Node node-1 is being deleted, and so is its Machine
+            again after 1m0s
+        "#]],
     );
 }
 
@@ -235,38 +240,40 @@ fn a_node_that_cannot_be_written_is_judged_all_the_same() {
     check(
         &pending().node(fresh_node()).at(55).on(invalid.clone()),
         &expect![[r#"
-        act sync-node node-1 machine-name=m-1 role=worker last-applied + forget-token
-        NodeHealthy: the Node is healthy
-        status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions
-        retry from 5s to 10m0s
-    "#]],
+            act sync-node node-1 machine-name=m-1 role=worker last-applied finalizer + forget-token
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            retry from 5s to 10m0s
+        "#]],
     );
     let unhealthy = NodeFact { conditions: conditions("Ready=False"), ..fresh_node() };
     check(
         &running().node(unhealthy.clone()).at(70).on(invalid.clone()),
         &expect![[r#"
-        act sync-node node-1 machine-name=m-1 role=worker last-applied
-        NodeUnhealthy: the Node is not healthy: Ready is False
-        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "Ready is False" }, conditions
-        again at once
-    "#]],
+            act sync-node node-1 machine-name=m-1 role=worker last-applied finalizer
+            NodeUnhealthy: the Node is not healthy: Ready is False
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "Ready is False" }, conditions, Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:10Z; the Machine fails at 1971-01-01T00:11:10Z unless it recovers)
+            again at once
+        "#]],
     );
     check(
         &unknown().node(unhealthy).at(110 + HEALTH_TIMEOUT_SECONDS).on(invalid.clone()),
         &expect![[r#"
-            act sync-node node-1 machine-name=m-1 role=worker last-applied
+            act sync-node node-1 machine-name=m-1 role=worker last-applied finalizer
+            act ask-permit 1
             HealthTimedOut: the Node is not healthy: Ready is False, for longer than 10m0s
-            status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }, conditions
+            status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "Ready is False" }, conditions, Healthy=False NodeUnhealthy (Ready is False; the Machine has failed, at 1971-01-01T00:11:50Z)
             retry from 5s to 10m0s
         "#]],
     );
     check(
         &running().node(fresh_node()).at(70).on(invalid),
         &expect![[r#"
-        act sync-node node-1 machine-name=m-1 role=worker last-applied
-        WriteFailed: the Node is healthy; failed to bring the Node in line: refused: a label is too long
-        retry from 5s to 10m0s
-    "#]],
+            act sync-node node-1 machine-name=m-1 role=worker last-applied finalizer
+            WriteFailed: the Node is healthy; failed to bring the Node in line: refused: a label is too long
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            retry from 5s to 10m0s
+        "#]],
     );
 }
 
@@ -276,9 +283,10 @@ fn a_write_that_met_another_is_no_news() {
     check(
         &running().node(fresh_node()).at(70).on(conflict),
         &expect![[r#"
-        act sync-node node-1 machine-name=m-1 role=worker last-applied
-        NodeHealthy: the Node is healthy
-        retry from 200ms to 5s
-    "#]],
+            act sync-node node-1 machine-name=m-1 role=worker last-applied finalizer
+            NodeHealthy: the Node is healthy
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            retry from 200ms to 5s
+        "#]],
     );
 }

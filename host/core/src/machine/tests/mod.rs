@@ -10,6 +10,7 @@ mod health;
 mod join;
 mod planted;
 mod setback;
+mod stages;
 mod tell;
 mod unresolved;
 
@@ -22,9 +23,12 @@ use crate::drain;
 use crate::driver::{Creation, Deletion};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::{FreezeReason, Gate};
-use crate::machine::{Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact};
+use crate::machine::{
+    DeletionStage, Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact,
+};
 use crate::machine::{invariants, step};
 use crate::phase::Phase;
+use crate::safety::meltdown::Permit;
 
 use facts::{node, vm};
 use tell::{conclusion_text, effect_text};
@@ -77,9 +81,9 @@ pub(super) fn failed() -> Case {
     })
 }
 
-/// A Machine that has run and is on its way out since second 100.
+/// A Machine that has run and is on its way out since second 100. Its Node is cordoned and has no pods.
 pub(super) fn deleting() -> Case {
-    running().with(facts::make_terminating).at(100)
+    running().with(facts::make_terminating).node(facts::going_node()).at(100)
 }
 
 impl Case {
@@ -137,6 +141,9 @@ impl Case {
             Effect::Cordon { .. } => Outcome::Cordon(Ok(())),
             Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Ok(())),
             Effect::NoteHooks => Outcome::NoteHooks(Ok(())),
+            Effect::AskPermit(_) => Outcome::AskPermit(Ok(Permit::Granted { zone: None })),
+            Effect::ExtendToken { .. } => Outcome::ExtendToken(Ok(())),
+            Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Ok(())),
             Effect::Drain(effect) => Outcome::Drain(empty_drain(effect)),
         })
     }
@@ -182,6 +189,14 @@ pub(super) fn empty_drain(effect: &drain::Effect) -> drain::Outcome {
             drain::Outcome::DeleteAttachment { name: name.clone(), result: Ok(()) }
         }
     }
+}
+
+/// As after a pass that has told at `second` that the VM is being removed.
+pub(super) fn ordered(case: Case, second: i64) -> Case {
+    case.with(|view| {
+        view.machine.going.left_at = Some(DeletionStage::Vm);
+        view.machine.going.left_since = Some(seconds(second));
+    })
 }
 
 /// Second of the tests' clock, whose zero is the Machine's creation.

@@ -154,16 +154,16 @@ fn a_frozen_gate_holds_creation_and_does_not_call_it_failed() {
     check(
         &creating().frozen(),
         &expect![[r#"
-        Frozen: creation is held: TargetClusterUnreachable
-        retry from 5s to 10m0s
-    "#]],
+            Frozen: creation is held since 1971-01-01T00:00:00Z: the API server of the target cluster does not answer; it goes on when it does
+            retry from 5s to 10m0s
+        "#]],
     );
     check(
         &begun().frozen().at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
-        Frozen: creation is held: TargetClusterUnreachable
-        retry from 5s to 10m0s
-    "#]],
+            Frozen: creation is held since 1971-01-01T00:00:00Z: the API server of the target cluster does not answer; it goes on when it does
+            retry from 5s to 10m0s
+        "#]],
     );
 }
 
@@ -280,15 +280,15 @@ fn a_step_after_creation_that_fails_is_tried_again_and_one_that_is_not_offered_i
     check(
         &initializes.on(Outcome::InitializeVm(Err(guest(Code::Unimplemented)))),
         &expect![[r#"
-        act claim
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        act initialize-vm
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act claim
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            act initialize-vm
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 

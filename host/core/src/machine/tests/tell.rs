@@ -24,6 +24,9 @@ pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
         Outcome::Cordon(_) => "cordon",
         Outcome::SetNodeCondition(_) => "set-node-condition",
         Outcome::NoteHooks(_) => "note-hooks",
+        Outcome::AskPermit(_) => "ask-permit",
+        Outcome::ExtendToken(_) => "extend-token",
+        Outcome::WriteCapacity(_) => "write-capacity",
         Outcome::Drain(drain::Outcome::Pods(_)) => "look-at-pods",
         Outcome::Drain(drain::Outcome::Evict { .. }) => "evict",
         Outcome::Drain(drain::Outcome::DeletePod { .. }) => "delete-pod",
@@ -62,6 +65,15 @@ pub(super) fn effect_text(effect: &Effect) -> String {
             text
         }
         Effect::Cordon { node } => format!("{name} {node}"),
+        Effect::AskPermit(limit) => format!("{name} {limit}"),
+        Effect::ExtendToken { until } => format!("{name} {until}"),
+        Effect::WriteCapacity { node, resources } => {
+            let mut text = format!("{name} {node}");
+            for (key, value) in resources {
+                text.push_str(&format!(" {key}={}", value.as_deref().unwrap_or("(none)")));
+            }
+            text
+        }
         Effect::SetNodeCondition { node, condition } => {
             format!("{name} {node} {}={} {}", condition.kind, condition.status, condition.reason)
         }
@@ -76,8 +88,22 @@ fn change_text(change: &NodeChange) -> String {
     for taint in change.taints.iter().flatten() {
         text.push_str(&format!(" taint:{}", taint.key));
     }
+    if change.taints.as_ref().is_some_and(Vec::is_empty) {
+        text.push_str(" no-taints");
+    }
     if change.last_applied.is_some() {
         text.push_str(" last-applied");
+    }
+    if change.takes_finalizer {
+        text.push_str(" finalizer");
+    }
+    match &change.capacity_note {
+        None => {}
+        Some(None) => text.push_str(" capacity-note=(none)"),
+        Some(Some(noted)) => {
+            let noted: Vec<String> = noted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            text.push_str(&format!(" capacity-note={}", noted.join(",")));
+        }
     }
     text
 }

@@ -32,13 +32,13 @@ fn a_create_that_takes_long_is_asked_for_again_with_its_token_and_not_looked_for
     check(
         &begun().with(at_work),
         &expect![[r#"
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
     check(
         &begun().with(at_work).on(Outcome::CreateVm(Ok(Creation::InProgress(work)))),
@@ -71,14 +71,14 @@ fn awaiting_the_node_is_not_mistaken_for_a_create_that_goes_on() {
     check(
         &lost,
         &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -91,15 +91,15 @@ fn where_the_cloud_keeps_no_keys_the_intent_is_noted_before_the_create() {
     check(
         &without_keys(),
         &expect![[r#"
-        act claim
-        act ensure-token
-        act note-intent
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act claim
+            act ensure-token
+            act note-intent
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -108,6 +108,7 @@ fn without_keys_nothing_is_created_until_the_last_create_must_have_shown() {
     // Begun at second 10, it may take five minutes and then show eight seconds later.
     let unresolved = without_keys().with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
@@ -131,15 +132,15 @@ fn without_keys_nothing_is_created_until_the_last_create_must_have_shown() {
     check(
         &unresolved.at(318),
         &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act note-intent
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act ensure-token
+            act note-intent
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -147,17 +148,18 @@ fn without_keys_nothing_is_created_until_the_last_create_must_have_shown() {
 fn without_keys_a_vm_that_shows_late_is_adopted() {
     let unresolved = without_keys().with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
         &unresolved.at(40).on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -165,20 +167,21 @@ fn without_keys_a_vm_that_shows_late_is_adopted() {
 fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
     let current = without_keys().with(window(SignedDuration::ZERO)).with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
         &current.at(11),
         &expect![[r#"
-        act probe-vm
-        act ensure-token
-        act note-intent
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act ensure-token
+            act note-intent
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }
 
@@ -186,17 +189,18 @@ fn without_keys_a_cloud_whose_reads_never_lag_needs_no_patience() {
 fn without_keys_a_create_that_goes_on_is_taken_up_without_waiting() {
     let resumed = without_keys().with(at_work).with(|view| {
         view.machine.has_finalizer = true;
+        view.machine.has_priority = true;
         view.machine.create_intent = Some(seconds(10));
     });
     check(
         &resumed.at(20),
         &expect![[r#"
-        act ensure-token
-        act create-vm
-        act record-vm sim://1 node-1
-        WaitingForNode: the VM is created, Node node-1 has not joined yet
-        status: phase Pending, timer on, Create Processing Creating, in zone-a
-        again at once
-    "#]],
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
     );
 }

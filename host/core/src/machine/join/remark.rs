@@ -1,0 +1,93 @@
+//! What questions beside health have to say of a pass.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act_error::ActError;
+use crate::drain;
+
+use super::super::conclusion::{Conclusion, Operation, OwnCondition, Reason, Wake};
+use super::super::effect::Effect;
+use super::super::step::retry_write;
+
+/// A question's answer.
+pub(super) enum Turn {
+    /// Do these first.
+    Act(Vec<Effect>),
+    /// Nothing is left to do in this pass.
+    Say(Remark),
+}
+
+impl Turn {
+    pub(super) fn act(effect: Effect) -> Self {
+        Self::Act(vec![effect])
+    }
+
+    pub(super) fn nothing() -> Self {
+        Self::Say(Remark::default())
+    }
+
+    /// Nothing to say unless a write has failed.
+    pub(super) fn written(what: &'static str, result: &Result<(), ActError>) -> Self {
+        let trouble = result.as_ref().err().map(|error| Trouble { what, error: error.clone() });
+        Self::Say(Remark { trouble, ..Remark::default() })
+    }
+}
+
+/// What is added to the conclusion.
+#[derive(Default)]
+pub(super) struct Remark {
+    pub(super) condition: Option<OwnCondition>,
+    pub(super) trouble: Option<Trouble>,
+    pub(super) operation: Option<Operation>,
+    pub(super) drain_memory: Option<drain::Memory>,
+    pub(super) wake: Option<Wake>,
+}
+
+/// A write that failed.
+pub(super) struct Trouble {
+    pub(super) what: &'static str,
+    pub(super) error: ActError,
+}
+
+impl Remark {
+    /// A Machine is judged also when something beside its health could not be written, or a label that the API server refuses
+    /// would keep it from ever joining and from ever failing. Only the writing is tried again sooner.
+    pub(super) fn add_to(self, mut conclusion: Conclusion) -> Conclusion {
+        conclusion.status.conditions.extend(self.condition);
+        if conclusion.status.operation.is_none() {
+            conclusion.status.operation = self.operation;
+        }
+        if self.drain_memory.is_some() {
+            conclusion.status.drain_memory = self.drain_memory;
+        }
+        if let Some(wake) = self.wake {
+            conclusion.wake = sooner(conclusion.wake, wake);
+        }
+        let Some(Trouble { what, error }) = self.trouble else { return conclusion };
+        if conclusion.wake == Wake::Now {
+            return conclusion;
+        }
+        conclusion.wake = retry_write(&error);
+        let is_news =
+            conclusion.status.phase.is_none() && !matches!(error, ActError::Conflict | ActError::Gone);
+        if is_news {
+            conclusion.reason = Reason::WriteFailed;
+            conclusion.message = format!("{}; failed to {what}: {error}", conclusion.message);
+        }
+        conclusion
+    }
+}
+
+/// The earlier of two; a failure's way of coming back stays.
+fn sooner(one: Wake, other: Wake) -> Wake {
+    match (one, other) {
+        (Wake::Gone | Wake::Now | Wake::Retry { .. }, _) => one,
+        (Wake::After(one), Wake::After(other)) => Wake::After(one.min(other)),
+        (Wake::Resync | Wake::After(_), other) => other,
+    }
+}
+
+/// Shortly after this time.
+pub(super) fn wake_at(at: Timestamp, now: Timestamp) -> Wake {
+    Wake::After(at.duration_since(now).max(SignedDuration::ZERO) + SignedDuration::from_secs(1))
+}

@@ -1,0 +1,176 @@
+//! Extended resources that a class gives to its Nodes.
+//!
+//! A three-way merge like that of the node template, but over the Node's capacity, which is another resource of the API.
+//! So two writes are needed, and what was applied is noted before it is applied and forgotten after it is taken away: whatever
+//! happens between the two, nothing stays on a Node that nobody would take away.
+
+use std::collections::BTreeMap;
+
+/// Resources and their quantities, as texts.
+pub type Quantities = BTreeMap<String, String>;
+
+/// What to write next. Both empty: nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// What to note as applied, when that differs. `Some(None)`: nothing is applied.
+    pub note: Option<Option<Quantities>>,
+    /// Resources to set (`Some`) or remove (`None`), once the note is written.
+    pub resources: BTreeMap<String, Option<String>>,
+}
+
+/// Compares what the class wants with what the Node has and what was applied last.
+///
+/// Promises: applied step by step, the plan comes to an end. What nobody has applied is not removed.
+pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities>) -> Plan {
+    let nothing = Quantities::new();
+    let last = noted.unwrap_or(&nothing);
+    let is_left = |key: &String| !wanted.contains_key(key) && on_node.contains_key(key);
+    let to_remove: BTreeMap<String, Option<String>> =
+        last.keys().filter(|key| is_left(key)).map(|key| (key.clone(), None)).collect();
+    let differs = |key: &String, value: &String| !on_node.get(key).is_some_and(|has| is_same(has, value));
+    let to_set = wanted
+        .iter()
+        .filter(|(key, value)| differs(key, value))
+        .map(|(key, value)| (key.clone(), Some(value.clone())));
+    let mut note = wanted.clone();
+    for key in to_remove.keys() {
+        note.extend(last.get(key).map(|value| (key.clone(), value.clone())));
+    }
+    let note = (!note.is_empty()).then_some(note);
+    Plan { note: (noted != note.as_ref()).then_some(note), resources: to_set.chain(to_remove).collect() }
+}
+
+/// Whether two quantities are the same amount: `1`, `1000m` and `1e0` are.
+fn is_same(one: &str, other: &str) -> bool {
+    one == other || matches!((amount(one), amount(other)), (Some(one), Some(other)) if one == other)
+}
+
+/// A quantity in billionths. `None` for what is none, or is too large to be one.
+fn amount(text: &str) -> Option<i128> {
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '+' || c == '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let (power_of_ten, power_of_two) = powers(suffix)?;
+    let shift = power_of_ten + 9 - i32::try_from(fraction.len()).ok()?;
+    let scaled = mantissa.checked_mul(1_i128.checked_shl(power_of_two)?)?.checked_mul(sign)?;
+    let ten = 10_i128.checked_pow(shift.unsigned_abs())?;
+    // Kubernetes rounds what is below a billionth up; nobody gives a Node so little.
+    if shift < 0 { Some(scaled / ten) } else { scaled.checked_mul(ten) }
+}
+
+fn powers(suffix: &str) -> Option<(i32, u32)> {
+    Some(match suffix {
+        "n" => (-9, 0),
+        "u" => (-6, 0),
+        "m" => (-3, 0),
+        "" => (0, 0),
+        "k" => (3, 0),
+        "M" => (6, 0),
+        "G" => (9, 0),
+        "T" => (12, 0),
+        "P" => (15, 0),
+        "E" => (18, 0),
+        "Ki" => (0, 10),
+        "Mi" => (0, 20),
+        "Gi" => (0, 30),
+        "Ti" => (0, 40),
+        "Pi" => (0, 50),
+        "Ei" => (0, 60),
+        other => (other.strip_prefix(['e', 'E'])?.parse().ok()?, 0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quantities(text: &str) -> Quantities {
+        let pair = |word: &str| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        text.split_whitespace().filter_map(pair).collect()
+    }
+
+    /// Writes as told until nothing is left to do, crashing never; `-` is no note. Tells the writes.
+    fn check(wanted: &str, on_node: &str, noted: &str, expected: &[&str]) {
+        let wanted = quantities(wanted);
+        let mut on_node = quantities(on_node);
+        let mut noted = (noted != "-").then(|| quantities(noted));
+        let mut told = Vec::new();
+        for _ in 0..10 {
+            let plan = plan(&wanted, &on_node, noted.as_ref());
+            if plan == Plan::default() {
+                assert_eq!(told, expected);
+                return;
+            }
+            if let Some(note) = plan.note {
+                told.push(format!("note {:?}", note.as_ref().map(|note| note.keys().collect::<Vec<_>>())));
+                noted = note;
+                continue;
+            }
+            for (key, value) in plan.resources {
+                told.push(format!("{key}={}", value.as_deref().unwrap_or("-")));
+                match value {
+                    Some(value) => drop(on_node.insert(key, value)),
+                    None => drop(on_node.remove(&key)),
+                }
+            }
+        }
+        panic!("no end: {told:?}");
+    }
+
+    #[test]
+    fn nothing_wanted_and_nothing_applied_is_nothing_to_do() {
+        check("", "cpu=4", "-", &[]);
+        check("a=1", "a=1", "a=1", &[]);
+    }
+
+    #[test]
+    fn what_is_wanted_is_noted_and_then_set() {
+        check("a=1", "cpu=4", "-", &[r#"note Some(["a"])"#, "a=1"]);
+        check("a=2", "a=1", "a=1", &[r#"note Some(["a"])"#, "a=2"]);
+        check("a=1", "", "a=1", &["a=1"]);
+    }
+
+    #[test]
+    fn what_is_not_wanted_any_more_is_removed_and_then_forgotten() {
+        check("", "a=1 cpu=4", "a=1", &["a=-", "note None"]);
+        check("b=1", "a=1", "a=1", &[r#"note Some(["a", "b"])"#, "a=-", "b=1", r#"note Some(["b"])"#]);
+        check("", "", "a=1", &["note None"]);
+        check("", "", "", &["note None"]);
+    }
+
+    #[test]
+    fn what_nobody_applied_is_left_alone() {
+        check("", "a=1", "-", &[]);
+    }
+
+    #[test]
+    fn the_same_amount_in_other_words_is_no_change() {
+        for (one, other) in [
+            ("1", "1000m"),
+            ("1Ki", "1024"),
+            ("0.5", "500m"),
+            ("1e3", "1k"),
+            ("2E", "2e18"),
+            ("+1", "1"),
+            ("1.50", "1.5"),
+            ("-1", "-1000m"),
+        ] {
+            assert!(is_same(one, other), "{one} {other}");
+        }
+        for (one, other) in
+            [("1", "2"), ("1", "1Ki"), ("1", ""), ("1", "1x"), ("1", "1.2.3"), ("1", "-1"), ("9E", "1e400")]
+        {
+            assert!(!is_same(one, other), "{one} {other}");
+        }
+    }
+}

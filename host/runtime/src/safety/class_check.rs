@@ -1,0 +1,211 @@
+//! Whether drivers can use the classes.
+//!
+//! A driver is asked about a class at first sight, when the class changes, and when another version of the driver serves.
+//! What it says is kept here for the passes of Machines. A driver that breaks says nothing about a class.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use machinist_api::{MachineClass, names};
+use machinist_core::act_error::ActError;
+use machinist_core::driver::ClassSpec;
+use machinist_core::driver_error::{CallError, Code, DriverError};
+use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::machine::{DriverFact, Severity, Wake};
+use machinist_core::retry::RetryPolicy;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tracing::debug;
+
+use crate::context::Context;
+use crate::engine::{Kind, Message, Report};
+use crate::events::{About, News};
+use crate::kube_error::within_deadline;
+use crate::machine::{Choice, class_spec};
+use crate::names::FIELD_MANAGER;
+use crate::world::World;
+
+/// The condition of a class.
+const VALID: &str = "Valid";
+
+/// What drivers said of the classes.
+pub(crate) struct ClassChecks {
+    checked: Mutex<BTreeMap<ObjectKey, Checked>>,
+    engine: mpsc::UnboundedSender<Message>,
+}
+
+/// What a driver said of a class, and of which content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Checked {
+    of: ClassSpec,
+    problem: Option<String>,
+}
+
+impl ClassChecks {
+    /// The loop hears of classes whose Machines must be looked at.
+    pub(crate) fn new(engine: mpsc::UnboundedSender<Message>) -> Self {
+        Self { checked: Mutex::default(), engine }
+    }
+
+    /// What the driver finds wrong with the class.
+    pub(crate) fn problem(&self, class: &ObjectKey) -> Option<String> {
+        self.lock().get(class)?.problem.clone()
+    }
+
+    /// Another version of their drivers may think otherwise.
+    pub(crate) fn forget_providers(&self, providers: &[ProviderName]) {
+        self.lock().retain(|_, checked| !providers.contains(&checked.of.provider));
+    }
+
+    /// The class is gone.
+    pub(crate) fn forget(&self, class: &ObjectKey) {
+        self.lock().remove(class);
+    }
+
+    fn knows(&self, class: &ObjectKey, of: &ClassSpec) -> bool {
+        self.lock().get(class).is_some_and(|checked| checked.of == *of)
+    }
+
+    fn learn(&self, class: &ObjectKey, of: ClassSpec, problem: Option<String>) {
+        let before = self.lock().insert(class.clone(), Checked { of, problem: problem.clone() });
+        if before.and_then(|before| before.problem) != problem {
+            // A closed inbox means that the loop has ended.
+            let _ = self.engine.send(Message::ClassChecked(class.clone()));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Checked>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the driver answered.
+enum Verdict {
+    Valid {
+        warnings: Vec<String>,
+    },
+    Invalid {
+        message: String,
+    },
+    /// Nothing that concerns the class.
+    Nothing,
+}
+
+/// Has the class checked if that is due, and adds to the report of its pass what there is to tell.
+pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, report: Report) -> Report {
+    let Some(class) = world.classes.get(key) else { return report };
+    let choice = Choice::of(Some(&class));
+    let driver = choice.fact(&*world.drivers);
+    let is_served = match driver {
+        DriverFact::Ready(_) => true,
+        // Creation waits for the pinned version, and that one would be asked.
+        DriverFact::Substitute { .. } | DriverFact::Refused(_) | DriverFact::NotChosen => false,
+    };
+    let spec = class_spec(Some(&class), &choice, &driver);
+    let may_ask = is_served && *context.leads.borrow() && class.metadata.deletion_timestamp.is_none();
+    if !may_ask || world.class_checks.knows(key, &spec) {
+        return report;
+    }
+    let verdict = match world.drivers.validate_class(spec.clone()).await {
+        Ok(warnings) => Verdict::Valid { warnings },
+        Err(CallError::Guest(DriverError { code: Code::InvalidArgument, message, .. })) => {
+            Verdict::Invalid { message }
+        }
+        Err(CallError::Guest(DriverError { code: Code::Unimplemented, .. })) => {
+            Verdict::Valid { warnings: Vec::new() }
+        }
+        Err(error @ (CallError::Guest(_) | CallError::Broken(_) | CallError::Refused(_))) => {
+            debug!(error = %error, "class not checked");
+            Verdict::Nothing
+        }
+    };
+    let had_problem = world.class_checks.problem(key).is_some() || says_invalid(&class);
+    let (news, problem) = match verdict {
+        Verdict::Nothing => {
+            let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+            return Report { wake: if report.wake == Wake::Gone { report.wake } else { wake }, ..report };
+        }
+        Verdict::Invalid { message } => {
+            (Some(("ClassInvalid", message.clone(), Severity::Warning)), Some(message))
+        }
+        Verdict::Valid { warnings } if !warnings.is_empty() => {
+            (Some(("ClassWarning", warnings.join("; "), Severity::Warning)), None)
+        }
+        Verdict::Valid { .. } if had_problem => {
+            let message = "the driver accepts the class; Machines that waited go on".to_owned();
+            (Some(("ClassAccepted", message, Severity::Normal)), None)
+        }
+        Verdict::Valid { .. } => (None, None),
+    };
+    let mut report = report;
+    if problem.is_some() || had_problem {
+        report.wrote.extend(write_condition(context, &class, problem.as_deref()).await);
+    }
+    world.class_checks.learn(key, spec, problem);
+    report.news.extend(news.map(|(reason, message, severity)| News {
+        about: about(&class),
+        topic: "class",
+        reason,
+        message,
+        same: None,
+        repeats: false,
+        is_known: false,
+        severity,
+    }));
+    report
+}
+
+fn says_invalid(class: &MachineClass) -> bool {
+    let own = class.status.as_ref().and_then(|status| status.machinist.as_ref());
+    own.is_some_and(|own| own.conditions.iter().any(|old| old.type_ == VALID && old.status == "False"))
+}
+
+fn about(class: &MachineClass) -> About {
+    let meta = &class.metadata;
+    About {
+        api_version: names::API_VERSION.to_owned(),
+        kind: names::CLASS_KIND.to_owned(),
+        namespace: meta.namespace.clone().unwrap_or_default(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+    }
+}
+
+/// For people: passes read what is kept here. Where the class has no status, as under machine-controller-manager's CRDs, the
+/// Event and the Machines tell it.
+async fn write_condition(
+    context: &Context,
+    class: &MachineClass,
+    problem: Option<&str>,
+) -> Option<(Kind, String)> {
+    let meta = &class.metadata;
+    let (status, reason, message) = match problem {
+        Some(problem) => ("False", "ClassInvalid", crate::events::clip(problem, 2_048)),
+        None => ("True", "ClassAccepted", "the driver accepts the class".to_owned()),
+    };
+    let now = machinist_api::value::time(context.clock.now());
+    let patch = json!({
+        "metadata": { "uid": meta.uid },
+        "status": { "machinist": {
+            "observedGeneration": meta.generation,
+            "conditions": [{
+                "type": VALID, "status": status, "reason": reason, "message": message,
+                "observedGeneration": meta.generation, "lastTransitionTime": now,
+            }],
+        } },
+    });
+    let api: Api<MachineClass> =
+        Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
+    let name = meta.name.as_deref().unwrap_or_default();
+    let params = PatchParams::apply(FIELD_MANAGER);
+    match within_deadline(api.patch_status(name, &params, &Patch::Merge(patch))).await {
+        Ok(class) => class.metadata.resource_version.map(|version| (Kind::Class, version)),
+        Err(ActError::Gone) => None,
+        Err(error) => {
+            debug!(error = %error, "condition of the class not written");
+            None
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The end of one VM without a Machine.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use machinist_api::{MachineClass, names};
+use machinist_core::driver::{Deletion, MachineIdentity, MachineRequest, SecretValues, is_not_found};
+use machinist_core::driver_error::CallError;
+use machinist_core::gate::{EffectKind, permits};
+use machinist_core::id::{Name, Namespace, Uid};
+use machinist_core::machine::Severity;
+use machinist_core::retry::{RetryPolicy, Situation, policy};
+use machinist_core::safety::orphans::Candidate;
+use tracing::{info, warn};
+
+use crate::events::About;
+
+use super::Watch;
+use super::listing::{Reach, Unlisted, reach};
+
+/// What has come of an order.
+pub(super) enum Ordered {
+    /// The cloud takes the VM away, or it is gone.
+    Accepted,
+    /// The cloud works on it.
+    InProgress {
+        /// For the next call.
+        state: String,
+        /// When to call again.
+        ask_again: SignedDuration,
+    },
+    /// To be tried again.
+    Failed {
+        /// For the next call.
+        state: Option<String>,
+        /// Until then.
+        pause: SignedDuration,
+    },
+    /// Leadership or the gate forbids it: nothing was done.
+    Forbidden,
+}
+
+/// Orders it, with an Event on the class and a line for the audit. Assumes that the API server was just asked for Machines.
+pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &Candidate) -> Ordered {
+    let reach = match reach(&watch.world, class) {
+        Ok(reach) => reach,
+        Err(Unlisted::NotOffered) => return Ordered::Forbidden,
+        Err(Unlisted::Failed { retry_after, .. }) => {
+            let pause = pause(watch, RetryPolicy::LONG, candidate, retry_after);
+            return Ordered::Failed { state: None, pause };
+        }
+    };
+    let hold = *watch.context.hold.borrow();
+    if !*watch.context.leads.borrow() || !permits(hold.gate, EffectKind::OrphanDelete) {
+        return Ordered::Forbidden;
+    }
+    audit(candidate, "ordered");
+    let answer = watch.world.drivers.delete(request(watch, reach, candidate)).await;
+    let ordered = match answer {
+        Ok(Deletion::Deleted { .. }) => Ordered::Accepted,
+        Ok(Deletion::InProgress(progress)) => {
+            Ordered::InProgress { state: progress.resume_token, ask_again: progress.ask_again }
+        }
+        Err(error) if is_not_found(&error) => Ordered::Accepted,
+        Err(error) => {
+            warn!(class = %candidate.class, provider_id = %candidate.vm.provider_id, error = %error, "VM without a Machine not deleted");
+            watch.metrics.safety.orphan_deletion_failed();
+            let message = format!("failed to delete VM {}: {error}; it is tried again", told(candidate));
+            tell(watch, class, "OrphanVmDeletionFailed", &message, Severity::Warning);
+            failed(watch, candidate, &error)
+        }
+    };
+    if matches!(ordered, Ordered::Accepted) {
+        audit(candidate, "accepted");
+        if !candidate.is_repeated {
+            watch.metrics.safety.orphan_deleted();
+        }
+        let message = format!(
+            "deleted VM {}: {} listings since {} have shown it without a Machine",
+            told(candidate),
+            candidate.sightings,
+            candidate.since.round(jiff::Unit::Second).unwrap_or(candidate.since),
+        );
+        tell(watch, class, "OrphanVmDeleted", &message, Severity::Normal);
+    }
+    ordered
+}
+
+/// What the cloud was asked to do in nobody's name is written down apart from the log.
+fn audit(candidate: &Candidate, outcome: &'static str) {
+    info!(
+        target: "audit",
+        action = "delete-vm-without-machine",
+        outcome,
+        provider_id = %candidate.vm.provider_id,
+        class = %candidate.class,
+        machine_name = %candidate.vm.machine_name,
+        machine_uid = candidate.vm.machine_uid.as_ref().map(Uid::as_str),
+        sightings = candidate.sightings,
+        since = %candidate.since,
+        failures = candidate.failures,
+        "VM without a Machine"
+    );
+}
+
+fn told(candidate: &Candidate) -> String {
+    let vm = &candidate.vm;
+    if vm.machine_name.is_empty() {
+        return vm.provider_id.to_string();
+    }
+    format!("{} of Machine {}", vm.provider_id, vm.machine_name)
+}
+
+/// The Machine that it once had, as far as the VM says.
+fn request(watch: &Watch, reach: Reach, candidate: &Candidate) -> MachineRequest {
+    let vm = &candidate.vm;
+    let uid = vm.machine_uid.clone().unwrap_or_else(|| Uid::new(""));
+    MachineRequest {
+        machine: MachineIdentity {
+            namespace: Namespace::new(&watch.namespace),
+            name: Name::clone(&vm.machine_name),
+            uid: uid.clone(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            provider_id: Some(vm.provider_id.clone()),
+            node_template: None,
+            last_known_state: candidate.state.clone(),
+        },
+        class: reach.class,
+        idempotency_key: if uid.is_empty() { vm.provider_id.to_string() } else { uid.to_string() },
+        cluster: watch.world.settings.cluster.clone(),
+        secrets: SecretValues { values: reach.secrets, user_data: None },
+    }
+}
+
+fn failed(watch: &Watch, candidate: &Candidate, error: &CallError) -> Ordered {
+    let (policy, state, hint) = match error {
+        CallError::Guest(error) => {
+            let exhausted = watch.world.settings.resource_exhausted_retry;
+            let policy = policy(Situation::Delete, error.code, exhausted);
+            (policy, error.last_known_state.clone(), error.retry_after)
+        }
+        CallError::Broken(_) | CallError::Refused(_) => (RetryPolicy::LONG, None, None),
+    };
+    Ordered::Failed { state, pause: pause(watch, policy, candidate, hint) }
+}
+
+fn pause(
+    watch: &Watch,
+    policy: RetryPolicy,
+    candidate: &Candidate,
+    hint: Option<SignedDuration>,
+) -> SignedDuration {
+    let hint = hint.unwrap_or_default().min(machinist_core::retry::MAX_RETRY_AFTER);
+    policy.delay(candidate.failures.saturating_add(1), watch.context.jitter()).max(hint)
+}
+
+/// On the class, since there is no Machine to tell it on.
+pub(super) fn tell(watch: &Watch, class: &MachineClass, reason: &str, message: &str, severity: Severity) {
+    let meta = &class.metadata;
+    let about = About {
+        api_version: names::API_VERSION.to_owned(),
+        kind: names::CLASS_KIND.to_owned(),
+        namespace: watch.namespace.clone(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+    };
+    watch.events.write(about, reason.to_owned(), message, severity, watch.context.clock.now());
+}

@@ -1,0 +1,200 @@
+//! Asks the API servers whether they are there, and the operator whether all is to be held.
+
+use std::time::Duration;
+
+use futures::future::OptionFuture;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::{Api, Resource};
+use machinist_api::{Machine, names};
+use machinist_core::act_error::ActError;
+use machinist_core::gate::{FREEZE_REQUEST, FreezeReason};
+use machinist_core::machine::Severity;
+use machinist_core::safety::freeze::{Answer, Change, Freeze, Look, Pace};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::context::Hold;
+use crate::events::About;
+use crate::kube_error::within_deadline;
+use crate::names::{LED_UNTIL, NOBODY};
+
+use super::Watch;
+
+/// An operator who asks to hold everything is heard within this time.
+const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
+
+/// How long one answer may take at most.
+const LONGEST_ANSWER: SignedDuration = SignedDuration::from_secs(10);
+
+/// Until the Lease is asked for again, when it could not be read.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Opens and shuts the gate, for as long as it is not aborted.
+pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
+    let settings = &watch.world.settings;
+    let pace = Pace { period: settings.api_check_period, timeout: settings.api_check_timeout };
+    let now = || watch.context.clock.now();
+    let mut leads = watch.context.leads.clone();
+    let mut freeze = Freeze::starting(now());
+    let mut request = Request::default();
+    let mut has_led = false;
+    loop {
+        let look = look(&watch, &mut request, pace).await;
+        let change = freeze.observe(look, pace, now());
+        let is_leading = *leads.borrow_and_update();
+        if is_leading && !has_led {
+            has_led = true;
+            if was_absent(&watch, pace).await {
+                info!("nobody has looked after the Machines for a while: health clocks start anew");
+                freeze.was_absent(now());
+            }
+        }
+        show(&hold, &freeze, has_led);
+        tell(&watch, change);
+        let next = freeze.next_look(pace);
+        let end = tokio::time::Instant::now() + next.unsigned_abs();
+        while tokio::time::Instant::now() < end {
+            let pause = (end - tokio::time::Instant::now()).min(REQUEST_PERIOD.unsigned_abs());
+            tokio::select! {
+                biased;
+                changed = leads.changed() => match changed {
+                    Ok(()) if *leads.borrow() => break,
+                    Ok(()) => {}
+                    // The tenant is ending.
+                    Err(_) => return,
+                },
+                () = tokio::time::sleep(pause) => {}
+            }
+            if tokio::time::Instant::now() < end && request.look(&watch).await != look.is_requested {
+                break;
+            }
+        }
+    }
+}
+
+fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, has_led: bool) {
+    let is_known = has_led && !freeze.is_starting();
+    let wanted = Hold { gate: freeze.gate(), thawed_at: freeze.thawed_at(), is_known };
+    hold.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
+}
+
+async fn look(watch: &Watch, request: &mut Request, pace: Pace) -> Look {
+    let context = &watch.context;
+    let machines: Api<Machine> = Api::namespaced(context.control.clone(), &watch.namespace);
+    let nodes: Option<Api<Node>> = context.target.clone().map(Api::all);
+    let deadline = (pace.timeout / 2).clamp(SOON.try_into().unwrap_or(LONGEST_ANSWER), LONGEST_ANSWER);
+    let (control, target, is_requested) = tokio::join!(
+        ask(&machines, deadline),
+        OptionFuture::from(nodes.as_ref().map(|nodes| ask(nodes, deadline))),
+        request.look(watch)
+    );
+    Look { control, target, is_requested }
+}
+
+/// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in front
+/// of nothing, or a server that does not know us any more, does not: of what happens there we see nothing.
+async fn ask<T>(api: &Api<T>, deadline: SignedDuration) -> Answer
+where
+    T: Resource + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    match tokio::time::timeout(deadline.unsigned_abs(), api.get(NOBODY)).await {
+        Ok(Ok(_)) => Answer::Up,
+        Ok(Err(kube::Error::Api(status))) => match status.code {
+            404 if status.reason == "NotFound" => Answer::Up,
+            // It asks for patience, so it is there.
+            429 => Answer::Up,
+            _ => Answer::Down,
+        },
+        Ok(Err(_)) | Err(_) => Answer::Down,
+    }
+}
+
+/// The operator's ConfigMap, as it was seen last.
+#[derive(Default)]
+struct Request {
+    is_there: bool,
+    has_warned: bool,
+}
+
+impl Request {
+    /// What cannot be read stays as it was.
+    async fn look(&mut self, watch: &Watch) -> bool {
+        let api: Api<ConfigMap> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
+        match within_deadline(api.get_metadata_opt(FREEZE_REQUEST)).await {
+            Ok(found) => self.is_there = found.is_some(),
+            Err(error @ ActError::Denied { .. }) if !self.has_warned => {
+                self.has_warned = true;
+                warn!(error = %error, "ConfigMap {FREEZE_REQUEST} cannot be read: nobody can ask to hold everything");
+            }
+            Err(_) => {}
+        }
+        self.is_there
+    }
+}
+
+/// True when nobody led before this process, for longer than an API server may be away: that looks like an outage, and what
+/// statuses say is older than it.
+async fn was_absent(watch: &Watch, pace: Pace) -> bool {
+    let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
+    loop {
+        match within_deadline(api.get_opt(names::leases::MACHINE_CONTROLLER)).await {
+            Ok(lease) => return lease.is_some_and(|lease| shows_absence(&lease, &watch.identity, pace)),
+            Err(ActError::Denied { .. } | ActError::Gone) => return false,
+            Err(_) if !*watch.context.leads.borrow() => return false,
+            Err(_) => tokio::time::sleep(SOON).await,
+        }
+    }
+}
+
+fn shows_absence(lease: &Lease, identity: &str, pace: Pace) -> bool {
+    let Some(spec) = &lease.spec else { return false };
+    let annotations = lease.metadata.annotations.as_ref();
+    let led_until: Option<Timestamp> =
+        annotations.and_then(|all| all.get(LED_UNTIL)).and_then(|text| text.parse().ok());
+    let (Some(led_until), Some(acquired)) = (led_until, &spec.acquire_time) else { return false };
+    let is_ours = spec.holder_identity.as_deref() == Some(identity);
+    is_ours && acquired.0.duration_since(led_until) > pace.timeout
+}
+
+fn tell(watch: &Watch, change: Change) {
+    let now = watch.context.clock.now();
+    match change {
+        Change::None => {}
+        Change::Froze { reason } => {
+            let sentence = reason.sentence();
+            warn!(reason = reason.name(), "dangerous work is held");
+            let message = format!(
+                "no VM is made, no Machine is failed and no VM without a Machine is deleted: {sentence}"
+            );
+            watch.events.write(about(watch, reason), "Frozen".to_owned(), &message, Severity::Warning, now);
+        }
+        Change::Thawed { since, reason } => {
+            info!(%since, reason = reason.name(), "dangerous work goes on");
+            let message = format!(
+                "work goes on that was held since {}; health clocks of Machines start anew",
+                since.round(jiff::Unit::Second).unwrap_or(since)
+            );
+            watch.events.write(about(watch, reason), "Thawed".to_owned(), &message, Severity::Normal, now);
+        }
+    }
+}
+
+/// What asked for it; else the Lease, since that is where operators look for who works.
+fn about(watch: &Watch, reason: FreezeReason) -> About {
+    let (api_version, kind, name) = match reason {
+        FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),
+        FreezeReason::ControlClusterUnreachable | FreezeReason::TargetClusterUnreachable => {
+            ("coordination.k8s.io/v1", "Lease", names::leases::MACHINE_CONTROLLER)
+        }
+    };
+    About {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        namespace: watch.namespace.clone(),
+        name: name.to_owned(),
+        uid: String::new(),
+    }
+}

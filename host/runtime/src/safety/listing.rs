@@ -1,0 +1,105 @@
+//! One class's VMs, listed to the last page or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use machinist_api::MachineClass;
+use machinist_core::driver::{ClassSpec, ListRequest, Listed, SecretValues};
+use machinist_core::driver_error::CallError;
+use machinist_core::machine::{DriverFact, SecretFact};
+
+use crate::machine::{Choice, class_spec, secrets};
+use crate::world::World;
+
+/// Beyond that the first page says nothing about what is there at the end.
+const FRESH: Duration = Duration::from_mins(5);
+
+/// Hundreds of thousands of VMs. Whoever has more pages turns in a circle.
+const PAGES: usize = 10_000;
+
+/// How a driver is asked about a class as a whole.
+pub(super) struct Reach {
+    pub(super) class: ClassSpec,
+    pub(super) secrets: BTreeMap<String, Vec<u8>>,
+}
+
+/// Why there is no listing.
+#[derive(Debug)]
+pub(super) enum Unlisted {
+    /// The driver has none to offer.
+    NotOffered,
+    /// It may work later.
+    Failed {
+        /// For people.
+        message: String,
+        /// Not to be tried earlier.
+        retry_after: Option<SignedDuration>,
+    },
+}
+
+fn failed(message: impl Into<String>) -> Unlisted {
+    Unlisted::Failed { message: message.into(), retry_after: None }
+}
+
+/// How the class's driver is reached, as long as it is served and can list.
+pub(super) fn reach(world: &World, class: &MachineClass) -> Result<Reach, Unlisted> {
+    let choice = Choice::of(Some(class));
+    let driver = choice.fact(&*world.drivers);
+    match &driver {
+        DriverFact::Ready(facts) | DriverFact::Substitute { serving: facts, .. } => {
+            if !facts.capabilities.listing {
+                return Err(Unlisted::NotOffered);
+            }
+        }
+        DriverFact::Refused(refusal) => return Err(failed(refusal.to_string())),
+        DriverFact::NotChosen => return Err(failed("no driver is chosen")),
+    }
+    let (fact, mut values) = secrets(world, Some(class));
+    match fact {
+        // What a machine boots with does not matter here.
+        SecretFact::NotNamed | SecretFact::WithoutUserData | SecretFact::Ready => {}
+        SecretFact::Missing(key) => return Err(failed(format!("Secret {key} does not exist"))),
+    }
+    values.remove(machinist_api::names::secret_keys::USER_DATA);
+    Ok(Reach { class: class_spec(Some(class), &choice, &driver), secrets: values })
+}
+
+/// All VMs of the class's account and place that carry the cluster's mark.
+pub(super) async fn list(world: &World, class: &MachineClass) -> Result<Vec<Listed>, Unlisted> {
+    let reach = reach(world, class)?;
+    match tokio::time::timeout(FRESH, pages(world, &reach)).await {
+        Ok(listed) => listed,
+        Err(_) => Err(failed(format!("the listing was not complete after {FRESH:?}"))),
+    }
+}
+
+async fn pages(world: &World, reach: &Reach) -> Result<Vec<Listed>, Unlisted> {
+    let mut machines = Vec::new();
+    let mut token: Option<String> = None;
+    let mut tokens = BTreeSet::new();
+    for _ in 0..PAGES {
+        let request = ListRequest {
+            class: reach.class.clone(),
+            cluster: world.settings.cluster.clone(),
+            token: token.clone(),
+            secrets: SecretValues { values: reach.secrets.clone(), user_data: None },
+        };
+        let page = world.drivers.list(request).await.map_err(|error| of_call(&error))?;
+        machines.extend(page.machines);
+        let Some(next) = page.next else { return Ok(machines) };
+        if !tokens.insert(next.clone()) {
+            return Err(failed("the driver repeats a page of its listing"));
+        }
+        token = Some(next);
+    }
+    Err(failed("the driver's listing has no end"))
+}
+
+fn of_call(error: &CallError) -> Unlisted {
+    let retry_after = match error {
+        CallError::Guest(error) => error.retry_after,
+        CallError::Broken(_) | CallError::Refused(_) => None,
+    };
+    Unlisted::Failed { message: error.to_string(), retry_after }
+}

@@ -1,0 +1,362 @@
+//! The loop that looks for VMs without a Machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::MachineClass;
+use machinist_core::driver::Listed;
+use machinist_core::id::{ClassName, Name, ObjectKey, ProviderId};
+use machinist_core::machine::Severity;
+use machinist_core::retry::RetryPolicy;
+use machinist_core::safety::listing::{Trust, Verdict};
+use machinist_core::safety::orphans::{
+    Candidate, ClassListing, Findings, Owners, Rule, Sightings, Standing, standing,
+};
+use tracing::{debug, info, warn};
+
+use super::delete::{Ordered, order, tell};
+use super::listing::{Unlisted, list};
+use super::metrics::ListingEnd;
+use super::{Watch, owners};
+
+/// Listings at the same time: accounts have a pace, and passes go first.
+const LISTINGS: usize = 4;
+
+/// VMs that one round deletes at most. A mistake that gets past everything else stays small until somebody sees it.
+const ORDERS: usize = 10;
+
+/// Orders at the same time.
+const ORDERS_AT_ONCE: usize = 4;
+
+/// A VM whose deletion was accepted may take so long to leave listings before it is ordered away again.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+
+/// After a Machine went or a driver met several VMs, the cloud gets this long to settle.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// A class is not listed more often than this because something happened.
+const HASTE: SignedDuration = SignedDuration::from_mins(1);
+
+/// Rounds are never closer together.
+const BREATH: SignedDuration = SignedDuration::from_secs(5);
+
+/// Looks for as long as it is not aborted.
+pub(super) async fn look_for_orphans(watch: Watch) {
+    let rule = rule(watch.world.settings.orphan_vms_period, &watch);
+    let mut search = Search {
+        watch,
+        rule,
+        sightings: Sightings::default(),
+        classes: BTreeMap::new(),
+        told: BTreeSet::new(),
+        is_suspicious: false,
+    };
+    loop {
+        if !search.watch.is_free() {
+            search.forget_evidence();
+            search.watch.until_free().await;
+        }
+        search.round().await;
+        let next = search.watch.context.clock.instant(search.next_round());
+        tokio::select! {
+            biased;
+            () = search.watch.context.orphans_are_likely.notified() => {
+                tokio::time::sleep(SETTLE).await;
+                search.hurry();
+            }
+            () = tokio::time::sleep_until(next) => {}
+        }
+    }
+}
+
+fn rule(period: SignedDuration, watch: &Watch) -> Rule {
+    let settings = &watch.world.settings;
+    let spacing = spacing(period);
+    Rule {
+        sightings: settings.orphan_vm_sightings,
+        spacing,
+        // A few rounds may fail in between.
+        staleness: period.max(spacing).saturating_mul(4),
+        minimum_age: settings.orphan_vm_minimum_age,
+    }
+}
+
+/// Three listings fit into a period, so that what one round finds the next can delete.
+fn spacing(period: SignedDuration) -> SignedDuration {
+    period / 3
+}
+
+/// What is known of one class's listings.
+#[derive(Default)]
+struct ClassMemory {
+    /// `None` before its first complete listing.
+    trust: Option<Trust>,
+    failures: u32,
+    /// What failed last, so that it is told once.
+    problem: Option<String>,
+    due: Option<Timestamp>,
+    listed_at: Option<Timestamp>,
+}
+
+/// The search, with all its evidence. Lost with the process, which then only takes longer.
+struct Search {
+    watch: Watch,
+    rule: Rule,
+    sightings: Sightings,
+    classes: BTreeMap<ClassName, ClassMemory>,
+    /// VMs of Machines that have another one, and that it was told.
+    told: BTreeSet<(ProviderId, Name)>,
+    is_suspicious: bool,
+}
+
+impl Search {
+    /// Evidence from before an outage is worth nothing after it.
+    fn forget_evidence(&mut self) {
+        self.sightings = Sightings::default();
+        for class in self.classes.values_mut() {
+            class.due = None;
+        }
+    }
+
+    /// Something points to an orphan: all classes that can be listed are, but not over and over while Machines come and go.
+    fn hurry(&mut self) {
+        let now = self.watch.context.clock.now();
+        let pause = HASTE.min(self.rule.spacing);
+        for class in self.classes.values_mut().filter(|class| class.failures == 0) {
+            let earliest = class.listed_at.and_then(|at| at.checked_add(pause).ok()).unwrap_or(now).max(now);
+            class.due = Some(class.due.map_or(earliest, |due| due.min(earliest)));
+        }
+    }
+
+    fn next_round(&self) -> Timestamp {
+        let now = self.watch.context.clock.now();
+        let period = self.watch.world.settings.orphan_vms_period;
+        let later = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        let classes =
+            self.classes.values().filter_map(|class| class.due).min().unwrap_or_else(|| later(period));
+        // A short period is meant; beyond that no order of a cloud makes rounds follow each other without a pause.
+        classes.max(later(BREATH.min(self.rule.spacing).max(SignedDuration::from_millis(100))))
+    }
+
+    async fn round(&mut self) {
+        let classes = self.known_classes();
+        let names: BTreeSet<ClassName> = classes.keys().cloned().collect();
+        self.classes.retain(|name, _| names.contains(name));
+        let now = self.watch.context.clock.now();
+        let is_due = |name: &ClassName| {
+            self.classes.get(name).and_then(|class| class.due).is_none_or(|due| due <= now)
+        };
+        let due: Vec<(ClassName, Arc<MachineClass>)> =
+            classes.clone().into_iter().filter(|(name, _)| is_due(name)).collect();
+        let world = &self.watch.world;
+        let listings: Vec<_> = stream::iter(due)
+            .map(|(name, class)| async move {
+                let listing = list(world, &class).await;
+                (name, class, listing)
+            })
+            // In order, so that a run can be repeated.
+            .buffered(LISTINGS)
+            .collect()
+            .await;
+        let mut believed = Vec::new();
+        for (name, class, listing) in listings {
+            match listing {
+                Ok(vms) => believed.extend(self.listed(&name, &class, vms)),
+                Err(unlisted) => self.not_listed(&name, &class, unlisted),
+            }
+        }
+        let owners = match self.owners(&believed).await {
+            Ok(owners) => owners,
+            Err(error) => {
+                debug!(error = %error, "round without result: Machines cannot be listed");
+                self.come_back_soon(&believed);
+                return;
+            }
+        };
+        if !self.watch.is_free() {
+            return;
+        }
+        let now = self.watch.context.clock.now();
+        let findings = self.sightings.look(&believed, &names, &owners, &self.rule, now);
+        self.report(&classes, &findings);
+        self.delete(&classes, findings.candidates).await;
+        self.watch.metrics.safety.orphans(self.sightings.len(), findings.fresh.len());
+        self.plan(&believed);
+    }
+
+    fn known_classes(&self) -> BTreeMap<ClassName, Arc<MachineClass>> {
+        let classes = self.watch.world.classes.all().into_iter();
+        classes.map(|(ObjectKey { name, .. }, class)| (ClassName::new(name.as_str()), class)).collect()
+    }
+
+    /// A complete listing, if it is believed.
+    fn listed(&mut self, name: &ClassName, class: &MachineClass, vms: Vec<Listed>) -> Option<ClassListing> {
+        let (now, spacing) = (self.watch.context.clock.now(), self.rule.spacing);
+        let machines = self.watch.world.machines.all();
+        let living = machines.iter().filter(|(_, machine)| machine.metadata.deletion_timestamp.is_none());
+        let of_living: BTreeMap<ProviderId, Option<&str>> = living
+            .filter_map(|(_, machine)| {
+                Some((ProviderId::new(machine.provider_id()?), machine.spec.class.name.as_deref()))
+            })
+            .collect();
+        let memory = self.classes.entry(name.clone()).or_default();
+        (memory.failures, memory.problem, memory.due) = (0, None, None);
+        memory.listed_at = Some(now);
+        let trust = memory.trust.get_or_insert_with(|| {
+            let of_class = of_living.iter().filter(|(_, class)| **class == Some(name.as_str()));
+            Trust::expecting(of_class.map(|(id, _)| id.clone()).collect())
+        });
+        let ids = vms.iter().map(|vm| vm.provider_id.clone()).collect();
+        match trust.observe(&ids, |id| of_living.contains_key(id), spacing, now) {
+            Verdict::Trusted => {
+                self.watch.metrics.safety.listing(ListingEnd::Trusted);
+                Some(ClassListing { class: name.clone(), vms })
+            }
+            Verdict::Distrusted { before, missing, left } => {
+                self.watch.metrics.safety.listing(ListingEnd::Distrusted);
+                memory.due = Some(now.checked_add(spacing).unwrap_or(Timestamp::MAX));
+                warn!(class = %name, before, missing, left, "listing not believed");
+                let message = format!(
+                    "a listing of VMs lacks {missing} of {before} although their Machines are there: it is not believed before \
+                     {left} more say the same; look whether the account and the tags of the VMs are as they were"
+                );
+                tell(&self.watch, class, "ListingDistrusted", &message, Severity::Warning);
+                None
+            }
+        }
+    }
+
+    fn not_listed(&mut self, name: &ClassName, class: &MachineClass, unlisted: Unlisted) {
+        let now = self.watch.context.clock.now();
+        let memory = self.classes.entry(name.clone()).or_default();
+        let pause = match unlisted {
+            Unlisted::NotOffered => {
+                (memory.failures, memory.problem) = (0, None);
+                self.watch.world.settings.orphan_vms_period
+            }
+            Unlisted::Failed { message, retry_after } => {
+                self.watch.metrics.safety.listing(ListingEnd::Failed);
+                debug!(class = %name, message, "class not listed");
+                memory.failures = memory.failures.saturating_add(1);
+                if memory.problem.as_ref() != Some(&message) {
+                    let note =
+                        format!("VMs without a Machine cannot be looked for: {message}; it is tried again");
+                    tell(&self.watch, class, "ListingFailed", &note, Severity::Warning);
+                    memory.problem = Some(message);
+                }
+                let hint = retry_after.unwrap_or_default().min(machinist_core::retry::MAX_RETRY_AFTER);
+                RetryPolicy::LONG.delay(memory.failures, self.watch.context.jitter()).max(hint)
+            }
+        };
+        memory.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
+    }
+
+    /// The Machines, from after the listings. The cache is enough to see that each VM has its Machine; before anything is held
+    /// against a VM, the API server itself is asked.
+    async fn owners(&self, listings: &[ClassListing]) -> Result<Owners, machinist_core::act_error::ActError> {
+        let cached = owners::cached(&self.watch);
+        let mut vms = listings.iter().flat_map(|listing| &listing.vms);
+        if vms.all(|vm| standing(vm, &cached) == Standing::Owned) {
+            return Ok(cached);
+        }
+        owners::live(&self.watch).await
+    }
+
+    fn come_back_soon(&mut self, listings: &[ClassListing]) {
+        let now = self.watch.context.clock.now();
+        for listing in listings {
+            let memory = self.classes.entry(listing.class.clone()).or_default();
+            memory.failures = memory.failures.saturating_add(1);
+            let pause = RetryPolicy::SHORT.delay(memory.failures, self.watch.context.jitter());
+            memory.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
+        }
+    }
+
+    /// When each class is listed again: soon while there is something to watch.
+    fn plan(&mut self, listings: &[ClassListing]) {
+        let now = self.watch.context.clock.now();
+        let period = self.watch.world.settings.orphan_vms_period;
+        let later = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        let regular = if self.sightings.is_empty() { later(period) } else { later(self.rule.spacing) };
+        let due = self.sightings.next_order().map_or(regular, |order| regular.min(order.max(now)));
+        for listing in listings {
+            self.classes.entry(listing.class.clone()).or_default().due = Some(due);
+        }
+    }
+
+    fn report(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, findings: &Findings) {
+        let tell_on = |class: &ClassName, reason: &str, message: &str| {
+            if let Some(class) = classes.get(class) {
+                tell(&self.watch, class, reason, message, Severity::Warning);
+            }
+        };
+        for (vm, class) in &findings.fresh {
+            info!(provider_id = %vm, %class, "VM without a Machine found");
+            let message = format!(
+                "VM {vm} has no Machine: it is deleted when {} listings have shown that and it is {} old, unless a Machine \
+                 with its id turns up",
+                findings.needed,
+                machinist_core::duration::format(self.rule.minimum_age),
+            );
+            tell_on(class, "OrphanVmFound", &message);
+        }
+        let seconds =
+            findings.seconds.iter().map(|(vm, _, machine, _)| (vm.clone(), machine.clone())).collect();
+        for (vm, class, machine, has) in &findings.seconds {
+            if !self.told.contains(&(vm.clone(), machine.clone())) {
+                warn!(provider_id = %vm, %machine, %has, "second VM of a Machine found");
+                let message = format!(
+                    "VM {vm} carries the marks of Machine {machine}, which has {has}: it is left alone while that Machine \
+                     is there; delete one of both in the cloud"
+                );
+                tell_on(class, "SecondVm", &message);
+            }
+        }
+        self.told = seconds;
+        let is_suspicious = findings.are_suspicious(&self.rule);
+        if is_suspicious && !std::mem::replace(&mut self.is_suspicious, is_suspicious) {
+            let (orphans, listed) = (findings.orphans, findings.listed);
+            warn!(orphans, listed, "most VMs have no Machine");
+            let message = format!(
+                "{orphans} of {listed} VMs have no Machine, as if Machines had got lost: they are deleted only when {} \
+                 listings have shown that; to keep them, create ConfigMap {} in this namespace",
+                findings.needed,
+                machinist_core::gate::FREEZE_REQUEST,
+            );
+            for class in classes.keys() {
+                tell_on(class, "OrphanVmsHeld", &message);
+            }
+        }
+        self.is_suspicious = is_suspicious;
+    }
+
+    async fn delete(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, candidates: Vec<Candidate>) {
+        let watch = &self.watch;
+        let orders: Vec<(Candidate, Ordered)> = stream::iter(candidates.into_iter().take(ORDERS))
+            .map(|candidate| async move {
+                let ordered = match classes.get(&candidate.class) {
+                    Some(class) => order(watch, class, &candidate).await,
+                    None => Ordered::Forbidden,
+                };
+                (candidate, ordered)
+            })
+            .buffered(ORDERS_AT_ONCE)
+            .collect()
+            .await;
+        let now = self.watch.context.clock.now();
+        for (candidate, ordered) in orders {
+            let vm = &candidate.vm.provider_id;
+            match ordered {
+                Ordered::Accepted => self.sightings.accepted(vm, PATIENCE, now),
+                Ordered::InProgress { state, ask_again } => {
+                    self.sightings.in_progress(vm, state, ask_again, now);
+                }
+                Ordered::Failed { state, pause } => self.sightings.failed(vm, state, pause, now),
+                Ordered::Forbidden => {}
+            }
+        }
+    }
+}

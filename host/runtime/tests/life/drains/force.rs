@@ -1,0 +1,82 @@
+//! Drains that ask nobody.
+
+use super::workload::{ending_after, pod, with_volume};
+use super::*;
+use memory_api::wire::Fate;
+
+const NEVER: Pace = Pace { detach: SignedDuration::from_hours(100), arrive: None };
+
+fn inline_attachment() -> Value {
+    json!({
+        "metadata": { "name": "inline" },
+        "spec": {
+            "attacher": "disk.sim", "nodeName": "a",
+            "source": { "inlineVolumeSpec": { "csi": { "driver": "disk.sim", "volumeHandle": "x" } } },
+        },
+        "status": { "attached": true },
+    })
+}
+
+async fn hanging() -> (Stage, Host, Workload) {
+    let (stage, host) = running().await;
+    let workload = Workload::start(&stage, NEVER);
+    let first = ending_after(with_volume(&stage, pod("db-0", "a"), "v1"), "never");
+    let next = with_volume(&stage, pod("db-1", "a"), "v2");
+    add(&stage, [first, next, ending_after(pod("plain", "a"), "never")]);
+    put(&stage, "volumeattachments", &inline_attachment());
+    tokio::time::sleep(SECOND).await;
+    (stage, host, workload)
+}
+
+fn assert_forced(stage: &Stage) {
+    for name in ["db-0", "db-1", "plain"] {
+        assert_eq!(deleted_at(stage, "pods", name).len(), 1, "{name}");
+        assert!(is_gone(stage, name));
+    }
+    let vm = vm_ordered_away_at(stage);
+    for name in ["a-v1", "a-v2", "inline"] {
+        let deleted = deleted_at(stage, "volumeattachments", name);
+        assert_eq!(deleted.len(), 1, "{name}");
+        assert!(deleted[0] < vm, "{name} was let go of after the VM");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forced_deletion_deletes_pods_and_attachments_at_once_and_waits_for_nothing() {
+    let (stage, _host, _workload) = hanging().await;
+    let label = json!({ "metadata": { "labels": { "force-deletion": "True" } } });
+    edit_machine(&stage, &label);
+    let begun = stage.wire.elapsed();
+    delete(&stage);
+    stage.until_gone("a").await;
+    assert!(stage.wire.elapsed() - begun < 5 * SECOND);
+    assert!(stage.wire.records(|call| call.what == "pods/eviction").is_empty());
+    assert_forced(&stage);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_drain_time_forces_with_the_attachments() {
+    let (stage, _host, _workload) = hanging().await;
+    drain_timeout(&stage, "90s");
+    tokio::time::sleep(SECOND).await;
+    let begun = stage.wire.elapsed();
+    delete(&stage);
+    stage.until_gone("a").await;
+    let after = vm_ordered_away_at(&stage) - begun;
+    assert!(after >= 89 * SECOND && after < 95 * SECOND, "{after:?}");
+    assert!(evicted_at(&stage, "db-1").is_empty(), "evicted before its turn");
+    assert_forced(&stage);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_cannot_be_deleted_do_not_hold_a_forced_deletion() {
+    let (stage, _host, _workload) = hanging().await;
+    edit_machine(&stage, &json!({ "metadata": { "labels": { "force-deletion": "True" } } }));
+    stage.wire.plan(|call: &Call| {
+        if call.verb == "DELETE" && call.what == "pods" { Fate::Refuse(403) } else { Fate::Pass }
+    });
+    delete(&stage);
+    stage.until_gone("a").await;
+    assert!(!is_gone(&stage, "plain"));
+    assert!(stage.api.all("volumeattachments").is_empty());
+}

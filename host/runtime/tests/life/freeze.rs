@@ -1,0 +1,160 @@
+//! API servers that are away, and operators who ask to hold everything.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::stage::{NAMESPACE, Stage, in_namespace};
+use memory_api::wire::{Call, Fate};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A stage on which Machine `a` runs.
+async fn running() -> (Stage, crate::stage::Host) {
+    let stage = Stage::set();
+    let host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    tokio::time::sleep(SECOND).await;
+    (stage, host)
+}
+
+fn ask_to_hold(stage: &Stage) {
+    let map = json!({ "metadata": { "name": "machinist-freeze", "namespace": NAMESPACE } });
+    stage.api.create("configmaps", &map).unwrap();
+}
+
+fn let_go(stage: &Stage) {
+    stage.api.delete("configmaps", &in_namespace("machinist-freeze")).unwrap();
+}
+
+/// Nothing of the target cluster is reachable.
+fn cut_target(stage: &Stage) {
+    stage.wire.plan(|call: &Call| if call.what.starts_with("nodes") { Fate::Lose } else { Fate::Pass });
+}
+
+fn message(stage: &Stage, name: &str) -> String {
+    stage.machine(name).unwrap()["status"]["machinist"]["conditions"][0]["message"].to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_an_operator_asks_for_it_creation_waits_and_says_so_and_deletion_goes_on() {
+    let (stage, _host) = running().await;
+    ask_to_hold(&stage);
+    tokio::time::sleep(11 * SECOND).await;
+    stage.add_machine("b");
+    stage.until("b says why it waits", SECOND, || stage.reason("b") == "Frozen").await;
+    assert!(message(&stage, "b").contains("ConfigMap machinist-freeze"), "{}", message(&stage, "b"));
+    assert!(stage.events("machinist-freeze").contains(&"Frozen".to_owned()));
+    stage.api.delete("machines", &in_namespace("a")).unwrap();
+    stage.until_gone("a").await;
+    tokio::time::sleep(120 * MINUTE).await;
+    assert_eq!(stage.reason("b"), "Frozen");
+    assert_eq!(stage.cloud.made().len(), 1, "no VM for b");
+    let_go(&stage);
+    stage.until("b runs", 20 * SECOND, || stage.phase("b") == "Running").await;
+    assert!(stage.events("machinist-freeze").contains(&"Thawed".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_from_before_the_start_holds_the_first_create() {
+    let stage = Stage::set();
+    ask_to_hold(&stage);
+    stage.add_machine("a");
+    let _host = stage.host("host");
+    tokio::time::sleep(10 * MINUTE).await;
+    assert_eq!((stage.reason("a").as_str(), stage.cloud.made().len()), ("Frozen", 0));
+    let_go(&stage);
+    stage.until_running("a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_cluster_that_is_away_holds_creation_until_it_is_back() {
+    let (stage, _host) = running().await;
+    cut_target(&stage);
+    tokio::time::sleep(2 * MINUTE).await;
+    stage.add_machine("b");
+    stage.until("b says why it waits", SECOND, || stage.reason("b") == "Frozen").await;
+    assert!(message(&stage, "b").contains("target cluster"), "{}", message(&stage, "b"));
+    stage.wire.heal();
+    stage.until("b runs", 10 * SECOND, || stage.phase("b") == "Running").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_answers_with_errors_only_counts_as_away() {
+    let (stage, _host) = running().await;
+    for code in [401, 403, 500, 503] {
+        stage.wire.plan(
+            move |call: &Call| {
+                if call.name == "machinist-probe" { Fate::Refuse(code) } else { Fate::Pass }
+            },
+        );
+        tokio::time::sleep(2 * MINUTE).await;
+        let name = format!("b{code}");
+        stage.add_machine(&name);
+        stage.until("it says why it waits", SECOND, || stage.reason(&name) == "Frozen").await;
+        stage.wire.heal();
+        stage.until_running(&name).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_away_for_moments_holds_nothing_however_often() {
+    let (stage, _host) = running().await;
+    for _ in 0..20 {
+        cut_target(&stage);
+        tokio::time::sleep(25 * SECOND).await;
+        stage.wire.heal();
+        tokio::time::sleep(65 * SECOND).await;
+    }
+    assert!(!stage.events("machine-controller").contains(&"Frozen".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_health_time_out_that_ends_in_an_outage_fails_nobody_then_and_later_starts_anew() {
+    let (stage, _host) = running().await;
+    fall_ill(&stage);
+    stage.until("Unknown", SECOND, || stage.phase("a") == "Unknown").await;
+    tokio::time::sleep(5 * MINUTE).await;
+    cut_target(&stage);
+    tokio::time::sleep(60 * MINUTE).await;
+    assert_eq!(stage.phase("a"), "Unknown", "nobody is failed while nobody can report");
+    stage.wire.heal();
+    let begun = stage.wire.elapsed();
+    stage.until("Failed", 12 * MINUTE, || stage.phase("a") == "Failed").await;
+    let waited = stage.wire.elapsed() - begun;
+    assert!(waited >= 10 * MINUTE, "a new health clock, but it failed after {waited:?}");
+    let told = stage.event_notes("a").join("\n");
+    assert!(told.contains("Machine Health Timeout was reset due to APIServer being unreachable"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_after_an_outage_starts_health_clocks_anew_and_one_after_a_restart_does_not() {
+    for (absence, is_outage) in [(20 * MINUTE, true), (SECOND, false)] {
+        let stage = Stage::set();
+        let host = stage.candidate("one");
+        stage.add_machine("a");
+        stage.until_running("a").await;
+        fall_ill(&stage);
+        stage.until("Unknown", SECOND, || stage.phase("a") == "Unknown").await;
+        tokio::time::sleep(9 * MINUTE).await;
+        // It dies without giving its Leases back.
+        drop(host);
+        tokio::time::sleep(absence).await;
+        let _next = stage.candidate("two");
+        tokio::time::sleep(3 * MINUTE).await;
+        let expected = if is_outage { "Unknown" } else { "Failed" };
+        assert_eq!(stage.phase("a"), expected, "after {absence:?}");
+    }
+}
+
+fn fall_ill(stage: &Stage) {
+    let mut conditions = stage.api.find("nodes", "a").unwrap()["status"]["conditions"].clone();
+    for condition in conditions.as_array_mut().unwrap() {
+        if condition["type"] == "Ready" {
+            condition["status"] = json!("Unknown");
+        }
+    }
+    stage.api.edit_status("nodes", "a", &json!({ "status": { "conditions": conditions } })).unwrap();
+}

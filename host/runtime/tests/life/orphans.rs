@@ -1,0 +1,190 @@
+//! VMs without a Machine.
+
+use std::time::Duration;
+
+use machinist_core::driver_error::Code;
+use serde_json::json;
+
+use crate::cloud::guest_error;
+use crate::stage::{NAMESPACE, Stage, class, in_namespace};
+use memory_api::wire::{Call, Fate, table};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Beyond the minimum age and all sightings.
+const LONG: Duration = Duration::from_secs(60 * 60);
+
+/// A stage on which these Machines run.
+async fn running(machines: &[&str]) -> (Stage, crate::stage::Host) {
+    let stage = Stage::set();
+    let host = stage.host("host");
+    for name in machines {
+        stage.add_machine(name);
+        stage.until_running(name).await;
+    }
+    tokio::time::sleep(SECOND).await;
+    (stage, host)
+}
+
+fn deletes(stage: &Stage) -> usize {
+    stage.wire.records(|call| call.calls("delete")).len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_without_a_machine_is_deleted_after_its_sightings_and_all_others_stay() {
+    let (stage, _host) = running(&["a", "b", "c"]).await;
+    let begun = stage.wire.elapsed();
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    let foreign = stage.cloud.plant("elsewhere", "gone", "uid-gone");
+    stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
+    let waited = stage.wire.elapsed() - begun;
+    assert!(waited >= 20 * MINUTE, "it was not older than {waited:?}");
+    tokio::time::sleep(LONG).await;
+    assert!(stage.cloud.has(&foreign), "the VM of another cluster stays");
+    assert_eq!(stage.cloud.vms(), 4);
+    assert_eq!(deletes(&stage), 1);
+    let told = stage.events("small");
+    assert_eq!(told.iter().filter(|reason| *reason == "OrphanVmFound").count(), 1, "{told:?}");
+    assert_eq!(told.iter().filter(|reason| *reason == "OrphanVmDeleted").count(), 1, "{told:?}");
+    let note = stage.event_notes("small").join("\n");
+    assert!(note.contains(&orphan) && note.contains("listings since"), "{note}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_vm_of_a_machine_that_cannot_be_decoded_is_not_an_orphan() {
+    let (stage, _host) = running(&["a"]).await;
+    let vm = stage.cloud.plant("test", "odd", "uid-of-a-time-before");
+    let odd = json!({
+        "metadata": { "name": "odd", "namespace": NAMESPACE },
+        "spec": { "class": "text", "providerID": vm, "nodeTemplate": 7 },
+    });
+    stage.api.create("machines", &odd).unwrap();
+    tokio::time::sleep(6 * LONG).await;
+    assert!(stage.cloud.has(&vm));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_the_cache_lacks_keeps_its_vm() {
+    let (stage, _host) = running(&["a"]).await;
+    // From here on the host sees no news of Machines.
+    stage.wire.plan(|call: &Call| {
+        if call.verb == "WATCH" && call.what == "machines" { Fate::Refuse(500) } else { Fate::Pass }
+    });
+    stage.api.drop_watches("host", Some("machines"));
+    let vm = stage.cloud.plant("test", "late", "uid-late");
+    let late = json!({
+        "metadata": { "name": "late", "namespace": NAMESPACE },
+        "spec": { "class": { "kind": "MachineClass", "name": "small" }, "providerID": vm },
+    });
+    stage.api.create("machines", &late).unwrap();
+    tokio::time::sleep(6 * LONG).await;
+    assert!(stage.cloud.has(&vm));
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_everything_is_held_no_vm_is_deleted_and_evidence_from_before_counts_for_nothing() {
+    let (stage, _host) = running(&["a"]).await;
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    tokio::time::sleep(19 * MINUTE).await;
+    let map = json!({ "metadata": { "name": "machinist-freeze", "namespace": NAMESPACE } });
+    stage.api.create("configmaps", &map).unwrap();
+    tokio::time::sleep(6 * LONG).await;
+    assert!(stage.cloud.has(&orphan));
+    stage.api.delete("configmaps", &in_namespace("machinist-freeze")).unwrap();
+    tokio::time::sleep(9 * MINUTE).await;
+    assert!(stage.cloud.has(&orphan), "two sightings since the thaw at most");
+    stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_api_server_or_leadership_nothing_is_deleted() {
+    let (stage, host) = running(&["a"]).await;
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    tokio::time::sleep(19 * MINUTE).await;
+    stage.wire.plan(
+        |call: &Call| {
+            if call.verb == "LIST" && call.what == "machines" { Fate::Lose } else { Fate::Pass }
+        },
+    );
+    tokio::time::sleep(6 * LONG).await;
+    assert!(stage.cloud.has(&orphan), "the API server cannot be asked");
+    host.depose();
+    stage.wire.heal();
+    tokio::time::sleep(6 * LONG).await;
+    assert!(stage.cloud.has(&orphan), "the host does not lead");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_that_cannot_be_listed_says_so_and_does_not_stop_the_others() {
+    let (stage, _host) = running(&["a"]).await;
+    let mut other = class();
+    other["metadata"]["name"] = json!("broken");
+    stage.api.create("machineclasses", &other).unwrap();
+    stage.wire.plan(
+        |call: &Call| {
+            if call.what == "list" && call.name == "broken" { Fate::Refuse(16) } else { Fate::Pass }
+        },
+    );
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
+    let told = stage.events("broken");
+    assert_eq!(told.iter().filter(|reason| *reason == "ListingFailed").count(), 1, "{told:?}");
+    let tries = stage.wire.times(|call: &Call| call.what == "list" && call.name == "broken");
+    assert!(tries.len() < 20, "with a back-off: {tries:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_two_classes_show_is_deleted_once() {
+    let (stage, _host) = running(&["a"]).await;
+    let mut other = class();
+    other["metadata"]["name"] = json!("twin");
+    stage.api.create("machineclasses", &other).unwrap();
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!(deletes(&stage), 1, "{}", table(&stage.wire.records(|call| call.calls("delete"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_fails_is_repeated_ever_more_slowly() {
+    let (stage, _host) = running(&["a"]).await;
+    stage.wire.plan(|call: &Call| {
+        if call.calls("delete") { Fate::Answer(guest_error(Code::Unavailable)) } else { Fate::Pass }
+    });
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    tokio::time::sleep(2 * LONG).await;
+    let tries = stage.wire.times(|call: &Call| call.calls("delete"));
+    assert!(tries.len() > 5 && tries.len() < 80, "{tries:?}");
+    assert!(stage.events("small").contains(&"OrphanVmDeletionFailed".to_owned()));
+    stage.wire.heal();
+    stage.until("the VM is gone", 10 * MINUTE, || !stage.cloud.has(&orphan)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_that_lacks_most_vms_of_living_machines_is_not_believed() {
+    let names = ["a", "b", "c", "d", "e"];
+    let (stage, _host) = running(&names).await;
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    tokio::time::sleep(14 * MINUTE).await;
+    stage.cloud.show_only(Some(&[orphan.as_str()]));
+    // It would be old enough, and was seen often enough, and two listings more do not make the lie true.
+    tokio::time::sleep(9 * MINUTE).await;
+    assert!(stage.cloud.has(&orphan), "no decision on such a listing");
+    assert!(stage.events("small").contains(&"ListingDistrusted".to_owned()));
+    stage.cloud.show_only(None);
+    stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
+    assert_eq!(stage.cloud.vms(), names.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_machine_makes_the_host_look_at_once() {
+    let (stage, _host) = running(&["a", "b"]).await;
+    tokio::time::sleep(MINUTE).await;
+    let listings = |stage: &Stage| stage.wire.records(|call| call.what == "list").len();
+    let before = listings(&stage);
+    stage.api.delete("machines", &in_namespace("a")).unwrap();
+    stage.until_gone("a").await;
+    stage.until("a listing", MINUTE, || listings(&stage) > before).await;
+    assert!(stage.events("small").is_empty(), "{:?}", stage.events("small"));
+}

@@ -1,0 +1,103 @@
+//! Many drains that wait, and what they cost the one process and its other Machines.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use control_plane::process_usage;
+use e2e::{Host, Lab, within};
+use kube::api::ListParams;
+
+use super::pods::{Ends, PODS};
+use super::{delete, options, prepared};
+use crate::machines::{Follow, Goal, Requests, create, requests, start_host};
+use crate::times::Times;
+
+const LIVES: usize = 10;
+/// How long the drains are left alone.
+const STILL: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What is measured while drains wait.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flight {
+    pub(crate) drains: usize,
+    /// Memory of the host with as many Machines that run.
+    pub(crate) before_bytes: u64,
+    pub(crate) peak_bytes: u64,
+    /// From the first deletion until all pods are asked to end.
+    pub(crate) asked: Duration,
+    /// Lives of other Machines, one after the other, before and meanwhile: from create to Running, from delete to gone.
+    pub(crate) running_before: Times,
+    pub(crate) running_meanwhile: Times,
+    pub(crate) gone_before: Times,
+    pub(crate) gone_meanwhile: Times,
+    /// While nothing happens.
+    pub(crate) requests_a_second: f64,
+    pub(crate) cpu_share: f64,
+}
+
+pub(super) async fn measure(driver: &[u8], drains: usize) -> Result<Flight> {
+    const PREFIX: &str = "waiting";
+    let lab = Lab::start(options()).await?;
+    let host = start_host(&lab).await?;
+    lab.install_driver(driver).await?;
+    let names = prepared(&lab, PREFIX, drains, Ends::Never).await?;
+    requests::settled(&host).await?;
+    let before_bytes = process_usage(host.pid())?.rss_bytes;
+    let (running_before, gone_before) = lives(&lab, "before").await?;
+    let started = Instant::now();
+    delete(&lab, &names).await?;
+    let wanted = u64::try_from(drains * PODS)?;
+    within(PATIENCE, "all pods are asked to end", async || {
+        Ok((lab.nodes.pod_stats().terminating >= wanted).then_some(()))
+    })
+    .await
+    .with_context(|| format!("{:?}", lab.nodes.pod_stats()))?;
+    let asked = started.elapsed();
+    let (running_meanwhile, gone_meanwhile) = lives(&lab, "meanwhile").await?;
+    let (requests_a_second, cpu_share) = still(&host, STILL).await?;
+    let left = lab.machines().list_metadata(&ListParams::default()).await?.items.len();
+    ensure!(left == drains, "{left} Machines are left of {drains} whose pods do not end");
+    Ok(Flight {
+        drains,
+        before_bytes,
+        peak_bytes: process_usage(host.pid())?.peak_rss_bytes,
+        asked,
+        running_before,
+        running_meanwhile,
+        gone_before,
+        gone_meanwhile,
+        requests_a_second,
+        cpu_share,
+    })
+}
+
+/// Requests a second beside those of Leases, and the share of a core, while nothing happens.
+pub(crate) async fn still(host: &Host, time: Duration) -> Result<(f64, f64)> {
+    let before = (Requests::read(&host.metrics().await?), process_usage(host.pid())?.cpu);
+    let started = Instant::now();
+    tokio::time::sleep(time).await;
+    let after = (Requests::read(&host.metrics().await?), process_usage(host.pid())?.cpu);
+    let secs = started.elapsed().as_secs_f64();
+    let requests = Requests::between(&before.0, &after.0).total_beside_leases();
+    let cpu = after.1.saturating_sub(before.1).as_secs_f64();
+    Ok((f64::from(u32::try_from(requests)?) / secs, cpu / secs))
+}
+
+/// Machines without pods, one after the other: how long until each is Running, and how long until it is gone.
+pub(crate) async fn lives(lab: &Lab, prefix: &str) -> Result<(Times, Times)> {
+    let (mut running, mut gone) = (Vec::new(), Vec::new());
+    for number in 0..LIVES {
+        let name = format!("{prefix}-{number}");
+        let follow = Follow::start(lab.machines(), &name, Goal::Running, 1);
+        let asked = *create(lab, &name, 1).await?.values().next().context("one was created")?;
+        let is = follow.all().await?;
+        running.extend(is.values().map(|at| at.duration_since(asked)));
+        let names: Vec<String> = is.into_keys().collect();
+        let follow = Follow::start(lab.machines(), &name, Goal::Gone, 1);
+        let asked = delete(lab, &names).await?;
+        let is = follow.all().await?;
+        gone.extend(is.iter().filter_map(|(name, at)| Some(at.duration_since(*asked.get(name)?))));
+    }
+    Ok((Times::of(running), Times::of(gone)))
+}

@@ -1,0 +1,124 @@
+//! Machines that are drained: many at a time until they are gone, and many that wait.
+
+mod baseline;
+mod flight;
+mod pods;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use control_plane::process_usage;
+use e2e::{Host, Lab, LabOptions};
+use futures::{StreamExt, TryStreamExt};
+use nodesim::Workloads;
+
+use crate::machines::{
+    CONCURRENCY, Cpu, Follow, Goal, HEARTBEAT, Requests, Usage, create, requests, start_host, stop,
+};
+use crate::times::Times;
+
+pub(crate) use baseline::Baseline;
+pub(crate) use flight::{Flight, lives, still};
+pub(crate) use pods::PODS;
+
+/// From SIGTERM to the end of a pod.
+pub(crate) const EXIT: Duration = Duration::from_millis(500);
+/// Drains that wait, for each one that goes on to the end.
+const WAITING_RATIO: usize = 2;
+
+/// What is measured about drains.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) machines: usize,
+    /// From the first request until the last is gone.
+    pub(crate) wall: Duration,
+    pub(crate) each: Times,
+    pub(crate) requests: Requests,
+    pub(crate) cpu: Cpu,
+    pub(crate) peak_bytes: u64,
+    pub(crate) idle_bytes: u64,
+    /// Pods that their kubelets have ended.
+    pub(crate) ended: u64,
+    pub(crate) baseline: Baseline,
+    pub(crate) flight: Flight,
+}
+
+pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+    let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
+    eprintln!("drains: starting control plane, cloud and kubelets");
+    let lab = Lab::start(options()).await?;
+    let host = start_host(&lab).await?;
+    lab.install_driver(&driver).await?;
+    eprintln!("{machines} Machines with {PODS} pods each are deleted");
+    let counted = counted(&lab, &host, machines).await?;
+    stop(host).await?;
+    eprintln!("a plain client with as many writes");
+    let baseline = baseline::measure(&lab, machines, &counted.requests).await?;
+    drop(lab);
+    eprintln!("{} drains that wait", machines * WAITING_RATIO);
+    let flight = flight::measure(&driver, machines * WAITING_RATIO).await?;
+    Ok(Figures { baseline, flight, ..counted })
+}
+
+/// A lab whose kubelets run pods. Nobody else looks at pods: neither scheduler nor controllers are part of it.
+fn options() -> LabOptions {
+    let mut options = LabOptions::default();
+    options.cloud.latency =
+        simcloud::Latency { create_ms: 20, boot_ms: 500, terminate_ms: 500, ..simcloud::Latency::ZERO };
+    options.kubelets.heartbeat = HEARTBEAT;
+    let mut workloads = Workloads::default();
+    workloads.pods.exit = Some(EXIT);
+    options.workloads = Some(workloads);
+    options
+}
+
+/// Machines that run, each with its pods; their names.
+async fn prepared(lab: &Lab, prefix: &str, machines: usize, ends: pods::Ends) -> Result<Vec<String>> {
+    let follow = Follow::start(lab.machines(), prefix, Goal::Running, machines);
+    let names: Vec<String> = create(lab, prefix, machines).await?.into_keys().collect();
+    follow.all().await?;
+    pods::fill(lab, &names, ends).await?;
+    Ok(names)
+}
+
+/// Deletes Machines, many at a time; when each was asked for.
+async fn delete(lab: &Lab, names: &[String]) -> Result<BTreeMap<String, Instant>> {
+    futures::stream::iter(names)
+        .map(|name| async move {
+            let asked = Instant::now();
+            lab.delete_machine(name).await?;
+            anyhow::Ok((name.clone(), asked))
+        })
+        .buffer_unordered(CONCURRENCY)
+        .try_collect()
+        .await
+}
+
+async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
+    const PREFIX: &str = "drained";
+    let names = prepared(lab, PREFIX, machines, pods::Ends::Soon).await?;
+    let before = requests::settled(host).await?;
+    let (usage_before, ended_before) = (Usage::now(lab, host)?, lab.nodes.pod_stats().removed);
+    let cores = crate::conditions::BusyCores::start()?;
+    let follow = Follow::start(lab.machines(), PREFIX, Goal::Gone, machines);
+    let started = Instant::now();
+    let asked = delete(lab, &names).await?;
+    let gone = follow.all().await?;
+    let wall = gone.values().max().context("some are gone")?.duration_since(started);
+    let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
+    let after = requests::settled(host).await?;
+    let took = |(name, at): (&String, &Instant)| Some(at.duration_since(*asked.get(name)?));
+    Ok(Figures {
+        machines,
+        wall,
+        each: Times::of(gone.iter().filter_map(took).collect()),
+        requests: Requests::between(&before, &after),
+        cpu,
+        peak_bytes: process_usage(host.pid())?.peak_rss_bytes,
+        idle_bytes: usage_before.host.rss_bytes,
+        ended: lab.nodes.pod_stats().removed - ended_before,
+        baseline: Baseline::default(),
+        flight: Flight::default(),
+    })
+}

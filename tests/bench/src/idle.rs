@@ -1,0 +1,47 @@
+//! A host whose Machines all run: what it asks of the API server and of the processor while nothing happens.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use control_plane::process_usage;
+use e2e::{Lab, LabOptions};
+
+use crate::drains::still;
+use crate::machines::{Follow, Goal, create, requests, start_host, stop};
+
+/// Leases at each of these, the Node's status at each fifth: every five minutes, as kubelets do.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+const STILL: Duration = Duration::from_secs(60);
+const PREFIX: &str = "idle";
+
+/// What is measured about a host that has nothing to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) machines: usize,
+    pub(crate) time: Duration,
+    /// Beside those of Leases.
+    pub(crate) requests_a_second: f64,
+    /// Of one core.
+    pub(crate) cpu_share: f64,
+    pub(crate) rss_bytes: u64,
+}
+
+pub(crate) async fn measure(machines: usize) -> Result<Figures> {
+    let driver = tokio::task::spawn_blocking(|| guests::bytes("sim-driver")).await??;
+    eprintln!("idle: starting control plane, cloud and kubelets");
+    let mut options = LabOptions::default();
+    options.kubelets.heartbeat = HEARTBEAT;
+    let lab = Lab::start(options).await?;
+    let host = start_host(&lab).await?;
+    lab.install_driver(&driver).await?;
+    eprintln!("{machines} Machines that run");
+    let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
+    create(&lab, PREFIX, machines).await?;
+    follow.all().await?;
+    requests::settled(&host).await?;
+    eprintln!("nothing, for {STILL:?}");
+    let (requests_a_second, cpu_share) = still(&host, STILL).await?;
+    let rss_bytes = process_usage(host.pid())?.rss_bytes;
+    stop(host).await?;
+    Ok(Figures { machines, time: STILL, requests_a_second, cpu_share, rss_bytes })
+}

@@ -1,0 +1,155 @@
+//! Who watches: each change of an object, each call of a driver and each request is held against what must always hold.
+//!
+//! The rules look at the world as it is, never at what a host believes.
+
+mod facts;
+mod rules;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use machinist_runtime::clock::Clock;
+use memory_api::Change;
+use memory_api::wire::{Call, Wire};
+use tokio::sync::Notify;
+
+use crate::cloud::SimCloud;
+use crate::story::Story;
+pub(crate) use facts::{Facts, NodeTruth};
+pub(crate) use rules::HOST;
+
+/// What must always hold, and what must come about in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// Never two live VMs for one Machine.
+    OneVm,
+    /// Never a delete for a VM whose Machine is not being deleted, unless it has no Machine at all.
+    NoUnaskedDelete,
+    /// The finalizer goes only after the VM is gone.
+    FinalizerLast,
+    /// Never a pod taken away against its budget before the force deadline.
+    Budget,
+    /// Nothing is written and no cloud is called without leading.
+    Leader,
+    /// Nothing is made while the API server is away for longer than the gate waits.
+    Gate,
+    /// A machine that is healthy is never failed, whatever is out of order around it.
+    HealthyStays,
+    /// No VM is left without a Machine at the end.
+    NoLeak,
+    /// Without faults everything comes to where it is wished.
+    Converges,
+    /// Then nothing is written any more.
+    Quiet,
+    /// Nothing panics.
+    NoPanic,
+}
+
+/// A rule that was broken.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// Which.
+    pub rule: Rule,
+    /// When, in simulated time.
+    pub at: Timestamp,
+    /// How.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {}: {}", self.rule, self.at, self.detail)
+    }
+}
+
+/// Sees everything.
+#[derive(Clone)]
+pub(crate) struct Watchman {
+    facts: Arc<Mutex<Facts>>,
+    found: Arc<Mutex<Vec<Violation>>>,
+    told: Arc<Notify>,
+    cloud: SimCloud,
+    clock: Clock,
+    wire: Wire,
+    story: Story,
+}
+
+impl Watchman {
+    pub(crate) fn new(cloud: SimCloud, clock: Clock, wire: Wire, story: Story) -> Self {
+        let (facts, found, told) = (Arc::default(), Arc::default(), Arc::default());
+        Self { facts, found, told, cloud, clock, wire, story }
+    }
+
+    /// What was found, in order.
+    pub(crate) fn found(&self) -> Vec<Violation> {
+        self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Until something was found.
+    pub(crate) async fn alarm(&self) {
+        while self.found().is_empty() {
+            self.told.notified().await;
+        }
+    }
+
+    /// A rule was broken.
+    pub(crate) fn break_rule(&self, rule: Rule, detail: impl Into<String>) {
+        let violation = Violation { rule, at: self.clock.now(), detail: detail.into() };
+        self.found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(violation);
+        self.told.notify_one();
+    }
+
+    /// Something happened that is worth a line of the story, and part of the trace.
+    pub(crate) fn note(&self, what: (&str, &str)) {
+        self.wire.note(&what);
+        self.story.tell(self.clock.now(), what);
+    }
+
+    /// What is known of the world.
+    pub(crate) fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// An object changes. Called while the API server is locked.
+    pub(crate) fn changed(&self, change: &Change<'_>) {
+        let now = self.clock.now();
+        let broken = rules::of_change(&self.facts(), &self.cloud, change, now);
+        for (rule, detail) in broken {
+            self.break_rule(rule, detail);
+        }
+        self.facts().learn(change, now);
+    }
+
+    /// A host sends a request or calls a driver.
+    pub(crate) fn sent(&self, call: &Call) {
+        let broken = rules::of_call(&self.facts(), call, self.clock.now());
+        if let Some(detail) = broken {
+            self.break_rule(Rule::Leader, detail);
+        }
+        self.facts().count(call);
+    }
+
+    /// A create reaches the cloud.
+    pub(crate) fn create_asked(&self, uid: &str, actor: &str) {
+        let broken = rules::of_create(&self.facts(), uid, actor, self.clock.now());
+        if let Some(detail) = broken {
+            self.break_rule(Rule::Gate, detail);
+        }
+    }
+
+    /// A create has come to its end in the cloud.
+    pub(crate) fn vm_made(&self) {
+        if self.cloud.duplicates_ever() > 0 {
+            self.break_rule(Rule::OneVm, "two live VMs carry the uid of one Machine");
+        }
+    }
+
+    /// A delete reaches the cloud.
+    pub(crate) fn delete_asked(&self, vm: &str, actor: &str) {
+        let broken = rules::of_delete(&self.facts(), &self.cloud, vm, actor);
+        if let Some(detail) = broken {
+            self.break_rule(Rule::NoUnaskedDelete, detail);
+        }
+    }
+}

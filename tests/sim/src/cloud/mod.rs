@@ -1,0 +1,167 @@
+//! The simulated cloud in this process: the model of `simcloud`, and a driver for it behind the runtime's port.
+
+mod ask;
+mod drivers;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_runtime::clock::Clock;
+use machinist_runtime::ports::Drivers;
+use memory_api::wire::Wire;
+use simcloud::{Answer, Changes, Cloud, Config, Faults, Latency, Method, Request, VmState, VmView};
+use tokio::sync::Notify;
+
+use crate::check::Watchman;
+use crate::plan::CloudHabits;
+
+/// Where classes put their VMs, in turn.
+pub(crate) const ZONES: [&str; 3] = ["sim-1a", "sim-1b", "sim-1c"];
+
+/// The tag with the Machine's uid.
+pub(crate) const UID_TAG: &str = "machine-uid";
+
+/// The cloud.
+#[derive(Clone)]
+pub(crate) struct SimCloud {
+    model: Arc<Mutex<Cloud>>,
+    habits: CloudHabits,
+    clock: Clock,
+    wire: Wire,
+    changed: Arc<Notify>,
+}
+
+impl SimCloud {
+    pub(crate) fn new(seed: u64, habits: CloudHabits, clock: Clock, wire: Wire) -> Self {
+        let config = Config { seed, journal_events: 1_000_000, ..Config::default() };
+        let model = Cloud::new(config, clock.now());
+        let cloud = Self {
+            model: Arc::new(Mutex::new(model)),
+            habits,
+            clock,
+            wire,
+            changed: Arc::new(Notify::new()),
+        };
+        cloud.calm();
+        cloud
+    }
+
+    /// The cloud as it is when nothing disturbs it.
+    pub(crate) fn calm(&self) {
+        self.set_faults(0.0);
+    }
+
+    /// The cloud in which some VMs die before they boot.
+    pub(crate) fn disturb(&self) {
+        self.set_faults(self.habits.stillborn);
+    }
+
+    fn set_faults(&self, boot_failure_probability: f64) {
+        let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or_default();
+        let latency = Latency {
+            create_ms: 300,
+            get_ms: 20,
+            list_ms: 50,
+            delete_ms: 100,
+            change_ms: 50,
+            boot_ms: ms(self.habits.boots_for),
+            terminate_ms: ms(self.habits.stops_for),
+            jitter_percent: 20,
+        };
+        let faults = Faults {
+            read_lag_ms: ms(self.habits.reads_lag),
+            latency: Some(latency),
+            boot_failure_probability,
+            ..Faults::default()
+        };
+        let set = self.lock().set_faults(faults);
+        assert!(set.is_ok(), "the faults are within range: {set:?}");
+    }
+
+    /// The driver as one host reaches it.
+    pub(crate) fn drivers(&self, actor: &str, watchman: &Watchman) -> Arc<dyn Drivers> {
+        Arc::new(drivers::Account {
+            cloud: self.clone(),
+            actor: actor.to_owned(),
+            watchman: watchman.clone(),
+        })
+    }
+
+    /// One call of the cloud's API.
+    pub(crate) fn handle(&self, request: &Request) -> Answer {
+        let answer = self.lock().handle(request, self.now());
+        self.changed.notify_one();
+        answer
+    }
+
+    /// What happened since, with all that time has done.
+    pub(crate) fn changes(&self, since: u64) -> Changes {
+        let now = self.now();
+        let mut model = self.lock();
+        model.advance(now);
+        model.changes(Some(since))
+    }
+
+    /// When time changes something next.
+    pub(crate) fn next_wake(&self) -> Option<Timestamp> {
+        self.lock().next_wake()
+    }
+
+    /// Until a call may have changed something.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// What `look` sees of every VM, also of those that are gone and can still be read.
+    pub(crate) fn look<T>(&self, look: impl Fn(&VmView) -> Option<T>) -> Vec<T> {
+        let now = self.now();
+        let mut model = self.lock();
+        model.advance(now);
+        model.vms().filter_map(look).collect()
+    }
+
+    /// Ids of all VMs of this Machine that are not gone.
+    pub(crate) fn existing(&self, uid: &str) -> Vec<String> {
+        self.look(|vm| {
+            let is_its = vm.tags.get(UID_TAG).is_some_and(|tag| tag == uid);
+            (is_its && vm.state != VmState::Terminated).then(|| vm.id.clone())
+        })
+    }
+
+    /// How many live VMs more than one a Machine there have ever been.
+    pub(crate) fn duplicates_ever(&self) -> u64 {
+        self.lock().stats().duplicates_ever
+    }
+
+    /// How many VMs were ever made.
+    pub(crate) fn created(&self) -> u64 {
+        self.lock().stats().created
+    }
+
+    /// A VM dies by itself.
+    pub(crate) fn kill(&self, id: &str) {
+        let now = self.now();
+        // It may be gone already.
+        let _ = self.lock().kill_vm(id, now);
+        self.changed.notify_one();
+    }
+
+    /// A VM is started anew.
+    pub(crate) fn reboot(&self, id: &str) {
+        self.handle(&Request::new(Method::Post, &format!("/v1/vms/{id}/reboot")).with_token("sim-token"));
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cloud> {
+        self.model.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// As Nodes register with it.
+pub(crate) fn provider_id(zone: &str, id: &str) -> String {
+    format!("sim:///{zone}/{id}")
+}

@@ -1,0 +1,231 @@
+//! The target cluster around the hosts: kubelets of the VMs, the controller that notices silent ones, and pods.
+//!
+//! One task does it all, in the order of time. Nodes have no heartbeats: their objects change when Ready does.
+
+mod budgets;
+mod kubelets;
+mod pods;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_runtime::clock::Clock;
+use memory_api::{ApiServer, Change};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::chance::Chance;
+use crate::check::Watchman;
+use crate::cloud::SimCloud;
+use kubelets::Kubelet;
+use pods::Pods;
+
+/// Something that happens at its time.
+#[derive(Clone, Debug)]
+enum Due {
+    /// The kubelet of this VM registers its Node.
+    Join(String),
+    /// Nobody has heard of the kubelet of this VM for a while.
+    Silence(String),
+    /// The kubelet of this VM works again.
+    Back(String),
+    /// All kubelets are out of reach.
+    Blackout,
+    /// Pods of this application are looked after.
+    App(usize),
+    /// A pod starts to serve, or has ended.
+    Pod(String),
+    /// The budget of this application is counted anew.
+    Budget(usize),
+    /// Pods of a Node that is gone are taken away.
+    Collect(String),
+}
+
+/// What has changed and was not looked at yet.
+#[derive(Debug)]
+enum News {
+    NodeGone(String),
+    Cordon(String, bool),
+    Pod(String),
+    PodGone(String),
+}
+
+struct State {
+    kubelets: BTreeMap<String, Kubelet>,
+    /// The VM behind a Node's name.
+    by_node: BTreeMap<String, String>,
+    pods: Pods,
+    due: BTreeMap<(Timestamp, u64), Due>,
+    dues: u64,
+    since: u64,
+    chance: Chance,
+    cordoned: BTreeSet<String>,
+    /// No kubelet reaches the API server until then.
+    dark_until: Option<Timestamp>,
+}
+
+/// The cluster.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    state: Arc<Mutex<State>>,
+    news: Arc<Mutex<VecDeque<News>>>,
+    woken: Arc<Notify>,
+    api: ApiServer,
+    cloud: SimCloud,
+    clock: Clock,
+    watchman: Watchman,
+}
+
+/// After so long without a word a Node's conditions are Unknown.
+const SILENCE: Duration = Duration::from_secs(40);
+
+impl Cluster {
+    pub(crate) fn new(
+        seed: u64,
+        apps: usize,
+        api: ApiServer,
+        cloud: SimCloud,
+        clock: Clock,
+        watchman: Watchman,
+    ) -> Self {
+        let state = State {
+            kubelets: BTreeMap::new(),
+            by_node: BTreeMap::new(),
+            pods: Pods::default(),
+            due: BTreeMap::new(),
+            dues: 0,
+            since: 0,
+            chance: Chance::new(seed, "cluster"),
+            cordoned: BTreeSet::new(),
+            dark_until: None,
+        };
+        let cluster = Self {
+            state: Arc::new(Mutex::new(state)),
+            news: Arc::default(),
+            woken: Arc::default(),
+            api,
+            cloud,
+            clock,
+            watchman,
+        };
+        cluster.start_apps(apps);
+        cluster
+    }
+
+    /// An object changes. Called while the API server is locked.
+    pub(crate) fn changed(&self, change: &Change<'_>) {
+        let object = change.new.or(change.old);
+        let name =
+            object.and_then(|object| object["metadata"]["name"].as_str()).unwrap_or_default().to_owned();
+        let news = match (change.plural, change.new) {
+            ("nodes", None) => News::NodeGone(name),
+            ("nodes", Some(node)) => {
+                let is_cordoned = |node: &Value| node["spec"]["unschedulable"] == true;
+                if change.old.is_some_and(is_cordoned) == is_cordoned(node) {
+                    return;
+                }
+                News::Cordon(name, is_cordoned(node))
+            }
+            ("pods", None) => News::PodGone(name),
+            ("pods", Some(pod)) => {
+                let is_going = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+                if !is_going(pod) || change.old.is_some_and(is_going) {
+                    return;
+                }
+                News::Pod(name)
+            }
+            _ => return,
+        };
+        self.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push_back(news);
+        self.woken.notify_one();
+    }
+
+    /// Lives for ever.
+    pub(crate) async fn live(self) {
+        loop {
+            self.catch_up();
+            let wake = [self.lock().due.keys().next().map(|(at, _)| *at), self.cloud.next_wake()];
+            let sleep = async {
+                match wake.into_iter().flatten().min() {
+                    Some(at) => tokio::time::sleep_until(self.clock.instant(at)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.woken.notified() => {}
+                () = self.cloud.changed() => {}
+                () = sleep => {}
+            }
+        }
+    }
+
+    /// Everything that has happened and is due.
+    fn catch_up(&self) {
+        loop {
+            let since = self.lock().since;
+            let changes = self.cloud.changes(since);
+            self.lock().since = changes.next;
+            for event in changes.events {
+                self.vm_changed(&event);
+            }
+            let news = self.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
+            if let Some(news) = news {
+                self.react(news);
+                continue;
+            }
+            let now = self.clock.now();
+            let due = {
+                let mut state = self.lock();
+                match state.due.first_entry() {
+                    Some(first) if first.key().0 <= now => first.remove(),
+                    Some(_) | None => return,
+                }
+            };
+            self.happen(due);
+        }
+    }
+
+    fn react(&self, news: News) {
+        match news {
+            News::NodeGone(node) => self.node_gone(&node),
+            News::Cordon(node, true) => drop(self.lock().cordoned.insert(node)),
+            News::Cordon(node, false) => drop(self.lock().cordoned.remove(&node)),
+            News::Pod(pod) => self.pod_goes(&pod),
+            News::PodGone(pod) => self.pod_gone(&pod),
+        }
+    }
+
+    fn happen(&self, due: Due) {
+        match due {
+            Due::Join(vm) => self.join(&vm),
+            Due::Silence(vm) => self.silence(&vm),
+            Due::Back(vm) => self.back(&vm),
+            Due::Blackout => self.all_silent(),
+            Due::App(app) => self.look_after(app),
+            Due::Pod(pod) => self.pod_due(&pod),
+            Due::Budget(app) => self.count(app),
+            Due::Collect(node) => self.collect(&node),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn later(&self, after: Duration, due: Due) {
+        let at = self.clock.now().checked_add(after).unwrap_or(Timestamp::MAX);
+        let mut state = self.lock();
+        state.dues += 1;
+        let number = state.dues;
+        state.due.insert((at, number), due);
+        drop(state);
+        self.woken.notify_one();
+    }
+
+    fn between(&self, shortest: u64, longest: u64) -> Duration {
+        self.lock().chance.between(Duration::from_secs(shortest), Duration::from_secs(longest))
+    }
+}

@@ -1,0 +1,180 @@
+//! What goes wrong on the way: the fate of each request and call, drawn from the seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use machinist_core::driver_error::{Breakage, CallError, Code, DriverError};
+use memory_api::wire::{Call, Fate, Wire};
+
+use crate::chance::Chance;
+use crate::check::{HOST, Watchman};
+use crate::plan::CallFaults;
+
+struct Inner {
+    chance: Chance,
+    calls: CallFaults,
+    /// Hosts that reach no API server.
+    cut_off: BTreeSet<String>,
+    /// The cloud answers all calls so.
+    cloud_code: Option<Code>,
+    /// Hosts that die at a call that comes so many calls later.
+    doomed: BTreeMap<String, (usize, bool)>,
+    counts: BTreeMap<&'static str, u64>,
+    is_calm: bool,
+}
+
+/// All faults.
+#[derive(Clone)]
+pub(crate) struct Faults(Arc<Mutex<Inner>>);
+
+impl Faults {
+    /// Decides the fate of everything that goes over this wire.
+    pub(crate) fn rule(seed: u64, calls: CallFaults, wire: &Wire, watchman: &Watchman) -> Self {
+        let inner = Inner {
+            chance: Chance::new(seed, "faults"),
+            calls,
+            cut_off: BTreeSet::new(),
+            cloud_code: None,
+            doomed: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            is_calm: false,
+        };
+        let faults = Self(Arc::new(Mutex::new(inner)));
+        let (decider, watchman) = (faults.clone(), watchman.clone());
+        wire.plan(move |call| {
+            watchman.sent(call);
+            decider.lock().fate(call)
+        });
+        faults
+    }
+
+    /// Another fault that is not one of a call.
+    pub(crate) fn count(&self, what: &'static str) {
+        *self.lock().counts.entry(what).or_default() += 1;
+    }
+
+    /// How often what went wrong.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.lock().counts.clone()
+    }
+
+    /// No faults from now on.
+    pub(crate) fn calm(&self) {
+        let mut inner = self.lock();
+        inner.is_calm = true;
+        inner.cut_off.clear();
+        inner.cloud_code = None;
+        inner.doomed.clear();
+    }
+
+    /// A host reaches the API server no more, or again.
+    pub(crate) fn cut_off(&self, host: &str, is_cut: bool) {
+        let mut inner = self.lock();
+        if is_cut {
+            inner.cut_off.insert(host.to_owned());
+        } else {
+            inner.cut_off.remove(host);
+        }
+    }
+
+    /// The cloud answers every call so, or properly again.
+    pub(crate) fn cloud_answers(&self, code: Option<Code>) {
+        self.lock().cloud_code = code;
+    }
+
+    /// The host dies at the call so many calls from now, before or after it is carried out.
+    pub(crate) fn doom(&self, host: &str, calls: usize, is_carried_out: bool) {
+        self.lock().doomed.insert(host.to_owned(), (calls, is_carried_out));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn fate(&mut self, call: &Call) -> Fate {
+        if self.is_calm || !call.actor.starts_with(HOST) {
+            return Fate::Pass;
+        }
+        if let Some((left, is_carried_out)) = self.doomed.get_mut(&call.actor) {
+            let is_carried_out = *is_carried_out;
+            match left.checked_sub(1) {
+                Some(fewer) => *left = fewer,
+                None => {
+                    self.doomed.remove(&call.actor);
+                    return self.counted("crash", Fate::Crash(is_carried_out));
+                }
+            }
+        }
+        if call.verb == "CALL" { self.of_driver() } else { self.of_request(call) }
+    }
+
+    fn of_request(&mut self, call: &Call) -> Fate {
+        if self.cut_off.contains(&call.actor) {
+            return self.counted("cut off", Fate::Lose);
+        }
+        let rates = self.calls;
+        let is_write = matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE");
+        let is_stream = matches!(call.verb, "LIST" | "WATCH");
+        if is_write && self.chance.happens(rates.conflict) {
+            return self.counted("409", Fate::Refuse(409));
+        }
+        if self.chance.happens(rates.throttled) {
+            return self.counted("429", Fate::Refuse(429));
+        }
+        if self.chance.happens(rates.broken) {
+            return self.counted("500", Fate::Refuse(500));
+        }
+        if self.chance.happens(rates.lost) {
+            return self.counted("lost", Fate::Lose);
+        }
+        if is_write && self.chance.happens(rates.answer_lost) {
+            return self.counted("answer lost", Fate::LoseAnswer);
+        }
+        if self.chance.happens(rates.slow) {
+            let delay = self.chance.between(Duration::from_millis(50), Duration::from_secs(4));
+            return self.counted("slow", Fate::Delay(delay));
+        }
+        // A listing or watch that nobody answers ends with its connection, which is not simulated.
+        if !is_stream && self.chance.happens(rates.hangs) {
+            let fate = if self.chance.happens(0.5) { Fate::Hang } else { Fate::HangAfter };
+            return self.counted("hangs", fate);
+        }
+        if call.verb == "LIST" && self.chance.happens(rates.stale) {
+            return self.counted("stale", Fate::Stale);
+        }
+        Fate::Pass
+    }
+
+    fn of_driver(&mut self) -> Fate {
+        if let Some(code) = self.cloud_code {
+            return self.counted("cloud outage", Fate::Refuse(u16::from(code.number())));
+        }
+        if !self.chance.happens(self.calls.cloud) {
+            return Fate::Pass;
+        }
+        let unclear = |code: Code| -> CallError {
+            DriverError { may_have_happened: true, ..DriverError::new(code, "the cloud broke") }.into()
+        };
+        let trap = || CallError::from(Breakage::Trap { detail: "out of bounds".into() });
+        let fates = [(3, 0), (2, 1), (3, 2), (3, 3), (1, 4), (1, 5), (2, 6), (1, 7)];
+        let fate = match self.chance.weighed(&fates).unwrap_or_default() {
+            0 => Fate::Refuse(u16::from(Code::Unavailable.number())),
+            1 => Fate::Answer(unclear(Code::Internal)),
+            2 => Fate::LoseAnswer,
+            3 => Fate::Delay(self.chance.between(Duration::from_secs(1), Duration::from_secs(90))),
+            4 => Fate::Answer(trap()),
+            5 => Fate::Hang,
+            6 => Fate::Refuse(u16::from(Code::ResourceExhausted.number())),
+            _ => Fate::HangAfter,
+        };
+        self.counted("cloud", fate)
+    }
+
+    fn counted(&mut self, what: &'static str, fate: Fate) -> Fate {
+        *self.counts.entry(what).or_default() += 1;
+        fate
+    }
+}

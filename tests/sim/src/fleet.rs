@@ -1,0 +1,159 @@
+//! The wish: so many Machines, their classes and their Secret; and who keeps it up, as a MachineSet would.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use memory_api::{ApiServer, encode};
+use serde_json::{Value, json};
+
+use crate::cloud::ZONES;
+use crate::hosts::NAMESPACE;
+
+/// How often Machines are counted.
+const ROUND: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+struct Inner {
+    made: u64,
+    /// How many menders are under way: the last one mends.
+    menders: u32,
+}
+
+/// All Machines.
+#[derive(Clone)]
+pub(crate) struct Fleet {
+    api: ApiServer,
+    wished: usize,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Fleet {
+    pub(crate) fn new(api: ApiServer, wished: usize) -> Self {
+        let fleet = Self { api, wished, inner: Arc::new(Mutex::new(Inner { made: 0, menders: 0 })) };
+        let made = fleet.api.create("secrets", &secret());
+        assert!(made.is_ok(), "nothing was there before: {made:?}");
+        for zone in ZONES {
+            let made = fleet.api.create("machineclasses", &class(zone));
+            assert!(made.is_ok(), "nothing was there before: {made:?}");
+        }
+        fleet
+    }
+
+    /// Names of Machines that nobody has asked to go.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.api.collect("machines", |machine| {
+            let is_going = machine["metadata"]["deletionTimestamp"].is_string();
+            (!is_going).then(|| machine["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        })
+    }
+
+    /// Replaces what has failed and makes what is missing, for ever.
+    pub(crate) async fn keep_up(self) {
+        loop {
+            self.round();
+            tokio::time::sleep(ROUND).await;
+        }
+    }
+
+    fn round(&self) {
+        let failed = self.api.collect("machines", |machine| {
+            let is_failed = machine["status"]["currentStatus"]["phase"] == "Failed";
+            let is_going = machine["metadata"]["deletionTimestamp"].is_string();
+            (is_failed && !is_going)
+                .then(|| machine["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        });
+        for name in failed {
+            let _ = self.api.delete("machines", &format!("{NAMESPACE}/{name}"));
+        }
+        for _ in self.names().len()..self.wished {
+            let number = {
+                let mut inner = self.lock();
+                inner.made += 1;
+                inner.made
+            };
+            let zone = ZONES[usize::try_from(number).unwrap_or_default() % ZONES.len()];
+            let _ = self.api.create("machines", &machine(number, zone));
+        }
+    }
+
+    /// Classes and Secret are as they should be after a while.
+    pub(crate) fn mend_later(&self, after: Duration) {
+        self.lock().menders += 1;
+        let fleet = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            let is_last = {
+                let mut inner = fleet.lock();
+                inner.menders -= 1;
+                inner.menders == 0
+            };
+            if is_last {
+                fleet.mend();
+            }
+        });
+    }
+
+    /// Classes and Secret are as they should be.
+    pub(crate) fn mend(&self) {
+        let patch = json!({ "data": secret()["data"] });
+        let _ = self.api.edit("secrets", &format!("{NAMESPACE}/account"), &patch);
+        for zone in ZONES {
+            let whole = class(zone);
+            let patch = json!({
+                "provider": whole["provider"], "secretRef": whole["secretRef"], "providerSpec": { "type": "sim.small" },
+            });
+            let _ = self.api.edit("machineclasses", &format!("{NAMESPACE}/{zone}"), &patch);
+        }
+    }
+
+    /// What is not as it is wished; `None` when all Machines run and no other is there.
+    pub(crate) fn is_short_of(&self) -> Option<String> {
+        let others = self.api.collect("machines", |machine| {
+            let phase = machine["status"]["currentStatus"]["phase"].as_str().unwrap_or_default();
+            let is_going = machine["metadata"]["deletionTimestamp"].is_string();
+            (phase != "Running" || is_going).then(|| {
+                let name = &machine["metadata"]["name"];
+                let why = &machine["status"]["machinist"]["conditions"];
+                format!("{name} is {phase:?}, going: {is_going}, {why}")
+            })
+        });
+        let count = self.api.count("machines");
+        if let Some(first) = others.first() {
+            return Some(format!("{} of {count} Machines are not Running: {first}", others.len()));
+        }
+        (count != self.wished).then(|| format!("{count} Machines are there and {} are wished", self.wished))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn secret() -> Value {
+    json!({
+        "metadata": { "name": "account", "namespace": NAMESPACE },
+        "data": {
+            "key": encode(b"123"),
+            "userData": encode(b"#!/bin/sh\njoin --token=<<BOOTSTRAP_TOKEN>> --name=<<MACHINE_NAME>>\n"),
+        },
+    })
+}
+
+fn class(zone: &str) -> Value {
+    json!({
+        "metadata": { "name": zone, "namespace": NAMESPACE },
+        "provider": "sim",
+        "providerSpec": { "type": "sim.small", "zone": zone },
+        "secretRef": { "name": "account", "namespace": NAMESPACE },
+    })
+}
+
+fn machine(number: u64, zone: &str) -> Value {
+    json!({
+        "metadata": { "name": format!("m{number}"), "namespace": NAMESPACE, "labels": { "name": "pool" } },
+        "spec": {
+            "class": { "kind": "MachineClass", "name": zone },
+            "nodeTemplate": { "metadata": { "labels": { "pool": "a" } } },
+        },
+    })
+}

@@ -1,0 +1,226 @@
+//! The hosts: each start is a process of its own, which lives until it crashes, loses leadership, or the run ends.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use jiff::SignedDuration;
+use kube::Client;
+use machinist_core::lease::LeaseTimes;
+use machinist_runtime::clock::Clock;
+use machinist_runtime::lease::{Candidate, take_part};
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
+use machinist_runtime::settings::Settings;
+use machinist_runtime::tenant::Tenant;
+use memory_api::ApiServer;
+use memory_api::wire::Wire;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::chance::Chance;
+use crate::check::{HOST, Watchman};
+use crate::cloud::SimCloud;
+use crate::planted::{self, Bent, Planted};
+
+/// The namespace of all that is not in `kube-system` or `default`.
+pub(crate) const NAMESPACE: &str = "shoot";
+
+/// Between the end of a process and the start of the next one.
+const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
+
+/// Longer than the default, since renewals would be most of all requests.
+pub(crate) const LEASE_TIMES: LeaseTimes = LeaseTimes {
+    duration: SignedDuration::from_secs(60),
+    renew_deadline: SignedDuration::from_secs(40),
+    retry: SignedDuration::from_secs(10),
+};
+
+/// Everything that a host needs.
+#[derive(Clone)]
+pub(crate) struct Hosts {
+    pub(crate) api: ApiServer,
+    pub(crate) cloud: SimCloud,
+    pub(crate) wire: Wire,
+    pub(crate) clock: Clock,
+    pub(crate) watchman: Watchman,
+    pub(crate) planted: Option<Planted>,
+    seed: u64,
+    running: Arc<Mutex<BTreeMap<String, Handles>>>,
+}
+
+/// What can be done to a process from outside.
+#[derive(Clone)]
+struct Handles {
+    kill: Arc<Notify>,
+    shift_ms: Arc<AtomicI64>,
+}
+
+impl Hosts {
+    pub(crate) fn new(
+        seed: u64,
+        api: ApiServer,
+        cloud: SimCloud,
+        wire: Wire,
+        clock: Clock,
+        watchman: Watchman,
+        planted: Option<Planted>,
+    ) -> Self {
+        Self { api, cloud, wire, clock, watchman, planted, seed, running: Arc::default() }
+    }
+
+    /// Names of the processes that run.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// Ends a process without a word.
+    pub(crate) fn kill(&self, name: &str) {
+        if let Some(handles) = self.lock().get(name) {
+            handles.kill.notify_one();
+        }
+    }
+
+    /// Ends processes whose last call has killed them.
+    pub(crate) async fn bury(self) {
+        loop {
+            let name = self.wire.crashed_actor().await;
+            self.kill(&name);
+        }
+    }
+
+    /// Sets the clock of a process forth or back.
+    pub(crate) fn shift_clock(&self, name: &str, by_ms: i64) {
+        if let Some(handles) = self.lock().get(name) {
+            handles.shift_ms.fetch_add(by_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// All clocks are right again.
+    pub(crate) fn mend_clocks(&self) {
+        for handles in self.lock().values() {
+            handles.shift_ms.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// One replica: process after process.
+    pub(crate) async fn replica(self, replica: usize) {
+        let mut chance = Chance::new(self.seed, &format!("replica {replica}"));
+        for start in 0_u32.. {
+            let name = format!("{HOST}{replica}-{start}");
+            self.watchman.note(("host starts", &name));
+            let handles = Handles { kill: Arc::default(), shift_ms: Arc::default() };
+            self.lock().insert(name.clone(), handles.clone());
+            let process = self.start(&name, chance.bytes(), &handles);
+            process.end(&handles.kill).await;
+            // What has been sent and has not arrived never does.
+            self.wire.cut(&name);
+            self.api.drop_watches(&name, None);
+            self.lock().remove(&name);
+            self.watchman.note(("host ends", &name));
+            tokio::time::sleep(chance.between(RESTART.0, RESTART.1)).await;
+        }
+    }
+
+    fn start(&self, name: &str, seed: [u8; 32], handles: &Handles) -> Process {
+        let clock = Clock::Shifted { clock: Box::new(self.clock.clone()), by_ms: handles.shift_ms.clone() };
+        let client = || Client::new(Bent::new(self.api.service(name), self.planted), "default");
+        let (leads, is_leading) = watch::channel(false);
+        let metrics = Arc::new(Metrics::default());
+        let candidate = Candidate {
+            client: client(),
+            namespace: NAMESPACE.to_owned(),
+            names: ["machine-controller-manager", "machine-controller"],
+            identity: name.to_owned(),
+            times: LEASE_TIMES,
+            clock: clock.clone(),
+        };
+        let election =
+            tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), CancellationToken::new()));
+        let is_leading =
+            if self.planted == Some(Planted::LeadsAlways) { watch::channel(true).1 } else { is_leading };
+        let drivers = self.cloud.drivers(name, &self.watchman);
+        let tenant = Tenant {
+            control: client(),
+            namespace: NAMESPACE.to_owned(),
+            plugin_namespace: "plugins".to_owned(),
+            target: Some(client()),
+            settings: settings(self.planted),
+            ports: Ports { drivers: planted::drivers(drivers, self.planted), plugins: Arc::new(NoPlugins) },
+            clock,
+            seed,
+            identity: name.to_owned(),
+            metrics,
+        };
+        let (synced, _) = watch::channel(false);
+        let run = tokio::spawn(tenant.run(is_leading, synced, CancellationToken::new()));
+        Process { run, election }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Handles>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn settings(planted: Option<Planted>) -> Settings {
+    let settings = Settings::for_cluster("sim");
+    match planted {
+        Some(Planted::FailsAtOnce) => {
+            let health_timeout = SignedDuration::from_secs(5);
+            let api_check_period = SignedDuration::from_hours(24 * 365);
+            let max_unhealthy_replacements = "100%".into();
+            Settings { health_timeout, api_check_period, max_unhealthy_replacements, ..settings }
+        }
+        Some(Planted::GateStaysOpen) => {
+            Settings { api_check_period: SignedDuration::from_hours(24 * 365), ..settings }
+        }
+        Some(_) | None => settings,
+    }
+}
+
+/// A host that runs. Dropped, it dies.
+struct Process {
+    run: JoinHandle<()>,
+    election: JoinHandle<()>,
+}
+
+impl Process {
+    /// Until it is killed, or has lost leadership: then a process ends itself.
+    async fn end(mut self, kill: &Notify) {
+        tokio::select! {
+            biased;
+            () = kill.notified() => {}
+            _ = &mut self.election => {}
+            _ = &mut self.run => {}
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.run.abort();
+        self.election.abort();
+    }
+}
+
+/// A plugin host without plugins: the driver is there without one.
+struct NoPlugins;
+
+impl Plugins for NoPlugins {
+    fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn withdraw(&self, _: String, _: String) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn messages(&self) -> BoxStream<'static, PluginMessage> {
+        futures::stream::pending().boxed()
+    }
+}

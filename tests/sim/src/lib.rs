@@ -1,0 +1,29 @@
+//! The deterministic simulator: the real runtime and core on one thread with paused time. API server, cloud, kubelets, pods
+//! and everyone else are in memory, and everything that chance decides comes from one seed.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | what is a run made of | `plan`, drawn from the seed |
+//! | what happens when | `run`: chaos, calm, silence |
+//! | who disturbs | `actors` (users, operators, weather), `faults` (the fate of each call) |
+//! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, budgets), `fleet` (the wish) |
+//! | what must always hold | `check`: rules over the world as it is |
+//! | do the rules bite | `planted`: bugs at the ports |
+
+mod actors;
+mod chance;
+mod check;
+mod cloud;
+mod cluster;
+mod faults;
+mod fleet;
+mod hosts;
+mod plan;
+mod planted;
+mod run;
+mod story;
+
+pub use check::{Rule, Violation};
+pub use plan::Plan;
+pub use planted::Planted;
+pub use run::{Report, run};

@@ -1,0 +1,154 @@
+//! What a run is made of, drawn from its seed.
+//!
+//! Each seed has its own mixture: some faults are absent, some frequent, so that a rare one is not always hidden behind a
+//! frequent one.
+
+use std::time::Duration;
+
+use crate::chance::Chance;
+use crate::planted::Planted;
+
+/// How the cloud of a run is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CloudHabits {
+    /// The cloud keeps idempotency keys.
+    pub(crate) keeps_keys: bool,
+    /// How late its reads are.
+    pub(crate) reads_lag: Duration,
+    /// Creation has a second step.
+    pub(crate) initializes: bool,
+    /// From a create to a VM that runs.
+    pub(crate) boots_for: Duration,
+    /// From the order to remove a VM until it is gone.
+    pub(crate) stops_for: Duration,
+    /// Of all VMs, those that die before they boot.
+    pub(crate) stillborn: f64,
+}
+
+/// How often a call fares badly.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CallFaults {
+    /// Refused with 409.
+    pub(crate) conflict: f64,
+    /// Refused with 429.
+    pub(crate) throttled: f64,
+    /// Refused with 500.
+    pub(crate) broken: f64,
+    /// Lost on the way.
+    pub(crate) lost: f64,
+    /// Carried out, and the answer lost.
+    pub(crate) answer_lost: f64,
+    /// Carried out after seconds.
+    pub(crate) slow: f64,
+    /// Never answered.
+    pub(crate) hangs: f64,
+    /// A listing from a moment ago.
+    pub(crate) stale: f64,
+    /// A call of a driver that fails, done or not.
+    pub(crate) cloud: f64,
+}
+
+/// What happens so often an hour.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hourly {
+    /// Users do something.
+    pub(crate) actions: f64,
+    /// All watches of a host break.
+    pub(crate) watch_drops: f64,
+    /// The API server forgets its past.
+    pub(crate) compactions: f64,
+    /// A host dies, before or after some call is carried out.
+    pub(crate) crashes: f64,
+    /// A host is cut off from the API server for a while.
+    pub(crate) partitions: f64,
+    /// The API server is gone for everyone for a while.
+    pub(crate) outages: f64,
+    /// Somebody takes a Lease away.
+    pub(crate) lease_thefts: f64,
+    /// A host's clock is set.
+    pub(crate) clock_jumps: f64,
+    /// The cloud fails or throttles everything for a while.
+    pub(crate) cloud_outages: f64,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) machines: usize,
+    pub(crate) chaos: Duration,
+    /// Replicas that stand for election.
+    pub(crate) replicas: usize,
+    pub(crate) cloud: CloudHabits,
+    pub(crate) calls: CallFaults,
+    pub(crate) hourly: Hourly,
+    /// Applications whose pods run on the Nodes.
+    pub(crate) apps: usize,
+    /// How late watches are.
+    pub(crate) watch_lag: Duration,
+    pub(crate) planted: Option<Planted>,
+}
+
+impl Plan {
+    /// The run of a seed: `machines` Machines, `chaos` of simulated time with faults. Then comes the calm.
+    pub fn new(seed: u64, machines: usize, chaos: Duration) -> Self {
+        let mut chance = Chance::new(seed, "plan");
+        let mut some =
+            |most: f64| if chance.happens(0.4) { 0.0 } else { most * chance.below(100) as f64 / 100.0 };
+        // What concerns every Machine at once is rarer where there are many, as the time that a run may take is limited.
+        let rare = (200.0 / machines.max(1) as f64).clamp(0.02, 1.0);
+        let calls = CallFaults {
+            conflict: some(0.03),
+            throttled: some(0.03),
+            broken: some(0.03),
+            lost: some(0.03),
+            answer_lost: some(0.03),
+            slow: some(0.03),
+            hangs: some(0.005),
+            stale: some(0.2),
+            cloud: some(0.15),
+        };
+        let hourly = Hourly {
+            actions: 40.0 + machines as f64 / 50.0,
+            watch_drops: some(30.0) * rare,
+            compactions: some(10.0) * rare,
+            crashes: some(20.0) * rare,
+            partitions: some(4.0) * rare,
+            outages: some(2.0) * rare,
+            lease_thefts: some(3.0) * rare,
+            clock_jumps: some(3.0) * rare,
+            cloud_outages: some(3.0) * rare,
+        };
+        let keeps_keys = chance.happens(0.7);
+        let lags: &[u64] = if keeps_keys { &[0, 0, 2_000, 8_000, 30_000] } else { &[0, 2_000, 8_000] };
+        let cloud = CloudHabits {
+            keeps_keys,
+            reads_lag: Duration::from_millis(chance.pick(lags).copied().unwrap_or_default()),
+            initializes: chance.happens(0.3),
+            boots_for: chance.between(Duration::from_secs(1), Duration::from_secs(90)),
+            stops_for: chance.between(Duration::from_millis(200), Duration::from_secs(60)),
+            stillborn: if chance.happens(0.3) { 0.1 } else { 0.0 },
+        };
+        Self {
+            seed,
+            machines,
+            chaos,
+            replicas: if chance.happens(0.5) { 2 } else { 1 },
+            cloud,
+            calls,
+            hourly,
+            apps: machines.div_ceil(3),
+            watch_lag: Duration::from_millis(
+                chance.pick(&[0, 0, 50, 500, 3_000]).copied().unwrap_or_default(),
+            ),
+            planted: None,
+        }
+    }
+
+    /// The same run with a bug in it.
+    #[must_use]
+    pub fn with(mut self, planted: Planted) -> Self {
+        self.planted = Some(planted);
+        self
+    }
+}

@@ -1,0 +1,224 @@
+//! One run: chaos, then calm, then silence.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Once;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_runtime::clock::Clock;
+use memory_api::ApiServer;
+use memory_api::wire::Wire;
+
+use crate::actors::Actors;
+use crate::check::{Rule, Violation, Watchman};
+use crate::cloud::SimCloud;
+use crate::cluster::Cluster;
+use crate::faults::Faults;
+use crate::fleet::Fleet;
+use crate::hosts::Hosts;
+use crate::plan::Plan;
+use crate::story::Story;
+
+/// When every run begins.
+const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// Without faults, everything must be as it is wished after so long: a machine that nobody can reach takes ten minutes to
+/// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
+const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
+
+/// From then on, until all that is due soon has been done.
+const SETTLES_WITHIN: Duration = Duration::from_mins(20);
+
+/// Then nothing is written for so long.
+const QUIET: Duration = Duration::from_mins(40);
+
+/// Requests that are kept for whoever has to understand a failure.
+const RECORDS: usize = 400;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// Stands for all requests, calls and events, with their times.
+    pub hash: u64,
+    /// The first rule that was broken.
+    pub violation: Option<Violation>,
+    /// How often what went wrong.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Requests and calls of hosts.
+    pub calls: usize,
+    /// VMs that were made.
+    pub vms: u64,
+    /// Simulated time.
+    pub simulated: Duration,
+    /// Machines that were wished for.
+    pub machines: usize,
+    /// What happened last. Only of a run that failed.
+    pub story: String,
+}
+
+impl Report {
+    /// Machine-hours.
+    pub fn machine_hours(&self) -> f64 {
+        self.simulated.as_secs_f64() / 3600.0 * self.machines as f64
+    }
+
+    /// All faults together.
+    pub fn faults_injected(&self) -> u64 {
+        self.faults.values().sum()
+    }
+}
+
+thread_local! {
+    static PANICS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does a run on this thread, in its own time.
+pub fn run(plan: &Plan) -> anyhow::Result<Report> {
+    count_panics();
+    PANICS.set(0);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    Ok(runtime.block_on(story(plan)))
+}
+
+fn count_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            PANICS.set(PANICS.get() + 1);
+            before(info);
+        }));
+    });
+}
+
+async fn story(plan: &Plan) -> Report {
+    let clock = Clock::virtual_from(BEGIN);
+    let wire = Wire::new();
+    wire.keep_last(RECORDS);
+    let time = clock.clone();
+    let api = ApiServer::new(wire.clone(), move || time.now());
+    api.remember(20_000);
+    api.delay_watches(plan.watch_lag);
+    let cloud = SimCloud::new(plan.seed, plan.cloud, clock.clone(), wire.clone());
+    let story = Story::default();
+    let watchman = Watchman::new(cloud.clone(), clock.clone(), wire.clone(), story.clone());
+    let cluster =
+        Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone());
+    let fleet = Fleet::new(api.clone(), plan.machines);
+    let (watching, reacting) = (watchman.clone(), cluster.clone());
+    api.observe(move |change| {
+        watching.changed(change);
+        reacting.changed(change);
+    });
+    let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
+    let hosts = Hosts::new(
+        plan.seed,
+        api.clone(),
+        cloud.clone(),
+        wire.clone(),
+        clock.clone(),
+        watchman.clone(),
+        plan.planted,
+    );
+    let actors = Actors {
+        plan: plan.clone(),
+        api,
+        cloud: cloud.clone(),
+        cluster: cluster.clone(),
+        hosts,
+        faults: faults.clone(),
+        fleet,
+        watchman: watchman.clone(),
+        clock,
+    };
+    tokio::select! {
+        biased;
+        () = watchman.alarm() => {}
+        () = acts(plan, &actors, &wire) => {}
+    }
+    let violation = watchman.found().into_iter().next();
+    let told = if violation.is_some() { told(&story, &wire) } else { String::new() };
+    Report {
+        seed: plan.seed,
+        hash: wire.hash(),
+        violation,
+        faults: faults.counts(),
+        calls: wire.len(),
+        vms: cloud.created(),
+        simulated: wire.elapsed(),
+        machines: plan.machines,
+        story: told,
+    }
+}
+
+fn told(story: &Story, wire: &Wire) -> String {
+    format!("{}\n\nthe last requests:\n{}", story.lines().join("\n"), wire.trace())
+}
+
+/// The acts of the play, one after the other.
+async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
+    let watchman = &actors.watchman;
+    tokio::spawn(actors.cluster.clone().live());
+    tokio::spawn(actors.hosts.clone().bury());
+    for replica in 0..plan.replicas {
+        tokio::spawn(actors.hosts.clone().replica(replica));
+    }
+    let fleet = tokio::spawn(actors.fleet.clone().keep_up());
+    actors.cloud.disturb();
+    // Dropped at its end: whatever is still under way then ends with it.
+    let _ = tokio::time::timeout(plan.chaos, actors.clone().act()).await;
+    calm(actors);
+    let begin = wire.elapsed();
+    while let Some(missing) = actors.fleet.is_short_of() {
+        if wire.elapsed() - begin > CONVERGES_WITHIN {
+            return watchman.break_rule(Rule::Converges, missing);
+        }
+        tokio::time::sleep(Duration::from_secs(30)).await;
+    }
+    fleet.abort();
+    tokio::time::sleep(SETTLES_WITHIN).await;
+    silence(actors).await;
+    leaks(actors);
+    if PANICS.get() > 0 {
+        watchman.break_rule(Rule::NoPanic, "something panicked; see above");
+    }
+}
+
+/// No faults from here on, and everything that was broken is mended.
+fn calm(actors: &Actors) {
+    actors.watchman.note(("calm", ""));
+    actors.faults.calm();
+    actors.watchman.facts().cut_off.clear();
+    actors.cloud.calm();
+    actors.hosts.mend_clocks();
+    actors.api.delay_watches(Duration::ZERO);
+    actors.fleet.mend();
+    actors.cluster.mend_all();
+}
+
+async fn silence(actors: &Actors) {
+    let before = actors.watchman.facts().writes.0;
+    tokio::time::sleep(QUIET).await;
+    let (after, last) = actors.watchman.facts().writes.clone();
+    if after > before {
+        let detail =
+            format!("{} writes within {QUIET:?} although nothing happens, the last: {last}", after - before);
+        actors.watchman.break_rule(Rule::Quiet, detail);
+    }
+}
+
+fn leaks(actors: &Actors) {
+    let facts = actors.watchman.facts();
+    let known: Vec<String> = facts.machines.values().map(|machine| machine.provider_id.clone()).collect();
+    drop(facts);
+    let lost = actors.cloud.look(|vm| {
+        let id = crate::cloud::provider_id(&vm.zone, &vm.id);
+        (vm.state != simcloud::VmState::Terminated && !known.contains(&id)).then_some(id)
+    });
+    if !lost.is_empty() {
+        actors.watchman.break_rule(Rule::NoLeak, format!("VMs of no Machine: {}", lost.join(", ")));
+    }
+}

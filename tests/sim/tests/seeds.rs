@@ -1,0 +1,46 @@
+//! Many seeds, and one seed twice.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sim::{Plan, Report, run};
+
+/// What each test runs besides one another: as many as there are processors.
+fn each(seeds: std::ops::Range<u64>, plan: impl Fn(u64) -> Plan + Sync) {
+    let next = AtomicU64::new(seeds.start);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        return;
+                    }
+                    let report = run(&plan(seed)).unwrap();
+                    assert!(report.violation.is_none(), "{}", told(&report));
+                }
+            });
+        }
+    });
+}
+
+fn told(report: &Report) -> String {
+    let violation = report.violation.as_ref().map(ToString::to_string).unwrap_or_default();
+    format!("{}\nseed {} failed: {violation}", report.story, report.seed)
+}
+
+#[test]
+fn two_hundred_clusters_keep_all_promises_through_faults_and_come_to_rest_after_them() {
+    each(1..201, |seed| Plan::new(seed, 3, Duration::from_mins(40)));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_and_another_seed_another() {
+    let plan = |seed| Plan::new(seed, 4, Duration::from_hours(1));
+    let hash = |seed| run(&plan(seed)).unwrap();
+    let (one, other) = (hash(4_711), hash(4_711));
+    assert!(one.calls > 300 && one.faults_injected() > 20, "it was eventful: {one:?}");
+    assert_eq!((one.hash, one.calls), (other.hash, other.calls));
+    assert_ne!(one.hash, hash(4_712).hash);
+}
