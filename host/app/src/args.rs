@@ -24,10 +24,22 @@ pub(crate) enum Command {
     /// Look at plugins, and bring them into a cluster
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// Say where a Machine is, what it waits for, since when, and what comes next
+    ///
+    /// Reads the Machine, its class, its Node and its driver's state from the clusters. The last calls of the driver and the
+    /// time of the next look come from the host that leads, which is asked through the API server's proxy for pods; when that
+    /// does not work, the rest is printed all the same.
+    Explain(Box<ExplainFlags>),
     /// Print a completion script, e.g. `machinist completion bash > /etc/bash_completion.d/machinist`
     Completion {
         /// For which shell
         shell: Shell,
+    },
+    /// Write the references of flags and metrics into a folder
+    #[command(hide = true)]
+    Reference {
+        /// Where to
+        folder: PathBuf,
     },
     /// Compile a component from stdin to stdout, as the host does for itself
     #[command(hide = true)]
@@ -60,6 +72,37 @@ pub(crate) struct ClusterFlags {
     /// Namespace of the plugins
     #[arg(long, short, default_value = "machinist-system")]
     pub(crate) namespace: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainFlags {
+    /// machine/NAME; machines/NAME and mc/NAME are the same
+    #[arg(required = true, num_args = 1..=3, value_name = "machine/NAME")]
+    pub(crate) subject: Vec<String>,
+    /// Namespace of the Machine
+    #[arg(long, short, default_value = "machinist-system")]
+    pub(crate) namespace: String,
+    /// Kubeconfig of the cluster of the Machines; without it the pod's own account
+    #[arg(long, env = "KUBECONFIG", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Kubeconfig of the cluster of the Nodes, `none` for none; by default the cluster of the Machines
+    #[arg(long, value_name = "FILE|none", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) target_kubeconfig: Option<String>,
+    /// Namespace of the plugins; by default the Machine's
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) plugin_namespace: Option<String>,
+    /// Namespace of the host's pod; by default the Machine's
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) host_namespace: Option<String>,
+    /// Port on which the host's pod serves /debug
+    #[arg(long, default_value_t = 10_259)]
+    pub(crate) port: u16,
+    /// Ask the host at this address instead of through the API server
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) address: Option<String>,
+    /// `table` for people, `json` for programs
+    #[arg(long, short, default_value = "table")]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

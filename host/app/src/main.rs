@@ -8,6 +8,7 @@
 mod adapter;
 mod admin;
 mod args;
+mod explain;
 mod flags;
 mod incidents;
 mod plugin_cluster;
@@ -19,6 +20,7 @@ mod plugin_plan;
 mod plugin_push;
 mod plugin_view;
 mod plugin_wait;
+mod reference;
 mod run;
 mod start;
 
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Run(flags) => report(async_main(run::run(*flags))),
+        Command::Reference { folder } => report(reference::write(&folder)),
+        Command::Explain(flags) => report(async_main(explain::explain(*flags))),
         Command::Plugin(command) => report(async_main(plugin(command))),
     }
 }

@@ -38,7 +38,13 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
     let host = plugin_host(&flags, &incidents)?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
-    let admin = Admin { registry: Arc::new(registry(&metrics, &host)), ready: is_ready, stop: stop.clone() };
+    let admin = Admin {
+        registry: Arc::new(registry(&metrics, &host)),
+        insight: metrics.insight().clone(),
+        profiling: checked.profiling,
+        ready: is_ready,
+        stop: stop.clone(),
+    };
     admin::serve(checked.address, admin).await?;
     stop_on_signals(stop.clone())?;
     if !start::wait_for_kinds(&clients.control, &stop).await {

@@ -64,3 +64,9 @@ pub use settings::HostSettings;
 pub use source::SourceId;
 pub use state::PluginState;
 pub use witness::{MemoryWitness, WitnessedCall};
+
+/// All metrics of this crate with one series of each, which shows its labels: for the reference of metrics.
+pub fn register_example_metrics(registry: &mut prometheus_client::registry::Registry) {
+    metrics::Metrics::with_examples().register(registry);
+    egress::register_example_metrics(registry);
+}

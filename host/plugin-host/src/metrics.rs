@@ -111,6 +111,25 @@ impl Metrics {
         }
     }
 
+    /// With one series of each, which shows its labels.
+    pub(crate) fn with_examples() -> Self {
+        let all = Self::new();
+        let (plugin, source, empty) = (String::new, String::new, "");
+        drop(all.calls.get_or_create(&CallLabels {
+            plugin: plugin(),
+            operation: empty,
+            outcome: empty,
+            source: source(),
+        }));
+        drop(all.seconds.get_or_create(&DurationLabels { plugin: plugin(), operation: empty }));
+        drop(all.in_flight.get_or_create(&PluginLabels { plugin: plugin() }));
+        drop(all.breakages.get_or_create(&BreakageLabels { plugin: plugin(), kind: empty }));
+        drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
+        drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
+        drop(all.cache.get_or_create(&CacheLabels { outcome: empty }));
+        all
+    }
+
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "machinist_plugin_calls",

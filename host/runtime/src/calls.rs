@@ -4,22 +4,12 @@
 //! hence no secret either.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use futures::future::BoxFuture;
 use jiff::Timestamp;
-use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Operation,
-    Page as ListPage, Vm,
-};
-use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::driver_error::CallError;
+use machinist_core::id::ObjectKey;
 use serde::{Deserialize, Serialize};
-
-use crate::clock::Clock;
-use crate::metrics::Metrics;
-use crate::ports::Drivers;
 
 /// For one Machine: enough for a creation with its retries, or a deletion with its looks.
 const CALLS_PER_MACHINE: usize = 16;
@@ -56,19 +46,21 @@ pub struct Call {
 /// The book.
 #[derive(Debug, Default)]
 pub(crate) struct CallBook {
-    pages: Mutex<BTreeMap<ObjectKey, Page>>,
+    pages: Mutex<BTreeMap<ObjectKey, Sheet>>,
 }
 
 #[derive(Debug, Default)]
-struct Page {
+struct Sheet {
     calls: VecDeque<(u64, Call)>,
     next: u64,
 }
 
 /// How a call ended that was no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Success {
+pub(crate) enum Success {
+    /// It is done.
     Done,
+    /// The cloud works on it.
     InProgress,
 }
 
@@ -85,10 +77,11 @@ impl CallBook {
         self.pages().remove(machine);
     }
 
-    fn begin(&self, machine: ObjectKey, call: Call) -> u64 {
+    /// A call begins; answers its number.
+    pub(crate) fn begin(&self, machine: ObjectKey, call: Call) -> u64 {
         let mut pages = self.pages();
         if pages.len() >= MACHINES && !pages.contains_key(&machine) {
-            let started = |page: &Page| page.calls.back().map(|(_, call)| call.started);
+            let started = |page: &Sheet| page.calls.back().map(|(_, call)| call.started);
             let oldest = pages.iter().min_by_key(|(_, page)| started(page)).map(|(key, _)| key.clone());
             if let Some(oldest) = oldest {
                 pages.remove(&oldest);
@@ -104,7 +97,14 @@ impl CallBook {
         number
     }
 
-    fn end(&self, machine: &ObjectKey, number: u64, now: Timestamp, result: Result<Success, &CallError>) {
+    /// The call of this number has ended.
+    pub(crate) fn end(
+        &self,
+        machine: &ObjectKey,
+        number: u64,
+        now: Timestamp,
+        result: Result<Success, &CallError>,
+    ) {
         let mut pages = self.pages();
         let calls = pages.get_mut(machine).into_iter().flat_map(|page| page.calls.iter_mut());
         for (_, call) in calls.filter(|(of, _)| *of == number) {
@@ -121,7 +121,7 @@ impl CallBook {
         }
     }
 
-    fn pages(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Page>> {
+    fn pages(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Sheet>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,150 +134,6 @@ fn cloud_code(error: &CallError) -> Option<String> {
     };
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'/' | b':');
     (code.len() <= WORD_BYTES && code.bytes().all(is_word)).then(|| code.to_owned())
-}
-
-/// Drivers whose calls are written into a book and counted.
-pub(crate) struct Recorded {
-    drivers: Arc<dyn Drivers>,
-    book: Arc<CallBook>,
-    metrics: Arc<Metrics>,
-    clock: Clock,
-}
-
-impl Recorded {
-    /// Puts book and metrics around drivers.
-    pub(crate) fn new(
-        drivers: Arc<dyn Drivers>,
-        book: Arc<CallBook>,
-        metrics: Arc<Metrics>,
-        clock: Clock,
-    ) -> Self {
-        Self { drivers, book, metrics, clock }
-    }
-
-    fn about_machine<'a, T: Send + 'a>(
-        &'a self,
-        operation: Operation,
-        request: MachineRequest,
-        success: fn(&T) -> Success,
-        call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
-    ) -> BoxFuture<'a, Answer<T>> {
-        let machine =
-            ObjectKey { namespace: request.machine.namespace.clone(), name: request.machine.name.clone() };
-        let provider = request.class.provider.clone();
-        let started = self.clock.now();
-        let number = self.book.begin(
-            machine.clone(),
-            Call {
-                operation: operation.name().to_owned(),
-                provider: provider.to_string(),
-                machine_uid: request.machine.uid.to_string(),
-                started,
-                took_ms: None,
-                outcome: "running".to_owned(),
-                code: None,
-                cloud_code: None,
-            },
-        );
-        let answer = call(request);
-        Box::pin(async move {
-            let answer = answer.await;
-            let now = self.clock.now();
-            self.metrics.driver_called(
-                &provider,
-                operation,
-                now.duration_since(started),
-                answer.as_ref().err(),
-            );
-            self.book.end(&machine, number, now, answer.as_ref().map(success));
-            answer
-        })
-    }
-
-    /// Counted, and in no Machine's book.
-    fn about_no_machine<'a, T: Send + 'a>(
-        &'a self,
-        operation: Operation,
-        provider: ProviderName,
-        answer: BoxFuture<'a, Answer<T>>,
-    ) -> BoxFuture<'a, Answer<T>> {
-        let started = self.clock.now();
-        Box::pin(async move {
-            let answer = answer.await;
-            let took = self.clock.now().duration_since(started);
-            self.metrics.driver_called(&provider, operation, took, answer.as_ref().err());
-            answer
-        })
-    }
-}
-
-impl Drivers for Recorded {
-    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
-        self.drivers.facts(provider, pin)
-    }
-
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
-        let success = |creation: &Creation| match creation {
-            Creation::Created(_) => Success::Done,
-            Creation::InProgress(_) => Success::InProgress,
-        };
-        self.about_machine(Operation::Create, request, success, |request| self.drivers.create(request))
-    }
-
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
-        self.about_machine(
-            Operation::Initialize,
-            request,
-            |_| Success::Done,
-            |request| self.drivers.initialize(request),
-        )
-    }
-
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
-        let success = |deletion: &Deletion| match deletion {
-            Deletion::Deleted { .. } => Success::Done,
-            Deletion::InProgress(_) => Success::InProgress,
-        };
-        self.about_machine(Operation::Delete, request, success, |request| self.drivers.delete(request))
-    }
-
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
-        self.about_machine(
-            Operation::GetStatus,
-            request,
-            |_| Success::Done,
-            |request| self.drivers.get_status(request),
-        )
-    }
-
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
-        self.about_machine(
-            Operation::Reboot,
-            request,
-            |()| Success::Done,
-            |request| self.drivers.reboot(request),
-        )
-    }
-
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<ListPage>> {
-        let provider = request.class.provider.clone();
-        self.about_no_machine(Operation::List, provider, self.drivers.list(request))
-    }
-
-    fn get_volume_ids(
-        &self,
-        provider: ProviderName,
-        pin: Option<DriverDigest>,
-        volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
-        let answer = self.drivers.get_volume_ids(provider.clone(), pin, volume_specs);
-        self.about_no_machine(Operation::GetVolumeIds, provider, answer)
-    }
-
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
-        let provider = class.provider.clone();
-        self.about_no_machine(Operation::ValidateClass, provider, self.drivers.validate_class(class))
-    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub mod names;
 mod plugins;
 mod policies;
 pub mod ports;
+mod recorded;
 mod safety;
 pub mod settings;
 pub mod tenant;

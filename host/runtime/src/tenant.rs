@@ -19,7 +19,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Store, Watch, backoff, feed};
-use crate::calls::Recorded;
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
 use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
@@ -29,6 +28,7 @@ use crate::metrics::{Metrics, Sources};
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::policies::Policies;
 use crate::ports::Ports;
+use crate::recorded::Recorded;
 use crate::safety;
 use crate::settings::Settings;
 use crate::world::World;

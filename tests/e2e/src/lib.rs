@@ -15,6 +15,6 @@ mod wait;
 
 pub use cloud::{Aws, Cloud, Made};
 pub use host::{Host, HostOptions, binary};
-pub use lab::{Lab, LabOptions};
+pub use lab::{Kinds, Lab, LabOptions};
 pub use metrics::Metrics;
 pub use wait::{eventually, within};

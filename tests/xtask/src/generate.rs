@@ -9,15 +9,24 @@ struct Generated {
     files: &'static str,
     package: &'static str,
     binary: &'static str,
+    arguments: &'static [&'static str],
 }
 
-const ALL: [Generated; 1] =
-    [Generated { files: "deploy/crds", package: "machinist-api", binary: "generate-crds" }];
+const ALL: [Generated; 2] = [
+    Generated { files: "deploy/crds", package: "machinist-api", binary: "generate-crds", arguments: &[] },
+    Generated {
+        files: "deploy/reference",
+        package: "machinist",
+        binary: "machinist",
+        arguments: &["reference", "deploy/reference"],
+    },
+];
 
 /// Makes all of them anew.
 pub(crate) fn run() -> Result<()> {
-    for Generated { files, package, binary } in ALL {
-        Line::cargo(&["run", "--quiet", "--package", package, "--bin", binary])
+    for Generated { files, package, binary, arguments } in ALL {
+        let run = ["run", "--quiet", "--package", package, "--bin", binary, "--"];
+        Line::cargo(&[&run[..], arguments].concat())
             .run()
             .with_context(|| format!("failed to generate {files}"))?;
     }

@@ -71,7 +71,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Writes the files anew that are made from code: deploy/crds
+    /// Writes the files anew that are made from code: deploy/crds and deploy/reference
     Generate,
     /// Asks the advisory database about the dependencies
     ///

@@ -161,6 +161,9 @@ fn settings(flags: &MachineFlags, problems: &mut Problems) -> Settings {
         orphan_vm_sightings: problems
             .take("--machine-safety-orphan-vm-sightings", &flags.machine_safety_orphan_vm_sightings)
             .0,
+        silent_zone_percent: problems
+            .take("--machine-safety-silent-zone-percent", &flags.machine_safety_silent_zone_percent)
+            .0,
         api_check_period,
         api_check_timeout,
         node_conditions: flags.node_conditions.clone(),
@@ -222,6 +225,7 @@ mod tests {
         assert_eq!(of("machine-safety-orphan-vm-sightings", "7").orphan_vm_sightings, 7);
         assert_eq!(of("machine-safety-apiserver-statuscheck-period", "70s").api_check_period, seven * 10);
         assert_eq!(of("machine-safety-apiserver-statuscheck-timeout", "7s").api_check_timeout, seven);
+        assert_eq!(of("machine-safety-silent-zone-percent", "7").silent_zone_percent, 7);
         assert_eq!(of("node-conditions", "A,B").node_conditions, "A,B");
         assert_eq!(of("bootstrap-token-auth-extra-groups", "g").bootstrap_token_extra_groups, "g");
         assert_eq!(of("resource-exhausted-retry", "7s").resource_exhausted_retry, seven);

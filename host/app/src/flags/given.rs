@@ -144,6 +144,23 @@ impl Meaning for Positive {
     }
 }
 
+/// A share from 1 to 100 percent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Percent(pub(crate) u32);
+
+impl Meaning for Percent {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_suffix('%').unwrap_or(text).parse() {
+            Ok(share @ 1..=100) => Ok(Self(share)),
+            _ => Err("must be a whole number from 1 to 100".to_owned()),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Self(100)
+    }
+}
+
 /// A number above zero, as requests per second are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate;

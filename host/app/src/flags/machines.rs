@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::SignedDuration;
 
-use super::given::{Count, Given, Limit, Positive};
+use super::given::{Count, Given, Limit, Percent, Positive};
 
 /// Time-outs and limits. What a Machine says itself outweighs them.
 #[derive(Debug, Args)]
@@ -53,6 +53,9 @@ pub(crate) struct MachineFlags {
     /// Complete listings in a row that must show a VM without a Machine before it is deleted
     #[arg(long, default_value = "3", value_name = "COUNT", allow_hyphen_values = true)]
     pub(crate) machine_safety_orphan_vm_sightings: Given<Positive>,
+    /// So many of a hundred Nodes of a zone, and at least two, must be silent together for the zone to be held
+    #[arg(long, default_value = "50", value_name = "PERCENT", allow_hyphen_values = true)]
+    pub(crate) machine_safety_silent_zone_percent: Given<Percent>,
     /// How often the API servers are asked whether they are there
     #[arg(long, default_value = "1m", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) machine_safety_apiserver_statuscheck_period: Given<SignedDuration>,

@@ -12,12 +12,22 @@ use prometheus_client::registry::Registry;
 
 use super::failure::{Failure, Reason};
 
+/// The outcome of a request that was answered with success.
+pub(super) const SUCCESS: &str = "2xx";
+
 /// From a pooled request inside one zone to a cloud that thinks for half a minute.
 const DURATION_SECONDS: [f64; 10] = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct PluginLabel {
     plugin: String,
+}
+
+/// As others label raw calls of a cloud. The plugin is the provider; there is one service, since a host is no closed set.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct CloudLabels {
+    provider: String,
+    service: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -64,6 +74,9 @@ pub(super) struct Metrics {
     turns: Family<OutcomeLabels, Counter>,
     wait: Family<PluginLabel, Histogram, fn() -> Histogram>,
     session_keys: Family<FromLabels, Counter>,
+    cloud_requests: Family<CloudLabels, Counter>,
+    cloud_failures: Family<CloudLabels, Counter>,
+    cloud_duration: Family<CloudLabels, Histogram, fn() -> Histogram>,
 }
 
 /// Where a session's keys came from.
@@ -102,13 +115,39 @@ impl Default for Metrics {
             turns: Family::default(),
             wait: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
             session_keys: Family::default(),
+            cloud_requests: Family::default(),
+            cloud_failures: Family::default(),
+            cloud_duration: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
         }
     }
 }
 
 impl Metrics {
+    /// With one series of each, which shows its labels.
+    pub(super) fn with_examples() -> Self {
+        let all = Self::default();
+        let (plugin, empty) = (String::new, "");
+        drop(all.requests.get_or_create(&OutcomeLabels { plugin: plugin(), outcome: empty }));
+        drop(all.refused.get_or_create(&ReasonLabels { plugin: plugin(), reason: empty }));
+        drop(all.body_failures.get_or_create(&ReasonLabels { plugin: plugin(), reason: empty }));
+        drop(all.bytes.get_or_create(&DirectionLabels { plugin: plugin(), direction: empty }));
+        drop(all.duration.get_or_create(&PluginLabel { plugin: plugin() }));
+        drop(all.connections.get_or_create(&PluginLabel { plugin: plugin() }));
+        drop(all.reveals.get_or_create(&PluginLabel { plugin: plugin() }));
+        drop(all.throttles.get_or_create(&CauseLabels { plugin: plugin(), cause: empty }));
+        drop(all.turns.get_or_create(&OutcomeLabels { plugin: plugin(), outcome: empty }));
+        drop(all.wait.get_or_create(&PluginLabel { plugin: plugin() }));
+        let cloud = CloudLabels { provider: plugin(), service: empty };
+        drop(all.cloud_requests.get_or_create(&cloud));
+        drop(all.cloud_failures.get_or_create(&cloud));
+        drop(all.cloud_duration.get_or_create(&cloud));
+        drop(all.session_keys.get_or_create(&FromLabels { plugin: plugin(), from: empty }));
+        all
+    }
+
     pub(super) fn register(&self, registry: &mut Registry) {
         self.register_egress(registry.sub_registry_with_prefix("machinist_egress"));
+        self.register_known(registry.sub_registry_with_prefix("mcm_cloud_api"));
         let registry = registry.sub_registry_with_prefix("machinist_plugin");
         registry.register(
             "http_requests",
@@ -133,6 +172,20 @@ impl Metrics {
         );
         registry.register("http_connections", "Open connections of plugins", self.connections.clone());
         registry.register("secret_reveals", "Secret values that plugins were shown", self.reveals.clone());
+    }
+
+    fn register_known(&self, registry: &mut Registry) {
+        registry.register("requests", "HTTP requests of plugins to clouds", self.cloud_requests.clone());
+        registry.register(
+            "requests_failed",
+            "HTTP requests of plugins to clouds that were not answered with success",
+            self.cloud_failures.clone(),
+        );
+        registry.register(
+            "api_request_duration_seconds",
+            "Time from a request to its answer's headers",
+            self.cloud_duration.clone(),
+        );
     }
 
     fn register_egress(&self, registry: &mut Registry) {
@@ -189,6 +242,12 @@ impl PluginMetrics {
             .duration
             .get_or_create(&PluginLabel { plugin: self.plugin.clone() })
             .observe(took.as_secs_f64());
+        let cloud = CloudLabels { provider: self.plugin.clone(), service: "http" };
+        self.all.cloud_requests.get_or_create(&cloud).inc();
+        self.all.cloud_duration.get_or_create(&cloud).observe(took.as_secs_f64());
+        if outcome != SUCCESS {
+            self.all.cloud_failures.get_or_create(&cloud).inc();
+        }
     }
 
     pub(super) fn refused(&self, reason: Reason) {

@@ -107,6 +107,11 @@ impl Default for EgressSettings {
     }
 }
 
+/// All metrics of egress, with one series of each.
+pub(crate) fn register_example_metrics(registry: &mut Registry) {
+    Metrics::with_examples().register(registry);
+}
+
 /// One for each host process. A clone is the same egress.
 #[derive(Clone)]
 pub struct Egress(Arc<Inner>);

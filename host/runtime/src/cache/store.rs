@@ -39,7 +39,7 @@ impl<T> Store<T> {
     }
 
     /// Puts an object in and gives back the one that was there.
-    pub(super) fn insert(&self, key: ObjectKey, object: Arc<T>) -> Option<Arc<T>> {
+    pub(crate) fn insert(&self, key: ObjectKey, object: Arc<T>) -> Option<Arc<T>> {
         self.write(|contents| contents.objects.insert(key, object))
     }
 

@@ -183,9 +183,15 @@ fn invalid(machine: &Machine) -> Option<String> {
         ("spec.inPlaceUpdateTimeout", &spec.in_place_update_timeout),
         ("spec.machinePreserveTimeout", &spec.machine_preserve_timeout),
     ];
-    durations.iter().find_map(|(field, text)| {
-        let error = duration::parse(text.as_deref()?).err()?;
-        Some(format!("{field} is no duration: {error}"))
+    if let Some(retries) = spec.max_evict_retries.filter(|retries| *retries < 0) {
+        return Some(format!("spec.maxEvictRetries must not be negative, and is {retries}"));
+    }
+    durations.iter().find_map(|(field, text)| match duration::parse(text.as_deref()?) {
+        Ok(time) if time < SignedDuration::ZERO => {
+            Some(format!("{field} must not be negative, and is {}", duration::format(time)))
+        }
+        Ok(_) => None,
+        Err(error) => Some(format!("{field} is no duration: {error}")),
     })
 }
 
@@ -355,38 +361,38 @@ fn last_applied(text: &str) -> Option<NodeMeta> {
     serde_json::from_str::<NodeTemplate>(text).ok().as_ref().map(node_meta)
 }
 
-/// Annotation over spec over flag. What cannot be parsed is reported by `invalid` and counts as unset here.
+/// Annotation over spec over flag. What cannot be parsed, or is negative, is reported by `invalid` and counts as unset here: a
+/// slip of the pen must not be a time-out that is over.
 fn settings(flags: &Settings, machine: &Machine) -> MachineSettings {
-    let parsed = |text: Option<&str>| text.and_then(|text| duration::parse(text).ok());
+    let parsed = |text: Option<&str>| {
+        text.and_then(|text| duration::parse(text).ok()).filter(|time| *time >= SignedDuration::ZERO)
+    };
     let spec = &machine.spec;
     let annotations = machine.metadata.annotations.as_ref();
     let annotation = annotations
         .and_then(|all| all.get(names::annotations::EFFECTIVE_CREATION_TIMEOUT))
         .map(String::as_str);
-    let at_least_zero = |value: SignedDuration| value.max(SignedDuration::ZERO);
     let creation =
         parsed(annotation).or(parsed(spec.creation_timeout.as_deref())).unwrap_or(flags.creation_timeout);
     let health = parsed(spec.health_timeout.as_deref()).unwrap_or(flags.health_timeout);
     MachineSettings {
-        creation_timeout: at_least_zero(creation),
-        health_timeout: (spec.disable_health_timeout != Some(true)).then(|| at_least_zero(health)),
+        creation_timeout: creation,
+        health_timeout: (spec.disable_health_timeout != Some(true)).then_some(health),
         must_be_false: health::parse_condition_list(
             spec.node_conditions.as_deref().unwrap_or(&flags.node_conditions),
         ),
         resource_exhausted_retry: flags.resource_exhausted_retry,
-        drain_timeout: at_least_zero(parsed(spec.drain_timeout.as_deref()).unwrap_or(flags.drain_timeout)),
+        drain_timeout: parsed(spec.drain_timeout.as_deref()).unwrap_or(flags.drain_timeout),
         max_evict_retries: spec
             .max_evict_retries
-            .map_or(flags.max_evict_retries, |retries| u32::try_from(retries).unwrap_or(0)),
+            .and_then(|retries| u32::try_from(retries).ok())
+            .unwrap_or(flags.max_evict_retries),
         parallel_volume_evictions: flags.parallel_volume_evictions.max(1),
         volume_detach_timeout: flags.volume_detach_timeout,
         volume_reattach_timeout: flags.volume_reattach_timeout,
-        in_place_update_timeout: at_least_zero(
-            parsed(spec.in_place_update_timeout.as_deref()).unwrap_or(flags.in_place_update_timeout),
-        ),
-        preserve_timeout: at_least_zero(
-            parsed(spec.machine_preserve_timeout.as_deref()).unwrap_or(flags.preserve_timeout),
-        ),
+        in_place_update_timeout: parsed(spec.in_place_update_timeout.as_deref())
+            .unwrap_or(flags.in_place_update_timeout),
+        preserve_timeout: parsed(spec.machine_preserve_timeout.as_deref()).unwrap_or(flags.preserve_timeout),
         deletion_hook_timeout: going::hook_timeout(machine)
             .and_then(Result::ok)
             .unwrap_or(flags.deletion_hook_timeout),

@@ -199,11 +199,11 @@ fn lives(encoder: &mut DescriptorEncoder<'_>, last: &Last) -> fmt::Result {
     for (deployment, seconds) in &last.drain {
         metric.encode_family(deployment)?.encode_gauge(seconds)?;
     }
+    // It only grows. As a counter it would get an ending, by which nobody would find it.
     let help = "Machines whose Node did not join in time";
-    let mut metric =
-        encoder.encode_descriptor("mcm_machine_num_failed_join", help, None, MetricType::Counter)?;
+    let mut metric = gauge(encoder, "mcm_machine_num_failed_join", help)?;
     for (pool, count) in &last.failed_joins {
-        metric.encode_family(pool)?.encode_counter::<NoLabelSet, _, u64>(count, None)?;
+        metric.encode_family(pool)?.encode_gauge(count)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What the runtime counts. Labels come from closed sets, or from objects that are there.
 
 mod drivers;
+mod examples;
 mod inventory;
 mod life;
 mod queue;

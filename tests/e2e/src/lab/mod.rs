@@ -28,6 +28,8 @@ pub struct LabOptions {
     pub cloud: simcloud::Config,
     /// When kubelets do what.
     pub kubelets: Timing,
+    /// Which definitions of the kinds are installed.
+    pub kinds: Kinds,
     /// With it, kubelets run pods, and volumes are attached and detached.
     pub workloads: Option<Workloads>,
 }
@@ -49,12 +51,31 @@ impl LabOptions {
     }
 }
 
+/// Definitions of the four kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kinds {
+    /// Those of `deploy/crds`.
+    Own,
+    /// Those that a cluster has where machine-controller-manager was before.
+    Known,
+}
+
+impl Kinds {
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Own => "../../deploy/crds",
+            Self::Known => "src/manifests/mcm-crds",
+        }
+    }
+}
+
 impl Default for LabOptions {
     fn default() -> Self {
         Self {
             plane: control_plane::Options::without_controller_manager(),
             cloud: simcloud::Config::default(),
             kubelets: Timing::default(),
+            kinds: Kinds::Own,
             workloads: None,
         }
     }
@@ -94,8 +115,9 @@ impl<C: Cloud> Lab<C> {
     /// When a part does not start.
     pub async fn around(cloud: C, options: LabOptions) -> Result<Self> {
         let plane = ControlPlane::start(options.plane).await.context("failed to start the control plane")?;
-        let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
-        plane.apply_path(deploy.join("crds")).await.context("failed to apply deploy/crds")?;
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let deploy = here.join("../../deploy");
+        plane.apply_path(here.join(options.kinds.folder())).await.context("failed to apply the CRDs")?;
         plane.apply_path(deploy.join("rbac")).await.context("failed to apply deploy/rbac")?;
         let account = "system:serviceaccount:machinist-system:machinist";
         for (verb, resource) in [("patch", "nodes"), ("list", "nodes")] {

@@ -1,0 +1,499 @@
+//! From facts to an explanation. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+use machinist_api::{Machine, names};
+use machinist_core::duration;
+use machinist_core::phase::Phase;
+use machinist_runtime::insight::MachineInsight;
+use serde::Serialize;
+
+use super::gather::{Facts, Look};
+
+/// All that is said, as `-o json` prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Explanation {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) created: Option<Timestamp>,
+    pub(super) deletion_asked: Option<Timestamp>,
+    /// The phase, `Creating` for the empty one.
+    pub(super) state: String,
+    pub(super) state_since: Option<Timestamp>,
+    pub(super) awaited: Option<Awaited>,
+    /// What comes next, and until when.
+    pub(super) next: Vec<String>,
+    /// From the class to the Node.
+    pub(super) chain: Vec<Link>,
+    pub(super) last_operation: Option<String>,
+    pub(super) conditions: Vec<Line>,
+    /// Who leads.
+    pub(super) leader: Option<String>,
+    pub(super) queue: Option<MachineInsight>,
+    /// Why nothing is known of queue and calls.
+    pub(super) leader_unreachable: Option<String>,
+}
+
+/// What holds the Machine where it is.
+#[derive(Debug, Serialize)]
+pub(super) struct Awaited {
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) since: Timestamp,
+}
+
+/// One thing that the Machine rests on.
+#[derive(Debug, Serialize)]
+pub(super) struct Link {
+    pub(super) what: &'static str,
+    pub(super) state: LinkState,
+    pub(super) says: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LinkState {
+    /// As it should be.
+    Good,
+    /// Not there yet, or not any more.
+    Absent,
+    /// Wrong.
+    Bad,
+    /// It cannot be read, or is none of this program's business.
+    Unknown,
+}
+
+/// One condition.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) status: String,
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) since: Timestamp,
+}
+
+pub(super) fn explain(facts: Facts, now: Timestamp) -> Explanation {
+    let machine = &facts.machine;
+    let meta = &machine.metadata;
+    let status = machine.status.clone().unwrap_or_default();
+    let own = status.machinist.clone().unwrap_or_default();
+    let conditions: Vec<Line> = own
+        .conditions
+        .iter()
+        .map(|condition| Line {
+            kind: condition.type_.clone(),
+            status: condition.status.clone(),
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            since: condition.last_transition_time.0,
+        })
+        .collect();
+    let ready = conditions.iter().find(|line| line.kind == "Ready");
+    let awaited = ready.filter(|line| line.status != "True").map(|line| Awaited {
+        reason: line.reason.clone(),
+        message: line.message.clone(),
+        since: line.since,
+    });
+    let (leader, queue, leader_unreachable) = match facts.leader {
+        Ok((ref whom, ref insight)) => (Some(whom.clone()), Some(insight.clone()), None),
+        Err(ref why) => (None, None, Some(why.clone())),
+    };
+    let word = machine.phase().as_str().to_owned();
+    let created = meta.creation_timestamp.as_ref().map(|time| time.0);
+    Explanation {
+        namespace: meta.namespace.clone().unwrap_or_default(),
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        created,
+        deletion_asked: meta.deletion_timestamp.as_ref().map(|time| time.0),
+        state: if word.is_empty() { "Creating".to_owned() } else { word },
+        state_since: status.current_status.last_update_time.as_ref().map(|time| time.0).or(created),
+        awaited,
+        next: next(machine, &facts.node, queue.as_ref(), now),
+        chain: chain(&facts),
+        last_operation: last_operation(machine),
+        conditions,
+        leader,
+        queue,
+        leader_unreachable,
+    }
+}
+
+fn chain(facts: &Facts) -> Vec<Link> {
+    let link = |what, state, says: String| Link { what, state, says };
+    let class = match &facts.class {
+        Look::NotNamed => link("class", LinkState::Bad, "the Machine names none: set spec.class.name".into()),
+        Look::Missing(name) => link("class", LinkState::Bad, format!("{name} does not exist: create it")),
+        Look::Unreadable(why) => link("class", LinkState::Unknown, why.clone()),
+        Look::Found(class) => {
+            let name = class.metadata.name.as_deref().unwrap_or_default();
+            let provider = class.provider.as_deref().unwrap_or_default();
+            let (state, deleting) = match class.metadata.deletion_timestamp {
+                Some(_) => (LinkState::Bad, ", and is being deleted"),
+                None => (LinkState::Good, ""),
+            };
+            link("class", state, format!("{name} of provider {provider:?}{deleting}"))
+        }
+    };
+    let driver = match &facts.plugin {
+        Look::NotNamed => link("driver", LinkState::Unknown, "no class chooses one".into()),
+        Look::Missing(provider) => {
+            let says =
+                format!("no plugin serves provider {provider:?}: `machinist plugin list` says which do");
+            link("driver", LinkState::Bad, says)
+        }
+        Look::Unreadable(why) => link("driver", LinkState::Unknown, why.clone()),
+        Look::Found(status) => {
+            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+            let state = text(&status["state"]);
+            let is_good = state == "Ready";
+            let reason = status["reason"].as_str().map(|reason| format!(": {reason}")).unwrap_or_default();
+            let held = &status["held"];
+            let says = format!("{} {} is {state}{reason}", text(&held["driver"]), text(&held["version"]));
+            link("driver", if is_good { LinkState::Good } else { LinkState::Bad }, says)
+        }
+    };
+    let vm = match facts.machine.provider_id() {
+        Some(id) => link("VM", LinkState::Good, id.to_owned()),
+        None => link("VM", LinkState::Absent, "none is recorded on the Machine".into()),
+    };
+    vec![class, driver, vm, node(&facts.machine, &facts.node)]
+}
+
+fn node(machine: &Machine, node: &Look<Node>) -> Link {
+    let link = |state, says: String| Link { what: "Node", state, says };
+    match node {
+        Look::NotNamed => link(
+            LinkState::Absent,
+            "none is named by the Machine's label `node`, or there is no target cluster".into(),
+        ),
+        Look::Missing(name) => link(LinkState::Absent, format!("{name} is not there")),
+        Look::Unreadable(why) => link(LinkState::Unknown, why.clone()),
+        Look::Found(node) => {
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            let of_node =
+                node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
+            if let (Some(of_node), Some(of_machine)) = (of_node, machine.provider_id())
+                && of_node != of_machine
+            {
+                return link(LinkState::Bad, format!("{name} belongs to another VM: {of_node}"));
+            }
+            let conditions =
+                node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+            let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+            match ready {
+                Some(ready) if ready.status == "True" => link(LinkState::Good, format!("{name} is Ready")),
+                Some(ready) => {
+                    let why = ready.message.as_deref().unwrap_or_default();
+                    link(LinkState::Bad, format!("{name} has Ready={}: {why}", ready.status))
+                }
+                None => link(LinkState::Bad, format!("{name} has no condition Ready")),
+            }
+        }
+    }
+}
+
+fn last_operation(machine: &Machine) -> Option<String> {
+    let last = &machine.status.as_ref()?.last_operation;
+    let kind = last.type_.as_ref().map(|word| word.as_str().to_owned())?;
+    let state = last.state.as_ref().map(|word| word.as_str().to_owned()).unwrap_or_default();
+    let code = last.error_code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
+    let at = last.last_update_time.as_ref().map(|time| format!(" at {:.0}", time.0)).unwrap_or_default();
+    Some(format!("{kind} {state}{at}{code}: {}", last.description.as_deref().unwrap_or_default()))
+}
+
+/// What comes next, in order, with the times that are known.
+fn next(
+    machine: &Machine,
+    node: &Look<Node>,
+    insight: Option<&MachineInsight>,
+    now: Timestamp,
+) -> Vec<String> {
+    let mut next = Vec::new();
+    if let Some(insight) = insight {
+        next.extend(turn(insight, now));
+    }
+    let own = machine.status.as_ref().and_then(|status| status.machinist.clone()).unwrap_or_default();
+    if let (Some(at), None) = (own.next_attempt, insight) {
+        let attempts = own.attempts.unwrap_or_default();
+        next.push(format!("{} failed, the next attempt is at {:.0}", count(attempts, "attempt"), at.0));
+    }
+    let limits = Limits::of(machine, insight);
+    if machine.metadata.deletion_timestamp.is_some() {
+        next.extend(deletion(machine, node, &limits));
+        return next;
+    }
+    let node = match node {
+        Look::Found(_) | Look::Missing(_) | Look::Unreadable(_) => {
+            let labels = machine.metadata.labels.as_ref();
+            format!(
+                "Node {}",
+                labels.and_then(|labels| labels.get(names::labels::NODE)).map_or("", String::as_str)
+            )
+        }
+        Look::NotNamed => "its Node".to_owned(),
+    };
+    let Some(phase) = machine.phase().known() else {
+        next.push(
+            "its phase is a word that nobody knows: the host takes it by its VM and Node, and writes one"
+                .into(),
+        );
+        return next;
+    };
+    next.push(match phase {
+        Phase::New => "Pending, as soon as the cloud has made the VM".to_owned(),
+        Phase::CrashLoopBackOff => format!("Pending, when an attempt succeeds; Failed {}", limits.creation),
+        Phase::Pending => format!("Running, when {node} is Ready; Failed {}", limits.creation),
+        Phase::Available => "nothing: there is no target cluster, so no Node is awaited".to_owned(),
+        Phase::Running => "nothing, while its Node is healthy; Unknown, when it is not".to_owned(),
+        Phase::Unknown => format!("Running, when {node} is healthy; {}", limits.health),
+        Phase::Failed => {
+            "Running, if its Node becomes healthy; else it stays until its owner replaces it or it is deleted"
+                .to_owned()
+        }
+        Phase::Terminating => {
+            "its deletion was asked for and taken back; the host finds out by its VM and Node".to_owned()
+        }
+        Phase::InPlaceUpdating => {
+            "InPlaceUpdateSuccessful or InPlaceUpdateFailed, as the label update-result of its Node says"
+                .to_owned()
+        }
+        Phase::InPlaceUpdateSuccessful => format!("Running, when {node} is Ready and uncordoned"),
+        Phase::InPlaceUpdateFailed => "it stays until it is replaced".to_owned(),
+    });
+    next
+}
+
+/// When the host looks again.
+fn turn(insight: &MachineInsight, now: Timestamp) -> Option<String> {
+    if !insight.leads {
+        return Some(
+            "the host that was asked does not lead, so it does nothing: ask the one that does".to_owned(),
+        );
+    }
+    if let Some(why) = &insight.frozen {
+        return Some(format!("dangerous work is held: {why}"));
+    }
+    if insight.pass_runs {
+        return Some("the host works on it at this moment".to_owned());
+    }
+    if insight.awaits_own_writes {
+        return Some("the host waits until its caches show what it wrote".to_owned());
+    }
+    let at = insight.next_pass?;
+    let failed = match insight.failures {
+        0 => String::new(),
+        failures => {
+            format!(" ({} failed in a row)", count(i32::try_from(failures).unwrap_or(i32::MAX), "pass"))
+        }
+    };
+    let left = at.duration_since(now).max(SignedDuration::ZERO);
+    Some(format!("the host looks again in {}{failed}, or when something changes", short(left)))
+}
+
+fn count(number: i32, what: &str) -> String {
+    match (number, what) {
+        (1, what) => format!("1 {what}"),
+        (_, "pass") => format!("{number} passes"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+/// Whole seconds, as Go writes durations.
+pub(super) fn short(time: SignedDuration) -> String {
+    duration::format(SignedDuration::from_secs(time.as_secs()))
+}
+
+/// The deadlines of a Machine, as parts of sentences.
+struct Limits {
+    creation: String,
+    health: String,
+    drain: String,
+}
+
+impl Limits {
+    fn of(machine: &Machine, insight: Option<&MachineInsight>) -> Self {
+        let timeouts = insight.and_then(|insight| insight.timeouts.as_ref());
+        let parsed = |text: Option<&str>| text.and_then(|text| duration::parse(text).ok());
+        let spec = &machine.spec;
+        let creation = timeouts.map(|all| all.creation.as_str()).or(spec.creation_timeout.as_deref());
+        let drain = timeouts.map(|all| all.drain.as_str()).or(spec.drain_timeout.as_deref());
+        let at = |since: Option<Timestamp>, after: Option<SignedDuration>| since?.checked_add(after?).ok();
+        let created = machine.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let deleted = machine.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+        let since =
+            machine.status.as_ref().and_then(|status| status.current_status.last_update_time.as_ref());
+        let never_fails = spec.disable_health_timeout == Some(true);
+        let health = timeouts.map_or(spec.health_timeout.as_deref(), |all| all.health.as_deref());
+        let said = |at: Option<Timestamp>, flag: &str| {
+            at.map_or_else(
+                || format!("after the time-out of the host's flag {flag}"),
+                |at| format!("at {at:.0}"),
+            )
+        };
+        Self {
+            creation: said(at(created, parsed(creation)), "--machine-creation-timeout"),
+            health: if never_fails {
+                "it never fails for being unhealthy (spec.disableHealthTimeout)".to_owned()
+            } else {
+                let at = at(since.map(|time| time.0), parsed(health));
+                format!("Failed {}", said(at, "--machine-health-timeout"))
+            },
+            drain: said(at(deleted, parsed(drain)), "--machine-drain-timeout"),
+        }
+    }
+}
+
+/// What is left of a deletion.
+fn deletion(machine: &Machine, node: &Look<Node>, limits: &Limits) -> Vec<String> {
+    let mut next = Vec::new();
+    let finalizers = machine.metadata.finalizers.clone().unwrap_or_default();
+    if finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
+        if let Look::Found(node) = node {
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            next.push(format!("Node {name} is drained; pods that do not leave are forced {}", limits.drain));
+        }
+        if let Some(id) = machine.provider_id() {
+            next.push(format!("VM {id} is deleted, and a look must show that it is gone"));
+        }
+        if let Look::Found(node) = node {
+            next.push(format!("Node {} is deleted", node.metadata.name.as_deref().unwrap_or_default()));
+        }
+        next.push("the finalizer is taken off".to_owned());
+    }
+    let foreign: Vec<&String> =
+        finalizers.iter().filter(|name| *name != names::finalizers::MACHINE).collect();
+    if foreign.is_empty() {
+        next.push("the Machine is gone".to_owned());
+    } else {
+        let list = foreign.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        next.push(format!("then it stays until others take their finalizers off: {list}"));
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn explained(
+        mut machine: Value,
+        node: Look<Node>,
+        leader: Result<(String, MachineInsight), String>,
+    ) -> Explanation {
+        machine["metadata"]["name"] = json!("m");
+        machine["metadata"]["namespace"] = json!("n");
+        machine["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let class =
+            serde_json::from_value(json!({ "metadata": { "name": "small" }, "provider": "sim" })).unwrap();
+        let facts = Facts {
+            machine: serde_json::from_value(machine).unwrap(),
+            class: Look::Found(class),
+            node,
+            plugin: Look::Missing("sim".into()),
+            leader,
+        };
+        explain(facts, at("2026-01-01T00:05:00Z"))
+    }
+
+    fn insight() -> MachineInsight {
+        serde_json::from_value(json!({
+            "now": "2026-01-01T00:05:00Z", "leads": true, "synced": true, "known": true, "passRuns": false,
+            "nextPass": "2026-01-01T00:06:30Z", "awaitsOwnWrites": false, "failures": 2, "frozen": null,
+            "timeouts": { "creation": "20m0s", "health": "10m0s", "drain": "2h0m0s" }, "calls": [],
+        }))
+        .unwrap()
+    }
+
+    fn pending() -> Value {
+        json!({
+            "metadata": { "labels": { "node": "n1" } },
+            "spec": { "providerID": "sim:///a" },
+            "status": {
+                "currentStatus": { "phase": "Pending", "lastUpdateTime": "2026-01-01T00:01:00Z" },
+                "machinist": { "conditions": [{
+                    "type": "Ready", "status": "False", "reason": "WaitingForNode", "message": "n1 has not joined yet",
+                    "lastTransitionTime": "2026-01-01T00:01:00Z",
+                }] },
+            },
+        })
+    }
+
+    #[test]
+    fn what_is_awaited_comes_with_its_time_and_what_comes_next_with_its_end() {
+        let told = explained(pending(), Look::Missing("n1".into()), Ok(("pod a".into(), insight())));
+        let awaited = told.awaited.as_ref().unwrap();
+        assert_eq!((awaited.reason.as_str(), awaited.since), ("WaitingForNode", at("2026-01-01T00:01:00Z")));
+        assert_eq!(
+            told.next,
+            [
+                "the host looks again in 1m30s (2 passes failed in a row), or when something changes",
+                "Running, when Node n1 is Ready; Failed at 2026-01-01T00:20:00Z",
+            ]
+        );
+        let states: Vec<LinkState> = told.chain.iter().map(|link| link.state).collect();
+        assert_eq!(states, [LinkState::Good, LinkState::Bad, LinkState::Good, LinkState::Absent]);
+        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:01:00Z (4m0s ago)"), "{text}");
+    }
+
+    #[test]
+    fn without_the_leader_the_rest_is_told_and_why_it_is_missing() {
+        let told = explained(pending(), Look::Missing("n1".into()), Err("pod n/a cannot be asked".into()));
+        assert_eq!(
+            told.next,
+            [
+                "Running, when Node n1 is Ready; Failed after the time-out of the host's flag --machine-creation-timeout"
+            ]
+        );
+        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        assert!(text.contains("not known: pod n/a cannot be asked"), "{text}");
+    }
+
+    #[test]
+    fn a_deletion_lists_what_is_left_and_whose_finalizers_remain() {
+        let machine = json!({
+            "metadata": {
+                "deletionTimestamp": "2026-01-01T00:04:00Z",
+                "labels": { "node": "n1" },
+                "finalizers": ["machine.sapcloud.io/machine-controller-manager", "example.com/mine"],
+            },
+            "spec": { "providerID": "sim:///a" },
+        });
+        let node = serde_json::from_value(json!({ "metadata": { "name": "n1" } })).unwrap();
+        let told = explained(machine, Look::Found(node), Ok(("pod a".into(), insight())));
+        let next = told.next.join("\n");
+        for part in [
+            "forced at 2026-01-01T02:04:00Z",
+            "VM sim:///a is deleted",
+            "Node n1 is deleted",
+            "example.com/mine",
+        ] {
+            assert!(next.contains(part), "{part} is missing in\n{next}");
+        }
+    }
+
+    #[test]
+    fn a_node_of_another_vm_is_wrong_however_ready_it_is() {
+        let node = serde_json::from_value(json!({
+            "metadata": { "name": "n1" }, "spec": { "providerID": "sim:///b" },
+            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        }))
+        .unwrap();
+        let told = explained(pending(), Look::Found(node), Err("nobody leads".into()));
+        let node = told.chain.last().unwrap();
+        assert_eq!(node.state, LinkState::Bad);
+        assert!(node.says.contains("belongs to another VM: sim:///b"), "{}", node.says);
+    }
+}

@@ -1,0 +1,184 @@
+//! What the clusters and the leader know of a Machine. What cannot be read is a fact too, and says why.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::api::ListParams;
+use kube::{Api, Client};
+use machinist_api::names::labels::{NODE, PLUGIN};
+use machinist_api::{Machine, MachineClass};
+use machinist_core::id::ObjectKey;
+use machinist_runtime::clusters::{Access, client, config};
+use machinist_runtime::insight::MachineInsight;
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::names::PLUGIN_STATUS;
+use serde_json::Value;
+
+use super::leader;
+use crate::args::ExplainFlags;
+
+/// All of it.
+pub(super) struct Facts {
+    pub(super) machine: Machine,
+    pub(super) class: Look<MachineClass>,
+    pub(super) node: Look<Node>,
+    /// The status of the plugin that serves the class's provider.
+    pub(super) plugin: Look<Value>,
+    /// Who leads, and what it knows; or why that is not known.
+    pub(super) leader: Result<(String, MachineInsight), String>,
+}
+
+/// What came of looking for something.
+pub(super) enum Look<T> {
+    /// There is no name to look for.
+    NotNamed,
+    /// It is not there.
+    Missing(String),
+    /// It could not be read.
+    Unreadable(String),
+    /// It is there.
+    Found(T),
+}
+
+pub(super) async fn gather(flags: &ExplainFlags, name: &str) -> Result<Facts> {
+    let control = reach(flags.kubeconfig.clone().map_or(Access::InCluster, Access::Kubeconfig)).await?;
+    let machine = machine(&control, &flags.namespace, name).await?;
+    let class = class(&control, &machine, &flags.namespace).await;
+    let target = match flags.target_kubeconfig.as_deref() {
+        None => Some(control.clone()),
+        Some("none") => None,
+        Some(path) => Some(reach(Access::Kubeconfig(path.into())).await?),
+    };
+    let node = node(target, &machine).await;
+    let plugin_namespace = flags.plugin_namespace.as_deref().unwrap_or(&flags.namespace);
+    let plugin = plugin(&control, &class, plugin_namespace).await;
+    let key = ObjectKey::new(&flags.namespace, name);
+    let leader = leader::ask(&control, flags, &key).await;
+    Ok(Facts { machine, class, node, plugin, leader })
+}
+
+async fn reach(access: Access) -> Result<Client> {
+    Ok(client(config(&access).await?, Arc::new(Metrics::default()))?)
+}
+
+async fn machine(control: &Client, namespace: &str, name: &str) -> Result<Machine> {
+    let api: Api<Machine> = Api::namespaced(control.clone(), namespace);
+    match api.get(name).await {
+        Ok(machine) => Ok(machine),
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            let others = api.list_metadata(&ListParams::default().limit(500)).await;
+            let names: Vec<String> =
+                others.into_iter().flatten().filter_map(|other| other.metadata.name).collect();
+            bail!("there is no Machine {name} in namespace {namespace}: {}", instead(&names, name))
+        }
+        Err(error) => {
+            let help = match &error {
+                kube::Error::Api(status) if status.code == 401 => {
+                    ": log in again, or choose another --kubeconfig"
+                }
+                kube::Error::Api(status) if status.code == 403 => {
+                    ": ask an administrator for get on machines, machineclasses and leases in this namespace"
+                }
+                _ => "",
+            };
+            Err(error)
+                .with_context(|| format!("failed to read Machine {name} in namespace {namespace}{help}"))
+        }
+    }
+}
+
+/// What somebody may have meant.
+fn instead(names: &[String], name: &str) -> String {
+    if names.is_empty() {
+        return "it has no Machines at all; choose the namespace with -n".to_owned();
+    }
+    let near: Vec<&str> = names
+        .iter()
+        .filter(|other| other.contains(name) || name.contains(other.as_str()))
+        .take(5)
+        .map(String::as_str)
+        .collect();
+    if near.is_empty() {
+        let some: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
+        format!(
+            "choose another namespace with -n, or one of {} Machines, such as {}",
+            names.len(),
+            some.join(", ")
+        )
+    } else {
+        format!("did you mean {}?", near.join(", "))
+    }
+}
+
+async fn class(control: &Client, machine: &Machine, namespace: &str) -> Look<MachineClass> {
+    let Some(name) = machine.spec.class.name.as_deref().filter(|name| !name.is_empty()) else {
+        return Look::NotNamed;
+    };
+    look(Api::namespaced(control.clone(), namespace), name).await
+}
+
+async fn node(target: Option<Client>, machine: &Machine) -> Look<Node> {
+    let labels = machine.metadata.labels.as_ref();
+    let name = labels.and_then(|labels| labels.get(NODE)).filter(|name| !name.is_empty());
+    match (target, name) {
+        (Some(target), Some(name)) => look(Api::all(target), name).await,
+        (None, _) | (_, None) => Look::NotNamed,
+    }
+}
+
+async fn look<T>(api: Api<T>, name: &str) -> Look<T>
+where
+    T: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    match api.get_opt(name).await {
+        Ok(Some(object)) => Look::Found(object),
+        Ok(None) => Look::Missing(name.to_owned()),
+        Err(error) => Look::Unreadable(format!("{name} cannot be read: {}", said(&error))),
+    }
+}
+
+async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -> Look<Value> {
+    let Look::Found(class) = class else { return Look::NotNamed };
+    let provider = class.provider.as_deref().unwrap_or_default().trim().to_lowercase();
+    if provider.is_empty() {
+        return Look::NotNamed;
+    }
+    let api: Api<ConfigMap> = Api::namespaced(control.clone(), namespace);
+    let maps = match api.list_metadata(&ListParams::default().labels(PLUGIN)).await {
+        Ok(maps) => maps,
+        Err(error) => {
+            return Look::Unreadable(format!("plugins in {namespace} cannot be listed: {}", said(&error)));
+        }
+    };
+    let statuses = maps
+        .items
+        .into_iter()
+        .filter_map(|map| serde_json::from_str::<Value>(map.metadata.annotations?.get(PLUGIN_STATUS)?).ok());
+    let serves = |status: &Value| {
+        let providers = status["held"]["providers"].as_array().cloned().unwrap_or_default();
+        status["serving"] == true && providers.iter().any(|served| served == &provider)
+    };
+    statuses.into_iter().find(serves).map_or(Look::Missing(provider), Look::Found)
+}
+
+/// Why a request failed, in few words.
+pub(super) fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_nearly_right_is_shown() {
+        let names = ["worker-1", "worker-2", "big"].map(str::to_owned);
+        assert!(instead(&names, "worker").contains("did you mean worker-1, worker-2?"));
+        assert!(instead(&names, "nothing").contains("one of 3 Machines"));
+        assert!(instead(&[], "x").contains("-n"));
+    }
+}

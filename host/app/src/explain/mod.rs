@@ -1,0 +1,22 @@
+//! `machinist explain machine/NAME`: where a Machine is, what it waits for, since when, and what comes next.
+
+mod chain;
+mod gather;
+mod leader;
+mod print;
+mod subject;
+
+use jiff::Timestamp;
+
+use crate::args::{ExplainFlags, Output};
+
+pub(crate) async fn explain(flags: ExplainFlags) -> anyhow::Result<()> {
+    let name = subject::machine(&flags.subject)?;
+    let facts = gather::gather(&flags, &name).await?;
+    let explanation = chain::explain(facts, Timestamp::now());
+    match flags.output {
+        Output::Json => println!("{}", serde_json::to_string_pretty(&explanation)?),
+        Output::Table => print!("{}", print::text(&explanation, Timestamp::now())),
+    }
+    Ok(())
+}

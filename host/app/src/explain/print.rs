@@ -1,0 +1,98 @@
+//! An explanation for people.
+
+use std::fmt::Write;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+use jiff::{SignedDuration, Timestamp};
+
+use super::chain::{Explanation, LinkState, short};
+
+pub(super) fn text(explanation: &Explanation, now: Timestamp) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, explanation, now);
+    out
+}
+
+fn write(out: &mut String, told: &Explanation, now: Timestamp) -> std::fmt::Result {
+    writeln!(out, "Machine {}/{} (uid {})", told.namespace, told.name, told.uid)?;
+    let since = told.state_since.map(|at| format!(" since {}", ago(at, now))).unwrap_or_default();
+    writeln!(out, "State:     {}{since}", told.state)?;
+    if let Some(at) = told.deletion_asked {
+        writeln!(out, "Deletion:  asked for {}", ago(at, now))?;
+    }
+    match &told.awaited {
+        Some(awaited) => {
+            writeln!(out, "Awaited:   {}, since {}", awaited.reason, ago(awaited.since, now))?;
+            writeln!(out, "           {}", awaited.message)?;
+        }
+        None if told.conditions.is_empty() => {
+            writeln!(
+                out,
+                "Awaited:   no host has written why: none has looked at it, or the CRDs have no status.machinist"
+            )?;
+        }
+        None => writeln!(out, "Awaited:   nothing")?,
+    }
+    for (number, next) in told.next.iter().enumerate() {
+        writeln!(out, "{}{next}", if number == 0 { "Next:      " } else { "           " })?;
+    }
+    writeln!(out, "Chain:")?;
+    for link in &told.chain {
+        let mark = match link.state {
+            LinkState::Good => "ok",
+            LinkState::Absent => "--",
+            LinkState::Bad => "!!",
+            LinkState::Unknown => "??",
+        };
+        writeln!(out, "  {mark} {:<7} {}", link.what, link.says)?;
+    }
+    if let Some(last) = &told.last_operation {
+        writeln!(out, "Last operation:\n  {last}")?;
+    }
+    if !told.conditions.is_empty() {
+        writeln!(out, "Conditions:")?;
+        for line in &told.conditions {
+            let since = ago(line.since, now);
+            writeln!(out, "  {}={} {} since {since}: {}", line.kind, line.status, line.reason, line.message)?;
+        }
+    }
+    match (&told.leader, &told.queue, &told.leader_unreachable) {
+        (Some(leader), Some(queue), _) => {
+            writeln!(out, "Last calls of the driver, as {leader} remembers them:")?;
+            if queue.calls.is_empty() {
+                writeln!(out, "  none since it started")?;
+            } else {
+                writeln!(out, "{}", calls(queue, now))?;
+            }
+        }
+        (_, _, Some(why)) => writeln!(out, "Queue and last calls are not known: {why}")?,
+        (_, _, None) => {}
+    }
+    Ok(())
+}
+
+fn calls(queue: &machinist_runtime::insight::MachineInsight, now: Timestamp) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["BEGAN", "OPERATION", "PROVIDER", "OUTCOME", "CODE", "TOOK"]);
+    for call in &queue.calls {
+        let code = [call.code.as_deref(), call.cloud_code.as_deref()];
+        let code = code.into_iter().flatten().collect::<Vec<_>>().join(" / ");
+        table.add_row([
+            ago(call.started, now),
+            call.operation.clone(),
+            call.provider.clone(),
+            call.outcome.clone(),
+            code,
+            call.took_ms.map(|took| format!("{took} ms")).unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+fn ago(at: Timestamp, now: Timestamp) -> String {
+    let passed = now.duration_since(at).max(SignedDuration::ZERO);
+    format!("{at:.0} ({} ago)", short(passed))
+}
