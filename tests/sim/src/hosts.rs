@@ -155,8 +155,9 @@ impl Hosts {
         };
         let election =
             tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), CancellationToken::new()));
+        let (always, is_always_leading) = watch::channel(true);
         let is_leading =
-            if self.planted == Some(Planted::LeadsAlways) { watch::channel(true).1 } else { is_leading };
+            if self.planted == Some(Planted::LeadsAlways) { is_always_leading } else { is_leading };
         let drivers = self.cloud.drivers(name, &self.watchman);
         let tenant = Tenant {
             control: client(name),
@@ -176,7 +177,7 @@ impl Hosts {
         };
         let (synced, _) = watch::channel(false);
         let run = tokio::spawn(tenant.run(is_leading, synced, CancellationToken::new()));
-        Process { run, election }
+        Process { run, election, _always: always }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Handles>> {
@@ -204,6 +205,8 @@ fn settings(planted: Option<Planted>) -> Settings {
 struct Process {
     run: JoinHandle<()>,
     election: JoinHandle<()>,
+    /// Who believes to lead always does so for as long as this is there.
+    _always: watch::Sender<bool>,
 }
 
 impl Process {
