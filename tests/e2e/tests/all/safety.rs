@@ -104,7 +104,8 @@ async fn what_an_operator_holds_waits_and_says_so_and_deletions_go_on() {
         let mut map = ConfigMap::default();
         map.metadata.name = Some("machinist-freeze".into());
         maps.create(&PostParams::default(), &map).await?;
-        let frozen = async || Ok(host.metrics().await?.sum("mcm_machine_controller_frozen", &[]) == 1.0);
+        let frozen =
+            async || anyhow::Ok(host.metrics().await?.sum("mcm_machine_controller_frozen", &[]) == 1.0);
         eventually("all is held", async || Ok(frozen().await?.then_some(()))).await?;
         lab.create_machine("b", "small").await?;
         lab.machine_reason("b", "Frozen", "ConfigMap machinist-freeze").await?;
