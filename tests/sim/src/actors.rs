@@ -119,7 +119,7 @@ impl Actors {
     fn do_action(&self, action: Action, chance: &mut Chance) {
         match action {
             Action::DeleteMachine | Action::ForceDelete | Action::EditMachine => {
-                self.on_machine(action, chance)
+                self.on_machine(action, chance);
             }
             Action::EditClass | Action::BreakClass => self.on_class(action, chance),
             Action::BreakSecret => self.break_secret(chance),

@@ -83,7 +83,7 @@ fn run_all(options: &Options) -> Vec<Report> {
                     let chaos = Duration::from_secs_f64(options.hours * 3600.0);
                     match run(&Plan::new(seed, options.machines as usize, chaos)) {
                         Ok(report) => {
-                            reports.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(report)
+                            reports.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(report);
                         }
                         Err(error) => eprintln!("seed {seed} could not be run: {error:#}"),
                     }

@@ -114,15 +114,9 @@ async fn story(plan: &Plan) -> Report {
         reacting.changed(change);
     });
     let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
-    let hosts = Hosts::new(
-        plan.seed,
-        api.clone(),
-        cloud.clone(),
-        wire.clone(),
-        clock.clone(),
-        watchman.clone(),
-        plan.planted,
-    );
+    let hosts =
+        Hosts::new(plan.seed, api.clone(), cloud.clone(), wire.clone(), clock.clone(), watchman.clone())
+            .with(plan.planted);
     let actors = Actors {
         plan: plan.clone(),
         api,

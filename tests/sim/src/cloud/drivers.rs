@@ -1,4 +1,5 @@
 //! The driver: the calls of the port, in the words of the cloud.
+#![expect(clippy::result_large_err, reason = "the port's own type of answers")]
 
 use std::time::Duration;
 
