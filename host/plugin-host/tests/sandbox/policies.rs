@@ -361,15 +361,15 @@ fn in_parts(name: &str, terms: &str) -> (Map, Vec<Map>) {
 async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
     let world = World::new();
     let (index, parts) = in_parts("ladder", "mode: enforce");
-    let [first, second] = <[Map; 2]>::try_from(parts).expect("two parts");
-    world.host.declare(first.0).await;
+    let [first, second] = &parts[..] else { panic!("two parts") };
+    world.host.declare(first.0.clone()).await;
     world.host.declare(index.0.clone()).await;
     let facts = world.host.policies();
     let [fact] = &facts[..] else { panic!("{facts:?}") };
     let Standing::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
     assert_eq!(fact.mode, Mode::Enforce);
     assert!(reason.contains("waits for its parts") && reason.contains("ladder"), "{reason}");
-    world.host.declare(second.0).await;
+    world.host.declare(second.0.clone()).await;
     world.ready(index).await;
     assert!(ask(&world, "ladder", question()).await.is_ok());
     assert!(matches!(world.host.policies()[0].standing, Standing::Serving { .. }));
