@@ -101,7 +101,9 @@ impl Ways {
             Kind::Empty => drop(black_box(self.host.validate_class(self.plain.class.clone()).await?)),
             Kind::WithoutNetwork => drop(black_box(self.host.get_status(self.plain.clone()).await?)),
             Kind::WithRequest => drop(black_box(self.host.get_status(self.sim.clone()).await?)),
-            Kind::Policy => drop(black_box(self.asked.sandboxed(&self.host).await?)),
+            Kind::Policy => {
+                black_box(self.asked.sandboxed(&self.host).await?);
+            }
         }
         Ok(())
     }
@@ -111,7 +113,9 @@ impl Ways {
             Kind::Empty => drop(black_box(native::validate_class(black_box(&self.plain.class))?)),
             Kind::WithoutNetwork => drop(black_box(native::plain_status(black_box(&self.plain))?)),
             Kind::WithRequest => drop(black_box(self.native.get_status(&self.sim).await?)),
-            Kind::Policy => drop(black_box(black_box(&self.asked).native())),
+            Kind::Policy => {
+                black_box(black_box(&self.asked).native());
+            }
         }
         Ok(())
     }
