@@ -6,7 +6,6 @@ use crate::act_error::ActError;
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::machine::Outcome;
 use crate::policy::{Action, Mode, Opinion, Reboots, Verdict};
-use crate::safety::meltdown::{Limit, Permit};
 
 use super::facts::{capabilities, unhealthy_node};
 use super::{Case, check, failed, pending, running, seconds, unknown};
@@ -175,7 +174,7 @@ fn a_machine_that_is_to_be_replaced_fails_when_its_time_is_over() {
 }
 
 #[test]
-fn a_reboot_comes_before_a_replacement_and_that_waits_for_its_permit() {
+fn a_reboot_comes_before_a_replacement_and_asks_for_no_permit() {
     check(
         &with(unknown(), &["default! unhealthy replace", "ladder! unhealthy reboot"]).at(701),
         &expect![[r#"
@@ -184,13 +183,6 @@ fn a_reboot_comes_before_a_replacement_and_that_waits_for_its_permit() {
             VmRebooted: the VM was started anew: policy ladder: so it is
             status: Healthy=False NodeUnhealthy (the VM was started anew: policy ladder: so it is)
             again after 1s
-        "#]],
-    );
-    let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
-    check(
-        &with(unknown(), &["default! unhealthy replace", "ladder! unhealthy replace"]).at(701).on(busy),
-        &expect![[r#"
-            act ask-permit 1
         "#]],
     );
 }
