@@ -108,10 +108,11 @@ async fn story(plan: &Plan) -> Report {
     let cluster =
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone());
     let fleet = Fleet::new(api.clone(), plan.machines);
-    let (watching, reacting) = (watchman.clone(), cluster.clone());
+    let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
         reacting.changed(change);
+        counting.changed(change);
     });
     let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
     let hosts =
