@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::history::History;
 use crate::kinds::{EVENTS_LIVE_FOR, Kind};
-use crate::merge::merge;
+use crate::merge::{merge, merge_strategically};
 use crate::object::{Object, Shared};
 use crate::refusal::Refusal;
 use crate::{Change, Observer};
@@ -168,6 +168,18 @@ impl Store {
     pub(crate) fn patch(&mut self, kind: &'static Kind, key: Key, patch: &Value, part: Part) -> Outcome {
         let mut object = Value::clone(&*self.get(&key)?);
         merge(&mut object, patch);
+        self.update(kind, key, object, part)
+    }
+
+    pub(crate) fn patch_strategically(
+        &mut self,
+        kind: &'static Kind,
+        key: Key,
+        patch: &Value,
+        part: Part,
+    ) -> Outcome {
+        let mut object = Value::clone(&*self.get(&key)?);
+        merge_strategically(&mut object, patch);
         self.update(kind, key, object, part)
     }
 
