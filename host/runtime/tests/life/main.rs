@@ -8,6 +8,7 @@ mod kubelet;
 mod panel;
 mod stage;
 
+mod claims;
 mod class_check;
 mod conformance;
 mod crashes;

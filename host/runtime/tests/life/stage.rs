@@ -99,11 +99,17 @@ impl Stage {
 
     /// A Node says this of its readiness.
     pub(crate) fn report_ready(&self, node: &str, status: &str) {
+        self.report_ready_since(node, status, Duration::ZERO);
+    }
+
+    /// A Node has said this of its readiness for so long.
+    pub(crate) fn report_ready_since(&self, node: &str, status: &str, ago: Duration) {
+        let since = self.clock.now().checked_sub(ago).unwrap();
         let mut conditions = self.api.find("nodes", node).unwrap()["status"]["conditions"].clone();
         for condition in conditions.as_array_mut().unwrap() {
             if condition["type"] == "Ready" {
                 condition["status"] = json!(status);
-                condition["lastTransitionTime"] = json!(self.clock.now().to_string());
+                condition["lastTransitionTime"] = json!(since.to_string());
             }
         }
         self.api.edit_status("nodes", node, &json!({ "status": { "conditions": conditions } })).unwrap();

@@ -55,29 +55,6 @@ async fn a_machine_that_claims_a_marked_node_takes_the_mark_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_machines_that_claim_one_node_the_second_is_told_and_nothing_is_removed() {
-    let stage = Stage::set();
-    let _host = stage.host("host");
-    stage.add_machine("a");
-    stage.until_running("a").await;
-    let twin = json!({
-        "metadata": { "name": "twin", "namespace": NAMESPACE, "labels": { "node": "a" } },
-        "spec": {
-            "class": { "kind": "MachineClass", "name": "small" },
-            "providerID": stage.machine("a").unwrap()["spec"]["providerID"],
-        },
-    });
-    stage.api.create("machines", &twin).unwrap();
-    stage.until("it is told", MINUTE, || stage.reason("twin") == "NodeContested").await;
-    assert!(stage.events("twin").contains(&"NodeContested".to_owned()));
-    tokio::time::sleep(60 * MINUTE).await;
-    assert!(stage.api.find("nodes", "a").is_some() && stage.machine("a").is_some());
-    assert_eq!(stage.cloud.vms(), 1);
-    let writes = stage.wire.records(|call: &Call| call.is_write()).len();
-    assert!(writes < 40, "nobody fights: {writes} writes");
-}
-
-#[tokio::test(start_paused = true)]
 async fn while_everything_is_held_no_node_is_marked() {
     let stage = Stage::set();
     let map = json!({ "metadata": { "name": "machinist-freeze", "namespace": NAMESPACE } });

@@ -20,6 +20,7 @@ use super::facts::{
 };
 use super::{BATCHES_PER_PASS, Case, creating, empty_drain, seconds};
 
+mod contest;
 mod drains;
 mod life;
 

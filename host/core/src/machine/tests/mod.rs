@@ -1,5 +1,6 @@
 //! What is decided about a Machine, told as behaviour: facts and answers in, the whole pass out.
 
+mod contest;
 mod converge;
 mod create;
 mod delete;

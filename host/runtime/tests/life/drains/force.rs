@@ -80,3 +80,40 @@ async fn pods_that_cannot_be_deleted_do_not_hold_a_forced_deletion() {
     assert!(!is_gone(&stage, "plain"));
     assert!(stage.api.all("volumeattachments").is_empty());
 }
+
+const A_MINUTE: std::time::Duration = std::time::Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_comes_after_an_outage_fails_nobody_and_forces_no_drain_for_it() {
+    let stage = Stage::set();
+    let host = stage.candidate("one");
+    let names = ["a", "b", "c"];
+    for name in names {
+        stage.add_machine(name);
+    }
+    for name in names {
+        stage.until_running(name).await;
+    }
+    add(&stage, [ending_after(pod("db", "a"), "never")]);
+    // The API server goes, and the host with it. When the server is back, it finds that no Node has reported.
+    drop(host);
+    tokio::time::sleep(10 * A_MINUTE).await;
+    let forgotten = json!({ "metadata": { "annotations": { "machinist.dev/led-until": null } } });
+    let lease = "shoot/machine-controller";
+    let _ = stage.api.edit("leases", lease, &forgotten);
+    for name in names {
+        stage.report_ready_since(name, "Unknown", 10 * A_MINUTE);
+    }
+    let begun = stage.wire.len();
+    let _next = stage.candidate("two");
+    stage.until("Unknown", A_MINUTE, || stage.phase("a") == "Unknown").await;
+    stage.api.delete("machines", &in_namespace("a")).unwrap();
+    tokio::time::sleep(4 * A_MINUTE).await;
+    let by_force = |call: &memory_api::wire::Call| call.verb == "DELETE" && call.what == "pods";
+    assert!(stage.wire.records_since(begun, by_force).is_empty(), "nothing is drained by force");
+    assert!(stage.cloud.vms() == 3 && stage.phase("b") == "Unknown" && stage.phase("c") == "Unknown");
+    stage.report_ready("b", "True");
+    stage.report_ready("c", "True");
+    stage.until_running("b").await;
+    stage.until_running("c").await;
+}
