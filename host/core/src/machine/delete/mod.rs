@@ -19,9 +19,9 @@ use crate::phase::{OperationState, OperationType, Phase};
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::deletion_note::DeletionNote;
 use super::effect::{Effect, Progress};
-use super::{contest, force};
 use super::step::rest;
 use super::view::{ClassFact, DriverFact, MachineView};
+use super::{contest, force};
 
 pub(super) use drain::is_over as is_drain_over;
 pub(super) use node::is_past;
