@@ -19,6 +19,8 @@ pub(crate) struct Hold {
     pub gate: Gate,
     /// When it opened last, if it was ever shut.
     pub thawed_at: Option<Timestamp>,
+    /// Since when this process has looked while it leads.
+    pub watched_since: Option<Timestamp>,
     /// All API servers were asked since this process began to lead. Before that no pass begins.
     pub is_known: bool,
 }

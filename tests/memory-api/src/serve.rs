@@ -154,7 +154,10 @@ impl ApiServer {
                 let objects = store.all_at(ask.kind, &ask.namespace, version);
                 ask.page(objects.iter(), version)
             }
-            None => ask.page(store.all(ask.kind, &ask.namespace), store.version()),
+            None => match ask.scope.node_of_pods() {
+                Some(node) => ask.page(store.pods_of(node), store.version()),
+                None => ask.page(store.all(ask.kind, &ask.namespace), store.version()),
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! The objects, their versions, and the rules by which they change.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -41,6 +41,8 @@ pub(crate) struct DeleteOptions {
 #[derive(Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Key, Shared>,
+    /// Pods by Node: every drain asks for those of one.
+    pods_by_node: BTreeMap<String, BTreeSet<Key>>,
     version: u64,
     made: u64,
     pub(crate) history: History,
@@ -74,6 +76,12 @@ impl Store {
         let first: Key = (plural, namespace.to_owned(), String::new());
         let is_wanted = move |key: &Key| key.0 == plural && (namespace.is_empty() || key.1 == namespace);
         self.objects.range(first..).take_while(move |(key, _)| is_wanted(key)).map(|(_, object)| object)
+    }
+
+    /// The pods of a Node, in all namespaces.
+    pub(crate) fn pods_of<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Shared> + use<'a> {
+        let keys = self.pods_by_node.get(node).into_iter().flatten();
+        keys.filter_map(|key| self.objects.get(key))
     }
 
     /// As `all`, as it was when the version was the last one.
@@ -288,6 +296,7 @@ impl Store {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Object::shared(object);
+        self.index(&key, old.as_deref(), Some(&object));
         self.objects.insert(key, object.clone());
         self.observe(kind, old.as_deref(), Some(&object));
         self.history.add(kind, self.version, old, Some(object.clone()));
@@ -299,9 +308,30 @@ impl Store {
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Object::shared(object);
         let old = self.objects.remove(key);
+        self.index(key, old.as_deref(), None);
         self.observe(kind, old.as_deref(), None);
         self.history.add(kind, self.version, old.or_else(|| Some(object.clone())), None);
         object
+    }
+
+    fn index(&mut self, key: &Key, old: Option<&Object>, new: Option<&Object>) {
+        if key.0 != "pods" {
+            return;
+        }
+        let node = |pod: Option<&Object>| {
+            pod.and_then(|pod| pod["spec"]["nodeName"].as_str()).unwrap_or_default().to_owned()
+        };
+        let (before, after) = (node(old), node(new));
+        if old.is_some() && (new.is_none() || before != after) {
+            let mut pods = self.pods_by_node.remove(&before).unwrap_or_default();
+            pods.remove(key);
+            if !pods.is_empty() {
+                self.pods_by_node.insert(before, pods);
+            }
+        }
+        if new.is_some() {
+            self.pods_by_node.entry(after).or_default().insert(key.clone());
+        }
     }
 
     fn observe(&self, kind: &'static Kind, old: Option<&Object>, new: Option<&Object>) {
@@ -351,12 +381,12 @@ fn count_generation(meta: &mut Map<String, Value>) {
 }
 
 /// Everything but metadata and status.
-fn wishes(object: &Value) -> impl PartialEq {
+fn wishes(object: &Value) -> impl PartialEq + use<'_> {
     let fields = object.as_object().into_iter().flatten();
     fields
         .filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status"))
-        .map(|(_, value)| value.clone())
-        .collect::<Vec<Value>>()
+        .map(|(_, value)| value)
+        .collect::<Vec<&Value>>()
 }
 
 fn merged(object: &Value) -> Value {

@@ -112,21 +112,16 @@ async fn story(plan: &Plan) -> Report {
     let cluster =
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone());
     let fleet = Fleet::new(api.clone(), plan.machines);
-    let (watching, reacting) = (watchman.clone(), cluster.clone());
+    let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
         reacting.changed(change);
+        counting.changed(change);
     });
     let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
-    let hosts = Hosts::new(
-        plan.seed,
-        api.clone(),
-        cloud.clone(),
-        wire.clone(),
-        clock.clone(),
-        watchman.clone(),
-        plan.planted,
-    );
+    let hosts =
+        Hosts::new(plan.seed, api.clone(), cloud.clone(), wire.clone(), clock.clone(), watchman.clone())
+            .with(plan.planted);
     let actors = Actors {
         plan: plan.clone(),
         api,

@@ -15,6 +15,7 @@ use super::effect::Effect;
 
 /// What to do next in a pass.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
 pub enum Step {
     /// Do these, at the same time, and ask again.
     Act(Vec<Effect>),
@@ -100,6 +101,10 @@ pub enum ConditionKind {
     Preserved,
     /// What policies would have done that only observe.
     PolicyObserved,
+    /// Other Machines claim its VM or its Node.
+    Contested,
+    /// Its settings can be understood.
+    Valid,
 }
 
 impl ConditionKind {
@@ -111,6 +116,8 @@ impl ConditionKind {
             Self::InPlaceUpdated => "InPlaceUpdated",
             Self::Preserved => "Preserved",
             Self::PolicyObserved => "PolicyObserved",
+            Self::Contested => "Contested",
+            Self::Valid => "Valid",
         }
     }
 }
@@ -284,6 +291,8 @@ pub enum Reason {
     RebootFailed,
     /// Several Machines claim the Node.
     NodeContested,
+    /// Several Machines claim the VM, so that nothing is done to it.
+    VmContested,
     /// The Node is being deleted, and so is its Machine.
     NodeDeleting,
     /// It is to be failed, and enough others of its deployment are being replaced.
@@ -361,6 +370,7 @@ impl Reason {
             Self::VmRebooted => "VmRebooted",
             Self::RebootFailed => "RebootFailed",
             Self::NodeContested => "NodeContested",
+            Self::VmContested => "VmContested",
             Self::NodeDeleting => "NodeDeleting",
             Self::ReplacementHeld => "ReplacementHeld",
             Self::ZoneHeld => "ZoneHeld",
@@ -429,6 +439,7 @@ impl Reason {
             | Self::VmRebooted
             | Self::RebootFailed
             | Self::NodeContested
+            | Self::VmContested
             | Self::ReplacementHeld
             | Self::ZoneHeld
             | Self::InPlaceUpdateFailed

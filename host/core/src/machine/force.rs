@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::drain::Force;
 use crate::gate::Gate;
 use crate::health::Ailment;
+use crate::phase::Phase;
 
 use super::conclusion::elapsed;
 use super::deletion_note::DeletionStage;
@@ -39,11 +40,25 @@ pub(super) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
     }
     let lasts = |since: Option<Timestamp>| {
         since.is_some_and(|since| {
-            let seen = view.thawed_at.map_or(since, |thawed| thawed.max(since));
+            let seen = [view.thawed_at, watched_since(view)].into_iter().flatten().fold(since, Timestamp::max);
             elapsed(seen, now) > AILMENT_PATIENCE
         })
     };
     let Ailment { not_ready_since, read_only_since } =
         view.node().map_or(view.machine.ailment, |node| node.ailment);
     lasts(not_ready_since) || lasts(read_only_since)
+}
+
+/// From when on the ailment of the Node counts, as seen by anybody. A process that has just started may have come after an outage
+/// in which no Node could report. It is believed what an earlier one has seen: the Machine's status tells of the ailment, and
+/// when it did so at the latest.
+fn watched_since(view: &MachineView) -> Option<Timestamp> {
+    let machine = &view.machine;
+    let Ailment { not_ready_since, read_only_since } = machine.ailment;
+    let is_told = (not_ready_since.is_some() || read_only_since.is_some())
+        && matches!(machine.phase, Phase::Unknown | Phase::Terminating);
+    match (view.watched_since, machine.phase_since.filter(|_| is_told)) {
+        (Some(watched), Some(told)) => Some(watched.min(told)),
+        (watched, _) => watched,
+    }
 }

@@ -15,7 +15,7 @@ use super::delete::{is_drain_over, is_past, was_never_made};
 use super::effect::{Effect, Progress};
 use super::hooks::{self, Held};
 use super::join::in_place;
-use super::policies;
+use super::{contest, policies};
 use super::view::{DriverFact, MachineView};
 
 /// A rule that a step has broken.
@@ -69,6 +69,9 @@ pub enum Violation {
     /// A Node was to be written or deleted that is not the Machine's.
     #[error("a Node is touched that is not the Machine's")]
     ForeignNode,
+    /// Somebody lives on it.
+    #[error("something is done to a VM, or to what runs on it, that is another living Machine's as well")]
+    Contested,
     /// The gate forbids it.
     #[error("a frozen gate is passed")]
     Frozen,
@@ -198,6 +201,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
     }
     if !permits(view.gate, effect.kind()) {
         return Err(Violation::Frozen);
+    }
+    if is_shared(view) && contest::harms_others(effect) {
+        return Err(Violation::Contested);
     }
     match effect {
         Effect::Claim
@@ -388,6 +394,9 @@ pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusi
     if phase == Some(Phase::Failed) && !permits(view.gate, EffectKind::FailMachine) {
         return Err(Violation::Frozen);
     }
+    if phase == Some(Phase::Failed) && is_shared(view) {
+        return Err(Violation::Contested);
+    }
     if phase == Some(Phase::Failed) && is_held_by_policy(view, progress) {
         return Err(Violation::FailedWhileHeld);
     }
@@ -402,6 +411,11 @@ pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusi
         fails(view, progress)?;
     }
     wake(view, progress, conclusion)
+}
+
+/// Another Machine stores the same provider id, and nobody deletes it.
+fn is_shared(view: &MachineView) -> bool {
+    view.machine.provider_id.is_some() && !view.rivals.living_on_vm.is_empty()
 }
 
 /// One that decides does not know what to think of the Machine, and none of its opinions may be missing.

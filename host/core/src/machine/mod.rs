@@ -4,6 +4,7 @@
 //! with a conclusion. It never remembers: where a Machine is in its life follows from the facts.
 
 mod conclusion;
+pub mod contest;
 mod create;
 mod delete;
 mod deletion_note;
@@ -15,6 +16,7 @@ mod join;
 mod policies;
 mod prerequisites;
 mod setback;
+mod slips;
 mod step;
 mod view;
 

@@ -11,7 +11,7 @@ use crate::retry::{self, RetryPolicy};
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::effect::Progress;
 use super::view::{MachineFact, MachineView};
-use super::{create, delete, policies};
+use super::{contest, create, delete, policies, slips};
 
 /// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
 /// return is not announced.
@@ -24,13 +24,14 @@ pub(super) const PREREQUISITE: RetryPolicy = RetryPolicy::LONG;
 /// Decides what comes next for a Machine. Pure: the same arguments give the same answer.
 pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     let machine = &view.machine;
-    if machine.deletion.is_some() {
-        return delete::step(view, progress, now);
-    }
-    if is_being_created(machine) {
-        return create::step(view, progress, now);
-    }
-    policies::step(view, progress, now)
+    let step = if machine.deletion.is_some() {
+        delete::step(view, progress, now)
+    } else if is_being_created(machine) {
+        contest::guarded(view, create::step(view, progress, now))
+    } else {
+        contest::guarded(view, policies::step(view, progress, now))
+    };
+    slips::told(view, contest::told(view, step))
 }
 
 /// A Machine is being created until a pass has published what came of it. A failed one is not made again: it is there to

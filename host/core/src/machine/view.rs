@@ -16,6 +16,7 @@ use crate::policy::PoliciesFact;
 use crate::safety::meltdown::Limit;
 use crate::virtual_capacity::Quantities;
 
+use super::contest::Rivals;
 use super::deletion_note::DeletionStage;
 
 /// All facts of one pass.
@@ -33,12 +34,16 @@ pub struct MachineView {
     pub target: TargetFact,
     /// What the caches say of its Node's volumes, and what an earlier pass stored of a drain.
     pub drain: drain::Facts,
+    /// Other Machines that claim its VM or its Node.
+    pub rivals: Rivals,
     /// The policies that are about it.
     pub policies: PoliciesFact,
     /// Whether dangerous work is held.
     pub gate: Gate,
     /// When it was last let go again. What was seen of Nodes before says nothing about them.
     pub thawed_at: Option<Timestamp>,
+    /// Since when this process has looked without a break. What Nodes are to have been before, nobody may have seen.
+    pub watched_since: Option<Timestamp>,
     /// Extended resources that the Machine's class gives to its Node.
     pub virtual_capacity: Quantities,
     /// Effective settings.
@@ -88,6 +93,10 @@ pub struct MachineFact {
     pub own_node_labels: BTreeMap<String, String>,
     /// Something in its spec cannot be understood.
     pub invalid: Option<String>,
+    /// What in its settings cannot be understood, and what counts instead.
+    pub slips: Vec<String>,
+    /// Its status says that there is such.
+    pub has_told_slips: bool,
     /// What its status says of a Node that cannot end its pods by itself.
     pub ailment: Ailment,
     /// What its deletion is to heed.
@@ -120,6 +129,8 @@ pub struct KeepingFact {
 /// Names of labels, annotations and taints that decisions are about. The core knows none of its own.
 #[derive(Debug)]
 pub struct Names {
+    /// On a Machine: the name of its Node.
+    pub node: &'static str,
     /// On a Machine: how long its Node took to join.
     pub join_duration: &'static str,
     /// On a Machine: until when its bootstrap token is valid.

@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machinist_api::{Machine, MachineClass};
-use machinist_core::id::{NodeName, ObjectKey};
+use machinist_core::id::{NodeName, ObjectKey, ProviderId};
 
 use crate::machine;
 use crate::world::secret_keys;
 
 use super::Key;
 
-/// Machines by Node and class, classes by Secret. Follows the caches.
+/// Machines by Node, VM and class, classes by Secret. Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     by_node: BTreeMap<NodeName, BTreeSet<ObjectKey>>,
+    by_vm: BTreeMap<ProviderId, BTreeSet<ObjectKey>>,
     by_class: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     by_secret: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
@@ -27,6 +28,7 @@ impl Index {
             old.and_then(machine::node_name_of),
             new.and_then(machine::node_name_of),
         );
+        move_entry(&mut self.by_vm, key, old.and_then(vm_of), new.and_then(vm_of));
         move_entry(
             &mut self.by_class,
             key,
@@ -50,6 +52,11 @@ impl Index {
         self.by_node.get(node).into_iter().flatten().cloned().collect()
     }
 
+    /// Machines that store this provider id.
+    pub(super) fn machines_of_vm(&self, vm: &ProviderId) -> Vec<ObjectKey> {
+        self.by_vm.get(vm).into_iter().flatten().cloned().collect()
+    }
+
     /// Machines of this class.
     pub(super) fn machines_of_class(&self, class: &ObjectKey) -> Vec<ObjectKey> {
         self.by_class.get(class).into_iter().flatten().cloned().collect()
@@ -68,6 +75,11 @@ impl Index {
             Key::Machine(_) => 0,
         }
     }
+}
+
+/// The VM whose id a Machine stores.
+pub(super) fn vm_of(machine: &Machine) -> Option<ProviderId> {
+    machine.provider_id().map(ProviderId::new)
 }
 
 /// The class that a Machine names, in the Machine's namespace.

@@ -45,7 +45,7 @@ impl Engine {
     fn machine_changed(&mut self, change: &Change<Machine>) {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.index.machine(&change.key, old, new);
-        self.claims_changed(old, new);
+        self.claims_changed(&change.key, old, new);
         self.stands(&change.key, new);
         if let (Some(old), Some(new)) = (old, new) {
             self.time_phase(old, new);

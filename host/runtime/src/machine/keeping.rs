@@ -12,6 +12,7 @@ use crate::settings::Settings;
 
 /// The names that decisions are about.
 pub(super) static NAMES: Names = Names {
+    node: names::labels::NODE,
     join_duration: names::annotations::JOIN_DURATION,
     token_until: TOKEN_UNTIL,
     preserve: names::annotations::PRESERVE,

@@ -2,6 +2,7 @@
 
 mod act;
 mod choice;
+mod claims;
 mod drain_status;
 mod going;
 mod keeping;
@@ -14,6 +15,7 @@ mod patch;
 mod publish;
 mod request;
 mod sentence;
+mod slips;
 mod standing;
 mod template;
 mod token;

@@ -63,7 +63,14 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
 }
 
 fn of_condition(observed: &Observed, condition: &OwnCondition) -> News {
-    let is_bad = condition.kind == ConditionKind::Healthy && condition.status != Status::True;
+    let is_bad = match condition.kind {
+        ConditionKind::Healthy | ConditionKind::Valid => condition.status != Status::True,
+        ConditionKind::Contested => condition.status == Status::True,
+        ConditionKind::Drained
+        | ConditionKind::InPlaceUpdated
+        | ConditionKind::Preserved
+        | ConditionKind::PolicyObserved => false,
+    };
     News {
         severity: if is_bad { Severity::Warning } else { Severity::Normal },
         // Messages count down and list what is left; Events are for what is new.

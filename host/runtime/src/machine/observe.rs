@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Secret, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::template::NodeTemplate;
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::driver::Address;
 use machinist_core::health::{self, NodeConditionFact};
 use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use machinist_core::machine::{
-    ClassFact, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, NodePresence, OperationFact,
-    SecretFact, TargetFact,
+    ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, OperationFact,
+    SecretFact,
 };
 use machinist_core::node_sync::{NodeMeta, TaintFact};
 use machinist_core::phase::Phase;
@@ -27,7 +28,8 @@ use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
 use super::choice::Choice;
-use super::{drain_status, going, keeping};
+use super::claims::{self, Claims};
+use super::{drain_status, going, keeping, slips};
 
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
 pub(super) struct Observed {
@@ -60,7 +62,7 @@ pub(super) fn observe(
         Some(_) => choice.fact(&*world.drivers),
     };
     let fact = machine_fact(key, &machine);
-    let (target, node) = target(world, &machine, &fact, rivals);
+    let Claims { target, node, rivals } = claims::of(world, &machine, &fact, rivals);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
     let name = name.as_ref().or(fact.node_name.as_ref());
@@ -71,9 +73,11 @@ pub(super) fn observe(
         driver,
         target,
         drain,
+        rivals,
         policies: PoliciesFact::default(),
         gate: hold.gate,
         thawed_at: hold.thawed_at,
+        watched_since: hold.watched_since,
         virtual_capacity: keeping::virtual_capacity(class.as_deref()),
         settings: settings(&world.settings, &machine),
         names: &keeping::NAMES,
@@ -125,7 +129,9 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
             .collect(),
         template: template(machine),
         own_node_labels: [(names::labels::MACHINE_NAME.to_owned(), key.name.to_string())].into(),
-        invalid: invalid(machine),
+        invalid: slips::invalid(machine),
+        slips: slips::all(machine),
+        has_told_slips: told(machine, ConditionKind::Valid),
         ailment: going::ailment(conditions),
         going: going::going(machine, phase, operation),
         keeping: keeping::keeping(machine),
@@ -150,6 +156,22 @@ pub(crate) fn node_name_of(machine: &Machine) -> Option<NodeName> {
     labels.get(names::labels::NODE).filter(|name| !name.is_empty()).map(NodeName::new)
 }
 
+/// The Machine's status has this condition of ours, and it says that something is not as it should be.
+pub(super) fn told(machine: &Machine, kind: ConditionKind) -> bool {
+    let bad = match kind {
+        ConditionKind::Contested => "True",
+        ConditionKind::Valid
+        | ConditionKind::Healthy
+        | ConditionKind::Drained
+        | ConditionKind::InPlaceUpdated
+        | ConditionKind::Preserved
+        | ConditionKind::PolicyObserved => "False",
+    };
+    let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+    let is_it = |condition: &Condition| condition.type_ == kind.as_str() && condition.status == bad;
+    own.is_some_and(|own| own.conditions.iter().any(is_it))
+}
+
 fn template(machine: &Machine) -> NodeMeta {
     machine.spec.node_template.as_ref().map(node_meta).unwrap_or_default()
 }
@@ -169,30 +191,6 @@ fn taint_fact(taint: &Taint) -> TaintFact {
         effect: taint.effect.clone(),
         time_added: taint.time_added.as_ref().map(|time| time.0),
     }
-}
-
-fn invalid(machine: &Machine) -> Option<String> {
-    let spec = &machine.spec;
-    if spec.class.kind.as_deref().unwrap_or_default() != names::CLASS_KIND {
-        return Some("spec.class.kind must be MachineClass".into());
-    }
-    let durations = [
-        ("spec.creationTimeout", &spec.creation_timeout),
-        ("spec.healthTimeout", &spec.health_timeout),
-        ("spec.drainTimeout", &spec.drain_timeout),
-        ("spec.inPlaceUpdateTimeout", &spec.in_place_update_timeout),
-        ("spec.machinePreserveTimeout", &spec.machine_preserve_timeout),
-    ];
-    if let Some(retries) = spec.max_evict_retries.filter(|retries| *retries < 0) {
-        return Some(format!("spec.maxEvictRetries must not be negative, and is {retries}"));
-    }
-    durations.iter().find_map(|(field, text)| match duration::parse(text.as_deref()?) {
-        Ok(time) if time < SignedDuration::ZERO => {
-            Some(format!("{field} must not be negative, and is {}", duration::format(time)))
-        }
-        Ok(_) => None,
-        Err(error) => Some(format!("{field} is no duration: {error}")),
-    })
 }
 
 fn class_fact(world: &World, machine: &Machine, class: Option<&MachineClass>, choice: &Choice) -> ClassFact {
@@ -240,66 +238,7 @@ pub(crate) fn secrets(
     (fact, data)
 }
 
-fn target(
-    world: &World,
-    machine: &Machine,
-    fact: &MachineFact,
-    rivals: &[ObjectKey],
-) -> (TargetFact, Option<Arc<Node>>) {
-    let Some(nodes) = &world.nodes else { return (TargetFact::None, None) };
-    let node = match &fact.node_name {
-        Some(name) => nodes.get(&ObjectKey::new("", name.as_str())),
-        // Rare, so that nothing is indexed for it.
-        None if fact.deletion.is_some() => nodes.all().into_iter().map(|(_, node)| node).find(is_of(machine)),
-        None => None,
-    };
-    let Some(node) = node else { return (TargetFact::Cluster(NodePresence::Absent), None) };
-    let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
-    match (of_node, machine.provider_id()) {
-        (Some(of_node), Some(of_machine)) if of_node != of_machine => {
-            (TargetFact::Cluster(NodePresence::Foreign(ProviderId::new(of_node))), None)
-        }
-        _ => match contesting(world, &node, of_node, &fact.key, rivals) {
-            others if others.is_empty() => {
-                (TargetFact::Cluster(NodePresence::Present(node_fact(&node))), Some(node))
-            }
-            others => (TargetFact::Cluster(NodePresence::Contested(others)), None),
-        },
-    }
-}
-
-/// Other Machines whose label names the same Node, and that it may as well be of. What tells is the provider id, where the
-/// Node has one, and then the label with which its Machine marked it.
-fn contesting(
-    world: &World,
-    node: &Node,
-    of_node: Option<&str>,
-    own: &ObjectKey,
-    rivals: &[ObjectKey],
-) -> Vec<ObjectKey> {
-    let may_be_of = |rival: &&ObjectKey| {
-        let Some(machine) = world.machines.get(rival) else { return false };
-        !matches!((of_node, machine.provider_id()), (Some(of_node), Some(of_rival)) if of_node != of_rival)
-    };
-    let others: Vec<ObjectKey> =
-        rivals.iter().filter(|rival| *rival != own).filter(may_be_of).cloned().collect();
-    let mark = node.metadata.labels.as_ref().and_then(|all| all.get(names::labels::MACHINE_NAME));
-    if mark.is_some_and(|name| name == own.name.as_str()) { Vec::new() } else { others }
-}
-
-/// A Node that nobody has written down on its Machine is known by its label, or by its VM.
-fn is_of(machine: &Machine) -> impl Fn(&Arc<Node>) -> bool {
-    let name = machine.metadata.name.clone();
-    let vm = machine.provider_id().map(str::to_owned);
-    move |node| {
-        let label = node.metadata.labels.as_ref().and_then(|all| all.get(names::labels::MACHINE_NAME));
-        let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
-        let is_its_vm = vm.is_some() && provider_id.filter(|id| !id.is_empty()) == vm.as_deref();
-        is_its_vm || (label.is_some() && label == name.as_ref())
-    }
-}
-
-fn node_fact(node: &Node) -> NodeFact {
+pub(super) fn node_fact(node: &Node) -> NodeFact {
     let meta = &node.metadata;
     let labels = meta.labels.clone().unwrap_or_default();
     let annotations = meta.annotations.clone().unwrap_or_default();

@@ -40,19 +40,19 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
     let mut leads = watch.context.leads.clone();
     let mut freeze = Freeze::starting(now());
     let mut request = Request::default();
-    let mut has_led = false;
+    let mut led_from: Option<Timestamp> = None;
     loop {
         let look = look(&watch, &mut request, pace).await;
         let change = freeze.observe(look, pace, now());
         let is_leading = *leads.borrow_and_update();
-        if is_leading && !has_led {
-            has_led = true;
+        if is_leading && led_from.is_none() {
+            led_from = Some(whole_seconds(now()));
             if was_absent(&watch, pace).await {
                 info!("nobody has looked after the Machines for a while: health clocks start anew");
                 freeze.was_absent(now());
             }
         }
-        show(&hold, &freeze, has_led);
+        show(&hold, &freeze, led_from);
         tell(&watch, change);
         let next = freeze.next_look(pace);
         let end = tokio::time::Instant::now() + next.unsigned_abs();
@@ -75,9 +75,10 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
     }
 }
 
-fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, has_led: bool) {
-    let is_known = has_led && !freeze.is_starting();
-    let wanted = Hold { gate: freeze.gate(), thawed_at: freeze.thawed_at(), is_known };
+fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, led_from: Option<Timestamp>) {
+    let is_known = led_from.is_some() && !freeze.is_starting();
+    let wanted =
+        Hold { gate: freeze.gate(), thawed_at: freeze.thawed_at(), watched_since: led_from, is_known };
     hold.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
 }
 
@@ -135,7 +136,12 @@ impl Request {
     }
 }
 
-/// True when nobody led before this process, for longer than an API server may be away: that looks like an outage, and what
+/// As objects hold times.
+fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
+/// True unless the Lease proves that somebody led until shortly before this process: else it may have been an outage, and what
 /// statuses say is older than it.
 async fn was_absent(watch: &Watch, pace: Pace) -> bool {
     let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
@@ -154,9 +160,11 @@ fn shows_absence(lease: &Lease, identity: &str, pace: Pace) -> bool {
     let annotations = lease.metadata.annotations.as_ref();
     let led_until: Option<Timestamp> =
         annotations.and_then(|all| all.get(LED_UNTIL)).and_then(|text| text.parse().ok());
-    let (Some(led_until), Some(acquired)) = (led_until, &spec.acquire_time) else { return false };
     let is_ours = spec.holder_identity.as_deref() == Some(identity);
-    is_ours && acquired.0.duration_since(led_until) > pace.timeout
+    let was_led = led_until.zip(spec.acquire_time.as_ref()).is_some_and(|(led_until, acquired)| {
+        acquired.0.duration_since(led_until) <= pace.timeout
+    });
+    is_ours && !was_led
 }
 
 fn tell(watch: &Watch, change: Change) {

@@ -18,7 +18,7 @@ use crate::phase::{OperationState, OperationType, Phase};
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::deletion_note::DeletionNote;
 use super::effect::{Effect, Progress};
-use super::force;
+use super::{contest, force};
 use super::step::rest;
 use super::view::{ClassFact, DriverFact, MachineView};
 
@@ -46,6 +46,9 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
 fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std::convert::Infallible> {
     if was_never_made(view) {
         return leftovers::leave(view, progress, Reason::Deleted, "no VM was ever asked for");
+    }
+    if let Some(message) = contest::held(view) {
+        return stop(contest::waiting(message));
     }
     let force = force::of_deletion(view, now);
     node::known(view, progress, force)?;

@@ -8,6 +8,7 @@ mod absent;
 mod emptying;
 mod health;
 pub mod in_place;
+mod nameless;
 mod permit;
 pub mod preserve;
 mod remark;
@@ -68,6 +69,9 @@ fn without_vm(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
 fn without_node(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Step {
     let turns = vec![upkeep::token(view, progress, now), upkeep::machine(view, None, progress, now)];
     if let Some(step) = first_act(&turns) {
+        return step;
+    }
+    if let Some(step) = nameless::step(view, progress) {
         return step;
     }
     let step = absent::step(view, progress, absence, now);

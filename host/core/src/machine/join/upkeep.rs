@@ -1,5 +1,7 @@
 //! What a Node is to carry because it is its Machine's.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::gate::{EffectKind, permits};
@@ -97,6 +99,7 @@ pub(super) fn machine(
     now: Timestamp,
 ) -> Turn {
     let mut annotations = preserve::on_machine(view, node, now);
+    let labels = lost_label(view, node);
     let names = view.names;
     if let (Some(until), Some(Ok(()))) = (token_until(view, now), &progress.extend_token) {
         annotations.insert(names.token_until.to_owned(), Some(until.to_string()));
@@ -110,10 +113,16 @@ pub(super) fn machine(
         }
     };
     match &progress.write_machine {
-        None if annotations.is_empty() => Turn::Say(Remark { wake, ..Remark::default() }),
-        None => Turn::act(Effect::WriteMachine(MetaChange { annotations, ..MetaChange::default() })),
-        Some(result) => Turn::written("write annotations of the Machine", result),
+        None if annotations.is_empty() && labels.is_empty() => Turn::Say(Remark { wake, ..Remark::default() }),
+        None => Turn::act(Effect::WriteMachine(MetaChange { labels, annotations })),
+        Some(result) => Turn::written("write labels and annotations of the Machine", result),
     }
+}
+
+/// The Machine's label for its Node, when somebody has taken it off. Everybody else finds the Node by it.
+fn lost_label(view: &MachineView, node: Option<&NodeFact>) -> BTreeMap<String, Option<String>> {
+    let lost = node.filter(|_| view.machine.node_name.is_none());
+    lost.map(|node| (view.names.node.to_owned(), Some(node.name.to_string()))).into_iter().collect()
 }
 
 enum Due {

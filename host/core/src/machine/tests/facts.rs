@@ -7,6 +7,7 @@ use crate::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal
 use crate::gate::Gate;
 use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::ObjectKey;
+use crate::machine::contest::Rivals;
 use crate::machine::{
     ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,
     NodeFact, NodePresence, OperationFact, SecretFact, TargetFact,
@@ -25,6 +26,7 @@ pub(super) const WINDOW_SECONDS: i64 = 8;
 
 /// Short ones.
 static NAMES: Names = Names {
+    node: "node",
     join_duration: "join-duration",
     token_until: "token-until",
     preserve: "preserve",
@@ -56,9 +58,11 @@ pub(super) fn view() -> MachineView {
         }),
         target: TargetFact::Cluster(NodePresence::Absent),
         drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
+        rivals: Rivals::default(),
         policies: PoliciesFact::default(),
         gate: Gate::Open,
         thawed_at: None,
+        watched_since: None,
         settings: MachineSettings {
             creation_timeout: SignedDuration::from_secs(CREATION_TIMEOUT_SECONDS),
             health_timeout: Some(SignedDuration::from_secs(HEALTH_TIMEOUT_SECONDS)),
@@ -101,6 +105,8 @@ fn machine() -> MachineFact {
         template: NodeMeta { labels: [("role".into(), "worker".into())].into(), ..NodeMeta::default() },
         own_node_labels: [("machine-name".into(), "m-1".into())].into(),
         invalid: None,
+        slips: Vec::new(),
+        has_told_slips: false,
         keeping: KeepingFact::default(),
         has_join_duration: false,
         // Long enough for all of these tests.

@@ -6,6 +6,7 @@ use crate::act_error::ActError;
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::machine::Outcome;
 use crate::policy::{Action, Mode, Opinion, Reboots, Verdict};
+use crate::safety::meltdown::{Limit, Permit};
 
 use super::facts::{capabilities, unhealthy_node};
 use super::{Case, check, failed, pending, running, seconds, unknown};
@@ -169,6 +170,27 @@ fn a_machine_that_is_to_be_replaced_fails_when_its_time_is_over() {
             HealthTimedOut: the Node is not healthy: so it is, for longer than 10m0s
             status: phase Failed, timer off, HealthCheck Failed HealthTimedOut { limit: 10m, because: "so it is" }, Healthy=False NodeUnhealthy (so it is; the Machine has failed, at 1971-01-01T00:11:41Z)
             again after 1s
+        "#]],
+    );
+}
+
+#[test]
+fn a_reboot_comes_before_a_replacement_and_that_waits_for_its_permit() {
+    check(
+        &with(unknown(), &["default! unhealthy replace", "ladder! unhealthy reboot"]).at(701),
+        &expect![[r#"
+            act note-reboot 1 in all
+            act reboot-vm
+            VmRebooted: the VM was started anew: policy ladder: so it is
+            status: Healthy=False NodeUnhealthy (the VM was started anew: policy ladder: so it is)
+            again after 1s
+        "#]],
+    );
+    let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
+    check(
+        &with(unknown(), &["default! unhealthy replace", "ladder! unhealthy replace"]).at(701).on(busy),
+        &expect![[r#"
+            act ask-permit 1
         "#]],
     );
 }

@@ -1,0 +1,40 @@
+//! A Machine whose label for its Node somebody has taken off, and whose Node no label and no provider id tells.
+
+use crate::driver_error::CallError;
+use crate::gate::{EffectKind, permits};
+use crate::phase::Phase;
+
+use super::super::conclusion::{Reason, Step, Wake};
+use super::super::create::{Found, found_in};
+use super::super::effect::{Effect, Progress};
+use super::super::step::{rest, write_failed};
+use super::super::view::{DriverFact, MachineView};
+
+/// Asks the driver, which names the Node of each VM. `None`: nothing is missing, or nothing came of it.
+pub(super) fn step(view: &MachineView, progress: &Progress) -> Option<Step> {
+    let machine = &view.machine;
+    let stored = machine.provider_id.as_ref()?;
+    if machine.node_name.is_some() || machine.phase == Phase::Failed || !can_look(view) {
+        return None;
+    }
+    let found = match &progress.probe {
+        None => return Some(Step::act(Effect::ProbeVm)),
+        Some(Ok(vm)) => Found::of(vm),
+        Some(Err(error @ CallError::Guest(_))) => found_in(error)?,
+        Some(Err(CallError::Broken(_) | CallError::Refused(_))) => return None,
+    };
+    let node_name = Some(found.node_name.filter(|_| found.provider_id == *stored)?);
+    Some(match &progress.record {
+        None => Step::act(Effect::RecordVm { provider_id: stored.clone(), node_name }),
+        Some(Ok(())) => rest(Reason::NodeMissing, "label node is stored again, by the driver's word", Wake::Now),
+        Some(Err(error)) => write_failed(Reason::WriteFailed, "store the name of the Machine's Node", error),
+    })
+}
+
+fn can_look(view: &MachineView) -> bool {
+    let driver = match &view.driver {
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => driver,
+        DriverFact::NotChosen | DriverFact::Refused(_) => return false,
+    };
+    driver.capabilities.status && permits(view.gate, EffectKind::CloudRead)
+}
