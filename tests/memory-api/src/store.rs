@@ -223,11 +223,16 @@ impl Store {
 
     fn update(&mut self, kind: &'static Kind, key: Key, mut object: Value, part: Part) -> Outcome {
         let old = self.get(&key)?;
-        for field in ["uid", "resourceVersion"] {
+        let is_other = |field: &str| {
             let asked = object["metadata"][field].as_str().unwrap_or_default();
-            if !asked.is_empty() && old["metadata"][field] != asked {
-                return Err(Refusal::conflict(&named(&key)));
-            }
+            !asked.is_empty() && old["metadata"][field] != asked
+        };
+        if is_other("resourceVersion") {
+            return Err(Refusal::conflict(&named(&key)));
+        }
+        // All metadata of a write to a custom resource's status is dropped but the version, before anyone compares it.
+        if is_other("uid") && !(kind.is_custom && part == Part::Status) {
+            return Err(Refusal::immutable("metadata.uid"));
         }
         if part == Part::Status {
             let status = object["status"].take();

@@ -153,6 +153,23 @@ impl Plan {
     #[must_use]
     pub fn with(mut self, planted: Planted) -> Self {
         self.planted = Some(planted);
+        // Bugs that show only when a way is cut off, need that to happen.
+        match planted {
+            Planted::FailsAtOnce => self.hourly.outages = 6.0,
+            Planted::GateStaysOpen => {
+                self.hourly.partitions = 12.0;
+                self.calls.cloud = 0.8;
+            }
+            Planted::CreatesTwice
+            | Planted::DeletesUnasked
+            | Planted::ForgetsVms
+            | Planted::LeaksVms
+            | Planted::LeadsAlways
+            | Planted::DropsConditions
+            | Planted::NeverDeletes
+            | Planted::DeletesPods
+            | Planted::Panics => {}
+        }
         self
     }
 }

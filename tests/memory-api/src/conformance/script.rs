@@ -59,10 +59,12 @@ pub(super) async fn preconditions(asker: &mut Asker) -> Done {
     asker.remember("version", &machine, "/metadata/resourceVersion");
     let other =
         json!({ "metadata": { "uid": "11111111-2222-4333-8444-555555555555", "labels": { "l": "2" } } });
-    asker.ask(Method::PATCH, &path, Some(other.clone()), REASON).await?;
-    asker.ask(Method::PATCH, &format!("{path}/status"), Some(other), REASON).await?;
+    let causes = ["/reason", "/details/causes/0/field"];
+    asker.ask(Method::PATCH, &path, Some(other.clone()), &causes).await?;
+    asker.ask(Method::PATCH, &format!("{path}/status"), Some(other), &causes).await?;
     let old = json!({ "metadata": { "resourceVersion": "1", "labels": { "l": "2" } } });
-    asker.ask(Method::PATCH, &path, Some(old), REASON).await?;
+    asker.ask(Method::PATCH, &path, Some(old.clone()), REASON).await?;
+    asker.ask(Method::PATCH, &format!("{path}/status"), Some(old), REASON).await?;
     let right =
         json!({ "metadata": { "uid": "{uid}", "resourceVersion": "{version}", "labels": { "l": "2" } } });
     asker.ask(Method::PATCH, &path, Some(right), &["/metadata/labels", "/metadata/generation"]).await?;
@@ -250,6 +252,16 @@ pub(super) async fn others(asker: &mut Asker) -> Done {
     });
     asker
         .ask(Method::POST, "/api/v1/nodes", Some(node), &["/spec/providerID", "/status/conditions/0/type"])
+        .await?;
+    // Built-in kinds compare the uid of every patch, custom ones only that of the main part.
+    let other = json!({ "metadata": { "uid": "11111111-2222-4333-8444-555555555555" } });
+    let causes = ["/reason", "/details/causes/0/field"];
+    for part in ["", "/status"] {
+        let path = format!("/api/v1/nodes/conformance{part}");
+        asker.ask(Method::PATCH, &path, Some(other.clone()), &causes).await?;
+    }
+    asker
+        .ask(Method::PATCH, "/api/v1/namespaces/conformance/secrets/s", Some(other.clone()), &causes)
         .await?;
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "l" },
