@@ -134,7 +134,7 @@ fn known_content_is_not_declared_again() {
     let mut world = World::new();
     world.ready("sim", "one", 10, &["sim"], "v1");
     let raw = RawConfigMap { uid: "v1".to_owned(), ..RawConfigMap::default() };
-    let again = world.registry.declare(World::id("one"), "sim".into(), None, raw.fingerprint(), world.now);
+    let again = world.registry.declare(World::id("one"), key("sim"), None, raw.fingerprint(), world.now);
     assert_eq!(again, None);
 }
 

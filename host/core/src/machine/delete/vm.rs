@@ -157,14 +157,17 @@ impl Removal<'_> {
 
     /// A Machine may have a VM that the cloud's reads do not show yet, and that an order by what they show does not reach. They
     /// must show it once the consistency window has passed since the Machine was seen to be going, because no create of it
-    /// begins after that. A Node that has reported proves that its VM is older than reads can lag.
+    /// begins after that. A Node that has been ready for as long proves that its VM is older than reads can lag; that it is
+    /// ready at all does not, since some VMs boot faster than reads catch up.
     fn settled(&self, driver: &DriverFacts) -> Stage<Gone> {
         let machine = &self.view.machine;
-        let has_lived = machine.provider_id.is_some() && !machine.conditions.is_empty();
+        let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
+        let ready_since = self.view.node().and_then(|node| node.ready_since);
+        let has_lived = machine.provider_id.is_some()
+            && ready_since.is_some_and(|since| elapsed(since, self.now) >= window);
         if has_lived || driver.consistency_window.is_zero() {
             return Continue(Gone::Proven);
         }
-        let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
         let left = window - elapsed(going_since(machine, self.now), self.now);
         if left <= SignedDuration::ZERO {
             return Continue(Gone::Proven);
