@@ -23,6 +23,8 @@ pub(crate) struct View {
     unknown_imports: Vec<String>,
     driver: Option<Driver>,
     policy: Option<Policy>,
+    #[serde(skip)]
+    is_policy: bool,
     grants: Granted,
     limits: Vec<Limit>,
     warnings: Vec<String>,
@@ -86,6 +88,7 @@ impl View {
             unknown_imports: outside.map(|outside| outside.unknown).unwrap_or_default(),
             driver: inspected.about.as_ref().map(driver),
             policy: inspected.policy.as_ref().zip(terms).map(|(about, terms)| policy(about, terms)),
+            is_policy: terms.is_some(),
             grants: granted(grants),
             limits: match &inspected.policy_limits {
                 Some(limits) => shown_policy_limits(limits),
@@ -127,7 +130,8 @@ impl View {
         if self.contract.is_none() && !self.exports.is_empty() {
             text.list("Exports", &self.exports);
         }
-        if self.policy.is_none() {
+        // A policy reaches nothing, be it refused or not.
+        if !self.is_policy {
             text.list("Granted hosts", &self.grants.egress);
             text.list("Granted auth schemes", &self.grants.auth);
             text.list("Granted places of secrets", &self.grants.secrets);

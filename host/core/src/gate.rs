@@ -194,6 +194,7 @@ mod tests {
                 Drain: passes
                 NodeDelete: passes
                 NodeWrite: passes
+                Reboot: is held
                 TokenWrite: is held
                 TokenDelete: passes
                 ObjectWrite: passes

@@ -64,7 +64,7 @@ pub struct NodeChange {
     pub taints: Option<Vec<TaintFact>>,
     /// What to store as last applied, when that differs. It goes into the same write, as an annotation of the caller's.
     pub last_applied: Option<NodeMeta>,
-    /// Our finalizer is to be put on. The list is written whole, so that this needs the Node's version as well.
+    /// Our finalizer is to be put on, beside those that are there.
     pub takes_finalizer: bool,
     /// What to note of virtual capacity, when that differs; `Some(None)`: nothing. See `virtual_capacity`.
     pub capacity_note: Option<Option<Quantities>>,

@@ -1,19 +1,19 @@
 //! Which version of which plugin serves which provider: a pure structure, told what happens.
 //!
-//! - A plugin's versions are the sources with its name. The one that was **created last** is the newest (the greater name
+//! - A plugin's versions are the sources with its name and its role: a driver and a policy of one name are two plugins. The one that was **created last** is the newest (the greater name
 //!   decides between equals); changing a source does not change its place. The newest version that is Ready serves.
 //! - A source holds what became Ready last. When its content changes to something that cannot serve, what it held goes
-//!   on serving. Withdrawing the source withdraws it.
+//!   on serving, unless its role changes too. Withdrawing the source withdraws it.
 //! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
 //!   another plugin that names it is rejected, and becomes Ready by itself when the provider is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::id::ProviderName;
 
-use crate::source::SourceId;
 use crate::source::configmap::Fingerprint;
+use crate::source::{PluginKey, Role, SourceId};
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +48,7 @@ pub(crate) struct Version<G> {
 
 #[derive(Debug)]
 pub(crate) struct Source<G> {
-    pub(crate) plugin: PluginName,
+    pub(crate) plugin: PluginKey,
     created: Option<Timestamp>,
     declaration: Declaration,
     fingerprint: Fingerprint,
@@ -64,7 +64,7 @@ pub(crate) struct Source<G> {
 #[derive(Debug)]
 pub(crate) struct Registry<G> {
     sources: BTreeMap<SourceId, Source<G>>,
-    serving: BTreeMap<PluginName, Version<G>>,
+    serving: BTreeMap<PluginKey, Version<G>>,
     next: u64,
 }
 
@@ -85,13 +85,13 @@ impl<G: Clone> Registry<G> {
     }
 
     /// What serves, by plugin.
-    pub(crate) fn serving(&self) -> impl Iterator<Item = (&PluginName, &Version<G>)> {
+    pub(crate) fn serving(&self) -> impl Iterator<Item = (&PluginKey, &Version<G>)> {
         self.serving.iter()
     }
 
     /// Every version that could serve, newest of a plugin first.
     pub(crate) fn versions(&self) -> impl Iterator<Item = &Version<G>> {
-        let plugins: BTreeSet<&PluginName> = self.sources.values().map(|source| &source.plugin).collect();
+        let plugins: BTreeSet<&PluginKey> = self.sources.values().map(|source| &source.plugin).collect();
         plugins
             .into_iter()
             .flat_map(|plugin| self.newest_first(plugin))
@@ -114,7 +114,7 @@ impl<G: Clone> Registry<G> {
     pub(crate) fn declare(
         &mut self,
         id: SourceId,
-        plugin: PluginName,
+        plugin: PluginKey,
         created: Option<Timestamp>,
         fingerprint: Fingerprint,
         now: Timestamp,
@@ -123,7 +123,9 @@ impl<G: Clone> Registry<G> {
             return None;
         }
         let declaration = Declaration(self.take_number());
-        let held = self.sources.remove(&id).and_then(|source| source.held);
+        // What a driver held cannot serve as a policy, nor the other way round.
+        let before = self.sources.remove(&id).filter(|source| source.plugin.role == plugin.role);
+        let held = before.and_then(|source| source.held);
         let stage = Stage::Declared;
         let source =
             Source { plugin, created, declaration, fingerprint, stage, since: now, held, waiting: None };
@@ -172,6 +174,11 @@ impl<G: Clone> Registry<G> {
         self.sources.get(id).is_some_and(|source| source.declaration == declaration)
     }
 
+    /// What the source is for, as far as is known.
+    pub(crate) fn role(&self, id: &SourceId) -> Option<Role> {
+        self.sources.get(id).map(|source| source.plugin.role)
+    }
+
     /// Which content is declared.
     pub(crate) fn fingerprint(&self, id: &SourceId) -> Option<Fingerprint> {
         self.sources.get(id).map(|source| source.fingerprint)
@@ -187,7 +194,7 @@ impl<G: Clone> Registry<G> {
         number
     }
 
-    fn newest_first(&self, plugin: &PluginName) -> Vec<(&SourceId, &Source<G>)> {
+    fn newest_first(&self, plugin: &PluginKey) -> Vec<(&SourceId, &Source<G>)> {
         let mut versions: Vec<_> =
             self.sources.iter().filter(|(_, source)| source.plugin == *plugin).collect();
         versions.sort_by(|(a_id, a), (b_id, b)| (b.created, b_id).cmp(&(a.created, a_id)));
@@ -195,8 +202,8 @@ impl<G: Clone> Registry<G> {
     }
 
     /// Plugins in the order of their oldest sources: who was there first is asked first.
-    fn plugins(&self) -> Vec<PluginName> {
-        let mut oldest: BTreeMap<&PluginName, (Option<Timestamp>, &SourceId)> = BTreeMap::new();
+    fn plugins(&self) -> Vec<PluginKey> {
+        let mut oldest: BTreeMap<&PluginKey, (Option<Timestamp>, &SourceId)> = BTreeMap::new();
         for (id, source) in &self.sources {
             let place = (source.created, id);
             oldest.entry(&source.plugin).and_modify(|known| *known = (*known).min(place)).or_insert(place);
@@ -239,7 +246,7 @@ impl<G: Clone> Registry<G> {
     }
 
     /// Each provider stays with the plugin that serves it, if any version of that plugin still names it.
-    fn kept_providers(&self) -> BTreeMap<ProviderName, PluginName> {
+    fn kept_providers(&self) -> BTreeMap<ProviderName, PluginKey> {
         let mut owners = BTreeMap::new();
         for (plugin, version) in &self.serving {
             for provider in &version.providers {
@@ -256,7 +263,7 @@ impl<G: Clone> Registry<G> {
         owners
     }
 
-    fn choose(&self, plugin: &PluginName, owners: &BTreeMap<ProviderName, PluginName>) -> Option<Version<G>> {
+    fn choose(&self, plugin: &PluginKey, owners: &BTreeMap<ProviderName, PluginKey>) -> Option<Version<G>> {
         self.newest_first(plugin)
             .into_iter()
             .flat_map(|(_, source)| [source.waiting.as_ref(), source.held.as_ref()])
@@ -266,7 +273,7 @@ impl<G: Clone> Registry<G> {
     }
 
     /// What is loaded becomes Ready, or is rejected for the sake of a rival.
-    fn settle(&mut self, owners: &BTreeMap<ProviderName, PluginName>, now: Timestamp) {
+    fn settle(&mut self, owners: &BTreeMap<ProviderName, PluginKey>, now: Timestamp) {
         for source in self.sources.values_mut() {
             let Some(version) = &source.waiting else { continue };
             if let Some((provider, owner)) = rival(&source.plugin, version, owners) {
@@ -288,10 +295,10 @@ fn set_stage<G>(source: &mut Source<G>, stage: Stage, now: Timestamp) {
 }
 
 fn rival<'a, G>(
-    plugin: &PluginName,
+    plugin: &PluginKey,
     version: &'a Version<G>,
-    owners: &'a BTreeMap<ProviderName, PluginName>,
-) -> Option<(&'a ProviderName, &'a PluginName)> {
+    owners: &'a BTreeMap<ProviderName, PluginKey>,
+) -> Option<(&'a ProviderName, &'a PluginKey)> {
     version
         .providers
         .iter()

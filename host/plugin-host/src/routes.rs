@@ -46,7 +46,7 @@ impl Routes {
                     }
                 }
                 Served::Policy(generation) => {
-                    routes.policies.insert(plugin.clone(), Arc::clone(generation));
+                    routes.policies.insert(plugin.name.clone(), Arc::clone(generation));
                 }
             }
         }
@@ -141,6 +141,15 @@ fn not_ready(stage: &Stage) -> Option<&'static str> {
     }
 }
 
+/// What somebody has to mend or bring.
+fn cause(stage: &Stage) -> Option<&str> {
+    match stage {
+        Stage::Waiting { reason } => Some(reason.trim_start_matches("waits for ")),
+        Stage::Rejected { reason } => Some(reason),
+        Stage::Declared | Stage::Fetched | Stage::Verified | Stage::Ready => None,
+    }
+}
+
 /// What serves counts with its own terms. A policy of which nothing serves counts with the terms of its newest source, so that
 /// one that is to decide holds everything until it can.
 fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) -> Arc<[PolicyFact]> {
@@ -148,7 +157,7 @@ fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) 
     for (plugin, version) in registry.serving() {
         if let Some(generation) = version.generation.policy() {
             let standing = Standing::Serving { generation: version.number };
-            facts.insert(plugin.clone(), fact(plugin, &generation.prepared.terms, standing));
+            facts.insert(plugin.name.clone(), fact(&plugin.name, &generation.prepared.terms, standing));
         }
     }
     let mut waiting: Vec<(&SourceId, &Source<Served>)> = registry.sources().collect();
@@ -157,10 +166,12 @@ fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) 
     });
     for (id, source) in waiting {
         let (Some(terms), Some(state)) = (terms.get(id), not_ready(&source.stage)) else { continue };
-        facts.entry(source.plugin.clone()).or_insert_with(|| {
-            let standing =
-                Standing::NotServing { reason: format!("plugin {} ({id}) {state}", source.plugin) };
-            fact(&source.plugin, terms, standing)
+        facts.entry(source.plugin.name.clone()).or_insert_with(|| {
+            let mut reason = format!("plugin {} ({id}) {state}", source.plugin);
+            if let Some(cause) = cause(&source.stage) {
+                reason = format!("{reason}: {cause}");
+            }
+            fact(&source.plugin.name, terms, Standing::NotServing { reason })
         });
     }
     facts.into_values().collect()

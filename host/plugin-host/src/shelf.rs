@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::id::ProviderName;
+use machinist_core::policy::Mode;
 use tokio::sync::{broadcast, watch};
 use tracing::{info, warn};
 
@@ -21,7 +22,7 @@ use crate::routes::Routes;
 use crate::source::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
 use crate::source::parts::{Found, Part};
 use crate::source::stock::Stock;
-use crate::source::{Content, Declared, SourceId};
+use crate::source::{Content, Declared, PluginKey, Role, SourceId};
 use crate::state::PluginState;
 
 mod look;
@@ -55,7 +56,7 @@ struct Contents {
     registry: Registry<Served>,
     details: BTreeMap<SourceId, Details>,
     told: BTreeMap<SourceId, Gist>,
-    served: BTreeMap<PluginName, u64>,
+    served: BTreeMap<PluginKey, u64>,
 }
 
 /// What is kept with an index.
@@ -69,7 +70,7 @@ struct Details {
     content: Option<Fingerprint>,
     /// In the word of the label.
     kind: String,
-    /// Of a policy, as far as they can be read.
+    /// Of a policy; of one whose terms cannot be read, what is assumed.
     terms: Option<Terms>,
     /// A part that is gone after it was loaded.
     lost: Option<String>,
@@ -140,10 +141,11 @@ impl Shelf {
         contents.stock.take_part(&id);
         let mut orders = contents.look_at_indexes_of(&id, now);
         let kind = raw.labels.get(KIND_LABEL).cloned().unwrap_or_default();
-        let terms = declared.as_ref().ok().and_then(|declared| declared.kind.terms().cloned());
+        let terms = raw.assumed_terms();
+        let role = raw.role().or_else(|| contents.registry.role(&id)).unwrap_or(Role::Driver);
         let seen = Seen {
             id: id.clone(),
-            plugin: raw.plugin_name(),
+            plugin: PluginKey { name: raw.plugin_name(), role },
             created: raw.created,
             fingerprint,
             kind,
@@ -254,11 +256,11 @@ impl Shelf {
     }
 
     fn count_swaps(&self, contents: &mut Contents) {
-        let serving: BTreeMap<PluginName, u64> =
+        let serving: BTreeMap<PluginKey, u64> =
             contents.registry.serving().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
         for (plugin, number) in &serving {
             if contents.served.get(plugin).is_some_and(|before| before != number) {
-                self.metrics.swapped(plugin);
+                self.metrics.swapped(&plugin.name);
             }
         }
         contents.served = serving;
@@ -280,18 +282,29 @@ impl Contents {
         self.details.iter().filter_map(terms).collect()
     }
 
+    /// What follows for Machines from a policy that is to decide and cannot be asked.
+    fn holds(&self, source: &Source<Served>, terms: Option<&Terms>) -> Option<String> {
+        let waits_for_its_operator =
+            matches!(source.stage, Stage::Rejected { .. } | Stage::Waiting { .. });
+        let is_to_decide = terms.is_some_and(|terms| terms.mode == Mode::Enforce);
+        let is_served = self.registry.serving().any(|(plugin, _)| *plugin == source.plugin);
+        (waits_for_its_operator && is_to_decide && !is_served)
+            .then(|| "no Machine that it may be about is failed until it can be asked or is gone".to_owned())
+    }
+
     fn report(&self, id: &SourceId, source: &Source<Served>, now: Timestamp) -> PluginReport {
         let details = self.details.get(id).cloned().unwrap_or_default();
         let (state, reason) = state(source, now);
+        let holds = self.holds(source, details.terms.as_ref());
         PluginReport {
-            plugin: source.plugin.clone(),
+            plugin: source.plugin.name.clone(),
             kind: details.kind,
             source: id.clone(),
             content: details.content,
             state,
             reason,
             since: source.since,
-            warnings: details.warnings.into_iter().chain(details.lost).collect(),
+            warnings: details.warnings.into_iter().chain(details.lost).chain(holds).collect(),
             digest: details.digest,
             size_bytes: details.size_bytes,
             compile_ms: details.compile_ms,

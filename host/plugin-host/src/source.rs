@@ -68,12 +68,41 @@ impl Kind {
         }
     }
 
+    pub(crate) fn role(&self) -> Role {
+        match self {
+            Self::Driver => Role::Driver,
+            Self::HealthPolicy(_) => Role::HealthPolicy,
+        }
+    }
+
     /// As the label has it.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Driver => configmap::DRIVER_KIND,
             Self::HealthPolicy(_) => configmap::POLICY_KIND,
         }
+    }
+}
+
+/// What a plugin is for, by its label alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// It manages machines of a cloud.
+    Driver,
+    /// It says which Machines are healthy.
+    HealthPolicy,
+}
+
+/// Tells plugins apart: a driver and a policy of one name are two plugins, and neither takes the other's place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PluginKey {
+    pub(crate) name: PluginName,
+    pub(crate) role: Role,
+}
+
+impl fmt::Display for PluginKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
     }
 }
 

@@ -90,8 +90,8 @@ pub(crate) enum Message {
     Secret(Change<Secret>),
     /// A Node changed.
     Node(Change<Node>),
-    /// A VolumeAttachment of this Node changed.
-    Attachment(NodeName),
+    /// Something changed that a drain of this Node may wait for: a VolumeAttachment, or a budget of its pods.
+    DrainOf(NodeName),
     /// All VolumeAttachments are listed.
     AttachmentsListed,
     /// A cache holds a complete listing, and every change of it was told. With the highest version in it.

@@ -26,6 +26,8 @@ pub(crate) fn act_error(error: &kube::Error) -> ActError {
             match status.code {
                 404 => ActError::Gone,
                 409 => ActError::Conflict,
+                // A patch names the object that it is meant for; another one of that name is there.
+                422 if is_for_another(status) => ActError::Conflict,
                 429 => ActError::Throttled { after: retry_after(status) },
                 401 | 403 => ActError::Denied { message },
                 400 | 405 | 406 | 413 | 415 | 422 => ActError::Invalid { message },
@@ -38,6 +40,11 @@ pub(crate) fn act_error(error: &kube::Error) -> ActError {
         kube::Error::BuildRequest(source) => ActError::Invalid { message: source.to_string() },
         other => ActError::Ambiguous { message: chain(other) },
     }
+}
+
+fn is_for_another(status: &kube::core::Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.field == "metadata.uid")
 }
 
 fn retry_after(status: &kube::core::Status) -> Option<SignedDuration> {

@@ -30,5 +30,6 @@ pub mod ports;
 mod recorded;
 mod safety;
 pub mod settings;
+mod status_write;
 pub mod tenant;
 mod world;

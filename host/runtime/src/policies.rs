@@ -12,8 +12,8 @@ use machinist_core::id::{FailureDomain, ObjectKey};
 use machinist_core::machine::{DriverFact, MachineView};
 use machinist_core::phase::Phase;
 use machinist_core::policy::{
-    ASK_AGAIN, Asked, ConditionFact, DomainFact, HistoryFact, NodeQuestion, Opinion, PoliciesFact,
-    PolicyFact, Question, Reboots, Standing, Subject, VerdictCache, opinion_of,
+    ASK_AGAIN, Action, Asked, ConditionFact, DomainFact, HistoryFact, NodeQuestion, Opinion, PoliciesFact,
+    PolicyFact, Question, RawAnswer, Reboots, Standing, Subject, Verdict, VerdictCache, opinion_of,
 };
 
 use crate::machine::{node_name_of, phase_of};
@@ -252,6 +252,8 @@ fn silence(policy: &PolicyFact, now: Timestamp) -> Opinion {
         Standing::Serving { .. } => "it is not asked".to_owned(),
         Standing::NotServing { reason } => reason.clone(),
     };
-    let until = now.checked_add(ASK_AGAIN).unwrap_or(Timestamp::MAX);
-    Opinion::unknown(policy.policy.clone(), policy.mode, reason, until)
+    let holds_until = now.checked_add(ASK_AGAIN).unwrap_or(Timestamp::MAX);
+    let unknown = RawAnswer { verdict: Verdict::Unknown, reason, action: Action::None, holds_until };
+    let asked = Asked { policy: policy.policy.clone(), generation: 0, mode: policy.mode };
+    opinion_of(&asked, Ok(unknown), now)
 }

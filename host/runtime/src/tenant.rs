@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures::StreamExt;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::core::DeserializeGuard;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -200,7 +201,7 @@ impl Watches {
                 .collect();
             for node in nodes {
                 // A closed inbox means that the loop has ended.
-                drop(changes.send(Message::Attachment(NodeName::new(node))));
+                drop(changes.send(Message::DrainOf(NodeName::new(node))));
             }
         };
         let attachments = watcher(Api::all(target.clone()), watcher::Config::default())
@@ -213,8 +214,13 @@ impl Watches {
         });
         let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
             .backoff(backoff(self.seed, Watch::Budgets));
-        let store = drains.budgets;
-        tasks.spawn(async move { feed(budgets.boxed(), store, trim_budget, |_| {}, |_| {}).await });
+        let (store, held, changes) = (drains.budgets, drains.held, self.outbox.clone());
+        let on_change = move |change: Change<PodDisruptionBudget>| {
+            for node in held.freed_by(&change) {
+                drop(changes.send(Message::DrainOf(node)));
+            }
+        };
+        tasks.spawn(async move { feed(budgets.boxed(), store, trim_budget, on_change, |_| {}).await });
     }
 }
 

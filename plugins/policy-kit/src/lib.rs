@@ -81,7 +81,8 @@ pub fn evaluate<P: Policy>(settings: &str, question: &Question, now: u64) -> Ver
 #[macro_export]
 macro_rules! export_policy {
     ($policy:ty) => {
-        struct Component;
+        /// The component. Public, since natively nothing exports it.
+        pub struct Component;
 
         impl $crate::Guest for Component {
             fn describe() -> $crate::About {

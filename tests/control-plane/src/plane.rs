@@ -226,6 +226,13 @@ impl ControlPlane {
         Client::try_from(self.config.clone()).context("failed to make a client")
     }
 
+    /// As [`Self::client`], but each answer is handed on as it came: without asking again after 429, 503 and 504.
+    pub fn client_that_asks_once(&self) -> anyhow::Result<Client> {
+        let mut config = self.config.clone();
+        config.default_retry = false;
+        Client::try_from(config).context("failed to make a client")
+    }
+
     /// Applies the documents of a YAML text as the administrator; see [`crate::apply()`].
     pub async fn apply(&self, manifests: &str) -> anyhow::Result<Vec<DynamicObject>> {
         apply::apply(&self.client()?, manifests).await

@@ -7,14 +7,25 @@ use serde_json::{Value, json};
 pub struct Refusal {
     /// HTTP code.
     pub code: u16,
-    /// CamelCase.
+    /// CamelCase; empty where the server gives none.
     pub reason: &'static str,
     /// For people.
     pub message: String,
     /// Seconds until it may be asked again, where the server says.
     pub retry_after: Option<u64>,
-    /// A cause beside the reason, with its own message.
-    pub cause: Option<(&'static str, String)>,
+    /// A cause beside the reason.
+    pub cause: Option<Cause>,
+}
+
+/// What a `Status` says beside its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// CamelCase.
+    pub reason: &'static str,
+    /// For people.
+    pub message: String,
+    /// The field that it is about.
+    pub field: Option<String>,
 }
 
 impl Refusal {
@@ -40,6 +51,17 @@ impl Refusal {
         Self::new(422, "Invalid", message)
     }
 
+    /// A field that nobody may change.
+    pub(crate) fn immutable(field: &str) -> Self {
+        let mut refusal = Self::invalid(format!("{field}: Invalid value: field is immutable"));
+        refusal.cause = Some(Cause {
+            reason: "FieldValueInvalid",
+            message: "Invalid value: field is immutable".to_owned(),
+            field: Some(field.to_owned()),
+        });
+        refusal
+    }
+
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
@@ -49,8 +71,9 @@ impl Refusal {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    /// A server's own error without a name.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self::new(500, "InternalError", message)
+        Self::new(500, "", message)
     }
 
     pub(crate) fn expired() -> Self {
@@ -62,7 +85,7 @@ impl Refusal {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
         let mut refusal = Self::new(429, "TooManyRequests", message);
         refusal.retry_after = Some(retry_after).filter(|seconds| *seconds > 0);
-        refusal.cause = Some(("DisruptionBudget", detail));
+        refusal.cause = Some(Cause { reason: "DisruptionBudget", message: detail, field: None });
         refusal
     }
 
@@ -88,8 +111,17 @@ impl Refusal {
         if let Some(seconds) = self.retry_after {
             body["details"]["retryAfterSeconds"] = json!(seconds);
         }
-        if let Some((reason, message)) = &self.cause {
-            body["details"]["causes"] = json!([{ "reason": reason, "message": message }]);
+        if let Some(cause) = &self.cause {
+            let mut told = json!({ "reason": cause.reason, "message": cause.message });
+            if let Some(field) = &cause.field {
+                told["field"] = json!(field);
+            }
+            body["details"]["causes"] = json!([told]);
+        }
+        if self.reason.is_empty()
+            && let Some(body) = body.as_object_mut()
+        {
+            body.remove("reason");
         }
         body
     }

@@ -45,6 +45,14 @@ impl Scope {
         Ok(Self { kind, namespace: namespace.to_owned(), labels, fields })
     }
 
+    /// The Node whose pods these are, where that is what the scope is about.
+    pub(crate) fn node_of_pods(&self) -> Option<&str> {
+        match self.fields.as_slice() {
+            [Term::Is(name, node)] if self.kind.plural == "pods" && name == "spec.nodeName" => Some(node),
+            _ => None,
+        }
+    }
+
     pub(crate) fn takes(&self, object: &Value) -> bool {
         let meta = &object["metadata"];
         let is_there = self.namespace.is_empty() || meta["namespace"] == self.namespace.as_str();

@@ -138,8 +138,13 @@ impl ApiServer {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
                 store.create(ask.kind, (key.0, key.1, name), &object, now)
             }
-            "PATCH" if ask.media != "application/merge-patch+json" => Err(Refusal::unsupported(&ask.media)),
-            "PATCH" => store.patch(ask.kind, key, &parsed()?, part),
+            "PATCH" => match ask.media.as_str() {
+                "application/merge-patch+json" => store.patch(ask.kind, key, &parsed()?, part),
+                "application/strategic-merge-patch+json" if !ask.kind.is_custom => {
+                    store.patch_strategically(ask.kind, key, &parsed()?, part)
+                }
+                other => Err(Refusal::unsupported(other)),
+            },
             "PUT" => store.replace(ask.kind, key, parsed()?, part),
             "DELETE" => store.delete(ask.kind, &key, &delete_options(&parsed()?), now),
             other => Err(Refusal::bad_request(format!("{other} is not served"))),
@@ -154,7 +159,10 @@ impl ApiServer {
                 let objects = store.all_at(ask.kind, &ask.namespace, version);
                 ask.page(objects.iter(), version)
             }
-            None => ask.page(store.all(ask.kind, &ask.namespace), store.version()),
+            None => match ask.scope.node_of_pods() {
+                Some(node) => ask.page(store.pods_of(node), store.version()),
+                None => ask.page(store.all(ask.kind, &ask.namespace), store.version()),
+            },
         }
     }
 

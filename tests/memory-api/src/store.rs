@@ -1,6 +1,6 @@
 //! The objects, their versions, and the rules by which they change.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::history::History;
 use crate::kinds::{EVENTS_LIVE_FOR, Kind};
-use crate::merge::merge;
+use crate::merge::{merge, merge_strategically};
 use crate::object::{Object, Shared};
 use crate::refusal::Refusal;
 use crate::{Change, Observer};
@@ -41,6 +41,8 @@ pub(crate) struct DeleteOptions {
 #[derive(Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Key, Shared>,
+    /// Pods by Node: every drain asks for those of one.
+    pods_by_node: BTreeMap<String, BTreeSet<Key>>,
     version: u64,
     made: u64,
     pub(crate) history: History,
@@ -74,6 +76,12 @@ impl Store {
         let first: Key = (plural, namespace.to_owned(), String::new());
         let is_wanted = move |key: &Key| key.0 == plural && (namespace.is_empty() || key.1 == namespace);
         self.objects.range(first..).take_while(move |(key, _)| is_wanted(key)).map(|(_, object)| object)
+    }
+
+    /// The pods of a Node, in all namespaces.
+    pub(crate) fn pods_of<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Shared> + use<'a> {
+        let keys = self.pods_by_node.get(node).into_iter().flatten();
+        keys.filter_map(|key| self.objects.get(key))
     }
 
     /// As `all`, as it was when the version was the last one.
@@ -163,6 +171,18 @@ impl Store {
         self.update(kind, key, object, part)
     }
 
+    pub(crate) fn patch_strategically(
+        &mut self,
+        kind: &'static Kind,
+        key: Key,
+        patch: &Value,
+        part: Part,
+    ) -> Outcome {
+        let mut object = Value::clone(&*self.get(&key)?);
+        merge_strategically(&mut object, patch);
+        self.update(kind, key, object, part)
+    }
+
     pub(crate) fn replace(&mut self, kind: &'static Kind, key: Key, object: Value, part: Part) -> Outcome {
         if kind.is_custom && object["metadata"]["resourceVersion"].as_str().unwrap_or_default().is_empty() {
             return Err(Refusal::invalid("metadata.resourceVersion: must be specified for an update"));
@@ -203,11 +223,16 @@ impl Store {
 
     fn update(&mut self, kind: &'static Kind, key: Key, mut object: Value, part: Part) -> Outcome {
         let old = self.get(&key)?;
-        for field in ["uid", "resourceVersion"] {
+        let is_other = |field: &str| {
             let asked = object["metadata"][field].as_str().unwrap_or_default();
-            if !asked.is_empty() && old["metadata"][field] != asked {
-                return Err(Refusal::conflict(&named(&key)));
-            }
+            !asked.is_empty() && old["metadata"][field] != asked
+        };
+        if is_other("resourceVersion") {
+            return Err(Refusal::conflict(&named(&key)));
+        }
+        // All metadata of a write to a custom resource's status is dropped but the version, before anyone compares it.
+        if is_other("uid") && !(kind.is_custom && part == Part::Status) {
+            return Err(Refusal::immutable("metadata.uid"));
         }
         if part == Part::Status {
             let status = object["status"].take();
@@ -283,6 +308,7 @@ impl Store {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Object::shared(object);
+        self.index(&key, old.as_deref(), Some(&object));
         self.objects.insert(key, object.clone());
         self.observe(kind, old.as_deref(), Some(&object));
         self.history.add(kind, self.version, old, Some(object.clone()));
@@ -294,9 +320,30 @@ impl Store {
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Object::shared(object);
         let old = self.objects.remove(key);
+        self.index(key, old.as_deref(), None);
         self.observe(kind, old.as_deref(), None);
         self.history.add(kind, self.version, old.or_else(|| Some(object.clone())), None);
         object
+    }
+
+    fn index(&mut self, key: &Key, old: Option<&Object>, new: Option<&Object>) {
+        if key.0 != "pods" {
+            return;
+        }
+        let node = |pod: Option<&Object>| {
+            pod.and_then(|pod| pod["spec"]["nodeName"].as_str()).unwrap_or_default().to_owned()
+        };
+        let (before, after) = (node(old), node(new));
+        if old.is_some() && (new.is_none() || before != after) {
+            let mut pods = self.pods_by_node.remove(&before).unwrap_or_default();
+            pods.remove(key);
+            if !pods.is_empty() {
+                self.pods_by_node.insert(before, pods);
+            }
+        }
+        if new.is_some() {
+            self.pods_by_node.entry(after).or_default().insert(key.clone());
+        }
     }
 
     fn observe(&self, kind: &'static Kind, old: Option<&Object>, new: Option<&Object>) {
@@ -346,12 +393,12 @@ fn count_generation(meta: &mut Map<String, Value>) {
 }
 
 /// Everything but metadata and status.
-fn wishes(object: &Value) -> impl PartialEq {
+fn wishes(object: &Value) -> impl PartialEq + use<'_> {
     let fields = object.as_object().into_iter().flatten();
     fields
         .filter(|(name, _)| !matches!(name.as_str(), "metadata" | "status"))
-        .map(|(_, value)| value.clone())
-        .collect::<Vec<Value>>()
+        .map(|(_, value)| value)
+        .collect::<Vec<&Value>>()
 }
 
 fn merged(object: &Value) -> Value {

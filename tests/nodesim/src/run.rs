@@ -67,7 +67,7 @@ impl NodeSim {
                             let performer = Performer { api, source, shared: running };
                             tokio::select! {
                                 () = Arc::new(performer).run(concurrency) => {}
-                                Some(()) = async { Some(working?.await) } => {}
+                                Some(()) = async { working?.await; Some(()) } => {}
                                 _ = stopped => {}
                             }
                         }

@@ -119,7 +119,7 @@ impl Actors {
     fn do_action(&self, action: Action, chance: &mut Chance) {
         match action {
             Action::DeleteMachine | Action::ForceDelete | Action::EditMachine => {
-                self.on_machine(action, chance)
+                self.on_machine(action, chance);
             }
             Action::EditClass | Action::BreakClass => self.on_class(action, chance),
             Action::BreakSecret => self.break_secret(chance),
@@ -131,8 +131,8 @@ impl Actors {
     }
 
     fn on_machine(&self, action: Action, chance: &mut Chance) {
-        let names = self.fleet.names();
-        let Some(name) = chance.pick(&names) else { return };
+        let Some(name) = self.fleet.any(chance) else { return };
+        let name = name.as_str();
         let path = format!("{NAMESPACE}/{name}");
         match action {
             Action::ForceDelete => {
@@ -195,8 +195,8 @@ impl Actors {
     }
 
     fn on_node(&self, action: Action, chance: &mut Chance) {
-        let vms = self.cluster.joined();
-        let Some(node) = chance.pick(&vms).and_then(|vm| self.cluster.node_of(vm)) else { return };
+        let vm = self.cluster.any_joined(chance);
+        let Some(node) = vm.and_then(|vm| self.cluster.node_of(&vm)) else { return };
         if matches!(action, Action::Cordon) {
             let is_cordoned = chance.happens(0.5);
             self.watchman.note(("user cordons or uncordons", &node));
@@ -210,8 +210,8 @@ impl Actors {
     }
 
     fn on_vm(&self, action: Action, chance: &mut Chance) {
-        let vms = self.cluster.joined();
-        let Some(vm) = chance.pick(&vms) else { return };
+        let Some(vm) = self.cluster.any_joined(chance) else { return };
+        let vm = vm.as_str();
         match action {
             Action::RebootVm => {
                 self.watchman.note(("somebody reboots", vm));
@@ -225,7 +225,7 @@ impl Actors {
                 let flaw = chance.pick(&["Ready", "DiskPressure"]).copied();
                 self.cluster.set_flaw(vm, flaw);
                 self.watchman.note(("something is wrong with", vm));
-                let (cluster, vm) = (self.cluster.clone(), vm.clone());
+                let (cluster, vm) = (self.cluster.clone(), vm.to_owned());
                 let after = chance.between(Duration::from_secs(10), Duration::from_mins(15));
                 tokio::spawn(async move {
                     tokio::time::sleep(after).await;

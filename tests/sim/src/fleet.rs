@@ -1,20 +1,26 @@
 //! The wish: so many Machines, their classes and their Secret; and who keeps it up, as a MachineSet would.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use memory_api::{ApiServer, encode};
+use memory_api::{ApiServer, Change, encode};
 use serde_json::{Value, json};
 
+use crate::chance::Chance;
 use crate::cloud::ZONES;
 use crate::hosts::NAMESPACE;
 
 /// How often Machines are counted.
 const ROUND: Duration = Duration::from_secs(20);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Inner {
     made: u64,
+    /// Names of Machines that nobody has asked to go.
+    wanted: BTreeSet<String>,
+    /// Those of them that have failed.
+    failed: BTreeSet<String>,
     /// How many menders are under way: the last one mends.
     menders: u32,
 }
@@ -29,7 +35,7 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     pub(crate) fn new(api: ApiServer, wished: usize) -> Self {
-        let fleet = Self { api, wished, inner: Arc::new(Mutex::new(Inner { made: 0, menders: 0 })) };
+        let fleet = Self { api, wished, inner: Arc::default() };
         let made = fleet.api.create("secrets", &secret());
         assert!(made.is_ok(), "nothing was there before: {made:?}");
         for zone in ZONES {
@@ -39,12 +45,26 @@ impl Fleet {
         fleet
     }
 
-    /// Names of Machines that nobody has asked to go.
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.api.collect("machines", |machine| {
-            let is_going = machine["metadata"]["deletionTimestamp"].is_string();
-            (!is_going).then(|| machine["metadata"]["name"].as_str().unwrap_or_default().to_owned())
-        })
+    /// An object changes. Called while the API server is locked.
+    pub(crate) fn changed(&self, change: &Change<'_>) {
+        if change.plural != "machines" {
+            return;
+        }
+        let Some(name) = change.new.or(change.old).and_then(|machine| machine["metadata"]["name"].as_str())
+        else {
+            return;
+        };
+        let wanted = change.new.filter(|machine| !machine["metadata"]["deletionTimestamp"].is_string());
+        let failed = wanted.filter(|machine| machine["status"]["currentStatus"]["phase"] == "Failed");
+        let mut inner = self.lock();
+        keep(&mut inner.wanted, name, wanted.is_some());
+        keep(&mut inner.failed, name, failed.is_some());
+    }
+
+    /// The name of a Machine that nobody has asked to go.
+    pub(crate) fn any(&self, chance: &mut Chance) -> Option<String> {
+        let inner = self.lock();
+        inner.wanted.iter().nth(chance.below(inner.wanted.len())).cloned()
     }
 
     /// Replaces what has failed and makes what is missing, for ever.
@@ -56,16 +76,12 @@ impl Fleet {
     }
 
     fn round(&self) {
-        let failed = self.api.collect("machines", |machine| {
-            let is_failed = machine["status"]["currentStatus"]["phase"] == "Failed";
-            let is_going = machine["metadata"]["deletionTimestamp"].is_string();
-            (is_failed && !is_going)
-                .then(|| machine["metadata"]["name"].as_str().unwrap_or_default().to_owned())
-        });
+        let failed = self.lock().failed.clone();
         for name in failed {
             let _ = self.api.delete("machines", &format!("{NAMESPACE}/{name}"));
         }
-        for _ in self.names().len()..self.wished {
+        let wanted = self.lock().wanted.len();
+        for _ in wanted..self.wished {
             let number = {
                 let mut inner = self.lock();
                 inner.made += 1;
@@ -126,6 +142,14 @@ impl Fleet {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn keep(names: &mut BTreeSet<String>, name: &str, is_in: bool) {
+    if !is_in {
+        names.remove(name);
+    } else if !names.contains(name) {
+        names.insert(name.to_owned());
     }
 }
 

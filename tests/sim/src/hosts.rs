@@ -80,9 +80,13 @@ impl Hosts {
         wire: Wire,
         clock: Clock,
         watchman: Watchman,
-        planted: Option<Planted>,
     ) -> Self {
-        Self { api, cloud, wire, clock, watchman, planted, seed, running: Arc::default() }
+        Self { api, cloud, wire, clock, watchman, planted: None, seed, running: Arc::default() }
+    }
+
+    /// Processes with this bug.
+    pub(crate) fn with(self, planted: Option<Planted>) -> Self {
+        Self { planted, ..self }
     }
 
     /// Names of the processes that run.

@@ -27,8 +27,8 @@ struct Options {
     #[arg(long, default_value_t = 3.0, value_parser = hours)]
     hours: f64,
     /// Seeds at a time; by default one a processor
-    #[arg(long)]
-    threads: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    threads: Option<u32>,
     /// Prints what the hosts log, as RUST_LOG says
     #[arg(long)]
     log: bool,
@@ -55,7 +55,10 @@ fn main() -> ExitCode {
     for report in failed.iter().skip(1) {
         println!("also failed: seed {}{}", report.seed, told(report));
     }
-    let Some(first) = failed.first() else { return ExitCode::SUCCESS };
+    let Some(first) = failed.first() else {
+        let all_ran = reports.len() as u64 == options.seeds;
+        return if all_ran { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    };
     println!("\n{}\n\nseed {} failed{}", first.story, first.seed, told(first));
     println!(
         "repeat it with: cargo xtask sim --seeds 1 --seed {} --machines {} --hours {}",
@@ -69,10 +72,12 @@ fn told(report: &Report) -> String {
 }
 
 fn run_all(options: &Options) -> Vec<Report> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads =
+        options.threads.and_then(|threads| usize::try_from(threads).ok()).unwrap_or_else(processors);
     let (next, reports) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..options.threads.unwrap_or(processors).max(1) {
+        for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -83,7 +88,7 @@ fn run_all(options: &Options) -> Vec<Report> {
                     let chaos = Duration::from_secs_f64(options.hours * 3600.0);
                     match run(&Plan::new(seed, options.machines as usize, chaos)) {
                         Ok(report) => {
-                            reports.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(report)
+                            reports.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(report);
                         }
                         Err(error) => eprintln!("seed {seed} could not be run: {error:#}"),
                     }

@@ -15,6 +15,8 @@ pub(crate) struct CloudHabits {
     pub(crate) keeps_keys: bool,
     /// How late its reads are.
     pub(crate) reads_lag: Duration,
+    /// A class lists the VMs of its zone; otherwise those of all zones.
+    pub(crate) lists_by_zone: bool,
     /// Creation has a second step.
     pub(crate) initializes: bool,
     /// From a create to a VM that runs.
@@ -123,6 +125,8 @@ impl Plan {
         let lags: &[u64] = if keeps_keys { &[0, 0, 2_000, 8_000, 30_000] } else { &[0, 2_000, 8_000] };
         let cloud = CloudHabits {
             keeps_keys,
+            // Where there are many, they are listed all the time, and three times as many would be most of the work.
+            lists_by_zone: machines >= 1_000 || Chance::new(seed, "listing").happens(0.5),
             reads_lag: Duration::from_millis(chance.pick(lags).copied().unwrap_or_default()),
             initializes: chance.happens(0.3),
             boots_for: chance.between(Duration::from_secs(1), Duration::from_secs(90)),
@@ -149,6 +153,23 @@ impl Plan {
     #[must_use]
     pub fn with(mut self, planted: Planted) -> Self {
         self.planted = Some(planted);
+        // Bugs that show only when a way is cut off, need that to happen.
+        match planted {
+            Planted::FailsAtOnce => self.hourly.outages = 6.0,
+            Planted::GateStaysOpen => {
+                self.hourly.partitions = 12.0;
+                self.calls.cloud = 0.8;
+            }
+            Planted::CreatesTwice
+            | Planted::DeletesUnasked
+            | Planted::ForgetsVms
+            | Planted::LeaksVms
+            | Planted::LeadsAlways
+            | Planted::DropsConditions
+            | Planted::NeverDeletes
+            | Planted::DeletesPods
+            | Planted::Panics => {}
+        }
         self
     }
 }

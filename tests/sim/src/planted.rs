@@ -11,7 +11,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm, VmState,
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{Code, DriverError, Refusal};
@@ -35,31 +35,35 @@ pub enum Planted {
     LeaksVms,
     /// The host believes that it leads, always.
     LeadsAlways,
-    /// A Node that is not ready fails its machine within seconds, whatever the gate and the limits say.
+    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said to have
+    /// stopped every VM.
     FailsAtOnce,
-    /// What the host says about its state never arrives.
-    DropsStatus,
+    /// The conditions that a host copies from a Node never arrive.
+    DropsConditions,
     /// The VM never goes.
     NeverDeletes,
     /// Pods are deleted where they should be evicted.
     DeletesPods,
     /// The API servers are never found to be away.
     GateStaysOpen,
+    /// A pass panics.
+    Panics,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::ForgetsVms,
         Self::LeaksVms,
         Self::LeadsAlways,
         Self::FailsAtOnce,
-        Self::DropsStatus,
+        Self::DropsConditions,
         Self::NeverDeletes,
         Self::DeletesPods,
         Self::GateStaysOpen,
+        Self::Panics,
     ];
 
     /// The rule that it breaks.
@@ -71,10 +75,11 @@ impl Planted {
             Self::LeaksVms => Rule::NoLeak,
             Self::LeadsAlways => Rule::Leader,
             Self::FailsAtOnce => Rule::HealthyStays,
-            Self::DropsStatus => Rule::Quiet,
+            Self::DropsConditions => Rule::Quiet,
             Self::NeverDeletes => Rule::Converges,
             Self::DeletesPods => Rule::Budget,
             Self::GateStaysOpen => Rule::Gate,
+            Self::Panics => Rule::NoPanic,
         }
     }
 }
@@ -151,6 +156,12 @@ impl Drivers for Faulty {
                 self.drivers.get_status(request).await
             }
             .boxed(),
+            Planted::FailsAtOnce => async move {
+                let seen = self.drivers.get_status(request).await?;
+                Ok(Vm { state: VmState::Stopped, ..seen })
+            }
+            .boxed(),
+            Planted::Panics => async { panic!("a bug was planted here") }.boxed(),
             _ => self.drivers.get_status(request),
         }
     }
@@ -218,11 +229,11 @@ where
 async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, BoxError> {
     let path = request.uri().path().to_owned();
     match bug {
-        Planted::DropsStatus if path.contains("/machines/") && path.ends_with("/status") => {
+        Planted::DropsConditions if path.contains("/machines/") && path.ends_with("/status") => {
             let (head, body) = request.into_parts();
             let mut patch: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
-            if let Some(patch) = patch.as_object_mut() {
-                patch.remove("status");
+            if let Some(status) = patch["status"].as_object_mut() {
+                status.remove("conditions");
             }
             // What changes nothing makes no version, so that the bug is not even told by an event.
             Ok(Request::from_parts(head, Body::from(serde_json::to_vec(&patch)?)))

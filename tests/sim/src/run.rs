@@ -1,6 +1,6 @@
 //! One run: chaos, then calm, then silence.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Once;
 use std::time::Duration;
@@ -32,6 +32,9 @@ const SETTLES_WITHIN: Duration = Duration::from_mins(20);
 
 /// Then nothing is written for so long.
 const QUIET: Duration = Duration::from_mins(40);
+
+/// Of simulated time.
+const LOOKS_FOR_PANICS_EVERY: Duration = Duration::from_secs(1);
 
 /// Requests that are kept for whoever has to understand a failure.
 const RECORDS: usize = 400;
@@ -72,23 +75,24 @@ impl Report {
 }
 
 thread_local! {
-    static PANICS: Cell<u32> = const { Cell::new(0) };
+    /// What was said in a panic on this thread.
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Does a run on this thread, in its own time.
 pub fn run(plan: &Plan) -> anyhow::Result<Report> {
-    count_panics();
-    PANICS.set(0);
+    note_panics();
+    PANIC.take();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     Ok(runtime.block_on(story(plan)))
 }
 
-fn count_panics() {
+fn note_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            PANICS.set(PANICS.get() + 1);
+            PANIC.set(Some(info.to_string()));
             before(info);
         }));
     });
@@ -108,21 +112,16 @@ async fn story(plan: &Plan) -> Report {
     let cluster =
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone());
     let fleet = Fleet::new(api.clone(), plan.machines);
-    let (watching, reacting) = (watchman.clone(), cluster.clone());
+    let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
         reacting.changed(change);
+        counting.changed(change);
     });
     let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
-    let hosts = Hosts::new(
-        plan.seed,
-        api.clone(),
-        cloud.clone(),
-        wire.clone(),
-        clock.clone(),
-        watchman.clone(),
-        plan.planted,
-    );
+    let hosts =
+        Hosts::new(plan.seed, api.clone(), cloud.clone(), wire.clone(), clock.clone(), watchman.clone())
+            .with(plan.planted);
     let actors = Actors {
         plan: plan.clone(),
         api,
@@ -137,6 +136,7 @@ async fn story(plan: &Plan) -> Report {
     tokio::select! {
         biased;
         () = watchman.alarm() => {}
+        () = panics(&watchman) => {}
         () = acts(plan, &actors, &wire) => {}
     }
     let violation = watchman.found().into_iter().next();
@@ -182,8 +182,15 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     tokio::time::sleep(SETTLES_WITHIN).await;
     silence(actors).await;
     leaks(actors);
-    if PANICS.get() > 0 {
-        watchman.break_rule(Rule::NoPanic, "something panicked; see above");
+}
+
+/// A host catches the panics of its passes, and goes on. Core's own rules are assertions of each pass.
+async fn panics(watchman: &Watchman) {
+    loop {
+        tokio::time::sleep(LOOKS_FOR_PANICS_EVERY).await;
+        if let Some(panic) = PANIC.take() {
+            return watchman.break_rule(Rule::NoPanic, panic);
+        }
     }
 }
 

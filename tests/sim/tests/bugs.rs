@@ -47,3 +47,28 @@ fn a_pod_that_is_deleted_against_its_budget_is_found() {
 fn a_vm_that_is_deleted_unasked_is_found() {
     hunt(Planted::DeletesUnasked);
 }
+
+#[test]
+fn a_machine_that_is_failed_although_it_is_well_is_found() {
+    hunt(Planted::FailsAtOnce);
+}
+
+#[test]
+fn a_gate_that_stays_open_is_found() {
+    hunt(Planted::GateStaysOpen);
+}
+
+#[test]
+fn who_writes_for_ever_is_found() {
+    hunt(Planted::DropsConditions);
+}
+
+#[test]
+fn what_never_comes_to_its_end_is_found() {
+    hunt(Planted::NeverDeletes);
+}
+
+#[test]
+fn a_panic_is_found() {
+    hunt(Planted::Panics);
+}

@@ -77,7 +77,7 @@ pub(super) struct Line {
     pub(super) since: Timestamp,
 }
 
-pub(super) fn explain(facts: Facts, now: Timestamp) -> Explanation {
+pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
     let machine = &facts.machine;
     let meta = &machine.metadata;
     let status = machine.status.clone().unwrap_or_default();
@@ -115,7 +115,7 @@ pub(super) fn explain(facts: Facts, now: Timestamp) -> Explanation {
         state_since: status.current_status.last_update_time.as_ref().map(|time| time.0).or(created),
         awaited,
         next: next(machine, &facts.node, queue.as_ref(), now),
-        chain: chain(&facts),
+        chain: chain(facts),
         last_operation: last_operation(machine),
         conditions,
         leader,
@@ -404,7 +404,7 @@ mod tests {
             plugin: Look::Missing("sim".into()),
             leader,
         };
-        explain(facts, at("2026-01-01T00:05:00Z"))
+        explain(&facts, at("2026-01-01T00:05:00Z"))
     }
 
     fn insight() -> MachineInsight {

@@ -156,8 +156,10 @@ async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -
         .into_iter()
         .filter_map(|map| serde_json::from_str::<Value>(map.metadata.annotations?.get(PLUGIN_STATUS)?).ok());
     let serves = |status: &Value| {
-        let providers = status["held"]["providers"].as_array().cloned().unwrap_or_default();
-        status["serving"] == true && providers.iter().any(|served| served == &provider)
+        let providers =
+            status.pointer("/held/providers").and_then(Value::as_array).cloned().unwrap_or_default();
+        status.get("serving").is_some_and(|serving| serving == true)
+            && providers.iter().any(|served| served == &provider)
     };
     statuses.into_iter().find(serves).map_or(Look::Missing(provider), Look::Found)
 }

@@ -13,7 +13,7 @@ use crate::args::{ExplainFlags, Output};
 pub(crate) async fn explain(flags: ExplainFlags) -> anyhow::Result<()> {
     let name = subject::machine(&flags.subject)?;
     let facts = gather::gather(&flags, &name).await?;
-    let explanation = chain::explain(facts, Timestamp::now());
+    let explanation = chain::explain(&facts, Timestamp::now());
     match flags.output {
         Output::Json => println!("{}", serde_json::to_string_pretty(&explanation)?),
         Output::Table => print!("{}", print::text(&explanation, Timestamp::now())),

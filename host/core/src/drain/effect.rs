@@ -63,6 +63,8 @@ pub enum Read {
     Cached,
     /// As it is: good enough to say that nothing is left.
     Latest,
+    /// Like `Cached`, without what is behind claims: for a drain that asks nobody and waits for no volume.
+    WithoutVolumes,
 }
 
 /// What came of one effect.

@@ -15,7 +15,7 @@ use super::standing::Standing;
 use super::step::Step;
 use super::transit::{Place, Transit, after, in_transit, memory};
 use super::volume::{Memory, VolumeName};
-use super::wake::wake;
+use super::wake::{PAUSE, wake};
 
 /// Pods asked in one pass. The next pass follows within a second, and a batch holds connections that others need too.
 const ASKED_PER_PASS: usize = 20;
@@ -79,7 +79,8 @@ fn next(
     let mut turns = turns(request, standings, transits, now);
     let mut turns_left = TURNS_PER_PASS.max(turns_allowed(request)).saturating_sub(turns_taken);
     let mut batch = Vec::new();
-    for standing in standings.iter_mut() {
+    for place in in_order_of_asking(standings, request.elapsed(now)) {
+        let Some(standing) = standings.get_mut(place) else { continue };
         if standing.cause != Cause::NotAsked || tried(standing.pod) {
             continue;
         }
@@ -103,6 +104,32 @@ fn next(
         });
     }
     batch
+}
+
+/// By importance. Once a pod with volumes has failed in this pass, those after it begin at another one each time, or some that
+/// always fail would keep all others from their turn. It follows from the clock, so that nothing has to be remembered.
+fn in_order_of_asking(standings: &[Standing<'_>], elapsed: SignedDuration) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..standings.len()).collect();
+    let places_where = |is_meant: &dyn Fn(&Standing<'_>) -> bool| -> Vec<usize> {
+        let all = standings.iter().enumerate();
+        all.filter(|(_, standing)| standing.pod.has_volumes() && is_meant(standing))
+            .map(|(place, _)| place)
+            .collect()
+    };
+    let has_failed = !places_where(&|standing| standing.failure.is_some()).is_empty();
+    let untried = places_where(&|standing| standing.cause == Cause::NotAsked);
+    if !has_failed || untried.is_empty() {
+        return order;
+    }
+    let passes = usize::try_from(elapsed.as_secs() / PAUSE.as_secs()).unwrap_or(0);
+    let mut turned = untried.clone();
+    turned.rotate_left(passes.wrapping_mul(TURNS_PER_PASS - 1) % untried.len());
+    for (place, pod) in untried.into_iter().zip(turned) {
+        if let Some(slot) = order.get_mut(place) {
+            *slot = pod;
+        }
+    }
+    order
 }
 
 /// How many more pods with volumes may be on their way: each holds its place until its volumes have arrived elsewhere, or

@@ -43,7 +43,12 @@ pub fn step(request: &Request<'_>, progress: &Progress, now: Timestamp) -> Step 
         return Step::Done { report: report.told(request, now) };
     }
     let Some(look) = &progress.pods else {
-        return Step::Act(vec![Effect::LookAtPods { node: request.node.clone(), read: Read::Cached }]);
+        let read = match Stage::of(request, now) {
+            Stage::Ask | Stage::Insist => Read::Cached,
+            // What is behind claims may be unknown for as long as it likes: the pods go all the same.
+            Stage::Force(_) => Read::WithoutVolumes,
+        };
+        return Step::Act(vec![Effect::LookAtPods { node: request.node.clone(), read }]);
     };
     match (Stage::of(request, now), look) {
         (Stage::Force(force), look) => {

@@ -19,7 +19,7 @@ const BUDGET: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(5), SignedDuration::from_secs(20));
 
 /// After an error, and for pods that should have gone.
-const PAUSE: SignedDuration = SignedDuration::from_secs(20);
+pub(super) const PAUSE: SignedDuration = SignedDuration::from_secs(20);
 
 /// As long as the API server's word to wait is believed.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(1);

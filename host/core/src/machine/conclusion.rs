@@ -15,6 +15,7 @@ use super::effect::Effect;
 
 /// What to do next in a pass.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
 pub enum Step {
     /// Do these, at the same time, and ask again.
     Act(Vec<Effect>),

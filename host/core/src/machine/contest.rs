@@ -85,9 +85,8 @@ pub fn whose(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> Whose {
 }
 
 fn owner<'a>(node: &NodeClaim, all: &[&'a Claimant]) -> Option<&'a Claimant> {
-    let is_proven = |claimant: &&&Claimant| {
-        node.provider_id.is_some() && claimant.provider_id == node.provider_id
-    };
+    let is_proven =
+        |claimant: &&&Claimant| node.provider_id.is_some() && claimant.provider_id == node.provider_id;
     let proven: Vec<&Claimant> = all.iter().filter(is_proven).copied().collect();
     let candidates = if proven.is_empty() { all } else { proven.as_slice() };
     if let [only] = candidates {
@@ -143,7 +142,12 @@ pub(super) fn guarded(view: &MachineView, step: Step) -> Step {
 /// The end of a pass over a Machine that is being deleted and whose VM is claimed by others.
 pub(super) fn waiting(message: String) -> Conclusion {
     let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    Conclusion { status: super::conclusion::StatusChange::default(), reason: Reason::VmContested, message, wake }
+    Conclusion {
+        status: super::conclusion::StatusChange::default(),
+        reason: Reason::VmContested,
+        message,
+        wake,
+    }
 }
 
 /// Whoever lives on the same VM would notice.
@@ -201,10 +205,10 @@ fn condition(view: &MachineView) -> Option<OwnCondition> {
         return Some(OwnCondition { kind, status: Status::True, reason: "VmContested", message });
     }
     let (others, whose) = match &view.target {
-        TargetFact::Cluster(NodePresence::Contested(others)) => (others, "and it is not told to be this Machine's"),
-        TargetFact::Cluster(
-            NodePresence::Present(_) | NodePresence::Absent | NodePresence::Foreign(_),
-        )
+        TargetFact::Cluster(NodePresence::Contested(others)) => {
+            (others, "and it is not told to be this Machine's")
+        }
+        TargetFact::Cluster(NodePresence::Present(_) | NodePresence::Absent | NodePresence::Foreign(_))
         | TargetFact::None => (&rivals.of_node, "and it is this Machine's"),
     };
     if others.is_empty() {

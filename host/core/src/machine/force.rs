@@ -40,7 +40,8 @@ pub(super) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
     }
     let lasts = |since: Option<Timestamp>| {
         since.is_some_and(|since| {
-            let seen = [view.thawed_at, watched_since(view)].into_iter().flatten().fold(since, Timestamp::max);
+            let seen =
+                [view.thawed_at, watched_since(view)].into_iter().flatten().fold(since, Timestamp::max);
             elapsed(seen, now) > AILMENT_PATIENCE
         })
     };

@@ -46,6 +46,19 @@ pub(super) fn wait(view: &MachineView, held: Held, now: Timestamp) -> Option<Wai
     (left > SignedDuration::ZERO).then_some(Wait { hooks, since, until, left })
 }
 
+/// Until when hooks that are still there have held it, or do. `None` where none do, or nobody waits for them.
+pub(super) fn held_until(view: &MachineView, held: Held) -> Option<Timestamp> {
+    let going = &view.machine.going;
+    let (hooks, since) = match held {
+        Held::Drain => (&going.pre_drain_hooks, view.machine.deletion),
+        Held::Vm => (&going.pre_terminate_hooks, going.pre_terminate_since),
+    };
+    if hooks.is_empty() || going.is_forced {
+        return None;
+    }
+    since?.checked_add(view.settings.deletion_hook_timeout).ok()
+}
+
 /// The clock of the hooks before the VM's removal has to be started.
 pub(super) fn is_unnoted(view: &MachineView) -> bool {
     view.machine.going.pre_terminate_since.is_none()

@@ -15,8 +15,8 @@ use super::delete::{is_drain_over, is_past, was_never_made};
 use super::effect::{Effect, Progress};
 use super::hooks::{self, Held};
 use super::join::in_place;
-use super::{contest, policies};
 use super::view::{DriverFact, MachineView};
+use super::{contest, policies};
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -22,6 +22,9 @@ fn condition(view: &MachineView) -> Option<OwnCondition> {
         let is_mended = OwnCondition { kind, status: Status::True, reason: "Understood", message };
         return machine.has_told_slips.then_some(is_mended);
     }
-    let message = format!("{}: mend it; until then the next setting in line or the flag's counts", machine.slips.join("; "));
+    let message = format!(
+        "{}: mend it; until then the next setting in line or the flag's counts",
+        machine.slips.join("; ")
+    );
     Some(OwnCondition { kind, status: Status::False, reason: "NotUnderstood", message })
 }

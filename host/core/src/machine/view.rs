@@ -355,6 +355,19 @@ pub struct MachineSettings {
     pub bad_replacement_limit: Option<String>,
 }
 
+impl MachineSettings {
+    /// Those of a drain of the Machine's Node, whatever it is for.
+    pub(super) fn drain(&self) -> drain::Settings {
+        drain::Settings {
+            timeout: self.drain_timeout,
+            max_evict_retries: self.max_evict_retries,
+            parallel_volumes: self.parallel_volume_evictions,
+            detach_timeout: self.volume_detach_timeout,
+            reattach_timeout: self.volume_reattach_timeout,
+        }
+    }
+}
+
 impl MachineView {
     /// The Node, when it is there and is the Machine's.
     pub fn node(&self) -> Option<&NodeFact> {

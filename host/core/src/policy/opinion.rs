@@ -95,11 +95,3 @@ pub struct Opinion {
     /// The verdict is good until then, as long as nothing that the policy was shown changes.
     pub holds_until: Timestamp,
 }
-
-impl Opinion {
-    /// What is said for a policy that broke, is over its limits or answered nonsense: it does not know. A Machine is never
-    /// failed for that.
-    pub fn unknown(policy: PluginName, mode: Mode, reason: String, holds_until: Timestamp) -> Self {
-        Self { policy, mode, verdict: Verdict::Unknown, reason, action: Action::None, holds_until }
-    }
-}

@@ -111,6 +111,13 @@ impl Rule {
     /// So many times the sightings.
     pub const CAUTION: u32 = 4;
 
+    /// How long after a listing of so many VMs the next one may come because something happened. Where there are many, there
+    /// is always something that happens: without this the cloud would be listed all the time.
+    pub fn pause(&self, vms: usize) -> SignedDuration {
+        let thousands = i32::try_from(vms / 1_000).unwrap_or(i32::MAX).max(1);
+        SignedDuration::from_mins(1).saturating_mul(thousands).min(self.spacing)
+    }
+
     fn needed(&self, orphans: usize, listed: usize) -> u32 {
         let sightings = self.sightings.max(1);
         let is_mass = orphans > Self::FEW && orphans * 2 > listed;

@@ -54,6 +54,20 @@ pub struct Strays {
 }
 
 impl Strays {
+    /// No Node was without a Machine at the last look.
+    pub fn is_empty(&self) -> bool {
+        self.since.is_empty()
+    }
+
+    /// How long the next look may wait, of the shortest pause, when there are so many Nodes: each look is at all of them. Where
+    /// a Node is without a Machine or `is_any_marked`, somebody waits for an answer.
+    pub fn pause(&self, shortest: SignedDuration, nodes: usize, is_any_marked: bool) -> SignedDuration {
+        if is_any_marked || !self.is_empty() {
+            return shortest;
+        }
+        shortest.saturating_mul(i32::try_from(nodes / 1_000).unwrap_or(i32::MAX).clamp(1, 10))
+    }
+
     /// Takes note of a look at all Nodes and says what is to be done, by Node, in order. `nodes` must come from complete caches.
     pub fn look(&mut self, nodes: &[NodeFact], rule: &Rule, now: Timestamp) -> Vec<(NodeName, Verdict)> {
         let is_stray = |node: &&NodeFact| {
@@ -122,6 +136,17 @@ mod tests {
 
     fn one(found: Vec<(NodeName, Verdict)>) -> Verdict {
         found.into_iter().next().map_or(Verdict::Rest, |(_, verdict)| verdict)
+    }
+
+    #[test]
+    fn many_nodes_are_looked_at_less_often_while_each_has_its_machine() {
+        let shortest = SignedDuration::from_secs(30);
+        let mut strays = Strays::default();
+        let seconds = |strays: &Strays, nodes| strays.pause(shortest, nodes, false).as_secs();
+        assert_eq!([10, 1_999, 4_000, 1_000_000].map(|nodes| seconds(&strays, nodes)), [30, 30, 120, 300]);
+        assert_eq!(strays.pause(shortest, 4_000, true), shortest);
+        strays.look(&[node(&[])], &RULE, at(1_800));
+        assert_eq!(seconds(&strays, 4_000), 30);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machinist_core::policy::{Mode, Scope};
 use serde::Deserialize;
+use serde_yaml_ng::Value;
 
 use super::limits::{PolicyLimits, RawPolicyLimits};
 use crate::limits;
@@ -77,15 +78,50 @@ impl Terms {
         let raw: Option<RawTerms> = serde_yaml_ng::from_str(text)
             .map_err(|error| TermsError::Syntax { detail: error.to_string() })?;
         let RawTerms { mode, applies_to, limits } = raw.unwrap_or_default();
-        let RawScope { classes, deployments, labels } = applies_to;
         Ok(Self {
             mode: match mode {
                 RawMode::Observe => Mode::Observe,
                 RawMode::Enforce => Mode::Enforce,
             },
-            scope: Scope { classes, deployments, labels },
+            scope: applies_to.parsed(),
             limits: limits.checked().map_err(TermsError::Limits)?,
         })
+    }
+}
+
+/// All fields.
+const FIELDS: [&str; 3] = ["mode", "applies_to", "limits"];
+
+impl Terms {
+    /// What is assumed of terms that may mean nothing: the policy is to decide unless they say that it observes, about all
+    /// Machines unless their scope can be read. It cannot be asked with such terms, so what it may be about is held, and
+    /// a slip of its operator's pen fails no Machine.
+    pub(crate) fn assumed(text: &str) -> Self {
+        if let Ok(terms) = Self::parse(text) {
+            return terms;
+        }
+        let fields: Option<BTreeMap<String, Value>> = serde_yaml_ng::from_str(text).ok();
+        let observes = match &fields {
+            None => text.lines().any(|line| line.split('#').next().map(str::trim_end) == Some("mode: observe")),
+            Some(fields) => match fields.get("mode") {
+                Some(mode) => mode.as_str() == Some(Mode::Observe.as_str()),
+                None => fields.keys().all(|field| FIELDS.contains(&field.as_str())),
+            },
+        };
+        let applies_to = fields.and_then(|mut fields| fields.remove("applies_to"));
+        let scope = applies_to.and_then(|value| serde_yaml_ng::from_value::<RawScope>(value).ok());
+        Self {
+            mode: if observes { Mode::Observe } else { Mode::Enforce },
+            scope: scope.map(RawScope::parsed).unwrap_or_default(),
+            limits: PolicyLimits::default(),
+        }
+    }
+}
+
+impl RawScope {
+    fn parsed(self) -> Scope {
+        let Self { classes, deployments, labels } = self;
+        Scope { classes, deployments, labels }
     }
 }
 
@@ -118,5 +154,27 @@ mod tests {
             "limits: {memory_mib: 1000}",
             "failed to read limits: limit memory_mib is 1000, the host allows 256",
         );
+    }
+
+    fn assume(text: &str, expected: &str) {
+        let terms = Terms::assumed(text);
+        let classes: Vec<&str> = terms.scope.classes.iter().map(String::as_str).collect();
+        assert_eq!(format!("{} {classes:?}", terms.mode.as_str()), expected, "{text}");
+    }
+
+    #[test]
+    fn terms_that_cannot_be_read_decide_unless_they_say_that_they_observe() {
+        assume("", "observe []");
+        assume("{mode: enforce, applies_to: {classes: [a]}}", r#"enforce ["a"]"#);
+        assume("{mode: enforce, applies_to: {classes: [a]}, limits: {fuel: 0}}", r#"enforce ["a"]"#);
+        assume("{mode: enforce, applies_to: {class: [a]}}", "enforce []");
+        assume("{mode: force, applies_to: {classes: [a]}}", r#"enforce ["a"]"#);
+        assume("modes: enforce", "enforce []");
+        assume("mode: enforce\n  limits", "enforce []");
+        assume("{", "enforce []");
+        assume("[mode]", "enforce []");
+        assume("{mode: observe, limits: {fuel: 0}}", "observe []");
+        assume("applies_to: {classes: [a]}\nlimits: {fuel: 0}", r#"observe ["a"]"#);
+        assume("mode: observe # for a week\nlimits: {", "observe []");
     }
 }

@@ -9,6 +9,13 @@ struct World {
     now: Timestamp,
 }
 
+/// `zone!` is a policy, `zone` a driver.
+fn key(plugin: &str) -> PluginKey {
+    let name = plugin.trim_end_matches('!');
+    let role = if name == plugin { Role::Driver } else { Role::HealthPolicy };
+    PluginKey { name: name.into(), role }
+}
+
 impl World {
     fn new() -> Self {
         Self { registry: Registry::new(), now: Timestamp::UNIX_EPOCH }
@@ -23,7 +30,7 @@ impl World {
         let raw = RawConfigMap { uid: content.to_owned(), ..RawConfigMap::default() };
         let created = Timestamp::from_second(created).ok();
         self.registry
-            .declare(Self::id(source), plugin.into(), created, raw.fingerprint(), self.now)
+            .declare(Self::id(source), key(plugin), created, raw.fingerprint(), self.now)
             .expect("other content")
     }
 
@@ -65,7 +72,7 @@ impl World {
 
     fn check(&self, expected: &[(&str, &str)]) {
         let serving: Vec<_> =
-            self.registry.serving().map(|(name, version)| (name.as_str(), version.generation)).collect();
+            self.registry.serving().map(|(name, version)| (name.name.as_str(), version.generation)).collect();
         assert_eq!(serving, expected);
     }
 }
@@ -186,4 +193,23 @@ fn who_waits_for_somebody_else_is_not_being_loaded() {
     assert!(!world.registry.is_loading());
     world.load("one", index, &["sim"], "v1");
     world.check(&[("sim", "v1")]);
+}
+
+#[test]
+fn a_driver_and_a_policy_of_one_name_do_not_take_each_others_place() {
+    let mut world = World::new();
+    world.ready("sim", "driver", 1, &["sim"], "driver");
+    world.ready("sim!", "policy", 2, &[], "policy");
+    world.check(&[("sim", "driver"), ("sim", "policy")]);
+    world.withdraw("driver");
+    world.check(&[("sim", "policy")]);
+}
+
+#[test]
+fn a_source_that_changes_its_role_gives_up_what_it_held() {
+    let mut world = World::new();
+    world.ready("zone!", "older", 1, &[], "older");
+    world.ready("zone", "driver", 2, &["sim"], "driver");
+    world.declare("zone!", "driver", 2, "policy");
+    world.check(&[("zone", "older")]);
 }

@@ -1,19 +1,18 @@
 //! What becomes of a source when it, or a part that it names, has changed.
 
 use jiff::Timestamp;
-use machinist_core::id::PluginName;
 
 use super::{Contents, Details, Order, Orders, chain};
 use crate::policy::Terms;
 use crate::registry::Stage;
 use crate::source::configmap::Fingerprint;
 use crate::source::parts::Assembly;
-use crate::source::{Declared, SourceId};
+use crate::source::{Declared, PluginKey, SourceId};
 
 /// A source as it was just seen.
 pub(super) struct Seen {
     pub(super) id: SourceId,
-    pub(super) plugin: PluginName,
+    pub(super) plugin: PluginKey,
     pub(super) created: Option<Timestamp>,
     /// Its own content, whatever the parts that it names are like.
     pub(super) fingerprint: Fingerprint,
@@ -78,7 +77,7 @@ impl Contents {
         let complete = content.and("complete");
         let seen = Seen {
             id: id.clone(),
-            plugin: declared.plugin.clone(),
+            plugin: PluginKey { name: declared.plugin.clone(), role: declared.kind.role() },
             created: declared.created,
             fingerprint: content,
             kind: declared.kind.name().to_owned(),

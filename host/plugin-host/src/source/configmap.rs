@@ -29,10 +29,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use machinist_core::id::PluginName;
+use machinist_core::policy::Mode;
 use sha2::{Digest as _, Sha256};
 
 use super::parts::{INDEX_KEY, Index, PART_KIND};
-use super::{Content, Declared, Encoding, Error, Kind, Packed, SourceId};
+use super::{Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId};
 use crate::grants::Grants;
 use crate::policy::Terms;
 
@@ -232,6 +233,28 @@ impl RawConfigMap {
         Terms::parse(text).map_err(Error::Terms)
     }
 
+    /// What the plugin is for. `None`: its label names nothing that is known.
+    pub(crate) fn role(&self) -> Option<Role> {
+        match self.labels.get(KIND_LABEL)?.as_str() {
+            DRIVER_KIND => Some(Role::Driver),
+            POLICY_KIND => Some(Role::HealthPolicy),
+            _ => None,
+        }
+    }
+
+    /// Of a policy: its terms, or what is assumed where they cannot be read. Everything else of it may be wrong.
+    pub(crate) fn assumed_terms(&self) -> Option<Terms> {
+        self.role().filter(|role| *role == Role::HealthPolicy)?;
+        let texts = [TERMS_YAML, TERMS_JSON].into_iter().filter_map(|key| self.data.get(key));
+        let texts: Vec<&str> = texts.map(String::as_str).collect();
+        Some(match texts[..] {
+            [] => Terms::default(),
+            [text] => Terms::assumed(text),
+            // Nobody knows which of two counts.
+            _ => Terms { mode: Mode::Enforce, ..Terms::default() },
+        })
+    }
+
     fn warnings(&self, kind: &Kind) -> Vec<String> {
         let of_kind = match kind {
             Kind::Driver => [GRANTS_YAML, GRANTS_JSON],
@@ -288,7 +311,7 @@ mod tests {
         check(|raw| raw.labels.clear(), "the label machinist.dev/plugin is absent");
         check(
             |raw| drop(raw.labels.insert(KIND_LABEL.to_owned(), "x".to_owned())),
-            "label machinist.dev/plugin is \"x\"; this host knows \"driver\"",
+            "label machinist.dev/plugin is \"x\"; this host knows \"driver\" and \"health-policy\"",
         );
         check(
             |raw| raw.binary_data.clear(),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver_error::{Breakage, CallError, Limit};
+use machinist_core::driver_error::{Breakage, CallError, Code, Limit};
 use machinist_core::health::Status;
 use machinist_core::id::{ObjectKey, Uid};
 use machinist_core::phase::Phase;
@@ -11,10 +12,12 @@ use machinist_core::policy::{
     Action, Asked, ConditionFact, DomainFact, HistoryFact, Mode, NodeQuestion, Question, RawAnswer, Standing,
     Subject, Verdict, opinion_of,
 };
-use machinist_plugin_host::PluginState;
+use machinist_plugin_host::source::Encoding;
 use machinist_plugin_host::source::configmap::KIND_LABEL;
+use machinist_plugin_host::source::parts::{BYTES_KEY, INDEX_KEY, PART_KIND, PLACE_KEY, Part, split};
+use machinist_plugin_host::{Digest, PluginState};
 
-use crate::world::{Map, World, marked, plain, settings};
+use crate::world::{Map, World, marked, plain, request, settings};
 
 fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("in range")
@@ -333,4 +336,111 @@ async fn a_policy_may_come_packed() {
     let map = policy("ladder", Vec::new()).without("plugin.wasm").binary("plugin.wasm.zst", packed);
     world.ready(map).await;
     assert!(ask(&world, "ladder", question()).await.is_ok());
+}
+
+/// The index of a policy in two parts, and the parts.
+fn in_parts(name: &str, terms: &str) -> (Map, Vec<Map>) {
+    let component = component("policy-ladder");
+    let packed = Bytes::from(Encoding::Zstd.pack(&component).expect("packs"));
+    let (index, parts) = split(&packed, Encoding::Zstd, packed.len().div_ceil(2), name);
+    let whole = policy(name, Vec::new())
+        .without("plugin.wasm")
+        .data(INDEX_KEY, &index.to_json())
+        .data("sha256", &Digest::of(&component).to_string())
+        .data("policy.yaml", terms);
+    let part = |(name, part): (String, Part)| {
+        let map = Map::new(&name, Vec::new()).without("plugin.wasm");
+        let mut map = map.binary(BYTES_KEY, part.bytes.to_vec()).data(PLACE_KEY, &part.place.to_string());
+        map.0.labels.insert(KIND_LABEL.to_owned(), PART_KIND.to_owned());
+        map
+    };
+    (whole, parts.into_iter().map(part).collect())
+}
+
+#[tokio::test]
+async fn a_policy_in_parts_holds_until_all_of_it_is_there() {
+    let world = World::new();
+    let (index, parts) = in_parts("ladder", "mode: enforce");
+    let [first, second] = &parts[..] else { panic!("two parts") };
+    world.host.declare(first.0.clone()).await;
+    world.host.declare(index.0.clone()).await;
+    let facts = world.host.policies();
+    let [fact] = &facts[..] else { panic!("{facts:?}") };
+    let Standing::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    assert_eq!(fact.mode, Mode::Enforce);
+    assert!(reason.contains("waits for its parts") && reason.contains("ladder"), "{reason}");
+    world.host.declare(second.0.clone()).await;
+    world.ready(index).await;
+    assert!(ask(&world, "ladder", question()).await.is_ok());
+    assert!(matches!(world.host.policies()[0].standing, Standing::Serving { .. }));
+}
+
+#[tokio::test]
+async fn a_driver_and_a_policy_of_one_name_serve_side_by_side() {
+    let world = World::new();
+    let driver = Map::plain("driver", "1.0.0", &["plain"]).plugin("same").created(1);
+    let policy_map = |second| odd("{}").plugin("same").created(second);
+    world.ready(driver).await;
+    world.ready(policy_map(2)).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    assert!(ask(&world, "same", question()).await.is_ok());
+    let serving = world.host.plugins().iter().filter(|report| report.serving).count();
+    assert_eq!(serving, 2);
+    world.host.withdraw(odd("{}").id()).await;
+    assert_eq!(world.version("plain").await, "1.0.0");
+    assert!(world.host.policies().is_empty());
+}
+
+/// The standing of the only policy, its mode, and what its source's warnings say.
+async fn broken(map: Map) -> (Mode, bool, String, String) {
+    let world = World::new();
+    let id = map.id();
+    world.rejected(map).await;
+    let facts = world.host.policies();
+    let [fact] = &facts[..] else { panic!("{facts:?}") };
+    let Standing::NotServing { reason } = &fact.standing else { panic!("{fact:?}") };
+    let covers = fact.scope.covers(&question().machine);
+    (fact.mode, covers, reason.clone(), world.report(&id).warnings.join("; "))
+}
+
+#[tokio::test]
+async fn a_policy_whose_configmap_cannot_be_read_holds_unless_it_says_that_it_observes() {
+    let enforcing = |map: Map| map.data("policy.yaml", "mode: enforce");
+    for (map, part) in [
+        (odd("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong"),
+        (odd("{}").data("policy.yaml", "mode: enforce\n  limits"), "policy.yaml is wrong"),
+        (odd("{}").data("policy.yaml", "{mode: enforce, limits: {fuel: 0}}"), "limit fuel is 0"),
+        (enforcing(odd("[]")), "settings.json is not a JSON object"),
+        (enforcing(odd("{}")).data("grants.yaml", "{}"), "a policy reaches nothing"),
+        (enforcing(odd("{}")).without("plugin.wasm"), "binaryData has neither"),
+    ] {
+        let (mode, covers, reason, warnings) = broken(map).await;
+        assert_eq!((mode, covers), (Mode::Enforce, true), "{reason}");
+        assert!(reason.contains("is rejected") && reason.contains(part), "{reason}");
+        assert!(warnings.contains("no Machine that it may be about is failed"), "{part}: {warnings}");
+    }
+    let observing = odd("{}").data("policy.yaml", "{mode: observe, limits: {fuel: 0}}");
+    let (mode, _, reason, warnings) = broken(observing).await;
+    assert_eq!((mode, warnings.as_str()), (Mode::Observe, ""), "{reason}");
+    let elsewhere =
+        odd("{}").data("policy.yaml", "{mode: enforce, applies_to: {classes: [big]}, limits: {fuel: 0}}");
+    let (mode, covers, ..) = broken(elsewhere).await;
+    assert_eq!((mode, covers), (Mode::Enforce, false), "it is not about this Machine");
+}
+
+#[tokio::test]
+async fn a_driver_reboots_if_it_can() {
+    let world = World::new();
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let mut known = request("plain", "{}");
+    known.machine.provider_id = Some("plain:///1.0.0/uid-1".into());
+    world.host.reboot(known).await.expect("is done");
+    let code = |answer: Result<(), CallError>| match answer {
+        Err(CallError::Guest(error)) => error.code,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(code(world.host.reboot(request("plain", "{}")).await), Code::NotFound);
+    let without = Map::new("hostile", component("hostile-driver"));
+    world.ready(without).await;
+    assert_eq!(code(world.host.reboot(request("hostile", "{}")).await), Code::Unimplemented);
 }

@@ -20,8 +20,13 @@ pub(super) fn of(sources: &Sources, pod: &RawMeta) -> Vec<BudgetFact> {
 
 /// A budget without a selector selects nothing, and one with an empty selector all pods of its namespace.
 fn selects(budget: &PodDisruptionBudget, pod: &RawMeta) -> bool {
-    let selector = budget.spec.as_ref().and_then(|spec| spec.selector.clone());
-    let Some(Ok(selector)) = selector.map(Selector::try_from) else { return false };
+    let Some(selector) = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref()) else { return false };
+    let label = |name: &String| pod.labels.as_ref().and_then(|labels| labels.get(name));
+    // Of the budgets of a namespace hardly any is about this pod, and the labels tell it: only then is it worth a copy.
+    if !selector.match_labels.iter().flatten().all(|(name, value)| label(name) == Some(value)) {
+        return false;
+    }
+    let Ok(selector) = Selector::try_from(selector.clone()) else { return false };
     selector.matches(pod.labels.as_ref().unwrap_or(&std::collections::BTreeMap::new()))
 }
 

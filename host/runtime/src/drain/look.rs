@@ -1,5 +1,7 @@
 //! The pods of a Node as they are.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::core::Request;
@@ -31,7 +33,12 @@ pub(super) async fn look(
     read: Read,
 ) -> Result<Look, ActError> {
     let raw = list(client, node, read).await?;
-    let mut volumes = Volumes::new(world, sources, client, driver).resolve(node, &raw).await?;
+    let mut volumes = match read {
+        Read::Cached | Read::Latest => {
+            Volumes::new(world, sources, client, driver).resolve(node, &raw).await?
+        }
+        Read::WithoutVolumes => BTreeMap::new(),
+    };
     let pods: Vec<PodFact> = raw
         .into_iter()
         .map(|pod| {
@@ -40,13 +47,14 @@ pub(super) async fn look(
             pod.fact(claims, budgets)
         })
         .collect();
+    sources.held.keep(node, &pods);
     Ok(Look { read, pods })
 }
 
 async fn list(client: &Client, node: &NodeName, read: Read) -> Result<Vec<RawPod>, ActError> {
     let pages = Request::new(Pod::url_path(&(), None));
     let mut params = ListParams::default().fields(&format!("spec.nodeName={node}")).limit(PODS_PER_PAGE);
-    if read == Read::Cached {
+    if read != Read::Latest {
         params = params.match_any();
     }
     let mut pods = Vec::new();

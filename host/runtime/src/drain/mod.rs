@@ -5,6 +5,7 @@
 mod budgets;
 mod evict;
 mod facts;
+mod held;
 mod look;
 mod pressure;
 mod raw;

@@ -9,6 +9,7 @@ use machinist_core::id::ObjectKey;
 
 use crate::cache::{Change, Store, StoreReader};
 
+use super::held::Held;
 use super::pressure::Pressure;
 use super::volumes::VolumeMemo;
 
@@ -18,6 +19,7 @@ pub(crate) struct Sources {
     pub(super) budgets: StoreReader<PodDisruptionBudget>,
     pub(super) attachments: Attachments,
     pub(super) volumes: VolumeMemo,
+    pub(super) held: Held,
     pub(super) pressure: Pressure,
 }
 
@@ -26,6 +28,7 @@ pub(crate) struct Sources {
 pub(crate) struct SourcesFeed {
     pub(crate) budgets: Store<PodDisruptionBudget>,
     pub(crate) attachments: Store<VolumeAttachment>,
+    pub(crate) held: Held,
     places: Arc<RwLock<Places>>,
 }
 
@@ -35,6 +38,7 @@ impl SourcesFeed {
             budgets: self.budgets.reader(),
             attachments: Attachments { objects: self.attachments.reader(), places: self.places.clone() },
             volumes: VolumeMemo::default(),
+            held: self.held.clone(),
             pressure: Pressure::default(),
         })
     }

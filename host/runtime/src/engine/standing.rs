@@ -15,7 +15,7 @@ impl Engine {
     /// A Machine is as it is from here on. Those whose turn it is are woken.
     pub(super) fn stands(&mut self, key: &ObjectKey, machine: Option<&Machine>) {
         let fact = machine.map(|machine| machine::member(&self.world, key, machine));
-        let next = self.world.meltdown().update(key, fact);
+        let next = self.world.meltdown().update(key, fact.as_ref());
         self.wake_machines(next);
     }
 

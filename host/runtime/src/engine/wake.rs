@@ -20,7 +20,7 @@ impl Engine {
             Message::Class(change) => self.class_changed(&change),
             Message::Secret(change) => self.secret_changed(&change),
             Message::Node(change) => self.node_changed(&change),
-            Message::Attachment(node) => self.wake_drain_of(&node),
+            Message::DrainOf(node) => self.wake_drain_of(&node),
             Message::AttachmentsListed => self.wake_drains(),
             Message::Synced(kind, version) => {
                 self.listed.insert(kind);

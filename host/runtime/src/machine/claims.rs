@@ -27,11 +27,8 @@ pub(super) fn of(world: &World, machine: &Machine, fact: &MachineFact, others: &
     let claimants: Vec<Claimant> = others.iter().filter_map(|key| claimant(world, key)).collect();
     let rivals = rivals_for_vm(machine, fact, &claimants);
     let Some(node) = node(world, machine, fact) else {
-        let target = if world.nodes.is_some() {
-            TargetFact::Cluster(NodePresence::Absent)
-        } else {
-            TargetFact::None
-        };
+        let target =
+            if world.nodes.is_some() { TargetFact::Cluster(NodePresence::Absent) } else { TargetFact::None };
         return Claims { target, node: None, rivals };
     };
     let claim = NodeClaim { provider_id: provider_id(&node), mark: mark(&node).map(str::to_owned) };
@@ -80,7 +77,8 @@ fn node(world: &World, machine: &Machine, fact: &MachineFact) -> Option<Arc<Node
     }
     let all: Vec<Arc<Node>> = nodes.all().into_iter().map(|(_, node)| node).collect();
     let is_its_vm = |node: &&Arc<Node>| fact.provider_id.is_some() && provider_id(node) == fact.provider_id;
-    let is_marked = |node: &&Arc<Node>| mark(node).is_some() && mark(node) == machine.metadata.name.as_deref();
+    let is_marked =
+        |node: &&Arc<Node>| mark(node).is_some() && mark(node) == machine.metadata.name.as_deref();
     all.iter().find(is_its_vm).or_else(|| all.iter().find(is_marked)).cloned()
 }
 
@@ -100,7 +98,8 @@ fn with_hidden(world: &World, fact: &MachineFact, node: &Node, claimants: Vec<Cl
         all.push(claimant_of(&marked, &machine));
     }
     if fact.node_name.is_none() {
-        let naming = world.machines.all().into_iter().filter(|(key, machine)| is_hidden(key) && names_it(machine));
+        let naming =
+            world.machines.all().into_iter().filter(|(key, machine)| is_hidden(key) && names_it(machine));
         all.extend(naming.map(|(key, machine)| claimant_of(&key, &machine)));
     }
     all.sort_by(|one, other| one.key.cmp(&other.key));

@@ -49,9 +49,7 @@ pub(super) async fn sync(
         .with_some("labels", (!change.labels.is_empty()).then(|| json!(change.labels)))
         .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
     let metadata = if change.takes_finalizer {
-        let ours = names::finalizers::NODE.to_owned();
-        let all: Vec<&String> = node.finalizers().iter().chain([&ours]).collect();
-        metadata.in_version(&node.metadata).with("finalizers", json!(all))
+        metadata.with("finalizers", json!([names::finalizers::NODE]))
     } else {
         metadata
     };
@@ -120,7 +118,7 @@ pub(super) async fn cordon(context: &Context, observed: &Observed, name: &NodeNa
     patch_node(context, name, patch).await
 }
 
-/// The list of conditions is written whole, so it must be the list that was seen.
+/// The API server puts it among the others, so that a kubelet that writes its own at the same time is no conflict.
 pub(super) async fn set_condition(
     context: &Context,
     observed: &Observed,
@@ -128,17 +126,13 @@ pub(super) async fn set_condition(
     condition: &NodeConditionWrite,
 ) -> Wrote {
     let Some(node) = &observed.node else { return Err(ActError::Gone) };
-    let seen = || node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let old = seen().find(|old| old.type_ == condition.kind);
+    let mut seen = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let old = seen.find(|old| old.type_ == condition.kind);
     let value = condition_value(old, condition, context.clock.now());
-    let others = seen().filter(|old| old.type_ != condition.kind).map(|old| json!(old));
-    let conditions: Vec<Value> = others.chain([value]).collect();
-    let patch = Metadata::of(&node.metadata)
-        .in_version(&node.metadata)
-        .patch_with("status", &json!({ "conditions": conditions }));
+    let patch = Metadata::of(&node.metadata).patch_with("status", &json!({ "conditions": [value] }));
     let params = PatchParams::apply(FIELD_MANAGER);
     let api = nodes(context)?;
-    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Merge(patch))).await?;
+    let patched = within_deadline(api.patch_status(name.as_str(), &params, &Patch::Strategic(patch))).await?;
     Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
 }
 
@@ -162,6 +156,6 @@ fn condition_value(old: Option<&NodeCondition>, new: &NodeConditionWrite, now: T
 async fn patch_node(context: &Context, name: &NodeName, patch: Value) -> Wrote {
     let params = PatchParams::apply(FIELD_MANAGER);
     let patched =
-        within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Merge(patch))).await?;
+        within_deadline(nodes(context)?.patch(name.as_str(), &params, &Patch::Strategic(patch))).await?;
     Ok(Some((Kind::Node, patched.resource_version().unwrap_or_default())))
 }

@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use jiff::Timestamp;
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{Conclusion, Progress, Reason, Step, Wake, step};
+use machinist_core::machine::{Conclusion, Progress, Reason, Step, Wake, invariants, step};
 use machinist_core::phase::Phase;
 use machinist_core::retry::RetryPolicy;
 use machinist_core::safety::meltdown::Permit;
@@ -41,8 +41,14 @@ pub(crate) async fn run(
     let mut progress = Progress::default();
     let mut memory = Memory::default();
     for _ in 0..BATCHES_PER_PASS {
-        match step(&observed.view, &progress, context.clock.now()) {
+        let now = context.clock.now();
+        match step(&observed.view, &progress, now) {
             Step::Act(effects) => {
+                debug_assert_eq!(
+                    invariants::batch(&observed.view, &progress, &effects, now),
+                    Ok(()),
+                    "{key}"
+                );
                 let batch = effects.iter().map(async |effect| {
                     let began = context.clock.now();
                     let done = act::perform(world, context, &observed, &memory, effect).await;
@@ -61,6 +67,8 @@ pub(crate) async fn run(
                 }
             }
             Step::Finish(conclusion) => {
+                let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
+                debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
                 let fails = conclusion.status.phase == Some(Phase::Failed);
                 let report = finish(context, &observed, conclusion, memory, jitter).await;
@@ -113,7 +121,9 @@ async fn finish(
     jitter: f64,
 ) -> Report {
     debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
-    let wake = match publish::publish(context, observed, &conclusion, jitter).await {
+    let own = memory.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Machine);
+    let written = own.map(|(_, version)| version.as_str());
+    let wake = match publish::publish(context, observed, &conclusion, written, jitter).await {
         Published::Nothing => conclusion.wake,
         Published::Version(version) => {
             memory.wrote.push((Kind::Machine, version));

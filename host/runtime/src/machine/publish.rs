@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
@@ -18,8 +17,7 @@ use serde_json::{Map, Value, json};
 use tracing::debug;
 
 use crate::context::Context;
-use crate::kube_error::within_deadline;
-use crate::names::FIELD_MANAGER;
+use crate::status_write::merge_status;
 
 use super::drain_status;
 use super::observe::Observed;
@@ -40,10 +38,12 @@ pub(super) enum Published {
     Failed(RetryPolicy),
 }
 
+/// `written` is the version that the pass itself has written last.
 pub(super) async fn publish(
     context: &Context,
     observed: &Observed,
     conclusion: &Conclusion,
+    written: Option<&str>,
     jitter: f64,
 ) -> Published {
     if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
@@ -56,9 +56,8 @@ pub(super) async fn publish(
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
-    let patch = Patch::Merge(json!({ "metadata": { "uid": meta.uid }, "status": status }));
-    let name = meta.name.as_deref().unwrap_or_default();
-    match within_deadline(api.patch_status(name, &PatchParams::apply(FIELD_MANAGER), &patch)).await {
+    let version = written.or(meta.resource_version.as_deref());
+    match merge_status(&api, meta, version, &json!(status)).await {
         Ok(machine) => {
             let was_sent = status.contains_key("machinist");
             let was_kept = machine.status.as_ref().is_some_and(|status| status.machinist.is_some());

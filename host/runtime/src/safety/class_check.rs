@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::Api;
-use kube::api::{Patch, PatchParams};
 use machinist_api::{MachineClass, names};
 use machinist_core::act_error::ActError;
 use machinist_core::driver::ClassSpec;
@@ -22,9 +21,8 @@ use tracing::debug;
 use crate::context::Context;
 use crate::engine::{Kind, Message, Report};
 use crate::events::{About, News};
-use crate::kube_error::within_deadline;
 use crate::machine::{Choice, class_spec};
-use crate::names::FIELD_MANAGER;
+use crate::status_write::merge_status;
 use crate::world::World;
 
 /// The condition of a class.
@@ -189,21 +187,16 @@ async fn write_condition(
         None => ("True", "ClassAccepted", "the driver accepts the class".to_owned()),
     };
     let now = machinist_api::value::time(context.clock.now());
-    let patch = json!({
-        "metadata": { "uid": meta.uid },
-        "status": { "machinist": {
-            "observedGeneration": meta.generation,
-            "conditions": [{
-                "type": VALID, "status": status, "reason": reason, "message": message,
-                "observedGeneration": meta.generation, "lastTransitionTime": now,
-            }],
-        } },
-    });
+    let status = json!({ "machinist": {
+        "observedGeneration": meta.generation,
+        "conditions": [{
+            "type": VALID, "status": status, "reason": reason, "message": message,
+            "observedGeneration": meta.generation, "lastTransitionTime": now,
+        }],
+    } });
     let api: Api<MachineClass> =
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
-    let name = meta.name.as_deref().unwrap_or_default();
-    let params = PatchParams::apply(FIELD_MANAGER);
-    match within_deadline(api.patch_status(name, &params, &Patch::Merge(patch))).await {
+    match merge_status(&api, meta, meta.resource_version.as_deref(), &status).await {
         Ok(class) => class.metadata.resource_version.map(|version| (Kind::Class, version)),
         Err(ActError::Gone) => None,
         Err(error) => {

@@ -161,9 +161,9 @@ fn shows_absence(lease: &Lease, identity: &str, pace: Pace) -> bool {
     let led_until: Option<Timestamp> =
         annotations.and_then(|all| all.get(LED_UNTIL)).and_then(|text| text.parse().ok());
     let is_ours = spec.holder_identity.as_deref() == Some(identity);
-    let was_led = led_until.zip(spec.acquire_time.as_ref()).is_some_and(|(led_until, acquired)| {
-        acquired.0.duration_since(led_until) <= pace.timeout
-    });
+    let was_led = led_until
+        .zip(spec.acquire_time.as_ref())
+        .is_some_and(|(led_until, acquired)| acquired.0.duration_since(led_until) <= pace.timeout);
     is_ours && !was_led
 }
 

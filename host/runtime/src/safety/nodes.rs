@@ -1,28 +1,29 @@
 //! The loop that looks for Nodes without a Machine. It reads caches; an API server is asked only before a Node is marked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, ResourceExt};
-use machinist_api::names;
+use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
 use machinist_core::id::{Name, NodeName, ObjectKey, Uid};
 use machinist_core::safety::unmanaged::{NodeFact, Rule, Strays, Verdict};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
+use crate::cache::StoreReader;
 use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 
 use super::Watch;
 use super::owners::{live_machines, provider_id};
 
-/// Between two looks: soon enough that the autoscaler hears of a Machine that claims its Node.
-const PERIOD: Duration = Duration::from_secs(30);
+/// Between two looks, while there is anything to watch: soon enough that the autoscaler hears of a Machine that claims its Node.
+const PERIOD: SignedDuration = SignedDuration::from_secs(30);
 
 /// Between the two looks that must agree.
 const SPACING: SignedDuration = SignedDuration::from_mins(1);
@@ -36,20 +37,17 @@ pub(super) async fn look_at_nodes(watch: Watch) {
             strays = Strays::default();
             watch.until_free().await;
         }
-        look(&watch, &rule, &mut strays).await;
-        tokio::time::sleep(PERIOD).await;
+        let is_any_marked = look(&watch, &rule, &mut strays).await;
+        let nodes = watch.world.nodes.as_ref().map_or(0, StoreReader::len);
+        tokio::time::sleep(strays.pause(PERIOD, nodes, is_any_marked).unsigned_abs()).await;
     }
 }
 
-async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) {
-    let Some(nodes) = &watch.world.nodes else { return };
-    let machines = watch.world.machines.all();
-    let claims = Claims::of(
-        machines
-            .iter()
-            .map(|(_, machine)| Claim { meta: &machine.metadata, provider_id: machine.provider_id() }),
-    );
-    let facts: Vec<NodeFact> = nodes.all().iter().map(|(_, node)| fact(node, &claims)).collect();
+/// True when some Node is marked.
+async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
+    let Some(nodes) = &watch.world.nodes else { return false };
+    let facts = doubtful(&watch.world.machines.all(), &nodes.all());
+    let is_any_marked = facts.iter().any(|node| node.is_marked);
     let verdicts = strays.look(&facts, rule, watch.context.clock.now());
     let to_mark: Vec<&NodeName> =
         verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Mark).map(|(name, _)| name).collect();
@@ -59,6 +57,36 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) {
             unmark(watch, name).await;
         }
     }
+    is_any_marked
+}
+
+/// The Nodes that are not plainly their Machine's: of the others there is nothing to decide, and they are nearly all.
+fn doubtful(machines: &[(ObjectKey, Arc<Machine>)], nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
+    let by_name: BTreeMap<&str, &Machine> =
+        machines.iter().map(|(key, machine)| (key.name.as_str(), machine.as_ref())).collect();
+    let doubtful: Vec<&Node> =
+        nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, &by_name)).collect();
+    if doubtful.is_empty() {
+        return Vec::new();
+    }
+    let claims = Claims::of(
+        machines
+            .iter()
+            .map(|(_, machine)| Claim { meta: &machine.metadata, provider_id: machine.provider_id() }),
+    );
+    doubtful.into_iter().map(|node| fact(node, &claims)).collect()
+}
+
+/// It is not marked and names a Machine that names it.
+fn is_plain(node: &Node, machines: &BTreeMap<&str, &Machine>) -> bool {
+    let machine = node.labels().get(names::labels::MACHINE_NAME).and_then(|name| machines.get(name.as_str()));
+    let is_named = machine.is_some_and(|machine| {
+        let named = machine.labels().get(names::labels::NODE).filter(|name| !name.is_empty());
+        named == node.metadata.name.as_ref()
+    });
+    is_named
+        && node.metadata.name.is_some()
+        && !node.annotations().contains_key(names::annotations::NOT_MANAGED)
 }
 
 /// A Machine, as far as it can claim a Node.

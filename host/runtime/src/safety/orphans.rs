@@ -37,9 +37,6 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 /// After a Machine went or a driver met several VMs, the cloud gets this long to settle.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// A class is not listed more often than this because something happened.
-const HASTE: SignedDuration = SignedDuration::from_mins(1);
-
 /// Rounds are never closer together.
 const BREATH: SignedDuration = SignedDuration::from_secs(5);
 
@@ -98,6 +95,8 @@ struct ClassMemory {
     problem: Option<String>,
     due: Option<Timestamp>,
     listed_at: Option<Timestamp>,
+    /// How many VMs that listing had.
+    vms: usize,
 }
 
 /// The search, with all its evidence. Lost with the process, which then only takes longer.
@@ -123,8 +122,8 @@ impl Search {
     /// Something points to an orphan: all classes that can be listed are, but not over and over while Machines come and go.
     fn hurry(&mut self) {
         let now = self.watch.context.clock.now();
-        let pause = HASTE.min(self.rule.spacing);
         for class in self.classes.values_mut().filter(|class| class.failures == 0) {
+            let pause = self.rule.pause(class.vms);
             let earliest = class.listed_at.and_then(|at| at.checked_add(pause).ok()).unwrap_or(now).max(now);
             class.due = Some(class.due.map_or(earliest, |due| due.min(earliest)));
         }
@@ -203,7 +202,7 @@ impl Search {
             .collect();
         let memory = self.classes.entry(name.clone()).or_default();
         (memory.failures, memory.problem, memory.due) = (0, None, None);
-        memory.listed_at = Some(now);
+        (memory.listed_at, memory.vms) = (Some(now), vms.len());
         let of_class = of_living.iter().filter(|(_, class)| **class == Some(name.as_str()));
         let expected = of_class.map(|(id, _)| id.clone()).collect();
         let ids = vms.iter().map(|vm| vm.provider_id.clone()).collect();

@@ -67,13 +67,17 @@ async fn spec_and_status_are_written_apart_and_only_the_spec_counts_generations(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_with_another_uid_or_version_is_a_conflict() {
+async fn a_write_with_another_uid_or_version_is_refused() {
     let client = Stage::empty().api.client("user");
     let api = machines(&client);
     let made = api.create(&PostParams::default(), &object("a")).await.unwrap();
-    for metadata in [json!({ "uid": "other" }), json!({ "resourceVersion": "1234" })] {
+    let refused = [
+        (json!({ "uid": "other" }), (422, "Invalid".into())),
+        (json!({ "resourceVersion": "1234" }), (409, "Conflict".into())),
+    ];
+    for (metadata, expected) in refused {
         let answer = patch(&api, "a", json!({ "metadata": metadata })).await;
-        assert_eq!(code(answer), (409, "Conflict".into()), "{metadata}");
+        assert_eq!(code(answer), expected, "{metadata}");
     }
     let with = |uid: Option<&str>, version: Option<&str>| DeleteParams {
         preconditions: Some(Preconditions {

@@ -30,7 +30,9 @@ fn pinned(text: &str) -> (Stage, Host) {
 
 fn message(stage: &Stage) -> String {
     let machine = stage.machine("a").unwrap_or_default();
-    machine["status"]["machinist"]["conditions"][0]["message"].as_str().unwrap_or_default().to_owned()
+    let conditions = machine["status"]["machinist"]["conditions"].as_array().cloned().unwrap_or_default();
+    let ready = conditions.into_iter().find(|condition| condition["type"] == "Ready").unwrap_or_default();
+    ready["message"].as_str().unwrap_or_default().to_owned()
 }
 
 /// It says so, and no version of the driver is asked for anything.

@@ -128,7 +128,7 @@ async fn a_machine_that_a_policy_holds_keeps_its_phase_and_recovers_by_itself() 
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_breaks_or_is_not_loaded_fails_no_machine() {
     for seat in [(|stage: &Stage| stage.policies.seat("odd", Mode::Enforce, None)) as fn(&Stage), |stage| {
-        stage.policies.seat_later("odd")
+        stage.policies.seat_later("odd");
     }] {
         let stage = Stage::set();
         seat(&stage);

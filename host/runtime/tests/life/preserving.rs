@@ -86,7 +86,7 @@ async fn a_failed_machine_is_kept_by_each_wish_that_says_so() {
         assert_eq!(node(&stage)["spec"]["unschedulable"], Value::Null, "a cordon is the user's");
         let begun = stage.wire.len();
         tokio::time::sleep(HOUR).await;
-        assert!(stage.wire.records_since(begun, |call| call.is_write()).is_empty());
+        assert!(stage.wire.records_since(begun, memory_api::wire::Call::is_write).is_empty());
     }
 }
 

@@ -3,6 +3,7 @@
 mod cloud;
 mod host;
 mod native;
+mod policy;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ enum Kind {
     WithoutNetwork,
     /// With one HTTP request.
     WithRequest,
+    /// Of a health policy, with the rule that is built in.
+    Policy,
 }
 
 impl Kind {
@@ -70,13 +73,14 @@ impl Kind {
             Self::Empty => "an empty call (`validate-class`)",
             Self::WithoutNetwork => "a call about a machine without a request (`get-status`)",
             Self::WithRequest => "a call with one HTTP request (`get-status`)",
+            Self::Policy => "a health policy's verdict (`evaluate`)",
         }
     }
 
     fn aim(self) -> Option<Duration> {
         match self {
             Self::Empty => Some(Duration::from_micros(60)),
-            Self::WithoutNetwork => None,
+            Self::WithoutNetwork | Self::Policy => None,
             Self::WithRequest => Some(Duration::from_micros(250)),
         }
     }
@@ -88,6 +92,7 @@ struct Ways {
     native: Native,
     plain: MachineRequest,
     sim: MachineRequest,
+    asked: policy::Asked,
 }
 
 impl Ways {
@@ -96,6 +101,9 @@ impl Ways {
             Kind::Empty => drop(black_box(self.host.validate_class(self.plain.class.clone()).await?)),
             Kind::WithoutNetwork => drop(black_box(self.host.get_status(self.plain.clone()).await?)),
             Kind::WithRequest => drop(black_box(self.host.get_status(self.sim.clone()).await?)),
+            Kind::Policy => {
+                black_box(self.asked.sandboxed(&self.host).await?);
+            }
         }
         Ok(())
     }
@@ -105,6 +113,9 @@ impl Ways {
             Kind::Empty => drop(black_box(native::validate_class(black_box(&self.plain.class))?)),
             Kind::WithoutNetwork => drop(black_box(native::plain_status(black_box(&self.plain))?)),
             Kind::WithRequest => drop(black_box(self.native.get_status(&self.sim).await?)),
+            Kind::Policy => {
+                black_box(black_box(&self.asked).native());
+            }
         }
         Ok(())
     }
@@ -119,14 +130,15 @@ impl Ways {
         );
         let vms = (self.host.get_status(sim.clone()).await?, self.native.get_status(sim).await?);
         ensure!(vms.0 == vms.1, "both ways see one VM: {vms:?}");
-        Ok(())
+        self.asked.answer_alike(&self.host).await
     }
 }
 
 pub(crate) async fn measure() -> Result<Figures> {
     eprintln!("building the drivers");
-    let (plain, sim) = tokio::task::spawn_blocking(|| {
-        anyhow::Ok((guests::bytes("plain-driver")?, guests::bytes("sim-driver")?))
+    let (plain, sim, policy) = tokio::task::spawn_blocking(|| {
+        let bytes = guests::bytes;
+        anyhow::Ok((bytes("plain-driver")?, bytes("sim-driver")?, bytes("policy-default")?))
     })
     .await??;
     let cloud = Cloud::start()?;
@@ -135,16 +147,18 @@ pub(crate) async fn measure() -> Result<Figures> {
     eprintln!("loading the drivers");
     sandbox::load(&host, host::plain(plain)).await?;
     sandbox::load(&host, host::sim(&sim, &cloud.url())?).await?;
+    sandbox::load(&host, policy::declared(policy)).await?;
     let ways = Arc::new(Ways {
         host,
         native: Native::new(&cloud.url())?,
         plain: host::request("plain", "plain:///0.1.0/uid-1"),
         sim: host::request("sim", "sim:///sim-1a/vm-1"),
+        asked: policy::Asked::new(),
     });
     ways.answer_alike().await?;
     eprintln!("calling");
     let mut pairs = Vec::new();
-    for kind in [Kind::Empty, Kind::WithoutNetwork, Kind::WithRequest] {
+    for kind in [Kind::Empty, Kind::WithoutNetwork, Kind::WithRequest, Kind::Policy] {
         // As tasks, on workers, as the controllers make their calls.
         pairs.push(tokio::spawn(alternate(Arc::clone(&ways), kind)).await??);
     }

@@ -60,8 +60,9 @@ async fn three_policies_tell_then_decide_reboot_then_replace() {
         patch_machine(lab, "one", &json!({ "spec": { "healthTimeout": "1s" } })).await?;
 
         // A breaker that is calm: the ladder reboots, once, and then the Machine fails.
-        declare(lab, "zone", "enforce", &json!({ "leastMachines": 100, "recheckSeconds": 1 })).await?;
+        // The ladder decides before the breaker lets go, or the time-out of the built-in rule is over first.
         declare(lab, "ladder", "enforce", &ladder()).await?;
+        declare(lab, "zone", "enforce", &json!({ "leastMachines": 100, "recheckSeconds": 1 })).await?;
         lab.event("Machine", "one", "VmRebooted", "policy ladder").await?;
         let machine = has_phase(lab, "one", "Failed").await?;
         let annotations = machine.metadata.annotations.context("it has annotations")?;

@@ -13,14 +13,14 @@ const MACHINES: &str = "/apis/machine.sapcloud.io/v1alpha1/namespaces/conformanc
 const BUDGETS: &str = "/apis/policy/v1/namespaces/conformance/poddisruptionbudgets";
 const REASON: &[&str] = &["/reason"];
 
-fn map(name: &str, labels: Value) -> Option<Value> {
+fn map(name: &str, labels: &Value) -> Option<Value> {
     Some(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": name, "labels": labels }, "data": { "k": "v" },
     }))
 }
 
-fn machine(name: &str, finalizers: Value) -> Option<Value> {
+fn machine(name: &str, finalizers: &Value) -> Option<Value> {
     Some(json!({
         "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine",
         "metadata": { "name": name, "finalizers": finalizers },
@@ -32,10 +32,10 @@ fn machine(name: &str, finalizers: Value) -> Option<Value> {
 pub(super) async fn objects(asker: &mut Asker) -> Done {
     asker.part("objects");
     let shown = ["/kind", "/reason", "/metadata/generation", "/status", "/metadata/finalizers", "/data"];
-    asker.ask(Method::POST, MAPS, map("a", json!({})), &shown).await?;
-    asker.ask(Method::POST, MAPS, map("a", json!({})), REASON).await?;
+    asker.ask(Method::POST, MAPS, map("a", &json!({})), &shown).await?;
+    asker.ask(Method::POST, MAPS, map("a", &json!({})), REASON).await?;
     asker.ask(Method::GET, &format!("{MAPS}/b"), None, REASON).await?;
-    asker.ask(Method::POST, MACHINES, machine("m", json!(["x/y"])), &shown).await?;
+    asker.ask(Method::POST, MACHINES, machine("m", &json!(["x/y"])), &shown).await?;
     let shown = ["/metadata/generation", "/spec/providerID", "/status/lastKnownState", "/reason"];
     let both = json!({ "spec": { "providerID": "x" }, "status": { "lastKnownState": "y" } });
     let path = format!("{MACHINES}/m");
@@ -59,10 +59,12 @@ pub(super) async fn preconditions(asker: &mut Asker) -> Done {
     asker.remember("version", &machine, "/metadata/resourceVersion");
     let other =
         json!({ "metadata": { "uid": "11111111-2222-4333-8444-555555555555", "labels": { "l": "2" } } });
-    asker.ask(Method::PATCH, &path, Some(other.clone()), REASON).await?;
-    asker.ask(Method::PATCH, &format!("{path}/status"), Some(other), REASON).await?;
+    let causes = ["/reason", "/details/causes/0/field"];
+    asker.ask(Method::PATCH, &path, Some(other.clone()), &causes).await?;
+    asker.ask(Method::PATCH, &format!("{path}/status"), Some(other), &causes).await?;
     let old = json!({ "metadata": { "resourceVersion": "1", "labels": { "l": "2" } } });
-    asker.ask(Method::PATCH, &path, Some(old), REASON).await?;
+    asker.ask(Method::PATCH, &path, Some(old.clone()), REASON).await?;
+    asker.ask(Method::PATCH, &format!("{path}/status"), Some(old), REASON).await?;
     let right =
         json!({ "metadata": { "uid": "{uid}", "resourceVersion": "{version}", "labels": { "l": "2" } } });
     asker.ask(Method::PATCH, &path, Some(right), &["/metadata/labels", "/metadata/generation"]).await?;
@@ -100,7 +102,7 @@ pub(super) async fn deletions(asker: &mut Asker) -> Done {
 pub(super) async fn selectors(asker: &mut Asker) -> Done {
     asker.part("selectors and pages");
     for (name, label) in [("a", "1"), ("b", "2"), ("c", "1"), ("d", "1")] {
-        asker.ask(Method::POST, MAPS, map(name, json!({ "l": label, "t": "x" })), &[]).await?;
+        asker.ask(Method::POST, MAPS, map(name, &json!({ "l": label, "t": "x" })), &[]).await?;
     }
     let names =
         ["/kind", "/items/0/metadata/name", "/items/1/metadata/name", "/items/2/metadata/name", "/reason"];
@@ -117,7 +119,7 @@ pub(super) async fn selectors(asker: &mut Asker) -> Done {
     let answer = asker.ask(Method::GET, &page, None, &names).await?;
     asker.remember("continue", &answer, "/metadata/continue");
     asker.remember("version", &answer, "/metadata/resourceVersion");
-    asker.ask(Method::POST, MAPS, map("e", json!({ "t": "x" })), &[]).await?;
+    asker.ask(Method::POST, MAPS, map("e", &json!({ "t": "x" })), &[]).await?;
     let rest = format!("{page}&continue={{continue}}");
     asker.ask(Method::GET, &rest, None, &["/items/0/metadata/name", "/metadata/continue", "/reason"]).await?;
     Ok(())
@@ -250,6 +252,16 @@ pub(super) async fn others(asker: &mut Asker) -> Done {
     });
     asker
         .ask(Method::POST, "/api/v1/nodes", Some(node), &["/spec/providerID", "/status/conditions/0/type"])
+        .await?;
+    // Built-in kinds compare the uid of every patch, custom ones only that of the main part.
+    let other = json!({ "metadata": { "uid": "11111111-2222-4333-8444-555555555555" } });
+    let causes = ["/reason", "/details/causes/0/field"];
+    for part in ["", "/status"] {
+        let path = format!("/api/v1/nodes/conformance{part}");
+        asker.ask(Method::PATCH, &path, Some(other.clone()), &causes).await?;
+    }
+    asker
+        .ask(Method::PATCH, "/api/v1/namespaces/conformance/secrets/s", Some(other.clone()), &causes)
         .await?;
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "l" },

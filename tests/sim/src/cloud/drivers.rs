@@ -1,4 +1,5 @@
 //! The driver: the calls of the port, in the words of the cloud.
+#![expect(clippy::result_large_err, reason = "the port's own type of answers")]
 
 use std::time::Duration;
 
@@ -60,13 +61,14 @@ impl Account {
 
     async fn make(&self, request: MachineRequest) -> Result<Creation, DriverError> {
         let uid = request.machine.uid.to_string();
+        let class: serde_json::Value = serde_json::from_str(&request.class.spec).unwrap_or_default();
+        let text = |field: &str| class[field].as_str().unwrap_or_default().to_owned();
         let tags = [
             ("cluster", request.cluster.clone()),
             (UID_TAG, uid.clone()),
             ("machine-name", request.machine.name.to_string()),
+            ("zone", text("zone")),
         ];
-        let class: serde_json::Value = serde_json::from_str(&request.class.spec).unwrap_or_default();
-        let text = |field: &str| class[field].as_str().unwrap_or_default().to_owned();
         let wanted = CreateVm {
             name: request.machine.name.to_string(),
             zone: text("zone"),
@@ -161,7 +163,10 @@ impl Account {
 
     async fn page(&self, request: ListRequest) -> Result<Page, DriverError> {
         let cursor = request.token.map(|token| format!("&cursor={token}")).unwrap_or_default();
-        let target = format!("/v1/vms?tag=cluster:{}&limit=500{cursor}", request.cluster);
+        let class: serde_json::Value = serde_json::from_str(&request.class.spec).unwrap_or_default();
+        let zone = class["zone"].as_str().filter(|_| self.cloud.habits.lists_by_zone);
+        let zone = zone.map(|zone| format!("&tag=zone:{zone}")).unwrap_or_default();
+        let target = format!("/v1/vms?tag=cluster:{}{zone}&limit=500{cursor}", request.cluster);
         let page = self.cloud.ask::<VmPage>(Request::new(Method::Get, &target)).await?;
         let there = page.vms.iter().filter(|vm| vm.state != VmState::Terminated);
         Ok(Page { machines: there.map(|vm| listed(vm)).collect(), next: page.next_cursor })

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use simcloud::{Event, EventKind, Method, Request};
 
 use super::{Cluster, Due, SILENCE};
+use crate::chance::Chance;
 use crate::cloud::provider_id;
 
 /// The kubelet of one VM.
@@ -85,15 +86,11 @@ impl Cluster {
         self.report(vm);
     }
 
-    /// VMs whose kubelets have joined.
-    pub(crate) fn joined(&self) -> Vec<String> {
+    /// A VM whose kubelet has joined.
+    pub(crate) fn any_joined(&self, chance: &mut Chance) -> Option<String> {
         let state = self.lock();
-        state
-            .kubelets
-            .iter()
-            .filter(|(_, one)| one.has_node && !one.is_gone)
-            .map(|(vm, _)| vm.clone())
-            .collect()
+        let joined = || state.kubelets.iter().filter(|(_, one)| one.has_node && !one.is_gone);
+        joined().nth(chance.below(joined().count())).map(|(vm, _)| vm.clone())
     }
 
     /// The Node's name of this VM.

@@ -19,14 +19,14 @@ fn force_deletes_all_at_once_then_lets_go_of_the_volumes_and_waits_for_nothing()
     check(
         node().forced(Force::Requested),
         &expect![[r#"
-        look Cached
-        delete d/a
-        delete d/b
-        delete d/c
-        detach x
-        detach inline
-        done Forced
-    "#]],
+            look WithoutVolumes
+            delete d/a
+            delete d/b
+            delete d/c
+            detach x
+            detach inline
+            done Forced
+        "#]],
     );
 }
 
@@ -35,14 +35,14 @@ fn the_end_of_the_clock_forces_by_itself() {
     check(
         node().at(7_200),
         &expect![[r#"
-        look Cached
-        delete d/a
-        delete d/b
-        delete d/c
-        detach x
-        detach inline
-        done Forced
-    "#]],
+            look WithoutVolumes
+            delete d/a
+            delete d/b
+            delete d/c
+            detach x
+            detach inline
+            done Forced
+        "#]],
     );
 }
 
@@ -58,9 +58,9 @@ fn attachments_on_their_way_out_and_pods_without_grace_are_left_to_it() {
     check(
         drain,
         &expect![[r#"
-        look Cached
-        done Forced
-    "#]],
+            look WithoutVolumes
+            done Forced
+        "#]],
     );
 }
 
@@ -72,7 +72,7 @@ fn what_cannot_be_deleted_is_told_and_holds_nothing() {
         _ => Some(ActError::Denied { message: "no".into() }),
     });
     expect![[r#"
-        look Cached
+        look WithoutVolumes
         delete d/a
         delete d/b
         delete d/c
@@ -93,7 +93,7 @@ fn without_a_look_at_the_pods_the_volumes_are_let_go_of_all_the_same() {
             .then(|| ActError::Unreachable { message: "refused".into() })
     });
     expect![[r#"
-        look Cached
+        look WithoutVolumes
         detach x
         detach inline
         done ForcedInPart
@@ -113,4 +113,11 @@ fn a_server_that_asks_for_patience_gets_it_for_a_while() {
     assert_eq!(throttled(0), "back in 9 s\n");
     assert_eq!(throttled(7_259), "back in 9 s\n");
     assert_eq!(throttled(7_260), "done ForcedInPart\n");
+}
+
+#[test]
+fn a_drain_that_asks_nobody_does_not_look_behind_claims() {
+    let step = drain([]).forced(Force::Requested).step();
+    let Step::Act(effects) = step else { panic!("{step:?}") };
+    assert_eq!(effects.iter().map(name).collect::<Vec<_>>(), ["look WithoutVolumes"]);
 }

@@ -428,3 +428,20 @@ fn the_node_that_goes_in_mid_drain_ends_all_waiting() {
     "#]],
     );
 }
+
+#[test]
+fn pods_that_always_fail_do_not_keep_those_behind_them_from_their_turn() {
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let mut reached = BTreeSet::new();
+    for seconds in (0..200).step_by(20) {
+        let mut drain = drain(names.map(|name| pod(name).with_volume(name))).at(seconds);
+        let (told, _) = drain.pass(|effect| {
+            matches!(effect, Effect::Evict(_)).then(|| ActError::Denied { message: "a webhook".into() })
+        });
+        let asked: Vec<_> = told.into_iter().filter(|line| line.starts_with("evict")).collect();
+        assert_eq!(asked.first().map(String::as_str), Some("evict d/a"), "the first stays the first");
+        assert!(asked.len() <= 4, "{asked:?}");
+        reached.extend(asked);
+    }
+    assert_eq!(reached.len(), names.len(), "{reached:?}");
+}

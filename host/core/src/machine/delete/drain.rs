@@ -5,7 +5,7 @@ use std::ops::ControlFlow::{Break, Continue};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act_error::ActError;
-use crate::drain::{self, Cause, End, Force, Report, Settings};
+use crate::drain::{self, Cause, End, Force, Report};
 use crate::health::Status;
 use crate::phase::{OperationState, Phase};
 
@@ -61,7 +61,7 @@ pub(super) fn over(
     hooks_are_done(view, now)?;
     let Some(node) = node else { return Continue(Drained::without(DeletionNote::NoNodeToDrain)) };
     let trouble = cordoned(node, progress, force)?;
-    let settings = settings(view);
+    let settings = view.settings.drain();
     match drain::step(&request(view, node, force, &settings, now), &progress.drain, now) {
         drain::Step::Act(effects) => Break(Step::Act(effects.into_iter().map(Effect::Drain).collect())),
         drain::Step::Done { report } => Continue(done(report, trouble)),
@@ -133,23 +133,12 @@ fn failed(error: &ActError, what: &str, note: DeletionNote) -> Conclusion {
     finish(Reason::DrainFailed, message, (note, OperationState::Failed), wake)
 }
 
-fn settings(view: &MachineView) -> Settings {
-    let settings = &view.settings;
-    Settings {
-        timeout: settings.drain_timeout,
-        max_evict_retries: settings.max_evict_retries,
-        parallel_volumes: settings.parallel_volume_evictions,
-        detach_timeout: settings.volume_detach_timeout,
-        reattach_timeout: settings.volume_reattach_timeout,
-    }
-}
-
 /// The one clock of the drain runs since the request for deletion.
 fn request<'a>(
     view: &'a MachineView,
     node: &'a NodeFact,
     force: Option<Force>,
-    settings: &'a Settings,
+    settings: &'a drain::Settings,
     now: Timestamp,
 ) -> drain::Request<'a> {
     drain::Request {
@@ -248,7 +237,7 @@ pub(in super::super) fn is_over(view: &MachineView, progress: &Progress, now: Ti
     if force.is_some() || is_past(view) {
         return true;
     }
-    let settings = settings(view);
+    let settings = view.settings.drain();
     let step = drain::step(&request(view, node, force, &settings, now), &progress.drain, now);
     matches!(step, drain::Step::Done { .. })
 }

@@ -13,14 +13,15 @@ use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 
+use crate::act_error::ActError;
 use crate::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::deletion_note::DeletionNote;
 use super::effect::{Effect, Progress};
-use super::{contest, force};
 use super::step::rest;
 use super::view::{ClassFact, DriverFact, MachineView};
+use super::{contest, force};
 
 pub(super) use drain::is_over as is_drain_over;
 pub(super) use node::is_past;
@@ -34,13 +35,27 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
         return rest(Reason::Deleted, "nothing of ours holds the Machine", Wake::Gone);
     }
     let ControlFlow::Break(step) = stages(view, progress, now);
-    let step = if machine.phase == Phase::Terminating { step } else { begin(step) };
+    let step = if machine.phase == Phase::Terminating || is_owed_to_node(view, progress, now) {
+        step
+    } else {
+        begin(step)
+    };
     match (&view.driver, step) {
         (DriverFact::Substitute { why, .. }, Step::Finish(conclusion)) => {
             Step::Finish(by_substitute(conclusion, why))
         }
         (_, step) => step,
     }
+}
+
+/// That the Machine had failed is known by its phase alone, so that this stays until its Node says so. Nothing else goes on
+/// meanwhile, unless it is forced.
+fn is_owed_to_node(view: &MachineView, progress: &Progress, now: Timestamp) -> bool {
+    let is_unwritten = progress
+        .node_condition
+        .as_ref()
+        .is_some_and(|result| !matches!(result, Ok(()) | Err(ActError::Gone)));
+    view.machine.phase == Phase::Failed && is_unwritten && force::of_deletion(view, now).is_none()
 }
 
 fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std::convert::Infallible> {

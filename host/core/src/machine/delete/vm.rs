@@ -26,6 +26,10 @@ const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
 /// As far apart as looks grow. Nobody waits for the end of a deletion by the second.
 const LAST_POLL: SignedDuration = SignedDuration::from_secs(15);
 
+/// As far apart as they grow after a wait for hooks that were taken off: the status tells only when that wait began, and
+/// whoever took them off waits for the end.
+const LAST_POLL_AFTER_HOOKS: SignedDuration = SignedDuration::from_secs(2);
+
 /// For how long a VM that is stopping is taken to stop because of our order. It may as well have been stopped by somebody
 /// else, or hang there: then only the order helps, and twice given it does no harm.
 const STOPPING_PATIENCE: SignedDuration = SignedDuration::from_mins(1);
@@ -174,20 +178,23 @@ impl Removal<'_> {
     }
 
     fn terminating(&self, last_known_state: Option<&String>) -> Stage<Gone> {
-        let waited = self.ordered_for();
+        let going = &self.view.machine.going;
+        let had_hooks = going.pre_terminate_since.is_some() && going.pre_terminate_hooks.is_empty();
+        let last = if had_hooks { LAST_POLL_AFTER_HOOKS } else { LAST_POLL };
         let conclusion = finish(
             Reason::VmTerminating,
             "the cloud is removing the VM",
             (self.drained.note.clone(), OperationState::Processing),
-            Wake::After((waited / 8).clamp(FIRST_POLL, LAST_POLL)),
+            Wake::After((self.ordered_for() / 8).clamp(FIRST_POLL, last)),
         );
         self.wait(self.unless_said(conclusion), last_known_state)
     }
 
-    /// For how long the status says that the VM is to go, whatever came before that.
+    /// For how long the status says that the VM is to go, without the time of hooks that held it for as long as they could.
     fn ordered_for(&self) -> SignedDuration {
         let since = self.view.machine.going.left_since.filter(|_| self.is_under_way());
-        elapsed(since.unwrap_or(self.now), self.now)
+        let held = hooks::held_until(self.view, Held::Vm);
+        elapsed(since.max(held).unwrap_or(self.now), self.now)
     }
 
     /// Where an earlier pass has said how the drain ended and that the VM is going, that stays.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::drain::{self, End, Force, Report, Settings};
+use crate::drain::{self, End, Force, Report};
 
 use super::super::conclusion::Wake;
 use super::super::effect::{Effect, Progress};
@@ -32,14 +32,7 @@ pub(super) fn empty(
     } else {
         is_ailing(view, now).then_some(Force::NodeUnhealthy)
     };
-    let limits = &view.settings;
-    let settings = Settings {
-        timeout: limits.drain_timeout,
-        max_evict_retries: limits.max_evict_retries,
-        parallel_volumes: limits.parallel_volume_evictions,
-        detach_timeout: limits.volume_detach_timeout,
-        reattach_timeout: limits.volume_reattach_timeout,
-    };
+    let settings = view.settings.drain();
     let request = drain::Request { node: &node.name, since, force, settings: &settings, facts: &view.drain };
     match drain::step(&request, &progress.drain, now) {
         drain::Step::Act(effects) => Emptying::Act(effects.into_iter().map(Effect::Drain).collect()),

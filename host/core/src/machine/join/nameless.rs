@@ -26,7 +26,9 @@ pub(super) fn step(view: &MachineView, progress: &Progress) -> Option<Step> {
     let node_name = Some(found.node_name.filter(|_| found.provider_id == *stored)?);
     Some(match &progress.record {
         None => Step::act(Effect::RecordVm { provider_id: stored.clone(), node_name }),
-        Some(Ok(())) => rest(Reason::NodeMissing, "label node is stored again, by the driver's word", Wake::Now),
+        Some(Ok(())) => {
+            rest(Reason::NodeMissing, "label node is stored again, by the driver's word", Wake::Now)
+        }
         Some(Err(error)) => write_failed(Reason::WriteFailed, "store the name of the Machine's Node", error),
     })
 }

@@ -10,6 +10,7 @@ use super::super::effect::Effect;
 use super::super::step::retry_write;
 
 /// A question's answer.
+#[expect(clippy::large_enum_variant, reason = "a few a pass, none of them kept")]
 pub(super) enum Turn {
     /// Do these first.
     Act(Vec<Effect>),

@@ -113,7 +113,9 @@ pub(super) fn machine(
         }
     };
     match &progress.write_machine {
-        None if annotations.is_empty() && labels.is_empty() => Turn::Say(Remark { wake, ..Remark::default() }),
+        None if annotations.is_empty() && labels.is_empty() => {
+            Turn::Say(Remark { wake, ..Remark::default() })
+        }
         None => Turn::act(Effect::WriteMachine(MetaChange { labels, annotations })),
         Some(result) => Turn::written("write labels and annotations of the Machine", result),
     }

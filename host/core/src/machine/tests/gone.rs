@@ -7,7 +7,7 @@ use crate::driver_error::Code;
 use crate::machine::Outcome;
 
 use super::facts::{WINDOW_SECONDS, broken, capabilities, guest, uninitialized, vm, window};
-use super::{Case, check, deleting, ordered};
+use super::{Case, check, deleting, ordered, seconds};
 
 #[test]
 fn looks_grow_further_apart_the_longer_it_takes() {
@@ -223,4 +223,21 @@ fn a_driver_that_offers_no_status_is_believed() {
             never again
         "#]],
     );
+}
+
+#[test]
+fn looks_are_close_together_after_hooks_however_long_those_took() {
+    let stopping = || ordered(deleting(), 100).on(Outcome::ProbeVm(Ok(vm())));
+    let wake = |case: Case| case.tell().lines().last().map(str::to_owned).unwrap_or_default();
+    assert_eq!(wake(stopping().at(900)), "again after 15s");
+    let noted = |hooks: &'static [&'static str]| {
+        move |view: &mut crate::machine::MachineView| {
+            view.machine.going.pre_terminate_since = Some(seconds(100));
+            view.machine.going.pre_terminate_hooks = hooks.iter().map(|hook| (*hook).to_owned()).collect();
+            view.settings.deletion_hook_timeout = SignedDuration::from_secs(790);
+        }
+    };
+    assert_eq!(wake(stopping().with(noted(&[])).at(900)), "again after 2s", "they were taken off");
+    assert_eq!(wake(stopping().with(noted(&["etcd"])).at(891)), "again after 1s", "their time is over");
+    assert_eq!(wake(stopping().with(noted(&["etcd"])).at(1_700)), "again after 15s");
 }

@@ -174,6 +174,20 @@ fn a_machine_that_is_to_be_replaced_fails_when_its_time_is_over() {
 }
 
 #[test]
+fn a_reboot_comes_before_a_replacement_and_asks_for_no_permit() {
+    check(
+        &with(unknown(), &["default! unhealthy replace", "ladder! unhealthy reboot"]).at(701),
+        &expect![[r#"
+            act note-reboot 1 in all
+            act reboot-vm
+            VmRebooted: the VM was started anew: policy ladder: so it is
+            status: Healthy=False NodeUnhealthy (the VM was started anew: policy ladder: so it is)
+            again after 1s
+        "#]],
+    );
+}
+
+#[test]
 fn a_policy_that_waits_keeps_the_machine_unknown() {
     check(
         &with(unknown(), &["ladder! unhealthy"]).at(1_000),

@@ -390,3 +390,17 @@ fn a_machine_that_nobody_has_begun_to_make_goes_without_its_class() {
         assert!(text.contains("ClassMissing"), "{text}");
     }
 }
+
+#[test]
+fn that_a_machine_had_failed_reaches_its_node_although_the_first_write_fails() {
+    let begins = || failed().with(|view| view.machine.deletion = Some(seconds(99))).node(node()).at(100);
+    for error in [ActError::Conflict, ActError::Denied { message: "no rights".into() }] {
+        let text = begins().on(Outcome::SetNodeCondition(Err(error))).tell();
+        assert!(!text.contains("phase Terminating"), "the phase is all that tells it: {text}");
+    }
+    let text = begins().on(Outcome::SetNodeCondition(Err(ActError::Gone))).tell();
+    assert!(text.contains("phase Terminating"), "{text}");
+    let forced = begins().with(going(|going| going.is_forced = true));
+    let text = forced.on(Outcome::SetNodeCondition(Err(ActError::Conflict))).tell();
+    assert!(text.contains("phase Terminating"), "what is forced does not wait for it: {text}");
+}

@@ -128,28 +128,28 @@ impl Meltdown {
     }
 
     /// A Machine is there, or changed, or (`None`) is gone. Answers with those who should try again.
-    pub fn update(&mut self, key: &ObjectKey, new: Option<MemberFact>) -> Vec<ObjectKey> {
-        let old = match &new {
+    pub fn update(&mut self, key: &ObjectKey, new: Option<&MemberFact>) -> Vec<ObjectKey> {
+        let old = match new {
             Some(fact) => self.members.insert(key.clone(), fact.clone()),
             None => self.members.remove(key),
         };
-        if old == new {
+        if old.as_ref() == new {
             return Vec::new();
         }
-        let group_of = |fact: &Option<MemberFact>| fact.as_ref().and_then(|fact| fact.group.clone());
-        let (left, entered) = (group_of(&old), group_of(&new));
-        self.zones.update(key, old.as_ref(), new.as_ref());
+        let group_of = |fact: Option<&MemberFact>| fact.and_then(|fact| fact.group.clone());
+        let (left, entered) = (group_of(old.as_ref()), group_of(new));
+        self.zones.update(key, old.as_ref(), new);
         if let Some(group) = &left {
             self.leave(group, key, left == entered);
         }
-        if let (Some(group), Some(fact)) = (entered, &new) {
+        if let (Some(group), Some(fact)) = (entered, new) {
             let state = self.groups.entry(group).or_default();
             state.members += 1;
             if matches!(fact.standing, Standing::Away | Standing::Failed) {
                 state.away.insert(key.clone());
             }
         }
-        let has_decided = new.as_ref().is_none_or(|fact| match fact.standing {
+        let has_decided = new.is_none_or(|fact| match fact.standing {
             // Failed or recovered: the permit has served.
             Standing::Failed | Standing::Running { .. } | Standing::Kept | Standing::Away => true,
             Standing::Doubtful { .. } => false,

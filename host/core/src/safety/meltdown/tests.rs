@@ -25,14 +25,15 @@ fn group(standings: &[Standing]) -> Meltdown {
     let mut meltdown = Meltdown::new(50);
     for (number, standing) in standings.iter().enumerate() {
         let zone = Some(FailureDomain::new(format!("zone-{number}")));
-        meltdown.update(&key(number), Some(MemberFact { group: deployment("a"), zone, standing: *standing }));
+        meltdown
+            .update(&key(number), Some(&MemberFact { group: deployment("a"), zone, standing: *standing }));
     }
     meltdown
 }
 
 fn set(meltdown: &mut Meltdown, number: usize, standing: Standing) -> Vec<ObjectKey> {
     let fact = MemberFact { standing, ..meltdown.members[&key(number)].clone() };
-    meltdown.update(&key(number), Some(fact))
+    meltdown.update(&key(number), Some(&fact))
 }
 
 fn ask(meltdown: &mut Meltdown, number: usize, limit: Limit) -> bool {
@@ -89,7 +90,7 @@ fn two_machines_whose_update_in_place_failed_do_not_wait_for_each_other() {
 fn machines_without_a_deployment_do_not_wait_for_each_other() {
     let mut meltdown = Meltdown::new(50);
     for number in 0..2 {
-        meltdown.update(&key(number), Some(MemberFact { group: None, zone: None, standing: SICK }));
+        meltdown.update(&key(number), Some(&MemberFact { group: None, zone: None, standing: SICK }));
     }
     assert!(ask(&mut meltdown, 0, Limit::ONE) && ask(&mut meltdown, 1, Limit::ONE));
 }
@@ -114,7 +115,7 @@ fn zone(standings: &[Standing]) -> Meltdown {
     for (number, standing) in standings.iter().enumerate() {
         let group = deployment(&format!("d-{number}"));
         let fact = MemberFact { group, zone: Some("zone-a".into()), standing: *standing };
-        meltdown.update(&key(number), Some(fact));
+        meltdown.update(&key(number), Some(&fact));
     }
     meltdown
 }
@@ -216,7 +217,7 @@ proptest! {
                         zone: Some(FailureDomain::new(zone.to_string())),
                         standing,
                     });
-                    meltdown.update(&key(number), fact);
+                    meltdown.update(&key(number), fact.as_ref());
                 }
                 Move::Ask(number) => {
                     let is_away = |key: &ObjectKey, meltdown: &Meltdown| {

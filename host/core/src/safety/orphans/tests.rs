@@ -35,6 +35,14 @@ fn listing(class: &str, vms: &[Listed]) -> ClassListing {
     ClassListing { class: class.into(), vms: vms.to_vec() }
 }
 
+#[test]
+fn the_more_vms_there_are_the_less_often_something_that_happens_makes_them_be_listed() {
+    let minutes = |vms| RULE.pause(vms).as_mins();
+    assert_eq!([0, 999, 2_000, 5_000, 1_000_000].map(minutes), [1, 1, 2, 5, 5]);
+    let hasty = Rule { spacing: SignedDuration::from_secs(2), ..RULE };
+    assert_eq!(hasty.pause(1), SignedDuration::from_secs(2));
+}
+
 /// The memory of a process, and the round that it makes.
 struct Watch {
     sightings: Sightings,

@@ -129,3 +129,19 @@ async fn a_server_that_throttles_is_left_alone_for_as_long_as_it_asks() {
     }
     assert!((0..30).all(|number| is_gone(&stage, &format!("p{number:02}"))));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_opens_is_used_within_moments() {
+    let (stage, _host) = running().await;
+    let _workload = Workload::start(&stage, PACE);
+    put(&stage, "poddisruptionbudgets", &budget("held", "web", 0, 2));
+    add(&stage, [pod("web", "a")]);
+    delete(&stage);
+    until_reason(&stage, "Budget").await;
+    tokio::time::sleep(10 * MINUTE + 7 * SECOND).await;
+    let asked = evicted_at(&stage, "web").len();
+    let open = json!({ "status": { "disruptionsAllowed": 1 } });
+    stage.api.edit_status("poddisruptionbudgets", &format!("{PODS}/held"), &open).unwrap();
+    stage.until("it is asked at once", SECOND, || evicted_at(&stage, "web").len() > asked).await;
+    stage.until_gone("a").await;
+}

@@ -160,6 +160,7 @@ impl Scan {
         request.machine.provider_id = Some(ProviderId::new(vm.provider_id.as_str()));
         self.host.initialize(request.clone()).await?;
         self.host.get_status(request.clone()).await?;
+        self.host.reboot(request.clone()).await?;
         let list = ListRequest {
             class: request.class.clone(),
             cluster: request.cluster.clone(),
@@ -187,6 +188,7 @@ impl Scan {
             "InitializeMachine",
             "GetMachineStatus",
             "DeleteMachine",
+            "RebootMachine",
             "ListMachines",
             "GetVolumeIDs",
             "ValidateClass",

@@ -7,6 +7,7 @@ mod input;
 mod life;
 mod memory;
 mod orphans;
+mod reboot;
 mod scene;
 mod trouble;
 

@@ -40,7 +40,7 @@ async fn pods_with_volumes_go_one_at_a_time_and_each_volume_arrives_before_the_n
         }
         let attached = lab.attached().await?;
         ensure!(
-            attached.get("from").is_none() && attached.get("to").is_some_and(|to| to.len() == 3),
+            !attached.contains_key("from") && attached.get("to").is_some_and(|to| to.len() == 3),
             "{attached:?}"
         );
         ensure!(lab.nodes.pod_stats().removed == 3, "pods were deleted over the kubelet's head");

@@ -63,7 +63,7 @@ fn updates_in_place_are_sound_in_every_situation() {
     let labelled = |cases: &[Case], name: &'static str, values: &[Option<&'static str>]| {
         each(cases, values, |case, value| {
             change_node(case, |node| {
-                drop(value.map(|value| node.meta.labels.insert(name.into(), value.into())))
+                drop(value.map(|value| node.meta.labels.insert(name.into(), value.into())));
             });
         })
     };
@@ -101,7 +101,7 @@ fn preservation_is_sound_in_every_situation() {
     let cases = on_node(&cases, &[node(), unhealthy_node()]);
     let cases = each(&cases, &wishes, |case, wish| {
         change_node(case, |node| {
-            drop(wish.map(|wish| node.meta.annotations.insert("preserve".into(), wish.into())))
+            drop(wish.map(|wish| node.meta.annotations.insert("preserve".into(), wish.into())));
         });
     });
     let cases = each(&cases, &[None, Some(preserve::words::BY_USER)], |case, told| {

@@ -1,0 +1,95 @@
+//! Writes to the status of a custom resource, meant for one incarnation of it.
+//!
+//! Of the metadata of such a write a server takes the version only: the uid in it holds nobody off (`conformance.txt`,
+//! "preconditions"). So the version is the precondition. Others write the object too; then it is looked at again, and
+//! written if it is still the same one.
+
+use std::fmt::Debug;
+
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use kube::core::ObjectMeta;
+use machinist_core::act_error::ActError;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::kube_error::within_deadline;
+use crate::names::FIELD_MANAGER;
+
+/// How often others may be faster; the next pass tries again.
+const ATTEMPTS: usize = 3;
+
+/// Merges `status` into that of the object with the uid of `seen`, whatever else of it has changed since `version`.
+/// [`ActError::Gone`] when the object is gone, also when another one has its name.
+pub(crate) async fn merge_status<K>(
+    api: &Api<K>,
+    seen: &ObjectMeta,
+    version: Option<&str>,
+    status: &Value,
+) -> Result<K, ActError>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    let name = seen.name.as_deref().unwrap_or_default();
+    let params = PatchParams::apply(FIELD_MANAGER);
+    let mut version = version.map(str::to_owned);
+    for _ in 0..ATTEMPTS {
+        let patch = json!({ "metadata": { "uid": seen.uid, "resourceVersion": version }, "status": status });
+        match within_deadline(api.patch_status(name, &params, &Patch::Merge(patch))).await {
+            Err(ActError::Conflict) => {}
+            done => return done,
+        }
+        match within_deadline(api.get_metadata_opt(name)).await? {
+            Some(same) if same.metadata.uid == seen.uid => version = same.metadata.resource_version,
+            Some(_) | None => return Err(ActError::Gone),
+        }
+    }
+    Err(ActError::Conflict)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use machinist_api::Machine;
+    use memory_api::ApiServer;
+    use memory_api::wire::Wire;
+
+    use super::*;
+
+    fn server() -> (ApiServer, Api<Machine>) {
+        let server = ApiServer::new(Wire::new(), || Timestamp::UNIX_EPOCH);
+        let api = Api::namespaced(server.client("host"), "shoot");
+        (server, api)
+    }
+
+    async fn made(server: &ApiServer, api: &Api<Machine>) -> ObjectMeta {
+        let machine = json!({
+            "metadata": { "name": "a", "namespace": "shoot" },
+            "spec": { "class": { "kind": "MachineClass", "name": "small" } },
+        });
+        server.create("machines", &machine).unwrap();
+        api.get("a").await.unwrap().metadata
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_later_machine_of_the_same_name_gets_nothing_of_the_earlier_ones_status() {
+        let (server, api) = server();
+        let seen = made(&server, &api).await;
+        server.delete("machines", "shoot/a").unwrap();
+        made(&server, &api).await;
+        let status = json!({ "lastKnownState": "of the first" });
+        let told = merge_status(&api, &seen, seen.resource_version.as_deref(), &status).await;
+        assert_eq!(told.err(), Some(ActError::Gone));
+        assert!(api.get("a").await.unwrap().status.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_is_written_although_others_wrote_the_object_meanwhile() {
+        let (server, api) = server();
+        let seen = made(&server, &api).await;
+        server.edit("machines", "shoot/a", &json!({ "metadata": { "labels": { "l": "1" } } })).unwrap();
+        let status = json!({ "lastKnownState": "s" });
+        let told = merge_status(&api, &seen, seen.resource_version.as_deref(), &status).await.unwrap();
+        assert_eq!(told.status.unwrap().last_known_state.as_deref(), Some("s"));
+    }
+}

@@ -1,0 +1,93 @@
+//! A health policy in a fresh instance, beside the same rule in plain Rust.
+
+use anyhow::{Result, ensure};
+use e2e::{manifests, sandbox};
+use jiff::{SignedDuration, Timestamp};
+use machinist_core::health::{self, NodeConditionFact, Status};
+use machinist_core::id::{ObjectKey, PluginName, Uid};
+use machinist_core::phase::Phase;
+use machinist_core::policy::{
+    ConditionFact, DomainFact, HistoryFact, NodeQuestion, Question, Subject, Verdict,
+};
+use machinist_plugin_host::PluginHost;
+use machinist_plugin_host::source::configmap::{KIND_LABEL, POLICY_KIND, RawConfigMap};
+
+const NAME: &str = "default";
+
+/// The rule that is shipped as a policy, as a user declares it.
+pub(crate) fn declared(component: Vec<u8>) -> RawConfigMap {
+    let mut raw = sandbox::raw(manifests::plugin_with(NAME, "plugin.wasm", component));
+    raw.labels.insert(KIND_LABEL.to_owned(), POLICY_KIND.to_owned());
+    raw
+}
+
+/// One question: a Node with the conditions that Nodes have, one of which speaks against it.
+pub(crate) struct Asked {
+    policy: PluginName,
+    question: Question,
+    conditions: Vec<NodeConditionFact>,
+}
+
+impl Asked {
+    pub(crate) fn new() -> Self {
+        let condition = |kind: &str, status| ConditionFact {
+            kind: kind.to_owned(),
+            status,
+            reason: format!("KubeletSays{kind}"),
+            message: "what a kubelet writes about it, in a sentence".to_owned(),
+            since: Some(Timestamp::UNIX_EPOCH),
+        };
+        let facts = vec![
+            condition("DiskPressure", Status::True),
+            condition("MemoryPressure", Status::False),
+            condition("PIDPressure", Status::False),
+            condition("Ready", Status::True),
+        ];
+        let plain =
+            |fact: &ConditionFact| NodeConditionFact { kind: fact.kind.clone(), status: fact.status };
+        let conditions = facts.iter().map(plain).collect();
+        Self { policy: NAME.into(), question: question(facts), conditions }
+    }
+
+    pub(crate) async fn sandboxed(&self, host: &PluginHost) -> Result<bool> {
+        let answer = host.evaluate(&self.policy, self.question.clone(), Timestamp::UNIX_EPOCH).await?;
+        Ok(answer.verdict == Verdict::Healthy)
+    }
+
+    pub(crate) fn native(&self) -> bool {
+        health::verdict(&self.conditions, &self.question.machine.must_be_false) == health::Verdict::Healthy
+    }
+
+    /// Both ways find the same.
+    pub(crate) async fn answer_alike(&self, host: &PluginHost) -> Result<()> {
+        let healthy = (self.sandboxed(host).await?, self.native());
+        ensure!(healthy == (false, false), "both ways see the disk: {healthy:?}");
+        Ok(())
+    }
+}
+
+fn question(conditions: Vec<ConditionFact>) -> Question {
+    Question {
+        machine: Subject {
+            key: ObjectKey::new("shoot", "machine-1"),
+            uid: Uid::new("uid-1"),
+            class: "small".into(),
+            deployment: Some("pool-a".to_owned()),
+            labels: [("pool".to_owned(), "a".to_owned())].into(),
+            provider_id: Some("plain:///0.1.0/uid-1".into()),
+            created: Timestamp::UNIX_EPOCH,
+            health_timeout: Some(SignedDuration::from_mins(10)),
+            must_be_false: vec!["DiskPressure".to_owned(), "KernelDeadlock".to_owned()],
+            can_reboot: true,
+        },
+        node: Some(NodeQuestion {
+            name: "node-1".into(),
+            created: Some(Timestamp::UNIX_EPOCH),
+            labels: [("kubernetes.io/os".to_owned(), "linux".to_owned())].into(),
+            is_unschedulable: false,
+            conditions,
+        }),
+        history: HistoryFact { phase: Phase::Running, phase_since: None, reboots: Vec::new() },
+        domain: DomainFact { name: Some("zone-a".into()), machines: 10, silent: 0 },
+    }
+}
