@@ -131,8 +131,11 @@ fn is_same(a: &Effect, b: &Effect) -> bool {
     }
 }
 
-/// What waits for pods and for hooks of others.
+/// What waits for other Machines, for pods and for hooks of others.
 fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp) -> Result<(), Violation> {
+    if is_shared(view) && contest::harms_others(effect) {
+        return Err(Violation::Contested);
+    }
     let is_deleting = view.machine.deletion.is_some();
     let empties = match effect {
         Effect::Cordon { .. } => true,
@@ -201,9 +204,6 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
     }
     if !permits(view.gate, effect.kind()) {
         return Err(Violation::Frozen);
-    }
-    if is_shared(view) && contest::harms_others(effect) {
-        return Err(Violation::Contested);
     }
     match effect {
         Effect::Claim

@@ -37,6 +37,8 @@ async fn until_both_say(stage: &Stage, reason: &str) {
     for name in ["a", "twin"] {
         stage.until("it says so", MINUTE, || stage.told(name, "Contested").1 == reason).await;
     }
+    // Events follow what they are about.
+    tokio::time::sleep(SOON).await;
 }
 
 fn edit(stage: &Stage, name: &str, change: &Value) {
@@ -97,6 +99,7 @@ async fn the_vm_that_another_machine_lives_on_outlives_a_deletion_that_ends_once
 async fn a_liar_goes_without_the_vm_once_its_provider_id_is_taken_off() {
     let (stage, _host) = running().await;
     add_twin(&stage);
+    until_both_say(&stage, "VmContested").await;
     stage.api.delete("machines", &in_namespace("twin")).unwrap();
     stage.until("held", MINUTE, || stage.reason("twin") == "VmContested").await;
     edit(&stage, "twin", &json!({ "spec": { "providerID": null } }));

@@ -130,6 +130,9 @@ fn a_machine_whose_vm_is_claimed_does_not_fail() {
         &case,
         &expect![[r#"
             act ask-permit 1
+            VmContested: VM sim://1 is that of Machine m-2 as well, so that nobody removes, empties or fails it: take spec.providerID off the Machine whose VM it is not, and delete that Machine
+            status: Contested=True VmContested (VM sim://1 is that of Machine m-2 as well, so that nobody removes, empties or fails it: take spec.providerID off the Machine whose VM it is not, and delete that Machine)
+            again at the next resync
         "#]],
     );
 }
@@ -156,6 +159,10 @@ fn a_label_that_was_taken_off_is_put_back_from_the_node() {
     check(
         &running().with(|view| view.machine.node_name = None),
         &expect![[r#"
+            act write-machine node=node-1
+            NodeHealthy: the Node is healthy
+            status: Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
         "#]],
     );
 }
@@ -166,12 +173,20 @@ fn a_label_that_was_taken_off_is_put_back_by_the_drivers_word() {
     check(
         &lost.clone().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
+            act probe-vm
+            act record-vm sim://1 node-1
+            NodeMissing: label node is stored again, by the driver's word
+            again at once
         "#]],
     );
     let other = crate::driver::Vm { provider_id: "sim://other".into(), ..vm() };
     check(
         &lost.on(Outcome::ProbeVm(Ok(other))),
         &expect![[r#"
+            act probe-vm
+            NodeMissing: Node (no name yet) is gone
+            status: phase Unknown, timer on, HealthCheck Processing NodeMissing, Healthy=False NodeMissing (Node (no name yet) is not there, since 1971-01-01T00:00:01Z; the Machine fails at 1971-01-01T00:10:01Z unless it recovers)
+            again at once
         "#]],
     );
 }
