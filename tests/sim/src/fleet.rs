@@ -50,7 +50,8 @@ impl Fleet {
         if change.plural != "machines" {
             return;
         }
-        let Some(name) = change.new.or(change.old).and_then(|machine| machine["metadata"]["name"].as_str()) else {
+        let Some(name) = change.new.or(change.old).and_then(|machine| machine["metadata"]["name"].as_str())
+        else {
             return;
         };
         let wanted = change.new.filter(|machine| !machine["metadata"]["deletionTimestamp"].is_string());

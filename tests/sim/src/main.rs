@@ -73,7 +73,8 @@ fn told(report: &Report) -> String {
 
 fn run_all(options: &Options) -> Vec<Report> {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = options.threads.and_then(|threads| usize::try_from(threads).ok()).unwrap_or_else(processors);
+    let threads =
+        options.threads.and_then(|threads| usize::try_from(threads).ok()).unwrap_or_else(processors);
     let (next, reports) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..threads {
