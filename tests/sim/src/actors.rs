@@ -30,9 +30,10 @@ enum Action {
     RebootVm,
     KillVm,
     Cordon,
+    MakeOrphan,
 }
 
-const ACTIONS: [(u32, Action); 12] = [
+const ACTIONS: [(u32, Action); 13] = [
     (20, Action::DeleteMachine),
     (4, Action::ForceDelete),
     (20, Action::EditMachine),
@@ -45,6 +46,7 @@ const ACTIONS: [(u32, Action); 12] = [
     (10, Action::RebootVm),
     (5, Action::KillVm),
     (6, Action::Cordon),
+    (2, Action::MakeOrphan),
 ];
 
 /// Everything that can be disturbed.
@@ -123,6 +125,10 @@ impl Actors {
             }
             Action::EditClass | Action::BreakClass => self.on_class(action, chance),
             Action::BreakSecret => self.break_secret(chance),
+            Action::MakeOrphan => {
+                self.watchman.note(("somebody makes a VM of no Machine", ""));
+                self.cloud.make_orphan(chance.below(1_000_000));
+            }
             Action::DeleteNode | Action::Cordon => self.on_node(action, chance),
             Action::KillKubelet | Action::FlawNode | Action::RebootVm | Action::KillVm => {
                 self.on_vm(action, chance);

@@ -34,6 +34,9 @@ use crate::planted::{self, Bent, Planted};
 /// The namespace of all that is not in `kube-system` or `default`.
 pub(crate) const NAMESPACE: &str = "shoot";
 
+/// What VMs of ours are marked with.
+pub(crate) const CLUSTER: &str = "sim";
+
 /// Between the end of a process and the start of the next one.
 const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
 
@@ -112,7 +115,10 @@ impl Hosts {
     /// Sets the clock of a process forth or back.
     pub(crate) fn shift_clock(&self, name: &str, by_ms: i64) {
         if let Some(handles) = self.lock().get(name) {
-            handles.shift_ms.fetch_add(by_ms, Ordering::Relaxed);
+            let ahead_ms = handles.shift_ms.fetch_add(by_ms, Ordering::Relaxed) + by_ms;
+            let mut facts = self.watchman.facts();
+            let most = facts.ahead.entry(name.to_owned()).or_default();
+            *most = (*most).max(SignedDuration::from_millis(ahead_ms));
         }
     }
 
@@ -146,7 +152,10 @@ impl Hosts {
 
     fn start(&self, name: &str, seed: [u8; 32], handles: &Handles) -> Process {
         let clock = Clock::Shifted { clock: Box::new(self.clock.clone()), by_ms: handles.shift_ms.clone() };
-        let client = |actor: &str| Client::new(Bent::new(self.api.service(actor), self.planted), "default");
+        let client = |actor: &str| {
+            let (way, detour) = (self.api.service(actor), self.api.service(name));
+            Client::new(Bent::new(way, detour, self.planted), "default")
+        };
         let (leads, is_leading) = watch::channel(false);
         let metrics = Arc::new(Metrics::default());
         let candidate = Candidate {
@@ -190,7 +199,7 @@ impl Hosts {
 }
 
 fn settings(planted: Option<Planted>) -> Settings {
-    let settings = Settings::for_cluster("sim");
+    let settings = Settings::for_cluster(CLUSTER);
     match planted {
         Some(Planted::FailsAtOnce) => {
             let health_timeout = SignedDuration::from_secs(5);
@@ -201,6 +210,14 @@ fn settings(planted: Option<Planted>) -> Settings {
         Some(Planted::GateStaysOpen) => {
             Settings { api_check_period: SignedDuration::from_hours(24 * 365), ..settings }
         }
+        // Whatever never comes to rest is found only by passes.
+        Some(Planted::DropsConditions) => Settings { resync: SignedDuration::from_mins(10), ..settings },
+        Some(Planted::DeletesOrphansAtOnce) => Settings {
+            orphan_vms_period: SignedDuration::from_mins(1),
+            orphan_vm_minimum_age: SignedDuration::ZERO,
+            orphan_vm_sightings: 1,
+            ..settings
+        },
         Some(_) | None => settings,
     }
 }

@@ -158,10 +158,11 @@ impl Plan {
             Planted::FailsAtOnce => self.hourly.outages = 6.0,
             Planted::GateStaysOpen => {
                 self.hourly.partitions = 12.0;
-                self.calls.cloud = 0.8;
+                self.hourly.actions = 120.0;
             }
             Planted::CreatesTwice
             | Planted::DeletesUnasked
+            | Planted::DeletesOrphansAtOnce
             | Planted::ForgetsVms
             | Planted::LeaksVms
             | Planted::LeadsAlways

@@ -172,7 +172,7 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     let _ = tokio::time::timeout(plan.chaos, actors.clone().act()).await;
     calm(actors);
     let begin = wire.elapsed();
-    while let Some(missing) = actors.fleet.is_short_of() {
+    while let Some(missing) = actors.fleet.is_short_of().or_else(|| left_over(actors)) {
         if wire.elapsed() - begin > CONVERGES_WITHIN {
             return watchman.break_rule(Rule::Converges, missing);
         }
@@ -204,6 +204,13 @@ fn calm(actors: &Actors) {
     actors.api.delay_watches(Duration::ZERO);
     actors.fleet.mend();
     actors.cluster.mend_all();
+}
+
+/// VMs of no Machine, which hosts remove in their time. Those that no host can know of are leaks.
+fn left_over(actors: &Actors) -> Option<String> {
+    let uids = actors.watchman.facts().machines.keys().cloned().collect();
+    let orphans = actors.cloud.orphans(&uids);
+    (!orphans.is_empty()).then(|| format!("VMs without a Machine are there: {}", orphans.join(", ")))
 }
 
 async fn silence(actors: &Actors) {

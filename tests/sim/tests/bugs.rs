@@ -72,3 +72,8 @@ fn what_never_comes_to_its_end_is_found() {
 fn a_panic_is_found() {
     hunt(Planted::Panics);
 }
+
+#[test]
+fn an_orphan_that_is_deleted_at_first_sight_is_found() {
+    hunt(Planted::DeletesOrphansAtOnce);
+}

@@ -53,6 +53,10 @@ pub(crate) struct Facts {
     leases: BTreeMap<String, LeaseFact>,
     /// Hosts that cannot reach the API server, and since when.
     pub(crate) cut_off: BTreeMap<String, Timestamp>,
+    /// Clocks of hosts that have ever been ahead, and by how much at most.
+    pub(crate) ahead: BTreeMap<String, SignedDuration>,
+    /// When VMs were listed.
+    pub(super) listings: Vec<Timestamp>,
     /// How often hosts wrote anything but Leases, and what they wrote last.
     pub(crate) writes: (u64, String),
 }
@@ -83,7 +87,10 @@ impl Facts {
     }
 
     /// A host sends a request.
-    pub(super) fn count(&mut self, call: &Call) {
+    pub(super) fn count(&mut self, call: &Call, now: Timestamp) {
+        if call.verb == "CALL" && call.what == "list" {
+            self.listings.push(now);
+        }
         let is_write = matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE") && call.what != "leases";
         if is_write {
             self.writes = (self.writes.0 + 1, format!("{} {} {}", call.verb, call.what, call.name));

@@ -24,7 +24,8 @@ pub(crate) use rules::HOST;
 pub enum Rule {
     /// Never two live VMs for one Machine.
     OneVm,
-    /// Never a delete for a VM whose Machine is not being deleted, unless it has no Machine at all.
+    /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old enough and
+    /// was listed often enough.
     NoUnaskedDelete,
     /// The finalizer goes only after the VM is gone.
     FinalizerLast,
@@ -127,7 +128,7 @@ impl Watchman {
         if let Some(detail) = broken {
             self.break_rule(Rule::Leader, detail);
         }
-        self.facts().count(call);
+        self.facts().count(call, self.clock.now());
     }
 
     /// A create reaches the cloud.
@@ -147,7 +148,7 @@ impl Watchman {
 
     /// A delete reaches the cloud.
     pub(crate) fn delete_asked(&self, vm: &str, actor: &str) {
-        let broken = rules::of_delete(&self.facts(), &self.cloud, vm, actor);
+        let broken = rules::of_delete(&self.facts(), &self.cloud, vm, actor, self.clock.now());
         if let Some(detail) = broken {
             self.break_rule(Rule::NoUnaskedDelete, detail);
         }

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
 use memory_api::Change;
 use memory_api::wire::Call;
+use simcloud::VmState;
 
 use super::Rule;
 use super::facts::{Facts, text};
@@ -19,6 +20,12 @@ const GATE_CLOSES_AFTER: SignedDuration = SignedDuration::from_mins(4);
 
 /// From the request for a deletion until its drain may use force: two hours, less what clocks of hosts are set forth.
 const FORCE_AFTER: SignedDuration = SignedDuration::from_mins(110);
+
+/// A VM without a Machine is left alone for so long: the default.
+const ORPHAN_AGE: SignedDuration = SignedDuration::from_mins(20);
+
+/// So many listings must have shown it: the default.
+const ORPHAN_SIGHTINGS: usize = 3;
 
 /// All actors with this prefix are hosts.
 pub(crate) const HOST: &str = "host-";
@@ -124,13 +131,28 @@ pub(super) fn of_create(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -
     })
 }
 
-/// A VM goes when its Machine does.
-pub(super) fn of_delete(facts: &Facts, cloud: &SimCloud, vm: &str, actor: &str) -> Option<String> {
-    let uids =
-        cloud.look(|view| (view.id == vm).then(|| view.tags.get(UID_TAG).cloned().unwrap_or_default()));
-    let machine = facts.machines.get(uids.first()?)?;
-    machine
-        .deleting_since
-        .is_none()
-        .then(|| format!("{actor} deletes VM {vm} of Machine {}, which nobody asked to go", machine.name))
+/// A VM goes when its Machine does; one without a Machine after several listings have shown it, and not before it is old.
+pub(super) fn of_delete(
+    facts: &Facts,
+    cloud: &SimCloud,
+    vm: &str,
+    actor: &str,
+    now: Timestamp,
+) -> Option<String> {
+    let seen = cloud.look(|view| {
+        let is_there = view.id == vm && view.state != VmState::Terminated;
+        is_there.then(|| (view.tags.get(UID_TAG).cloned().unwrap_or_default(), view.created))
+    });
+    let (uid, created) = seen.into_iter().next()?;
+    if let Some(machine) = facts.machines.get(&uid) {
+        let is_unasked = machine.deleting_since.is_none();
+        let name = &machine.name;
+        return is_unasked
+            .then(|| format!("{actor} deletes VM {vm} of Machine {name}, which nobody asked to go"));
+    }
+    let ahead = facts.ahead.get(actor).copied().unwrap_or_default();
+    let age = now.duration_since(created) + ahead;
+    let listings = facts.listings.iter().filter(|at| **at >= created).count();
+    (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS)
+        .then(|| format!("{actor} deletes VM {vm} of no Machine after {age:#} and {listings} listings"))
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use machinist_runtime::clock::Clock;
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Wire;
-use simcloud::{Answer, Changes, Cloud, Config, Faults, Latency, Method, Request, VmState, VmView};
+use simcloud::{Answer, Changes, Cloud, Config, CreateVm, Faults, Latency, Method, Request, VmState, VmView};
 use tokio::sync::Notify;
 
 use crate::check::Watchman;
@@ -145,6 +145,39 @@ impl SimCloud {
         // It may be gone already.
         let _ = self.lock().kill_vm(id, now);
         self.changed.notify_one();
+    }
+
+    /// Somebody makes a VM that looks like one of ours, and has no Machine.
+    pub(crate) fn make_orphan(&self, number: usize) {
+        let tags = [
+            ("cluster", crate::hosts::CLUSTER.to_owned()),
+            (UID_TAG, format!("nobody-{number}")),
+            ("machine-name", format!("nobody-{number}")),
+        ];
+        let wanted = CreateVm {
+            name: format!("nobody-{number}"),
+            zone: ZONES.first().copied().unwrap_or_default().to_owned(),
+            kind: "sim.small".to_owned(),
+            image: "linux-1".to_owned(),
+            tags: tags.map(|(name, value)| (name.to_owned(), value)).into(),
+            user_data: String::new(),
+            volumes: Vec::new(),
+            needs_initialize: false,
+        };
+        let request = Request::new(Method::Post, "/v1/vms").with_token("sim-token").with_json(&wanted);
+        if let Ok(request) = request {
+            // A cloud that has a quota may refuse.
+            self.handle(&request);
+        }
+    }
+
+    /// VMs of our cluster whose Machine is none of these.
+    pub(crate) fn orphans(&self, uids: &std::collections::BTreeSet<String>) -> Vec<String> {
+        self.look(|vm| {
+            let is_ours = vm.tags.get("cluster").is_some_and(|cluster| cluster == crate::hosts::CLUSTER);
+            let has_machine = vm.tags.get(UID_TAG).is_some_and(|uid| uids.contains(uid));
+            (is_ours && !has_machine && vm.state != VmState::Terminated).then(|| vm.id.clone())
+        })
     }
 
     /// A VM is started anew.
