@@ -284,8 +284,7 @@ impl Contents {
 
     /// What follows for Machines from a policy that is to decide and cannot be asked.
     fn holds(&self, source: &Source<Served>, terms: Option<&Terms>) -> Option<String> {
-        let waits_for_its_operator =
-            matches!(source.stage, Stage::Rejected { .. } | Stage::Waiting { .. });
+        let waits_for_its_operator = matches!(source.stage, Stage::Rejected { .. } | Stage::Waiting { .. });
         let is_to_decide = terms.is_some_and(|terms| terms.mode == Mode::Enforce);
         let is_served = self.registry.serving().any(|(plugin, _)| *plugin == source.plugin);
         (waits_for_its_operator && is_to_decide && !is_served)

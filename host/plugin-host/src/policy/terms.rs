@@ -102,7 +102,9 @@ impl Terms {
         }
         let fields: Option<BTreeMap<String, Value>> = serde_yaml_ng::from_str(text).ok();
         let observes = match &fields {
-            None => text.lines().any(|line| line.split('#').next().map(str::trim_end) == Some("mode: observe")),
+            None => {
+                text.lines().any(|line| line.split('#').next().map(str::trim_end) == Some("mode: observe"))
+            }
             Some(fields) => match fields.get("mode") {
                 Some(mode) => mode.as_str() == Some(Mode::Observe.as_str()),
                 None => fields.keys().all(|field| FIELDS.contains(&field.as_str())),

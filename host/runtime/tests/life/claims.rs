@@ -143,7 +143,10 @@ async fn a_running_machine_with_settings_that_nobody_understands_says_so_and_goe
     edit(&stage, "a", &json!({ "spec": { "maxEvictRetries": -5, "drainTimeout": "soon" } }));
     stage.until("it says so", SOON, || stage.told("a", "Valid").0 == "False").await;
     let (_, reason, message) = stage.told("a", "Valid");
-    assert!(reason == "NotUnderstood" && message.contains("maxEvictRetries must not be negative"), "{message}");
+    assert!(
+        reason == "NotUnderstood" && message.contains("maxEvictRetries must not be negative"),
+        "{message}"
+    );
     assert!(message.contains("drainTimeout is no duration"), "{message}");
     assert!(stage.events("a").contains(&"NotUnderstood".to_owned()));
     assert_eq!(stage.phase("a"), "Running");

@@ -43,8 +43,7 @@ impl Asked {
             condition("PIDPressure", Status::False),
             condition("Ready", Status::True),
         ];
-        let plain =
-            |fact: &ConditionFact| NodeConditionFact { kind: fact.kind.clone(), status: fact.status };
+        let plain = |fact: &ConditionFact| NodeConditionFact { kind: fact.kind.clone(), status: fact.status };
         let conditions = facts.iter().map(plain).collect();
         Self { policy: NAME.into(), question: question(facts), conditions }
     }

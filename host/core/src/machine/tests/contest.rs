@@ -47,10 +47,7 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                         is_deleting: code & (1 << at) != 0,
                     })
                     .collect();
-                let node = NodeClaim {
-                    provider_id: of_node.map(Into::into),
-                    mark: mark.map(str::to_owned),
-                };
+                let node = NodeClaim { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
                 let owners: Vec<&Claimant> = claimants
                     .iter()
                     .filter(|own| {
@@ -94,7 +91,9 @@ fn a_vm_that_another_machine_lives_on_is_not_removed_and_says_what_to_do() {
 #[test]
 fn a_deletion_that_just_begins_says_so_and_is_held() {
     let case = on_its_vm(deleting().with(|view| view.machine.phase = Phase::Running), &["m-2"]);
-    let Step::Finish(conclusion) = step(&case.view, &Progress::default(), case.now) else { panic!("it acts") };
+    let Step::Finish(conclusion) = step(&case.view, &Progress::default(), case.now) else {
+        panic!("it acts")
+    };
     assert_eq!(conclusion.status.phase, Some(Phase::Terminating));
     assert_eq!(conclusion.reason.as_str(), "VmContested");
 }

@@ -134,7 +134,7 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
         "#]],
     );
     check(
-        &deleting().without_node(),
+        &deleting().without_node().at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -145,7 +145,7 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
     "#]],
     );
     check(
-        &deleting().without_target(),
+        &deleting().without_target().at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -159,7 +159,7 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
 #[test]
 fn without_a_node_the_token_and_the_finalizer_go() {
     check(
-        &deleting().without_node(),
+        &deleting().without_node().at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -238,7 +238,7 @@ fn a_deletion_that_takes_long_is_asked_for_again() {
 
 /// Code, reason, what the operation says, and when it is tried again.
 fn row(code: Code) -> String {
-    let text = deleting().without_node().on(Outcome::DeleteVm(Err(guest(code)))).tell();
+    let text = deleting().without_node().at(110).on(Outcome::DeleteVm(Err(guest(code)))).tell();
     let after_order = text.split_once("act delete-vm\n").unwrap().1;
     let lines: Vec<&str> = after_order.lines().collect();
     let reason = lines[0].split(':').next().unwrap();
@@ -435,7 +435,7 @@ fn a_frozen_gate_lets_requested_deletions_end() {
 fn a_node_of_another_vm_is_not_deleted() {
     let foreign = TargetFact::Cluster(NodePresence::Foreign("sim://2".into()));
     check(
-        &deleting().with(|view| view.target = foreign),
+        &deleting().with(|view| view.target = foreign).at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm

@@ -365,12 +365,9 @@ fn deletion_is_sound_in_every_situation() {
     let going = creating().with(|view| view.machine.deletion = Some(seconds(4)));
     let cases = capabilities(&gates(&times(&provider_ids(&finalizers(&phases(&[going]))))));
     let cases = targets(&cases, &[facts::going_node(), unhealthy_node()]);
-    let cases = each_view(&cases, &BOTH, |view, has_lived| {
-        view.machine.conditions = if has_lived { conditions("Ready=True") } else { Vec::new() };
-    });
     let cases: Vec<Case> = cases.into_iter().filter(is_decided_late).collect();
     let seen = explore(cases, Depth::Kinds);
-    assert!(seen.creates == 0 && seen.failures == 0 && seen.releases > 1_000, "{seen:?}");
+    assert!(seen.creates == 0 && seen.failures == 0 && seen.releases > 400, "{seen:?}");
 }
 
 /// All but what the first line decides, of which one phase is enough.

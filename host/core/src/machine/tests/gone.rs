@@ -27,6 +27,17 @@ fn looks_grow_further_apart_the_longer_it_takes() {
     .assert_eq(&wakes);
 }
 
+#[test]
+fn a_vm_that_boots_faster_than_reads_catch_up_is_not_taken_for_gone() {
+    let ready_since = |second: i64| {
+        let node =
+            crate::machine::NodeFact { ready_since: Some(seconds(second)), ..super::facts::going_node() };
+        deleting().node(node).at(101).tell()
+    };
+    assert!(ready_since(97).contains("CreationUnresolved"), "{}", ready_since(97));
+    assert!(!ready_since(100 - WINDOW_SECONDS).contains("CreationUnresolved"));
+}
+
 /// Deleted before its Node has reported: its VM may be younger than what reads show.
 fn young() -> Case {
     deleting().without_node().with(|view| view.machine.conditions.clear())

@@ -137,7 +137,7 @@ async fn a_budget_that_opens_is_used_within_moments() {
     put(&stage, "poddisruptionbudgets", &budget("held", "web", 0, 2));
     add(&stage, [pod("web", "a")]);
     delete(&stage);
-    until_reason(&stage, "Budget").await;
+    until_reason(&stage, "BudgetMisconfigured").await;
     tokio::time::sleep(10 * MINUTE + 7 * SECOND).await;
     let asked = evicted_at(&stage, "web").len();
     let open = json!({ "status": { "disruptionsAllowed": 1 } });

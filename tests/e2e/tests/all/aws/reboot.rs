@@ -18,8 +18,7 @@ async fn rebooted() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let host = PluginHost::start(sandbox::settings(folder.path())?)?;
     sandbox::load(&host, sandbox::raw(cloud.plugin(&AWS)?)).await?;
-    let mut request =
-        sandbox::request("m0", &cloud.class("small", "aws"), &cloud.secret("aws"), "cluster-1");
+    let mut request = sandbox::request("m0", &cloud.class("small", "aws"), &cloud.secret("aws"), "cluster-1");
     let Creation::Created(vm) = host.create(request.clone()).await? else {
         anyhow::bail!("it is created at once");
     };
