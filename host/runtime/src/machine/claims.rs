@@ -86,7 +86,8 @@ fn node(world: &World, machine: &Machine, fact: &MachineFact) -> Option<Arc<Node
 /// Node which was found for it.
 fn with_hidden(world: &World, fact: &MachineFact, node: &Node, claimants: Vec<Claimant>) -> Vec<Claimant> {
     let name = node.metadata.name.as_deref();
-    let names_it = |machine: &Machine| node_name_of(machine).as_ref().map(|node| node.as_str()) == name;
+    let names_it =
+        |machine: &Machine| node_name_of(machine).as_ref().map(machinist_core::id::NodeName::as_str) == name;
     let known: BTreeSet<ObjectKey> = claimants.iter().map(|claimant| claimant.key.clone()).collect();
     let is_hidden = |key: &ObjectKey| *key != fact.key && !known.contains(key);
     let mut all = claimants;

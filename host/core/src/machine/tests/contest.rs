@@ -148,7 +148,8 @@ fn invariants_name_what_is_done_to_a_vm_of_others() {
         (&living, Effect::RebootVm),
         (&living, Effect::DeleteMachine),
     ] {
-        let verdict = invariants::batch(&case.view, &Progress::default(), &[effect.clone()], case.now);
+        let verdict =
+            invariants::batch(&case.view, &Progress::default(), std::slice::from_ref(&effect), case.now);
         assert_eq!(verdict, Err(Violation::Contested), "{effect:?}");
     }
 }
