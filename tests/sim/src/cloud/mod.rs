@@ -149,14 +149,17 @@ impl SimCloud {
 
     /// Somebody makes a VM that looks like one of ours, and has no Machine.
     pub(crate) fn make_orphan(&self, number: usize) {
+        let zone = ZONES.first().copied().unwrap_or_default();
         let tags = [
             ("cluster", crate::hosts::CLUSTER.to_owned()),
+            // Classes list what is in their zone.
+            ("zone", zone.to_owned()),
             (UID_TAG, format!("nobody-{number}")),
             ("machine-name", format!("nobody-{number}")),
         ];
         let wanted = CreateVm {
             name: format!("nobody-{number}"),
-            zone: ZONES.first().copied().unwrap_or_default().to_owned(),
+            zone: zone.to_owned(),
             kind: "sim.small".to_owned(),
             image: "linux-1".to_owned(),
             tags: tags.map(|(name, value)| (name.to_owned(), value)).into(),
