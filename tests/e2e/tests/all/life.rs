@@ -160,7 +160,7 @@ async fn an_unhealthy_node_makes_its_machine_unknown_then_failed_and_it_recovers
 }
 
 #[tokio::test]
-async fn a_machine_whose_node_is_deleted_or_never_joins_fails_and_can_be_deleted() {
+async fn a_machine_that_never_joins_fails_and_one_whose_node_is_deleted_goes_with_it() {
     installed(LabOptions::default(), async |lab, _| {
         let faults = Faults { boot_failure_probability: 1.0, ..Faults::default() };
         lab.cloud.set_faults(faults).map_err(|error| anyhow::anyhow!("{error:?}"))?;
@@ -175,7 +175,8 @@ async fn a_machine_whose_node_is_deleted_or_never_joins_fails_and_can_be_deleted
 
         let machine = runs(lab, "lost").await?;
         nodes(lab).delete(&machine.labels()[names::labels::NODE], &Default::default()).await?;
-        lab.event("Machine", "lost", "NodeMissing", "is gone").await
+        lab.event("Machine", "lost", "NodeDeletionFollowed", "since its Node is").await?;
+        is_gone(lab, "lost").await
     })
     .await;
 }
