@@ -18,6 +18,7 @@ use crate::faults::Faults;
 use crate::fleet::Fleet;
 use crate::hosts::Hosts;
 use crate::plan::Plan;
+use crate::policies::Policies;
 use crate::story::Story;
 
 /// When every run begins.
@@ -111,7 +112,7 @@ async fn story(plan: &Plan) -> Report {
     let watchman = Watchman::new(cloud.clone(), clock.clone(), wire.clone(), story.clone());
     let cluster =
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone());
-    let fleet = Fleet::new(api.clone(), plan.machines);
+    let fleet = Fleet::new(api.clone(), plan.machines, plan.zones);
     let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
@@ -119,9 +120,11 @@ async fn story(plan: &Plan) -> Report {
         counting.changed(change);
     });
     let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
-    let hosts =
-        Hosts::new(plan.seed, api.clone(), cloud.clone(), wire.clone(), clock.clone(), watchman.clone())
-            .with(plan.planted);
+    let policies = Policies::new(plan.seed, &plan.policies);
+    watchman.facts().has_judges = plan.has_judges();
+    let (ours, watching, judging) = (cloud.clone(), watchman.clone(), policies.clone());
+    let hosts = Hosts::new(plan.seed, api.clone(), ours, wire.clone(), clock.clone(), watching, judging)
+        .with(plan.planted);
     let actors = Actors {
         plan: plan.clone(),
         api,
@@ -130,6 +133,7 @@ async fn story(plan: &Plan) -> Report {
         hosts,
         faults: faults.clone(),
         fleet,
+        policies,
         watchman: watchman.clone(),
         clock,
     };
@@ -200,6 +204,7 @@ fn calm(actors: &Actors) {
     actors.faults.calm();
     actors.watchman.facts().cut_off.clear();
     actors.cloud.calm();
+    actors.policies.calm();
     actors.hosts.mend_clocks();
     actors.api.delay_watches(Duration::ZERO);
     actors.fleet.mend();

@@ -55,7 +55,11 @@ impl Account {
         act: impl FnOnce(&'a Self, MachineRequest) -> F,
     ) -> BoxFuture<'a, Answer<T>> {
         let name = request.machine.name.to_string();
-        let deadline = if function == "get-status" { Duration::from_mins(1) } else { Duration::from_mins(5) };
+        let deadline = if matches!(function, "get-status" | "reboot") {
+            Duration::from_mins(1)
+        } else {
+            Duration::from_mins(5)
+        };
         self.call(function, name, deadline, act(self, request))
     }
 
@@ -169,7 +173,15 @@ impl Account {
         let target = format!("/v1/vms?tag=cluster:{}{zone}&limit=500{cursor}", request.cluster);
         let page = self.cloud.ask::<VmPage>(Request::new(Method::Get, &target)).await?;
         let there = page.vms.iter().filter(|vm| vm.state != VmState::Terminated);
-        Ok(Page { machines: there.map(|vm| listed(vm)).collect(), next: page.next_cursor })
+        let machines = there.filter_map(|vm| self.cloud.told(vm)).map(|vm| listed(&vm)).collect();
+        Ok(Page { machines, next: page.next_cursor })
+    }
+
+    async fn start_anew(&self, request: MachineRequest) -> Result<(), DriverError> {
+        let vm = self.locate(&request).await?.ok_or_else(not_found)?;
+        self.watchman.reboot_asked(&vm.id, &self.actor);
+        self.cloud.ask::<VmView>(Request::new(Method::Post, &format!("/v1/vms/{}/reboot", vm.id))).await?;
+        Ok(())
     }
 }
 
@@ -250,8 +262,7 @@ impl Drivers for Account {
                 listing: true,
                 volume_ids: true,
                 idempotency_key: self.cloud.habits.keeps_keys,
-                // Nothing reboots without a policy, and there is none here.
-                reboot: false,
+                reboot: true,
             },
             consistency_window: SignedDuration::try_from(self.cloud.habits.reads_lag).unwrap_or_default(),
         })
@@ -273,8 +284,8 @@ impl Drivers for Account {
         self.of_machine("get-status", request, Self::look)
     }
 
-    fn reboot(&self, _: MachineRequest) -> BoxFuture<'_, Answer<()>> {
-        async { Err(DriverError::new(Code::Unimplemented, "no reboots").into()) }.boxed()
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        self.of_machine("reboot", request, Self::start_anew)
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {

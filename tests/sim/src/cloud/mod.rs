@@ -2,6 +2,7 @@
 
 mod ask;
 mod drivers;
+mod lies;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::check::Watchman;
 use crate::plan::CloudHabits;
+pub(crate) use lies::Lie;
 
 /// Where classes put their VMs, in turn.
 pub(crate) const ZONES: [&str; 3] = ["sim-1a", "sim-1b", "sim-1c"];
@@ -30,6 +32,7 @@ pub(crate) struct SimCloud {
     clock: Clock,
     wire: Wire,
     changed: Arc<Notify>,
+    lie: Arc<Mutex<Option<Lie>>>,
 }
 
 impl SimCloud {
@@ -42,6 +45,7 @@ impl SimCloud {
             clock,
             wire,
             changed: Arc::new(Notify::new()),
+            lie: Arc::default(),
         };
         cloud.calm();
         cloud
@@ -49,6 +53,7 @@ impl SimCloud {
 
     /// The cloud as it is when nothing disturbs it.
     pub(crate) fn calm(&self) {
+        self.lie(None);
         self.set_faults(0.0);
     }
 
