@@ -343,7 +343,9 @@ impl Actors {
             self.api.drop_watches(host, None);
             self.watchman.facts().cut_off.insert(host.to_owned(), self.clock.now());
         } else {
-            self.watchman.facts().cut_off.remove(host);
+            let mut facts = self.watchman.facts();
+            facts.cut_off.remove(host);
+            facts.back.insert(host.to_owned(), self.clock.now());
         }
     }
 

@@ -193,7 +193,7 @@ fn machine(number: u64, zone: &str) -> Value {
         },
         "spec": {
             "class": { "kind": "MachineClass", "name": zone },
-            "machinePreserveTimeout": "20m",
+            "machinePreserveTimeout": "15m",
             "nodeTemplate": { "metadata": { "labels": { "pool": "a" } } },
         },
     })

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use tower::{BoxError, Service};
 
 use crate::check::Rule;
+use crate::hosts::NAMESPACE;
 use crate::policies::Policies;
 
 /// A bug.
@@ -367,15 +368,18 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
             let text = text.replace(node_conditions::SELECTED_FOR_UPDATE, node_conditions::DRAIN_SUCCESSFUL);
             Ok(Request::from_parts(head, Body::from(text.into_bytes())))
         }
-        Planted::DeletesPreserved if path.contains("/machines/") && path.ends_with("/status") => {
+        Planted::DeletesPreserved if path.contains("/nodes/") && path.ends_with("/status") => {
             let (mut head, body) = request.into_parts();
             let bytes = body.collect().await?.to_bytes();
-            let patch: Value = serde_json::from_slice(&bytes)?;
-            if !patch["status"]["currentStatus"]["preserveExpiryTime"].is_string() {
+            // What is said on the Node once its Machine is kept.
+            if !String::from_utf8_lossy(&bytes).contains(node_conditions::PRESERVED_BY_USER) {
                 return Ok(Request::from_parts(head, Body::from(bytes.to_vec())));
             }
+            let name = path.trim_start_matches("/api/v1/nodes/").trim_end_matches("/status");
             head.method = Method::DELETE;
-            head.uri = path.trim_end_matches("/status").parse()?;
+            head.uri =
+                format!("/apis/{}/namespaces/{NAMESPACE}/machines/{name}", machinist_api::names::API_VERSION)
+                    .parse()?;
             Ok(Request::from_parts(head, Body::empty()))
         }
         _ => Ok(request),

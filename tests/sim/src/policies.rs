@@ -98,7 +98,7 @@ impl HealthPolicies for Policies {
             return async move { Ok(answer(verdict, action, now, MAX_HOLD)) }.boxed();
         }
         let is_grim = state.policies.iter().any(|(plan, _)| plan.name == policy.as_str() && plan.is_grim);
-        let holds = state.chance.between(Duration::from_secs(20), Duration::from_mins(10));
+        let holds = state.chance.between(Duration::from_mins(1), Duration::from_mins(15));
         let holds = SignedDuration::try_from(holds).unwrap_or(MAX_HOLD);
         let sick = Verdict::Unhealthy { since: now };
         let kinds = [(6, 0), (5, 1), (2, 2), (1, 3), (3, 4), (2, 5), (1, 6)];

@@ -176,7 +176,7 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     let _ = tokio::time::timeout(plan.chaos, actors.clone().act()).await;
     calm(actors);
     let begin = wire.elapsed();
-    while let Some(missing) = actors.fleet.is_short_of().or_else(|| left_over(actors)) {
+    while let Some(missing) = unfinished(actors) {
         if wire.elapsed() - begin > CONVERGES_WITHIN {
             return watchman.break_rule(Rule::Converges, missing);
         }
@@ -202,13 +202,19 @@ async fn panics(watchman: &Watchman) {
 fn calm(actors: &Actors) {
     actors.watchman.note(("calm", ""));
     actors.faults.calm();
-    actors.watchman.facts().cut_off.clear();
+    actors.watchman.facts().calm(actors.clock.now());
     actors.cloud.calm();
     actors.policies.calm();
     actors.hosts.mend_clocks();
     actors.api.delay_watches(Duration::ZERO);
     actors.fleet.mend();
     actors.cluster.mend_all();
+}
+
+/// What is not as it is wished.
+fn unfinished(actors: &Actors) -> Option<String> {
+    let short = actors.fleet.is_short_of().or_else(|| left_over(actors));
+    short.or_else(|| actors.cluster.unfinished_update())
 }
 
 /// VMs of no Machine, which hosts remove in their time. Those that no host can know of are leaks.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::machine::MachineFact;
 use super::node::NodeFact;
 use super::workload::Workload;
-use crate::hosts::TARGET;
+use crate::hosts::{TARGET, to_target};
 
 /// How long a host may not yet know that somebody took a Lease from it against the rules: until its claim has run out.
 const THEFT_GRACE: SignedDuration = crate::hosts::LEASE_TIMES.renew_deadline;
@@ -52,6 +52,8 @@ pub(crate) struct Facts {
     leases: BTreeMap<String, LeaseFact>,
     /// Hosts that cannot reach the API server, and since when.
     pub(crate) cut_off: BTreeMap<String, Timestamp>,
+    /// Ways that were cut off, and since when they are not.
+    pub(crate) back: BTreeMap<String, Timestamp>,
     /// Clocks of hosts that have ever been ahead, and by how much at most.
     pub(crate) ahead: BTreeMap<String, SignedDuration>,
     /// The most by which the clock of any host has ever been behind.
@@ -130,6 +132,21 @@ impl Facts {
     /// The Machine's Node, if its object is there and is of the Machine's VM.
     pub(super) fn node_of(&self, machine: &MachineFact) -> Option<&NodeFact> {
         self.node_objects.get(&machine.node).filter(|node| node.provider_id == machine.provider_id)
+    }
+
+    /// Whether this host may not see what is there, since it is cut off or was until a moment ago.
+    pub(super) fn is_blind(&self, actor: &str, now: Timestamp) -> bool {
+        let host = actor.strip_suffix(TARGET).unwrap_or(actor);
+        [host.to_owned(), to_target(host)].iter().any(|way| {
+            let is_fresh = |back: &Timestamp| now.duration_since(*back) <= super::rules::NEWS_TAKE;
+            self.cut_off.contains_key(way) || self.back.get(way).is_some_and(is_fresh)
+        })
+    }
+
+    /// All ways are open.
+    pub(crate) fn calm(&mut self, now: Timestamp) {
+        let ways = std::mem::take(&mut self.cut_off);
+        self.back.extend(ways.into_keys().map(|way| (way, now)));
     }
 
     /// By how much the clock of this host may have been ahead.

@@ -9,7 +9,8 @@ use super::rules::NEWS_TAKE;
 
 /// A host changes the phase of a Machine that has joined.
 pub(super) fn of_change(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
-    if facts.has_judges {
+    // Who cannot see the Nodes goes by what they were.
+    if facts.has_judges || facts.is_blind(change.actor, now) {
         return None;
     }
     let phase = |object| text(object, "/status/currentStatus/phase");

@@ -21,6 +21,17 @@ impl Cluster {
         }
     }
 
+    /// A Node whose update in place has begun and has not come to its end. Its drain may wait for pods as long as any other.
+    pub(crate) fn unfinished_update(&self) -> Option<String> {
+        let unfinished = self.api.collect("nodes", |node| {
+            let labels = &node["metadata"]["labels"];
+            let is_wanted = |name: &str| labels[name] == "true";
+            (is_wanted(labels::CANDIDATE_FOR_UPDATE) && is_wanted(labels::SELECTED_FOR_UPDATE))
+                .then(|| format!("Node {} is being updated: {:?}", node["metadata"]["name"], update_of(node)))
+        });
+        unfinished.into_iter().next()
+    }
+
     /// Its agent has done it, or could not. What has failed is tried again.
     pub(super) fn update(&self, node: &str) {
         let reason = self.api.find("nodes", node).map(|node| update_of(&node).to_owned());
