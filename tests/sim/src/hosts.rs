@@ -82,14 +82,19 @@ impl Hosts {
         wire: Wire,
         clock: Clock,
         watchman: Watchman,
-        policies: Policies,
     ) -> Self {
+        let policies = Policies::new(seed, &[]);
         Self { api, cloud, wire, clock, watchman, planted: None, policies, seed, running: Arc::default() }
     }
 
     /// Processes with this bug.
     pub(crate) fn with(self, planted: Option<Planted>) -> Self {
         Self { planted, ..self }
+    }
+
+    /// Processes that hear these policies.
+    pub(crate) fn judged_by(self, policies: &Policies) -> Self {
+        Self { policies: policies.clone(), ..self }
     }
 
     /// Names of the processes that run.

@@ -122,9 +122,10 @@ async fn story(plan: &Plan) -> Report {
     let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
     let policies = Policies::new(plan.seed, &plan.policies);
     watchman.facts().has_judges = plan.has_judges();
-    let (ours, watching, judging) = (cloud.clone(), watchman.clone(), policies.clone());
-    let hosts = Hosts::new(plan.seed, api.clone(), ours, wire.clone(), clock.clone(), watching, judging)
-        .with(plan.planted);
+    let hosts =
+        Hosts::new(plan.seed, api.clone(), cloud.clone(), wire.clone(), clock.clone(), watchman.clone())
+            .with(plan.planted)
+            .judged_by(&policies);
     let actors = Actors {
         plan: plan.clone(),
         api,
