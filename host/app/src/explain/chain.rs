@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::{Machine, names};
 use machinist_core::duration;
+use machinist_core::machine::Reason;
 use machinist_core::phase::Phase;
 use machinist_runtime::insight::MachineInsight;
 use serde::Serialize;
@@ -105,6 +106,7 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
     };
     let word = machine.phase().as_str().to_owned();
     let created = meta.creation_timestamp.as_ref().map(|time| time.0);
+    let next = next(machine, &facts.node, awaited.as_ref().map_or("", |awaited| awaited.reason.as_str()), queue.as_ref(), now);
     Explanation {
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
@@ -114,7 +116,7 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
         state: if word.is_empty() { "Creating".to_owned() } else { word },
         state_since: status.current_status.last_update_time.as_ref().map(|time| time.0).or(created),
         awaited,
-        next: next(machine, &facts.node, queue.as_ref(), now),
+        next,
         chain: chain(facts),
         last_operation: last_operation(machine),
         conditions,
@@ -211,6 +213,7 @@ fn last_operation(machine: &Machine) -> Option<String> {
 fn next(
     machine: &Machine,
     node: &Look<Node>,
+    awaited: &str,
     insight: Option<&MachineInsight>,
     now: Timestamp,
 ) -> Vec<String> {
@@ -251,7 +254,7 @@ fn next(
         Phase::Pending => format!("Running, when {node} is Ready; Failed {}", limits.creation),
         Phase::Available => "nothing: there is no target cluster, so no Node is awaited".to_owned(),
         Phase::Running => "nothing, while its Node is healthy; Unknown, when it is not".to_owned(),
-        Phase::Unknown => format!("Running, when {node} is healthy; {}", limits.health),
+        Phase::Unknown => format!("Running, when {node} is healthy; {}", unhealthy(awaited, &limits)),
         Phase::Failed => {
             "Running, if its Node becomes healthy; else it stays until its owner replaces it or it is deleted"
                 .to_owned()
@@ -267,6 +270,18 @@ fn next(
         Phase::InPlaceUpdateFailed => "it stays until it is replaced".to_owned(),
     });
     next
+}
+
+/// What becomes of an Unknown Machine whose Node does not recover. `awaited`: the reason of its condition Ready.
+fn unhealthy(awaited: &str, limits: &Limits) -> String {
+    let is = |reasons: &[Reason]| reasons.iter().any(|reason| reason.as_str() == awaited);
+    if is(&[Reason::ZoneHeld, Reason::ReplacementHeld, Reason::RebootHeld, Reason::Frozen]) {
+        return "nothing is done to it before what is awaited has come".to_owned();
+    }
+    if is(&[Reason::PolicyHolds, Reason::PolicyUnheard, Reason::VmRebooted, Reason::RebootFailed]) {
+        return "it does not fail before the policies have it replaced".to_owned();
+    }
+    limits.health.clone()
 }
 
 /// When the host looks again.

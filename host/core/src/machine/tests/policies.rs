@@ -195,7 +195,7 @@ fn a_policy_that_waits_keeps_the_machine_unknown() {
     check(
         &with(unknown(), &["ladder! unhealthy"]).at(1_000),
         &expect![[r#"
-            NodeUnhealthy: policy ladder waits: so it is
+            PolicyHolds: policy ladder waits: so it is
             status: Healthy=False NodeUnhealthy (policy ladder waits: so it is)
             again after 1s
         "#]],
