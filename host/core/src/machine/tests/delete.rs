@@ -1,16 +1,14 @@
 //! From a deletion timestamp to nothing left.
 
 use expect_test::expect;
-use jiff::SignedDuration;
 
 use crate::act_error::ActError;
-use crate::driver::{Deletion, VmState};
-use crate::driver_error::{CallError, Code, DriverError};
-use crate::machine::{ClassFact, DriverFact, NodePresence, Outcome, TargetFact};
+use crate::driver_error::{Code, DriverError};
+use crate::machine::{ClassFact, NodePresence, Outcome, TargetFact};
 use crate::phase::Phase;
 
-use super::facts::{self, broken, guest, in_progress, operation, refused, vm, vm_that_is};
-use super::{check, creating, deleting, failed, ordered, pending, running, seconds, unknown};
+use super::facts::{operation, vm};
+use super::{check, creating, deleting, failed, pending, running, seconds, unknown};
 
 #[test]
 fn a_machine_without_our_finalizer_is_let_go() {
@@ -30,7 +28,6 @@ fn the_status_says_first_that_a_machine_is_going_whatever_it_was_before() {
         &expect![[r#"
             act set-node-condition node-1 Terminating=True ScaleDown
             act cordon node-1
-            act look-at-pods node-1
             act look-at-pods node-1
             Deleting: deletion has begun
             status: phase Terminating, timer on, Delete Processing Deleting(Begun)
@@ -137,6 +134,23 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
         Deleted: VM and Node are gone
         never again
     "#]],
+    );
+}
+
+#[test]
+fn who_has_joined_has_no_token_to_look_for() {
+    check(
+        &deleting().with(|view| view.machine.has_join_duration = true),
+        &expect![[r#"
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act probe-vm
+            act delete-vm
+            act delete-node node-1 node-uid-1
+            act release-finalizer
+            Deleted: VM and Node are gone
+            never again
+        "#]],
     );
 }
 

@@ -3,14 +3,12 @@
 use expect_test::expect;
 use jiff::SignedDuration;
 
-use crate::act_error::ActError;
 use crate::driver::{Deletion, VmState};
 use crate::driver_error::{CallError, Code, DriverError};
-use crate::machine::{ClassFact, DriverFact, NodePresence, Outcome, TargetFact};
-use crate::phase::Phase;
+use crate::machine::{ClassFact, DriverFact, Outcome};
 
-use super::facts::{self, broken, guest, in_progress, operation, refused, vm, vm_that_is};
-use super::{check, creating, deleting, failed, ordered, pending, running, seconds, unknown};
+use super::facts::{self, broken, guest, in_progress, refused, vm, vm_that_is};
+use super::{check, deleting, ordered, running, seconds};
 
 #[test]
 fn a_vm_that_is_there_is_removed_and_looked_for_again() {
@@ -21,7 +19,7 @@ fn a_vm_that_is_there_is_removed_and_looked_for_again() {
             act look-at-pods node-1
             act probe-vm
             act delete-vm
-            VmTerminating: the cloud is removing the VM
+            VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 1s
         "#]],
@@ -36,7 +34,7 @@ fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() 
             act look-at-pods node-1
             act look-at-pods node-1
             act probe-vm
-            VmTerminating: the cloud is removing the VM
+            VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 1s
         "#]],
@@ -50,7 +48,7 @@ fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
         &expect![[r#"
             act probe-vm
             act delete-vm
-            VmTerminating: the cloud is removing the VM
+            VmTerminating: the cloud is removing VM sim://1
             again after 7.5s
         "#]],
     );
@@ -154,7 +152,7 @@ fn what_the_driver_wants_to_know_is_kept() {
             act look-at-pods node-1
             act probe-vm
             act delete-vm
-            VmTerminating: the cloud is removing the VM
+            VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), state job-9, Drained=True Drained (all pods have gone)
             again after 1s
         "#]],
@@ -227,7 +225,6 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
             act set-node-condition node-1 Terminating=True ScaleDown
             act cordon node-1
             act look-at-pods node-1
-            act look-at-pods node-1
             Deleting: deletion has begun; the version that serves removes the VM: the pinned one is not loaded
             status: phase Terminating, timer on, Delete Processing Deleting(Begun)
             again at once
@@ -241,7 +238,7 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
             act look-at-pods node-1
             act probe-vm
             act delete-vm
-            VmTerminating: the cloud is removing the VM; the version that serves removes the VM: the pinned one is not loaded
+            VmTerminating: the cloud is removing VM sim://1; the version that serves removes the VM: the pinned one is not loaded
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 1s
         "#]],

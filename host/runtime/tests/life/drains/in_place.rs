@@ -104,11 +104,18 @@ async fn an_update_with_pods_and_a_budget(crds: Crds) {
     tokio::time::sleep(10 * MINUTE).await;
     assert!(!is_cordoned(&stage) && stage.phase("a") == "Running");
     let expected = [
-        "Running", "CandidateForUpdate", "SelectedForUpdate", "DrainSuccessful", "InPlaceUpdating",
-        "ReadyForUpdate", "InPlaceUpdateSuccessful", "UpdateSuccessful", "Running",
+        "CandidateForUpdate",
+        "SelectedForUpdate",
+        "DrainSuccessful",
+        "InPlaceUpdating",
+        "ReadyForUpdate",
+        "UpdateSuccessful",
+        "InPlaceUpdateSuccessful",
+        "Running",
     ];
     let mut seen = story.lock().unwrap().clone();
-    seen.retain(|told| told != "Running" || true);
+    let first = seen.iter().position(|told| told == "Running").unwrap();
+    seen.remove(first);
     assert_eq!(seen, expected, "{crds:?}");
     let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what != "pods/eviction");
     println!("{crds:?} writes {}:\n{}", writes.len(), table(&writes));
@@ -156,8 +163,10 @@ async fn a_drain_for_an_update_that_ends_forced_in_part_is_tried_until_nothing_i
         let begun = stage.wire.len();
         tokio::time::sleep(60 * MINUTE).await;
         let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what != "pods");
-        assert!(writes.len() <= 2, "{crds:?}: an unchanged failure is not told again:\n{}", table(&writes));
         let tries = deleted_at(&stage, "pods", "stuck").len();
+        // Our part of the status says when the next try is, so it is written with each.
+        let limit = if crds == Crds::Ours { 40 } else { 0 };
+        assert!(writes.len() <= limit, "{crds:?}:\n{}", table(&writes));
         assert!((3..200).contains(&tries), "{tries} tries");
         let events = stage.wire.records_since(begun, |call| call.what == "events");
         assert!(events.len() <= 11, "{crds:?}: {} writes of Events", events.len());

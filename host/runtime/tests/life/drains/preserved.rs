@@ -137,7 +137,9 @@ async fn a_node_of_a_kept_machine_that_cannot_be_drained_says_so_until_it_can() 
         let begun = stage.wire.len();
         tokio::time::sleep(HOUR).await;
         let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what != "pods");
-        assert!(writes.is_empty(), "{crds:?}:\n{}", table(&writes));
+        // Our part of the status says when the next try is, so it is written with each.
+        let limit = if crds == Crds::Ours { 40 } else { 0 };
+        assert!(writes.len() <= limit, "{crds:?}:\n{}", table(&writes));
         stage.wire.heal();
         stage.until("drained", 5 * MINUTE, || stage.node_says("a", "Preserved").0 == "True").await;
         assert!(is_gone(&stage, "stuck"));
