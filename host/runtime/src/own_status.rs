@@ -27,7 +27,7 @@ pub(crate) enum Sending<'a> {
     /// It would be dropped.
     Dropped,
     /// This write tells. Others wait until this is let go of.
-    Asks(Option<SemaphorePermit<'a>>),
+    Asks(#[expect(dead_code, reason = "held for as long as it is asked")] Option<SemaphorePermit<'a>>),
 }
 
 impl OwnStatus {

@@ -99,7 +99,8 @@ impl Events {
     /// Tells, unless the same was told last.
     fn tell(&mut self, key: &Key, news: News, now: Timestamp) {
         let told = self.told.entry(key.clone()).or_default();
-        let News { about, topic, reason, message, same, severity, repeats, is_known, is_mute: _, is_implied } = news;
+        let News { about, topic, reason, message, same, severity, repeats, is_known, is_mute: _, is_implied } =
+            news;
         let same = same.as_deref().unwrap_or(&message);
         match told.decide(Item { topic, reason, same, repeats, is_known, is_implied }, now) {
             Tell::Nothing => {}

@@ -147,7 +147,14 @@ mod tests {
     }
 
     fn failure(same: &str) -> Item<'_> {
-        Item { topic: "state", reason: "CreationFailed", same, repeats: true, is_known: false, is_implied: false }
+        Item {
+            topic: "state",
+            reason: "CreationFailed",
+            same,
+            repeats: true,
+            is_known: false,
+            is_implied: false,
+        }
     }
 
     fn state<'a>(reason: &'static str, same: &'a str) -> Item<'a> {

@@ -82,7 +82,11 @@ pub(super) async fn publish(
             if !was_kept {
                 debug!("the API server drops status.machinist: its CRDs do not have it");
             }
-            if !was_kept && status.len() == 1 { Published::Dropped(version) } else { Published::Version(version) }
+            if !was_kept && status.len() == 1 {
+                Published::Dropped(version)
+            } else {
+                Published::Version(version)
+            }
         }
         Err(ActError::Gone) => Published::Nothing,
         Err(error) => {
@@ -240,7 +244,9 @@ fn own(
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
     let is_told = |new: &Condition| old.conditions.iter().any(|old| is_same_condition(old, new));
     let is_of_drain = |new: &&Condition| {
-        new.type_ == ConditionKind::Drained.as_str() || new.reason == in_place::DRAINING || new.reason == preserve::DRAINING
+        new.type_ == ConditionKind::Drained.as_str()
+            || new.reason == in_place::DRAINING
+            || new.reason == preserve::DRAINING
     };
     let tells_drain = changed.iter().filter(is_of_drain).any(|new| !is_told(new));
     let drain = drain(old, conclusion, tells_drain, now);
@@ -267,12 +273,7 @@ fn own(
 }
 
 /// What the next passes of a drain must know, when this one has something to say of it.
-fn drain(
-    old: &OwnMachineStatus,
-    conclusion: &Conclusion,
-    is_told: bool,
-    now: Timestamp,
-) -> Option<Value> {
+fn drain(old: &OwnMachineStatus, conclusion: &Conclusion, is_told: bool, now: Timestamp) -> Option<Value> {
     let memory = conclusion.status.drain_memory.as_ref();
     if !is_told && memory.is_none() {
         return None;

@@ -15,9 +15,11 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The cloud refuses all until somebody mends what a class gives to it.
 fn refuse(stage: &Stage, code: Code) {
-    stage.wire.plan(move |call: &Call| {
-        if call.verb == "CALL" { Fate::Answer(guest_error(code)) } else { Fate::Pass }
-    });
+    stage.wire.plan(
+        move |call: &Call| {
+            if call.verb == "CALL" { Fate::Answer(guest_error(code)) } else { Fate::Pass }
+        },
+    );
 }
 
 /// What may be wrong, and mended.
@@ -77,7 +79,9 @@ async fn a_deletion_that_was_refused_for_hours_is_tried_at_once_when_its_secret_
             assert_eq!(stage.reason("a"), "VmDeletionFailed");
             stage.wire.heal();
             mend(&stage);
-            stage.until(&format!("gone after the {what} was mended"), SOON, || stage.machine("a").is_none()).await;
+            stage
+                .until(&format!("gone after the {what} was mended"), SOON, || stage.machine("a").is_none())
+                .await;
             stage.assert_nothing_left();
         }
     }

@@ -85,7 +85,6 @@ async fn a_machine_that_waits_for_its_turn_to_fail_is_told_once_and_writes_nothi
     let writes = since(&stage, begun, Call::is_write);
     assert!(writes.len() <= 7, "one for Unknown each, and one for Failed:\n{}", table(&writes));
     let events = since(&stage, begun, is_event);
-    println!("{}", table(&events));
     assert!(events.len() <= 12, "two each: {}", events.len());
     let quiet = stage.wire.len();
     tokio::time::sleep(2 * HOUR).await;
@@ -103,10 +102,15 @@ async fn a_deletion_with_pods_a_budget_and_hooks_waits_for_each_without_endless_
     let (stage, host) = at_rest(1).await;
     let machine = in_namespace(&name(0));
     let annotate = |key: &str, value: Value| {
-        stage.api.edit("machines", &machine, &json!({ "metadata": { "annotations": { key: value } } })).unwrap();
+        stage
+            .api
+            .edit("machines", &machine, &json!({ "metadata": { "annotations": { key: value } } }))
+            .unwrap();
     };
-    let (drain, terminate) =
-        (format!("{}backup", annotations::PRE_DRAIN_HOOK), format!("{}etcd", annotations::PRE_TERMINATE_HOOK));
+    let (drain, terminate) = (
+        format!("{}backup", annotations::PRE_DRAIN_HOOK),
+        format!("{}etcd", annotations::PRE_TERMINATE_HOOK),
+    );
     annotate(&drain, json!("x"));
     annotate(&terminate, json!("x"));
     crate::deletions::add_pods_to(&stage, &name(0), &["web-0"]);
@@ -134,7 +138,6 @@ async fn a_deletion_with_pods_a_budget_and_hooks_waits_for_each_without_endless_
         call.is_write() && !matches!(call.what.as_str(), "pods/eviction" | "machineclasses" | "secrets")
     });
     let events = since(&stage, begun, is_event);
-    println!("{}\n{:?}\n{:?}", table(&writes), stage.events(&name(0)), stage.event_notes(&name(0)));
     assert!(writes.len() <= 11, "{} writes:\n{}", writes.len(), table(&writes));
     assert!(events.len() <= 11, "{} Events: {:?}", events.len(), stage.events(&name(0)));
 }

@@ -198,8 +198,10 @@ pub(super) fn node(view: &MachineView, node: &NodeFact, progress: &Progress, now
 
 /// An earlier pass, or another controller, has drained the Node since its Machine failed.
 fn is_drained(view: &MachineView, node: &NodeFact) -> bool {
-    let is_said =
-        node.preserved.as_ref().is_some_and(|said| said.status == Status::True && said.message.starts_with(DRAINED_TEXT));
+    let is_said = node
+        .preserved
+        .as_ref()
+        .is_some_and(|said| said.status == Status::True && said.message.starts_with(DRAINED_TEXT));
     view.machine.keeping.is_drained || is_said
 }
 
@@ -271,7 +273,9 @@ fn drained_until(until: Timestamp) -> String {
 fn over(view: &MachineView) -> Option<Operation> {
     let last = view.machine.operation?;
     let has_failed = (last.kind, last.state) == (OperationType::DrainNode, OperationState::Failed);
-    has_failed.then(|| operation(OperationType::DrainNode, OperationState::Successful, Note::Drained)).flatten()
+    has_failed
+        .then(|| operation(OperationType::DrainNode, OperationState::Successful, Note::Drained))
+        .flatten()
 }
 
 fn leaving(view: &MachineView, report: &Report, until: Timestamp, now: Timestamp) -> Remark {
@@ -352,7 +356,8 @@ pub(super) fn conclude(
             let is_told = conclusion.status.conditions.iter().any(|own| own.kind == ConditionKind::Preserved);
             let has_failed = phase == Phase::Failed;
             let is_drained = has_failed && view.machine.keeping.is_drained;
-            if !is_told && !is_drained && has_failed && node.is_some_and(|node| self::is_drained(view, node)) {
+            if !is_told && !is_drained && has_failed && node.is_some_and(|node| self::is_drained(view, node))
+            {
                 let message = format!("{DRAINED_TEXT} {}", kept(reason, until));
                 conclusion.status.conditions.push(condition(Status::True, DRAINED, message));
             } else if !is_told && !is_drained {

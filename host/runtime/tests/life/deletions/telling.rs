@@ -20,7 +20,8 @@ async fn deletion(pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
     tokio::time::sleep(Duration::from_secs(1)).await;
     stage.assert_nothing_left();
     let asked = stage.wire.records_since(begun, |call| {
-        !matches!(call.what.as_str(), "events" | "pods/eviction" | "machineclasses") && !call.name.starts_with("machinist-")
+        !matches!(call.what.as_str(), "events" | "pods/eviction" | "machineclasses")
+            && !call.name.starts_with("machinist-")
     });
     (stage.events("a").split_off(events), asked)
 }
@@ -67,5 +68,9 @@ async fn pods_that_do_not_leave_within_seconds_are_named() {
     let message = || condition(&stage, "Drained")["message"].as_str().unwrap_or_default().to_owned();
     assert!(message().contains("asked a moment ago"), "{}", message());
     tokio::time::sleep(Duration::from_secs(7)).await;
-    assert!(message().contains("2 pods (default/web-0, default/web-1) end within the grace period"), "{}", message());
+    assert!(
+        message().contains("2 pods (default/web-0, default/web-1) end within the grace period"),
+        "{}",
+        message()
+    );
 }

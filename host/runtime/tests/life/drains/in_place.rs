@@ -77,7 +77,9 @@ async fn an_update_with_pods_and_a_budget(crds: Crds) {
     label(&stage, "selected-for-update", Some("true"));
     until_told_on_node(&stage, "SelectedForUpdate").await;
     tokio::time::sleep(3 * MINUTE).await;
-    assert!(is_cordoned(&stage) && is_gone(&stage, "quick") && is_gone(&stage, "slow") && is_gone(&stage, "db"));
+    assert!(
+        is_cordoned(&stage) && is_gone(&stage, "quick") && is_gone(&stage, "slow") && is_gone(&stage, "db")
+    );
     assert_eq!((stage.phase("a"), told_on_node(&stage)), ("Running".into(), "SelectedForUpdate".into()));
     if crds == Crds::Ours {
         let (status, reason, message) = stage.told("a", "InPlaceUpdated");
@@ -118,9 +120,7 @@ async fn an_update_with_pods_and_a_budget(crds: Crds) {
     seen.remove(first);
     assert_eq!(seen, expected, "{crds:?}");
     let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what != "pods/eviction");
-    println!("{crds:?} writes {}:\n{}", writes.len(), table(&writes));
     let events = stage.wire.records_since(begun, |call| call.what == "events");
-    println!("{crds:?} events {}: {:#?} {:#?}", events.len(), stage.events("a"), stage.event_notes("a"));
     assert!(writes.len() <= 18, "{} writes:\n{}", writes.len(), table(&writes));
     assert!(events.len() <= 8, "{} Events: {:?}", events.len(), stage.events("a"));
     stage.assert_one_vm_each(1);
@@ -183,9 +183,11 @@ async fn a_drain_for_an_update_that_cannot_look_at_pods_says_so_and_goes_on_when
     let (stage, _host) = running().await;
     let _workload = Workload::start(&stage, PACE);
     add(&stage, [pod("web", "a")]);
-    stage.wire.plan(|call: &Call| {
-        if call.verb == "LIST" && call.what == "pods" { Fate::Refuse(500) } else { Fate::Pass }
-    });
+    stage.wire.plan(
+        |call: &Call| {
+            if call.verb == "LIST" && call.what == "pods" { Fate::Refuse(500) } else { Fate::Pass }
+        },
+    );
     label(&stage, "candidate-for-update", Some("true"));
     label(&stage, "selected-for-update", Some("true"));
     stage.until("it is said", MINUTE, || operation(&stage).0 == "DrainNode").await;

@@ -74,9 +74,7 @@ async fn a_failed_machine_with_pods(crds: Crds) {
         assert_eq!(stage.told("a", "Preserved").1, "PreservedAndDrained");
     }
     let writes = stage.wire.records_since(begun, |call| call.is_write() && call.what != "pods/eviction");
-    println!("{crds:?} {} writes\n{}", writes.len(), table(&writes));
     let events = stage.wire.records_since(begun, |call| call.what == "events");
-    println!("{crds:?} events {}: {:#?} {:#?}", events.len(), stage.events("a"), stage.event_notes("a"));
     assert!(writes.len() <= 11, "{} writes:\n{}", writes.len(), table(&writes));
     assert!(events.len() <= 7, "{:?}", stage.events("a"));
     // It is drained once: who comes to look at it brings a pod that stays.
