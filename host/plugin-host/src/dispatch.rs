@@ -143,8 +143,9 @@ impl Inner {
             Err(refusal) => (Err(refusal.into()), Duration::ZERO),
         };
         let error = answer.as_ref().err();
-        self.metrics.ended((plugin, &generation.source), A::OPERATION.name(), took, error);
-        if let Some(until) = generation.ended(error, &self.settings.quarantine, Timestamp::now()) {
+        let function = A::OPERATION.name();
+        self.metrics.ended((plugin, &generation.source), function, took, error);
+        if let Some(until) = generation.ended(function, error, &self.settings.quarantine, Timestamp::now()) {
             self.quarantined(until);
         }
         answer

@@ -99,9 +99,10 @@ impl<P, A> Generation<P, A> {
         self.health().quarantined_until(now)
     }
 
-    /// Keeps the record. Says until when, if this call begins a quarantine.
+    /// Keeps the record of a function's calls. Says until when, if this call begins a quarantine.
     pub(crate) fn ended(
         &self,
+        function: &'static str,
         error: Option<&CallError>,
         rule: &QuarantineRule,
         now: Timestamp,
@@ -109,12 +110,12 @@ impl<P, A> Generation<P, A> {
         self.counts.total.fetch_add(1, Ordering::Relaxed);
         match error {
             None | Some(CallError::Guest(_)) => {
-                self.health().worked();
+                self.health().worked(function);
                 None
             }
             Some(CallError::Broken(breakage)) => {
                 self.counts.broken.fetch_add(1, Ordering::Relaxed);
-                if is_fault(breakage) { self.health().broke(rule, now) } else { None }
+                if is_fault(breakage) { self.health().broke(function, rule, now) } else { None }
             }
             Some(CallError::Refused(_)) => None,
         }

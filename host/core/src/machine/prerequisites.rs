@@ -1,6 +1,7 @@
 //! What creation cannot begin without.
 
 use crate::driver::DriverFacts;
+use crate::driver_error::Code;
 use crate::gate::{EffectKind, Gate, permits};
 
 use super::conclusion::{Note, Reason, Step, Wake};
@@ -70,5 +71,7 @@ fn waiting(view: &MachineView, reason: Reason, message: String) -> Step {
     if reason == Reason::Frozen {
         return rest(reason, message, wake);
     }
-    failure(view, reason, Note::CreationWaits { message: message.clone() }, message, None, wake)
+    // What the driver would answer to a create with this class, so that whoever reads codes sees the same.
+    let code = (reason == Reason::ClassInvalid).then_some(Code::InvalidArgument);
+    failure(view, reason, Note::CreationWaits { message: message.clone() }, message, code, wake)
 }

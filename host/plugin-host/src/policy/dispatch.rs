@@ -70,7 +70,7 @@ impl Inner {
         };
         let error = answer.as_ref().err();
         self.metrics.ended((plugin, &generation.source), EVALUATE, took, error);
-        if let Some(until) = generation.ended(error, &self.settings.quarantine, Timestamp::now()) {
+        if let Some(until) = generation.ended(EVALUATE, error, &self.settings.quarantine, Timestamp::now()) {
             self.quarantined(until);
         }
         answer

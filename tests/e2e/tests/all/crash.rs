@@ -63,10 +63,10 @@ const MACHINES_A_MOMENT: usize = 3;
 /// Moments of deletions.
 const DELETIONS: [u64; 6] = [0, 20, 60, 120, 250, 500];
 
-/// A crash leaves a Lease behind that nobody renews.
+/// A crash leaves a Lease behind that nobody renews. Long enough for a busy machine to renew one that is in use.
 const SHORT_LEASES: [&str; 3] = [
-    "--leader-elect-lease-duration=2s",
-    "--leader-elect-renew-deadline=1500ms",
+    "--leader-elect-lease-duration=6s",
+    "--leader-elect-renew-deadline=5s",
     "--leader-elect-retry-period=200ms",
 ];
 const NO_LEASES: [&str; 1] = ["--leader-elect=false"];

@@ -78,7 +78,7 @@ async fn a_class_that_cannot_be_used_is_named_with_what_is_wrong() {
             "typeless",
             json!({ "providerSpec": { "type": null } }),
             json!({ "providerSpec": spec }),
-            "CreationFailed",
+            "ClassInvalid",
             "providerSpec.type is required",
         ),
         (

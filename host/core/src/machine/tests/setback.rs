@@ -56,10 +56,10 @@ fn a_class_that_cannot_be_used_is_awaited() {
     check(
         &creating().with(|view| view.class = invalid),
         &expect![[r#"
-        ClassInvalid: MachineClass worker is invalid: provider is required
-        status: phase CrashLoopBackOff, Create Failed CreationWaits { message: "MachineClass worker is invalid: provider is required" }
-        retry from 5s to 10m0s
-    "#]],
+            ClassInvalid: MachineClass worker is invalid: provider is required
+            status: phase CrashLoopBackOff, Create Failed CreationWaits { message: "MachineClass worker is invalid: provider is required" }, code InvalidArgument
+            retry from 5s to 10m0s
+        "#]],
     );
 }
 

@@ -11,14 +11,25 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use super::scene::{all, class_with, heal, installed, one_instance_each};
-use crate::scene::{is_gone, is_running, patch_class, secrets};
+use crate::scene::{is_gone, is_running, nudge, patch_class, secrets};
 
 /// What a Machine of class `class` says: its reason, code and message, everywhere where people and programs look.
 async fn says(lab: &Lab<Aws>, name: &str, class: &str, code: &str, parts: &[&str]) -> Result<()> {
+    waits(lab, name, class, "CreationFailed", code, parts).await
+}
+
+async fn waits(
+    lab: &Lab<Aws>,
+    name: &str,
+    class: &str,
+    reason: &str,
+    code: &str,
+    parts: &[&str],
+) -> Result<()> {
     lab.create_machine(name, class).await?;
     for part in parts {
-        lab.machine_reason(name, "CreationFailed", part).await.with_context(|| format!("Machine {name}"))?;
-        lab.event("Machine", name, "CreationFailed", part).await?;
+        lab.machine_reason(name, reason, part).await.with_context(|| format!("Machine {name}"))?;
+        lab.event("Machine", name, reason, part).await?;
     }
     let operation = lab.machines().get(name).await?.status.unwrap_or_default().last_operation;
     ensure!(operation.error_code.as_deref() == Some(code), "{name}: {operation:?}");
@@ -94,42 +105,53 @@ type Change = fn(&mut Value);
 #[tokio::test]
 async fn a_class_that_names_what_ec2_does_not_have_says_which_field_to_correct() {
     installed(async |lab, _| {
-        let rows: [(&str, Change, &str, &[&str]); 6] = [
+        let rows: [(&str, Change, &str, &str, &[&str]); 6] = [
             (
                 "region",
                 |spec| spec["region"] = "eu-nowhere-9".into(),
+                "CreationFailed",
                 "Unauthenticated",
                 &["AuthFailure", "enable the region for the account"],
             ),
             (
                 "image",
                 |spec| spec["ami"] = "ami-0123456789abcdef0".into(),
+                "CreationFailed",
                 "InvalidArgument",
                 &["correct ami"],
             ),
             (
                 "type",
                 |spec| spec["machineType"] = "m5.enormous".into(),
+                "CreationFailed",
                 "InvalidArgument",
                 &["correct machineType"],
             ),
             (
                 "subnet",
                 |spec| spec["networkInterfaces"][0]["subnetID"] = "subnet-0123456789abcdef0".into(),
+                "CreationFailed",
                 "InvalidArgument",
                 &["correct networkInterfaces[].subnetID"],
             ),
             (
                 "tags",
                 |spec| spec["tags"] = json!({ "team": "blue" }),
+                "ClassInvalid",
                 "InvalidArgument",
                 &["kubernetes.io/cluster/", "kubernetes.io/role/"],
             ),
-            ("odd", |spec| spec["blockDevices"] = "one".into(), "InvalidArgument", &["blockDevices"]),
+            (
+                "odd",
+                |spec| spec["blockDevices"] = "one".into(),
+                "ClassInvalid",
+                "InvalidArgument",
+                &["blockDevices"],
+            ),
         ];
-        for (name, change, code, parts) in rows {
+        for (name, change, reason, code, parts) in rows {
             class_with(lab, name, change).await?;
-            says(lab, name, name, code, parts).await?;
+            waits(lab, name, name, reason, code, parts).await?;
             // Only a region that is there can be asked whether there is an instance.
             patch_class(lab, name, &json!({ "providerSpec": { "region": lab.cloud.region() } })).await?;
         }
@@ -162,6 +184,7 @@ async fn answers_that_are_not_ec2s_are_named_and_what_they_hid_is_found() {
             all(lab, "DescribeInstances", effect);
             says(lab, name, "small", code, &[part]).await?;
             heal(&lab.cloud);
+            nudge(lab, name).await?;
             is_running(lab, name).await?;
         }
         one_instance_each(lab).await?;
@@ -185,6 +208,7 @@ async fn a_page_token_that_repeats_ends_a_look_and_not_the_host() {
         let looks = lab.cloud.stats().requests_of("DescribeInstances");
         ensure!(looks < 100, "{looks} requests");
         heal(&lab.cloud);
+        nudge(lab, "m").await?;
         is_running(lab, "m").await.map(drop)
     })
     .await;
