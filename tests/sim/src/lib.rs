@@ -9,6 +9,7 @@
 //! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, budgets), `fleet` (the wish) |
 //! | what must always hold | `check`: rules over the world as it is |
 //! | do the rules bite | `planted`: bugs at the ports |
+//! | how far is it | `progress`; the command itself is in `cli` |
 
 mod actors;
 mod chance;
@@ -20,10 +21,12 @@ mod fleet;
 mod hosts;
 mod plan;
 mod planted;
+mod progress;
 mod run;
 mod story;
 
 pub use check::{Rule, Violation};
 pub use plan::Plan;
 pub use planted::Planted;
-pub use run::{Report, run};
+pub use progress::Progress;
+pub use run::{Report, run, run_watched};
