@@ -9,6 +9,7 @@
 //! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, volumes, budgets), `policies`, `fleet` (the wish) |
 //! | what must always hold | `check`: rules over the world as it is |
 //! | do the rules bite | `planted`: bugs at the ports |
+//! | how far is it | `progress`; the command itself is in `cli` |
 
 mod actors;
 mod chance;
@@ -21,10 +22,12 @@ mod hosts;
 mod plan;
 mod planted;
 mod policies;
+mod progress;
 mod run;
 mod story;
 
 pub use check::{Rule, Violation};
 pub use plan::Plan;
 pub use planted::Planted;
-pub use run::{Report, run};
+pub use progress::Progress;
+pub use run::{Report, run, run_watched};

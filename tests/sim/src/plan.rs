@@ -12,6 +12,9 @@ use crate::chance::Chance;
 use crate::planted::Planted;
 use crate::policies::PolicyPlan;
 
+/// From so many Machines on a cluster is large.
+const LARGE: usize = 1_000;
+
 /// How the cloud of a run is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CloudHabits {
@@ -110,8 +113,15 @@ impl Plan {
     /// The run of a seed: `machines` Machines, `chaos` of simulated time with faults. Then comes the calm.
     pub fn new(seed: u64, machines: usize, chaos: Duration) -> Self {
         let mut chance = Chance::new(seed, "plan");
-        let mut some =
-            |most: f64| if chance.happens(0.4) { 0.0 } else { most * chance.below(100) as f64 / 100.0 };
+        // Of many small clusters each lacks some kinds of faults; a large one is mostly run alone, and has them all.
+        let is_large = machines >= LARGE;
+        let mut some = |most: f64| {
+            if chance.happens(0.4) && !is_large {
+                return 0.0;
+            }
+            let share = chance.below(100) as f64 / 100.0;
+            most * if is_large { 0.25 + 0.75 * share } else { share }
+        };
         // What concerns every Machine at once is rarer where there are many, as the time that a run may take is limited.
         let rare = (200.0 / machines.max(1) as f64).clamp(0.02, 1.0);
         let calls = CallFaults {
@@ -144,7 +154,7 @@ impl Plan {
         let cloud = CloudHabits {
             keeps_keys,
             // Where there are many, they are listed all the time, and three times as many would be most of the work.
-            lists_by_zone: machines >= 1_000 || Chance::new(seed, "listing").happens(0.5),
+            lists_by_zone: is_large || Chance::new(seed, "listing").happens(0.5),
             reads_lag: Duration::from_millis(chance.pick(lags).copied().unwrap_or_default()),
             initializes: chance.happens(0.3),
             boots_for: chance.between(Duration::from_secs(1), Duration::from_secs(90)),

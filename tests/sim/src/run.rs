@@ -19,6 +19,7 @@ use crate::fleet::Fleet;
 use crate::hosts::Hosts;
 use crate::plan::Plan;
 use crate::policies::Policies;
+use crate::progress::Progress;
 use crate::story::Story;
 
 /// When every run begins.
@@ -36,6 +37,9 @@ const QUIET: Duration = Duration::from_mins(40);
 
 /// Of simulated time.
 const LOOKS_FOR_PANICS_EVERY: Duration = Duration::from_secs(1);
+
+/// How far it is, of simulated time.
+const SHOWS_EVERY: Duration = Duration::from_mins(1);
 
 /// Requests that are kept for whoever has to understand a failure.
 const RECORDS: usize = 400;
@@ -82,10 +86,15 @@ thread_local! {
 
 /// Does a run on this thread, in its own time.
 pub fn run(plan: &Plan) -> anyhow::Result<Report> {
+    run_watched(plan, &Progress::default())
+}
+
+/// As `run`, and others can see how far it is.
+pub fn run_watched(plan: &Plan, progress: &Progress) -> anyhow::Result<Report> {
     note_panics();
     PANIC.take();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(story(plan)))
+    Ok(runtime.block_on(story(plan, progress)))
 }
 
 fn note_panics() {
@@ -99,7 +108,7 @@ fn note_panics() {
     });
 }
 
-async fn story(plan: &Plan) -> Report {
+async fn story(plan: &Plan, progress: &Progress) -> Report {
     let clock = Clock::virtual_from(BEGIN);
     let wire = Wire::new();
     wire.keep_last(RECORDS);
@@ -142,6 +151,7 @@ async fn story(plan: &Plan) -> Report {
         biased;
         () = watchman.alarm() => {}
         () = panics(&watchman) => {}
+        () = show(progress, &wire, &faults) => {}
         () = acts(plan, &actors, &wire) => {}
     }
     let violation = watchman.found().into_iter().next();
@@ -196,6 +206,13 @@ async fn panics(watchman: &Watchman) {
         if let Some(panic) = PANIC.take() {
             return watchman.break_rule(Rule::NoPanic, panic);
         }
+    }
+}
+
+async fn show(progress: &Progress, wire: &Wire, faults: &Faults) {
+    loop {
+        tokio::time::sleep(SHOWS_EVERY).await;
+        progress.set(wire.elapsed(), wire.len(), faults.total());
     }
 }
 

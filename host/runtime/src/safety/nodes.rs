@@ -6,9 +6,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
-use kube::core::ObjectMeta;
 use kube::{Api, ResourceExt};
-use machinist_api::{Machine, names};
+use machinist_api::names;
 use machinist_core::act_error::ActError;
 use machinist_core::id::{Name, NodeName, ObjectKey, Uid};
 use machinist_core::safety::unmanaged::{NodeFact, Rule, Strays, Verdict};
@@ -20,7 +19,7 @@ use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 
 use super::Watch;
-use super::owners::{live_machines, provider_id};
+use super::owners::{Cached, live_machines, named};
 
 /// Between two looks, while there is anything to watch: soon enough that the autoscaler hears of a Machine that claims its Node.
 const PERIOD: SignedDuration = SignedDuration::from_secs(30);
@@ -61,25 +60,23 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
 }
 
 /// The Nodes that are not plainly their Machine's: of the others there is nothing to decide, and they are nearly all.
-fn doubtful(machines: &[(ObjectKey, Arc<Machine>)], nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
-    let by_name: BTreeMap<&str, &Machine> =
-        machines.iter().map(|(key, machine)| (key.name.as_str(), machine.as_ref())).collect();
+fn doubtful(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
     let doubtful: Vec<&Node> =
-        nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, &by_name)).collect();
+        nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, machines)).collect();
     if doubtful.is_empty() {
         return Vec::new();
     }
-    let claims = Claims::of(
-        machines
-            .iter()
-            .map(|(_, machine)| Claim { meta: &machine.metadata, provider_id: machine.provider_id() }),
-    );
+    let claims = Claims::of(machines.iter().map(|(key, machine)| Claim {
+        name: key.name.as_str(),
+        node: machine.labels().get(names::labels::NODE).map(String::as_str),
+        provider_id: machine.provider_id(),
+    }));
     doubtful.into_iter().map(|node| fact(node, &claims)).collect()
 }
 
 /// It is not marked and names a Machine that names it.
-fn is_plain(node: &Node, machines: &BTreeMap<&str, &Machine>) -> bool {
-    let machine = node.labels().get(names::labels::MACHINE_NAME).and_then(|name| machines.get(name.as_str()));
+fn is_plain(node: &Node, machines: &Cached) -> bool {
+    let machine = node.labels().get(names::labels::MACHINE_NAME).and_then(|name| named(machines, name));
     let is_named = machine.is_some_and(|machine| {
         let named = machine.labels().get(names::labels::NODE).filter(|name| !name.is_empty());
         named == node.metadata.name.as_ref()
@@ -91,7 +88,9 @@ fn is_plain(node: &Node, machines: &BTreeMap<&str, &Machine>) -> bool {
 
 /// A Machine, as far as it can claim a Node.
 struct Claim<'a> {
-    meta: &'a ObjectMeta,
+    name: &'a str,
+    /// By its label.
+    node: Option<&'a str>,
     provider_id: Option<&'a str>,
 }
 
@@ -106,11 +105,9 @@ struct Claims<'a> {
 impl<'a> Claims<'a> {
     fn of(machines: impl Iterator<Item = Claim<'a>>) -> Self {
         let mut claims = Self::default();
-        for Claim { meta, provider_id } in machines {
-            let name = meta.name.as_deref().unwrap_or_default();
+        for Claim { name, node, provider_id } in machines {
             claims.names.insert(name);
-            let label = meta.labels.as_ref().and_then(|labels| labels.get(names::labels::NODE));
-            if let Some(node) = label.filter(|node| !node.is_empty()) {
+            if let Some(node) = node.filter(|node| !node.is_empty()) {
                 claims.by_node.entry(node).or_default().push((Name::new(name), provider_id));
             }
             if let Some(id) = provider_id {
@@ -162,9 +159,11 @@ async fn mark(watch: &Watch, nodes: &[&NodeName]) {
         Ok(machines) => machines,
         Err(error) => return debug!(error = %error, "no Node marked: Machines cannot be listed"),
     };
-    let claims = Claims::of(
-        machines.iter().map(|machine| Claim { meta: &machine.metadata, provider_id: provider_id(machine) }),
-    );
+    let claims = Claims::of(machines.iter().map(|machine| Claim {
+        name: machine.name(),
+        node: machine.node(),
+        provider_id: machine.provider_id(),
+    }));
     for name in nodes {
         let Some(node) = cached(watch, name) else { continue };
         if !claims.on(&node).is_empty() || !watch.is_free() {

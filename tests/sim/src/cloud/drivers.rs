@@ -15,7 +15,7 @@ use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit
 use machinist_core::id::ProviderName;
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Trouble;
-use simcloud::{CreateVm, Method, Request, VmPage, VmState, VmView};
+use simcloud::{CreateVm, Method, Request, VmState, VmView};
 
 use super::{SimCloud, UID_TAG, provider_id};
 use crate::check::Watchman;
@@ -161,7 +161,7 @@ impl Account {
 
     async fn find(&self, cluster: &str, uid: &str) -> Result<Vec<VmView>, DriverError> {
         let target = format!("/v1/vms?tag=cluster:{cluster}&tag={UID_TAG}:{uid}");
-        let page = self.cloud.ask::<VmPage>(Request::new(Method::Get, &target)).await?;
+        let page = self.cloud.ask_page(Request::new(Method::Get, &target)).await?;
         Ok(page.vms.iter().filter(|vm| vm.state != VmState::Terminated).map(|vm| VmView::clone(vm)).collect())
     }
 
@@ -171,7 +171,7 @@ impl Account {
         let zone = class["zone"].as_str().filter(|_| self.cloud.habits.lists_by_zone);
         let zone = zone.map(|zone| format!("&tag=zone:{zone}")).unwrap_or_default();
         let target = format!("/v1/vms?tag=cluster:{}{zone}&limit=500{cursor}", request.cluster);
-        let page = self.cloud.ask::<VmPage>(Request::new(Method::Get, &target)).await?;
+        let page = self.cloud.ask_page(Request::new(Method::Get, &target)).await?;
         let there = page.vms.iter().filter(|vm| vm.state != VmState::Terminated);
         let machines = there.filter_map(|vm| self.cloud.told(vm)).map(|vm| listed(&vm)).collect();
         Ok(Page { machines, next: page.next_cursor })

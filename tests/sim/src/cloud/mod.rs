@@ -128,10 +128,17 @@ impl SimCloud {
 
     /// Ids of all VMs of this Machine that are not gone.
     pub(crate) fn existing(&self, uid: &str) -> Vec<String> {
-        self.look(|vm| {
-            let is_its = vm.tags.get(UID_TAG).is_some_and(|tag| tag == uid);
-            (is_its && vm.state != VmState::Terminated).then(|| vm.id.clone())
-        })
+        let mut model = self.lock();
+        model.advance(self.now());
+        let its = model.vms_of_machine(uid).filter(|vm| vm.state != VmState::Terminated);
+        its.map(|vm| vm.id.clone()).collect()
+    }
+
+    /// The VM of this id that is not gone.
+    pub(crate) fn find(&self, id: &str) -> Option<VmView> {
+        let mut model = self.lock();
+        model.advance(self.now());
+        model.vm(id).filter(|vm| vm.state != VmState::Terminated).cloned()
     }
 
     /// How many live VMs more than one a Machine there have ever been.
