@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use machinist_api::{Machine, names};
+use machinist_api::Machine;
 use machinist_runtime::insight::MachineInsight;
 use serde::Serialize;
 

@@ -93,8 +93,8 @@ impl Zones {
         let is_silent = zone.silent >= SILENT_AT_LEAST
             && zone.silent.saturating_mul(100) >= zone.serving.saturating_mul(self.silent_percent);
         zone.rebooted.retain(|_, at| is_rebooting(*at, now));
-        let in_trouble = zone.failed.iter().chain(zone.rebooted.keys()).chain(zone.permits.keys());
-        let has_trouble = in_trouble.into_iter().any(|other| other != key);
+        let mut in_trouble = zone.failed.iter().chain(zone.rebooted.keys()).chain(zone.permits.keys());
+        let has_trouble = in_trouble.any(|other| other != key);
         let until = now.checked_add(PERMIT_LIFETIME).unwrap_or(Timestamp::MAX);
         zone.permits.insert(key.clone(), until);
         self.asked.insert(key.clone(), name.clone());
