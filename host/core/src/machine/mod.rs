@@ -16,6 +16,7 @@ pub mod invariants;
 mod join;
 mod policies;
 mod prerequisites;
+mod reboot;
 mod setback;
 mod slips;
 mod step;
