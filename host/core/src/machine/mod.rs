@@ -15,6 +15,7 @@ pub mod invariants;
 mod join;
 mod policies;
 mod prerequisites;
+mod reboot;
 mod setback;
 mod slips;
 mod step;

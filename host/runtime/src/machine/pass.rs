@@ -71,9 +71,11 @@ pub(crate) async fn run(
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
                 let fails = conclusion.status.phase == Some(Phase::Failed);
+                let reboots = matches!(progress.note_reboot, Some(Ok(())));
                 let report = finish(context, &observed, conclusion, memory, jitter).await;
                 // A permit that was used is held until the cache shows what became of it.
-                let wakes = if holds_permit && !fails { world.meltdown().give_back(key) } else { Vec::new() };
+                let is_unused = holds_permit && !fails && !reboots;
+                let wakes = if is_unused { world.meltdown().give_back(key) } else { Vec::new() };
                 return Report { wakes, ..report };
             }
         }
