@@ -8,6 +8,7 @@ use kube::{Api, ResourceExt};
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::act_error::ActError;
+use machinist_core::gate::permits;
 use machinist_core::machine::{
     Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake,
 };
@@ -36,6 +37,8 @@ pub(super) enum Published {
     Version(String),
     /// Not written.
     Failed(RetryPolicy),
+    /// Not written, since the gate has been shut during the pass.
+    Held,
 }
 
 /// `written` is the version that the pass itself has written last.
@@ -48,6 +51,10 @@ pub(super) async fn publish(
 ) -> Published {
     if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
         return Published::Nothing;
+    }
+    // Again, since a pass may have waited for minutes for its cloud after the facts were taken.
+    if !permits(context.hold.borrow().gate, conclusion.status.kind()) {
+        return Published::Held;
     }
     let keeps_own = context.keeps_own_status.load(Ordering::Relaxed);
     let Some(status) = status_patch(observed, conclusion, context.clock.now(), jitter, keeps_own) else {

@@ -6,6 +6,8 @@ mod create;
 mod delete;
 mod exhaustive;
 mod facts;
+mod frozen;
+mod keeping;
 mod gone;
 mod health;
 mod join;
