@@ -102,7 +102,7 @@ fn judged(view: &MachineView, judgement: &Judgement, progress: &Progress, now: T
             }
             (Action::None, _) => {
                 let message = format!("policy {policy} waits: {because}");
-                instead(without_clock(view, progress, now), Reason::NodeUnhealthy, message)
+                instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
             }
             (Action::Reboot, _) => reboot::step(view, &format!("policy {policy}: {because}"), progress, now),
         },

@@ -27,6 +27,7 @@ mod plugins;
 mod policies;
 mod prerequisites;
 mod preserving;
+mod reboots;
 mod repeatable;
 mod replacing;
 mod retries;

@@ -195,7 +195,7 @@ fn a_policy_that_waits_keeps_the_machine_unknown() {
     check(
         &with(unknown(), &["ladder! unhealthy"]).at(1_000),
         &expect![[r#"
-            NodeUnhealthy: policy ladder waits: so it is
+            PolicyHolds: policy ladder waits: so it is
             status: Healthy=False NodeUnhealthy (policy ladder waits: so it is)
             again after 1s
         "#]],
@@ -355,36 +355,48 @@ fn silent_zone() -> Outcome {
 fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110);
     let busy = |limit| Outcome::AskPermit(Ok(Permit::Busy { limit }));
-    check(&case.clone().on(busy(Limit::Machines(2))), &expect![[r#"
+    check(
+        &case.clone().on(busy(Limit::Machines(2))),
+        &expect![[r#"
         act ask-permit 1
         RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew yet: others of its deployment are being replaced or started anew, and 2 may be at a time
         status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew yet: others of its deployment are being replaced or started anew, and 2 may be at a time)
         again after 1m0s
-    "#]]);
-    check(&case.clone().on(busy(Limit::Machines(0))), &expect![[r#"
+    "#]],
+    );
+    check(
+        &case.clone().on(busy(Limit::Machines(0))),
+        &expect![[r#"
         act ask-permit 1
         RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew: by its limit none of its deployment is replaced or started anew
         status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew: by its limit none of its deployment is replaced or started anew)
         again after 1m0s
-    "#]]);
+    "#]],
+    );
     let unheard = Outcome::AskPermit(Err(ActError::Forbidden { reason: "this process does not lead" }));
-    check(&case.on(unheard), &expect![[r#"
+    check(
+        &case.on(unheard),
+        &expect![[r#"
         act ask-permit 1
         RebootHeld: failed to ask whether the VM may be started anew: not permitted at the moment: this process does not lead
         retry from 1s to 1m0s
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn no_vm_of_a_silent_zone_is_started_anew_while_it_is_alive_or_nobody_can_tell() {
     let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110).on(silent_zone());
-    check(&case.clone().on(Outcome::ProbeVm(Ok(vm()))), &expect![[r#"
+    check(
+        &case.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
         act ask-permit 1
         act probe-vm
         ZoneHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone
         status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone)
         again after 2m0s
-    "#]]);
+    "#]],
+    );
     let unavailable = Outcome::ProbeVm(Err(guest(Code::Unavailable)));
     assert!(case.clone().on(unavailable).tell().contains("the cloud does not tell how the VM is"));
     for gone in [Ok(vm_that_is(VmState::Stopped)), Err(guest(Code::NotFound))] {
@@ -400,34 +412,49 @@ fn a_machine_that_has_failed_is_not_rebooted_and_asks_seldom() {
         let text = case.tell();
         assert!(!text.contains("act ") && text.contains("again after 1m0s"), "{text}");
     }
-    check(&with(failed.clone(), &["ladder! unhealthy reboot"]).at(2_000), &expect![[r#"
+    check(
+        &with(failed.clone(), &["ladder! unhealthy reboot"]).at(2_000),
+        &expect![[r#"
         Failed: failed, and stays so until it is replaced or recovers, although policy ladder would have its VM started anew: so it is
         status: conditions, Healthy=False NodeUnhealthy (so it is; the Machine has failed, at 1971-01-01T00:01:40Z)
         again after 1m0s
-    "#]]);
-    check(&with(failed.clone().without_node(), &["ladder! unhealthy"]).at(2_000), &expect![[r#"
+    "#]],
+    );
+    check(
+        &with(failed.clone().without_node(), &["ladder! unhealthy"]).at(2_000),
+        &expect![[r#"
         Failed: failed, and stays so until it is replaced or recovers, although policy ladder would wait: so it is
         status: Healthy=False NodeMissing (Node node-1 is not there; the Machine has failed, at 1971-01-01T00:01:40Z)
         again after 1m0s
-    "#]]);
-    check(&with(failed, &["zone! unknown"]).at(2_000), &expect![[r#"
+    "#]],
+    );
+    check(
+        &with(failed, &["zone! unknown"]).at(2_000),
+        &expect![[r#"
         Failed: failed, and stays so until it is replaced or recovers, although policy zone holds: so it is
         status: conditions, Healthy=Unknown Undecided (so it is: the Machine stays as it is)
         again after 1m0s
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn whoever_becomes_unknown_says_what_the_policy_has_in_store() {
     let sick = running().node(unhealthy_node()).at(110);
-    check(&with(sick.clone(), &["ladder! unhealthy"]), &expect![[r#"
+    check(
+        &with(sick.clone(), &["ladder! unhealthy"]),
+        &expect![[r#"
         NodeUnhealthy: the Node is not healthy: so it is
         status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; policy ladder waits before anything is done)
         again at once
-    "#]]);
-    check(&with(sick, &["ladder! unhealthy reboot"]).without_node(), &expect![[r#"
+    "#]],
+    );
+    check(
+        &with(sick, &["ladder! unhealthy reboot"]).without_node(),
+        &expect![[r#"
         NodeMissing: Node node-1 is gone
         status: phase Unknown, timer on, HealthCheck Processing NodeMissing, Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:50Z; policy ladder wants its VM started anew)
         again at once
-    "#]]);
+    "#]],
+    );
 }

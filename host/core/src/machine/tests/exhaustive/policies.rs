@@ -47,9 +47,14 @@ fn opinions() -> Vec<Vec<Opinion>> {
 }
 
 fn cases() -> Vec<Case> {
-    let cases = gates(&times(&phases(&[creating().with(facts::make_pending)])));
+    let phases = [Phase::Running, Phase::Unknown, Phase::Failed, Phase::Pending, Phase::InPlaceUpdateFailed];
+    let lived = each_view(&[creating().with(facts::make_pending)], &phases, |view, phase| {
+        view.machine.phase = phase;
+        view.machine.phase_since = Some(seconds(5));
+    });
+    let cases = gates(&times(&lived));
     let cases = targets(&cases, &[node(), unhealthy_node()]);
-    let reboots = [None, Some(9), Some(-10_000), Some(1_000_000)];
+    let reboots = [None, Some(9), Some(1_000_000)];
     let cases = each_view(&cases, &reboots, |view, second| {
         let text = second.map(|second| seconds(second).to_string());
         view.policies.reboots = Reboots::parse(text.as_deref());
