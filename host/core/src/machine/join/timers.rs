@@ -103,7 +103,20 @@ pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, no
     }
     if !permits(view.gate, EffectKind::FailMachine) {
         let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-        return rest(Reason::Frozen, format!("{}; failing it is held", wait.what), wake);
+        let held = match view.machine.phase {
+            Phase::InPlaceUpdating => "its time is over, and saying that it has failed is held",
+            Phase::New
+            | Phase::Pending
+            | Phase::Available
+            | Phase::Running
+            | Phase::Terminating
+            | Phase::Unknown
+            | Phase::Failed
+            | Phase::CrashLoopBackOff
+            | Phase::InPlaceUpdateSuccessful
+            | Phase::InPlaceUpdateFailed => "failing it is held",
+        };
+        return rest(Reason::Frozen, format!("{}; {held}", wait.what), wake);
     }
     if view.machine.phase == Phase::InPlaceUpdating {
         return update_timed_out(clock.limit, wait);

@@ -39,7 +39,10 @@ fn no_node_is_selected_emptied_or_handed_over_for_an_update() {
     use in_place::words;
     for stage in [words::CANDIDATE, words::SELECTED, words::DRAINED] {
         let case = running().node(updating(stage)).at(110);
-        assert!(case.tell().contains("act ") || case.tell().contains("InPlaceUpdating"), "{stage}: it goes on");
+        assert!(
+            case.tell().contains("act ") || case.tell().contains("InPlaceUpdating"),
+            "{stage}: it goes on"
+        );
         let text = case.frozen().tell();
         assert!(!text.contains("act ") && !text.contains("phase"), "{stage}: {text}");
         assert!(text.contains("InPlaceUpdated=False Held"), "{stage}: {text}");
@@ -52,7 +55,8 @@ fn no_node_is_selected_emptied_or_handed_over_for_an_update() {
             again after 11s
         "#]],
     );
-    let given = running().with(|view| view.machine.phase = Phase::InPlaceUpdating).node(updating(words::DRAINED));
+    let given =
+        running().with(|view| view.machine.phase = Phase::InPlaceUpdating).node(updating(words::DRAINED));
     assert!(given.tell().contains("act set-node-condition") && !given.frozen().tell().contains("act "));
 }
 
@@ -62,7 +66,10 @@ fn what_an_agent_says_of_an_update_that_has_begun_is_written_down() {
     node.meta.labels.insert("result".into(), "successful".into());
     let case = running().with(|view| view.machine.phase = Phase::InPlaceUpdating).node(node);
     let text = case.frozen().tell();
-    assert!(text.contains("act set-node-condition") && text.contains("phase InPlaceUpdateSuccessful"), "{text}");
+    assert!(
+        text.contains("act set-node-condition") && text.contains("phase InPlaceUpdateSuccessful"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -191,5 +198,6 @@ fn the_gate_knows_a_drain_that_somebody_asked_for_from_one_that_nobody_did() {
         set-node-condition InPlaceUpdate ReadyForUpdate: EmptyNode, deleting EmptyNode
         set-node-condition InPlaceUpdate UpdateSuccessful: NodeWrite, deleting NodeWrite
         set-node-condition Preserved ReadyForUpdate: NodeWrite, deleting NodeWrite
-    "#]].assert_eq(&effects.iter().map(row).collect::<String>());
+    "#]]
+    .assert_eq(&effects.iter().map(row).collect::<String>());
 }

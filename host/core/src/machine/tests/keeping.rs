@@ -68,12 +68,15 @@ fn a_wish_that_is_taken_back_during_creation_ends_and_one_whose_time_is_over_doe
     assert!(ended.contains("preserved no more") && ended.contains("Preserved=False Stopped"), "{ended}");
     let over = kept(Some("now"), 90).tell();
     assert!(!over.contains("preserved"), "it would be kept again at once: {over}");
-    check(&kept(Some("now"), 900), &expect![[r#"
+    check(
+        &kept(Some("now"), 900),
+        &expect![[r#"
         act claim
         act ensure-token
         act create-vm
         DriverBroken: the plugin hit its deadline limit (5m)
         status: Create Failed CreationFailed { error: "the plugin hit its deadline limit (5m)" }, code DeadlineExceeded, Preserved=True Preserved (kept until 1971-01-01T00:15:00Z, since somebody asked for it)
         retry from 5s to 2m0s
-    "#]]);
+    "#]],
+    );
 }

@@ -77,14 +77,20 @@ fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_
         "#]],
     );
     let mute = late().node(facts::unhealthy_node()).on(silent()).on(Outcome::ProbeVm(Ok(vm()))).tell();
-    assert!(mute.contains("failing it is held, see condition Ready") && !mute.contains("it fails at"), "{mute}");
+    assert!(
+        mute.contains("failing it is held, see condition Ready") && !mute.contains("it fails at"),
+        "{mute}"
+    );
     assert!(!fails(&late().on(silent()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))));
     let stopped = Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopped)));
     let nothing = Outcome::AskPermit(Ok(Permit::Granted { zone: None }));
     assert!(fails(&late().on(nothing)) && fails(&late().on(silent()).on(stopped)));
     let trouble = ZoneState { name: "zone-a".into(), is_silent: false, has_trouble: true };
     let trouble = Outcome::AskPermit(Ok(Permit::Granted { zone: Some(trouble) }));
-    assert!(fails(&late().on(trouble).on(Outcome::ProbeVm(Ok(vm())))), "its own fault, as far as can be told");
+    assert!(
+        fails(&late().on(trouble).on(Outcome::ProbeVm(Ok(vm())))),
+        "its own fault, as far as can be told"
+    );
 }
 
 #[test]

@@ -113,12 +113,7 @@ impl Zones {
     }
 
     /// Notes that something is about to be done to the Machine, and says what speaks against it. `None`: nothing.
-    pub(super) fn ask(
-        &mut self,
-        key: &ObjectKey,
-        member: &MemberFact,
-        now: Timestamp,
-    ) -> Option<ZoneState> {
+    pub(super) fn ask(&mut self, key: &ObjectKey, member: &MemberFact, now: Timestamp) -> Option<ZoneState> {
         self.zones.retain(|_, zone| {
             zone.age(now);
             !zone.is_empty()

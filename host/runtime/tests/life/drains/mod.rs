@@ -2,6 +2,7 @@
 
 mod crowd;
 mod force;
+mod frozen;
 mod pods;
 mod volumes;
 mod workload;
