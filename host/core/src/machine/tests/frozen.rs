@@ -182,9 +182,10 @@ fn the_gate_knows_a_drain_that_somebody_asked_for_from_one_that_nobody_did() {
         says("Preserved", in_place::words::READY),
     ];
     let row = |effect: &Effect| {
-        let reason = match effect {
-            Effect::SetNodeCondition { condition, .. } => format!(" {} {}", condition.kind, condition.reason),
-            _ => String::new(),
+        let reason = if let Effect::SetNodeCondition { condition, .. } = effect {
+            format!(" {} {}", condition.kind, condition.reason)
+        } else {
+            String::new()
         };
         let of = |case: Case| effect.kind(&case.view.machine);
         format!("{}{reason}: {:?}, deleting {:?}\n", effect.name(), of(pending()), of(deleting()))
