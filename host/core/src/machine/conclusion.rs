@@ -239,6 +239,8 @@ pub enum Note {
         /// Why.
         error: String,
     },
+    /// The Node is empty, apart from deletion, which had failed before.
+    Drained,
     /// Deletion, and where it is.
     Deleting(DeletionNote),
 }

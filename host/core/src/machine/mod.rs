@@ -8,6 +8,7 @@ pub mod contest;
 mod create;
 mod delete;
 mod deletion_note;
+mod drain_told;
 mod effect;
 mod force;
 mod hooks;

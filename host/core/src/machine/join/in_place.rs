@@ -14,6 +14,7 @@ use crate::safety::thaw;
 use super::super::conclusion::{
     Conclusion, ConditionKind, Note, OwnCondition, Reason, StatusChange, Step, Wake,
 };
+use super::super::drain_told::told;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::step::{operation, rest};
 use super::super::view::{MachineView, NodeFact};
@@ -39,6 +40,12 @@ pub mod words {
     /// Its agent could not do it.
     pub const FAILED: &str = "UpdateFailed";
 }
+
+/// Reason of our condition while the Node is being emptied.
+pub const DRAINING: &str = "Draining";
+
+/// Reason of our condition while the host is frozen.
+const HELD: &str = "Held";
 
 /// How far the condition of the Node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +136,10 @@ pub(super) fn node(
     may_say: bool,
     now: Timestamp,
 ) -> Turn {
-    if !has_label(node, view.names.candidate_for_update) || !permits(view.gate, EffectKind::NodeWrite) {
+    if !has_label(node, view.names.candidate_for_update) {
+        return stopped(view);
+    }
+    if !permits(view.gate, EffectKind::NodeWrite) {
         return Turn::nothing();
     }
     let stage = Stage::of(node);
@@ -171,7 +181,22 @@ fn held(
         return None;
     }
     let message = format!("the update in place of the Node is held: {}", reason.sentence());
-    Some(Remark { condition: Some(condition(Status::False, "Held", message)), ..Remark::default() })
+    Some(Remark { condition: Some(condition(Status::False, HELD, message)), ..Remark::default() })
+}
+
+/// A Node that was being emptied, and is no candidate any more.
+fn stopped(view: &MachineView) -> Turn {
+    let told = view.machine.keeping.told_of_update.as_ref();
+    let message = match told.map(|told| told.reason.as_str()) {
+        Some(DRAINING) => {
+            "the Node is no candidate for an update in place any more: its drain has stopped, and it stays cordoned until somebody \
+             uncordons it"
+        }
+        Some(HELD) => "the Node is no candidate for an update in place any more",
+        Some(_) | None => return Turn::nothing(),
+    };
+    let condition = Some(condition(Status::False, "Stopped", message.to_owned()));
+    Turn::Say(Remark { condition, ..Remark::default() })
 }
 
 /// Phases in which a Machine may be taken out of service for an update.
@@ -232,22 +257,20 @@ fn emptied(view: &MachineView, node: &NodeFact, progress: &Progress, may_say: bo
     let since = thaw::counts_from(since, view.thawed_at);
     match empty(view, node, since, progress, now) {
         Emptying::Act(effects) => Turn::Act(effects),
-        Emptying::Waits(report, wake) => Turn::Say(leaving(view, report, wake)),
+        Emptying::Waits(report, wake) => Turn::Say(leaving(view, report, wake, now)),
         Emptying::Done(_) => said(node, Stage::Drained, None, progress, may_say),
     }
 }
 
-fn leaving(view: &MachineView, report: Report, wake: Wake) -> Remark {
+fn leaving(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Remark {
     let failures = report.failures.join("; ");
     let failed = (!failures.is_empty()).then(|| {
         operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error: failures })
     });
+    let message = format!("draining the Node: {}", report.message);
+    let condition = condition(Status::False, DRAINING, message);
     Remark {
-        condition: Some(condition(
-            Status::False,
-            "Draining",
-            format!("draining the Node: {}", report.message),
-        )),
+        condition: Some(told(view.machine.keeping.told_of_update.as_ref(), condition, now)),
         operation: failed.flatten(),
         drain_memory: (report.memory != view.drain.memory).then_some(report.memory),
         wake: Some(wake),

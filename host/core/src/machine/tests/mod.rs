@@ -13,6 +13,7 @@ mod join;
 mod keeping;
 mod planted;
 mod policies;
+mod removal;
 mod replacing;
 mod setback;
 mod stages;
