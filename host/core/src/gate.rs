@@ -76,7 +76,7 @@ pub enum EffectKind {
     Create,
     /// The step after creation.
     Initialize,
-    /// Writes phase Failed, whereupon the machine is replaced.
+    /// Writes phase Failed, whereupon the machine is replaced, or ends an update in place for its time.
     FailMachine,
     /// Removes a machine of the cloud that no Machine answers for.
     OrphanDelete,
@@ -86,9 +86,11 @@ pub enum EffectKind {
     RequestedDelete,
     /// Cordons and evicts for a Machine that carries a deletion timestamp.
     Drain,
+    /// Takes the Node of a Machine that nobody deletes out of service: cordons and evicts, or hands it over for an update in place.
+    EmptyNode,
     /// Removes the Node of a Machine that carries a deletion timestamp.
     NodeDelete,
-    /// Writes labels, annotations, taints, finalizers or a condition of a Node.
+    /// Writes labels, annotations, taints, finalizers or a condition of a Node, which empties nothing.
     NodeWrite,
     /// Starts a cloud's machine anew because a policy asks for it.
     Reboot,
@@ -100,7 +102,7 @@ pub enum EffectKind {
     ObjectWrite,
     /// Takes our finalizer off an object that is being deleted.
     FinalizerRelease,
-    /// Writes status, except for phase Failed.
+    /// Writes status, except for what is [`EffectKind::FailMachine`] or [`EffectKind::EmptyNode`].
     StatusWrite,
     /// Tells people.
     Event,
@@ -108,7 +110,7 @@ pub enum EffectKind {
 
 impl EffectKind {
     /// All kinds.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::CloudRead,
         Self::Create,
         Self::Initialize,
@@ -117,6 +119,7 @@ impl EffectKind {
         Self::SetDelete,
         Self::RequestedDelete,
         Self::Drain,
+        Self::EmptyNode,
         Self::NodeDelete,
         Self::NodeWrite,
         Self::Reboot,
@@ -131,9 +134,9 @@ impl EffectKind {
 
 /// Whether an effect of this kind may happen.
 ///
-/// While frozen nothing is created, no machine is failed, and nothing is deleted that nobody asked to delete: what we believe
-/// about nodes may be wrong for all of them at once. A Machine that carries a deletion timestamp goes on to its end, since
-/// somebody asked for that one. Reading, and writing down what is, harms nobody.
+/// While frozen nothing is created, no machine is failed, and nothing is deleted or emptied that nobody asked to delete: what we
+/// believe about nodes may be wrong for all of them at once. A Machine that carries a deletion timestamp goes on to its end,
+/// since somebody asked for that one. Reading, and writing down what is, harms nobody.
 pub fn permits(gate: Gate, effect: EffectKind) -> bool {
     match gate {
         Gate::Open => true,
@@ -143,6 +146,7 @@ pub fn permits(gate: Gate, effect: EffectKind) -> bool {
             | EffectKind::FailMachine
             | EffectKind::OrphanDelete
             | EffectKind::SetDelete
+            | EffectKind::EmptyNode
             | EffectKind::Reboot
             | EffectKind::TokenWrite => false,
             EffectKind::CloudRead
@@ -192,6 +196,7 @@ mod tests {
                 SetDelete: is held
                 RequestedDelete: passes
                 Drain: passes
+                EmptyNode: is held
                 NodeDelete: passes
                 NodeWrite: passes
                 Reboot: is held

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::drain;
 use crate::driver::Address;
 use crate::driver_error::Code;
+use crate::gate::EffectKind;
 use crate::health::Status;
 use crate::id::FailureDomain;
 use crate::phase::{OperationState, OperationType, Phase};
@@ -86,6 +87,22 @@ pub struct StatusChange {
     pub conditions: Vec<OwnCondition>,
     /// What the next passes of a drain must know and no object tells.
     pub drain_memory: Option<drain::Memory>,
+}
+
+impl StatusChange {
+    /// What the gate asks of the write.
+    pub fn kind(&self) -> EffectKind {
+        let ends_an_update = self
+            .operation
+            .as_ref()
+            .is_some_and(|operation| matches!(operation.note, Note::InPlaceUpdateTimedOut { .. }));
+        match self.phase {
+            Some(Phase::Failed) => EffectKind::FailMachine,
+            Some(Phase::InPlaceUpdating) => EffectKind::EmptyNode,
+            Some(_) | None if ends_an_update => EffectKind::FailMachine,
+            Some(_) | None => EffectKind::StatusWrite,
+        }
+    }
 }
 
 /// Which of our conditions on a Machine. `Ready` is not among them: every pass says it.

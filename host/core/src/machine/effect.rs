@@ -13,7 +13,10 @@ use crate::health::Status;
 use crate::id::{NodeName, ProviderId, Uid};
 use crate::node_sync::NodeChange;
 use crate::policy::{Opinion, Reboots};
-use crate::safety::meltdown::{Limit, Permit};
+use crate::safety::meltdown::{Permit, Question};
+
+use super::in_place;
+use super::view::MachineFact;
 
 /// One thing to do. Carries what varies; who it concerns is the view's Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +86,8 @@ pub enum Effect {
     NoteReboot(Reboots),
     /// Ask the driver to start the VM anew.
     RebootVm,
-    /// Ask whether as many of the Machine's deployment are away as may be.
-    AskPermit(Limit),
+    /// Ask whether something may be done to the Machine for its health, as far as the others of its deployment and zone go.
+    AskPermit(Question),
     /// Put off the expiry of the bootstrap token, if there is one. Its value stays.
     ExtendToken {
         /// Until then.
@@ -152,8 +155,8 @@ impl Effect {
         }
     }
 
-    /// What the gate asks of it.
-    pub fn kind(&self) -> EffectKind {
+    /// What the gate asks of it when it is done for this Machine.
+    pub fn kind(&self, machine: &MachineFact) -> EffectKind {
         match self {
             Self::Claim
             | Self::NoteIntent
@@ -168,6 +171,9 @@ impl Effect {
             Self::RebootVm => EffectKind::Reboot,
             Self::CreateVm => EffectKind::Create,
             Self::InitializeVm => EffectKind::Initialize,
+            Self::SetNodeCondition { condition, .. } if in_place::takes_out_of_service(condition) => {
+                EffectKind::EmptyNode
+            }
             Self::SyncNode { .. } | Self::SetNodeCondition { .. } | Self::WriteCapacity { .. } => {
                 EffectKind::NodeWrite
             }
@@ -176,6 +182,7 @@ impl Effect {
             Self::DeleteNode { .. } => EffectKind::NodeDelete,
             Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
             Self::DeleteMachine => EffectKind::SetDelete,
+            Self::Cordon { .. } | Self::Drain(_) if machine.deletion.is_none() => EffectKind::EmptyNode,
             Self::Cordon { .. } | Self::Drain(_) => EffectKind::Drain,
         }
     }

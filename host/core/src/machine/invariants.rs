@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::drain;
 use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
 use crate::driver_error::{CallError, Code, DriverError};
-use crate::gate::{EffectKind, permits};
+use crate::gate::permits;
 use crate::phase::Phase;
 use crate::policy::{Mode, Verdict};
 use crate::safety::meltdown::Permit;
@@ -205,7 +205,7 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
     if is_done(progress, effect) {
         return Err(Violation::Repeated);
     }
-    if !permits(view.gate, effect.kind()) {
+    if !permits(view.gate, effect.kind(&view.machine)) {
         return Err(Violation::Frozen);
     }
     match effect {
@@ -393,7 +393,7 @@ fn is_drain_done(progress: &drain::Progress, effect: &drain::Effect) -> bool {
 pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
     let machine = &view.machine;
     let phase = conclusion.status.phase;
-    if phase == Some(Phase::Failed) && !permits(view.gate, EffectKind::FailMachine) {
+    if !permits(view.gate, conclusion.status.kind()) {
         return Err(Violation::Frozen);
     }
     if phase == Some(Phase::Failed) && is_shared(view) {
@@ -426,9 +426,11 @@ fn is_held_by_policy(view: &MachineView, progress: &Progress) -> bool {
     opinions.iter().any(|opinion| opinion.mode == Mode::Enforce && opinion.verdict == Verdict::Unknown)
 }
 
-/// A Machine that has joined fails with a permit, and not because the way to its zone is broken.
+/// A Machine that has joined fails with a permit, and none with a VM fails because the way to its zone is broken.
 fn fails(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
-    if matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
+    let machine = &view.machine;
+    let has_no_vm = machine.phase == Phase::Pending && machine.provider_id.is_none();
+    if has_no_vm || matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff) {
         return Ok(());
     }
     permitted(view, progress, Violation::FailedWithoutPermit)

@@ -6,6 +6,7 @@ use crate::driver::InProgress;
 use crate::driver_error::{CallError, Code};
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::retry::Situation;
+use crate::safety::thaw;
 
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
 use super::step::{ask_again, operation, reason_of, retry_call};
@@ -116,9 +117,9 @@ pub(super) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp)
 }
 
 /// Only a Machine that has not begun to live: one that did and lost its id is judged by its health. A frozen gate is asked
-/// before all of creation, so that none is failed behind it.
+/// before all of creation, so that none is failed behind it, and what it held of the time is given back.
 fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
     let machine = &view.machine;
     matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending)
-        && elapsed(machine.created, now) > view.settings.creation_timeout
+        && elapsed(thaw::counts_from(machine.created, view.thawed_at), now) > view.settings.creation_timeout
 }

@@ -11,7 +11,7 @@ use crate::retry::{self, RetryPolicy};
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::effect::Progress;
 use super::view::{MachineFact, MachineView};
-use super::{contest, create, delete, policies, slips};
+use super::{contest, create, delete, join, policies, slips};
 
 /// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
 /// return is not announced.
@@ -27,7 +27,7 @@ pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     let step = if machine.deletion.is_some() {
         delete::step(view, progress, now)
     } else if is_being_created(machine) {
-        contest::guarded(view, create::step(view, progress, now))
+        contest::guarded(view, join::preserve::in_creation(view, create::step(view, progress, now), now))
     } else {
         contest::guarded(view, policies::step(view, progress, now))
     };

@@ -65,7 +65,7 @@ pub(super) async fn perform(
             return Done::call(forbidden(effect, "this process does not lead"));
         }
         // Again, since it may have been shut after the facts were taken.
-        if !permits(context.hold.borrow().gate, effect.kind()) {
+        if !permits(context.hold.borrow().gate, effect.kind(&observed.view.machine)) {
             return Done::call(forbidden(effect, "dangerous work is held"));
         }
         led(world, context, observed, memory, effect).await
@@ -162,8 +162,8 @@ async fn led(
         Effect::DeleteMachine => Done::write(delete_machine(context, observed).await, Outcome::DeleteMachine),
         Effect::Cordon { node } => Done::write(node::cordon(context, observed, node).await, Outcome::Cordon),
         Effect::NoteHooks => Done::write(note_hooks(context, observed).await, Outcome::NoteHooks),
-        Effect::AskPermit(limit) => {
-            let permit = world.meltdown().ask(&observed.view.machine.key, *limit, context.clock.now());
+        Effect::AskPermit(question) => {
+            let permit = world.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
             Done::call(Outcome::AskPermit(Ok(permit)))
         }
         Effect::ExtendToken { until } => {

@@ -72,9 +72,9 @@ pub(crate) async fn run(
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
                 let fails = conclusion.status.phase == Some(Phase::Failed);
                 let reboots = matches!(progress.note_reboot, Some(Ok(())));
-                let report = finish(context, &observed, conclusion, memory, jitter).await;
+                let (report, is_held) = finish(context, &observed, conclusion, memory, jitter).await;
                 // A permit that was used is held until the cache shows what became of it.
-                let is_unused = holds_permit && !fails && !reboots;
+                let is_unused = holds_permit && (!fails || is_held) && !reboots;
                 let wakes = if is_unused { world.meltdown().give_back(key) } else { Vec::new() };
                 return Report { wakes, ..report };
             }
@@ -115,13 +115,14 @@ impl Memory {
     }
 }
 
+/// With whether the gate held the conclusion back. Nothing is told of it then: the next pass says what the gate makes of it.
 async fn finish(
     context: &Context,
     observed: &Observed,
     conclusion: Conclusion,
     mut memory: Memory,
     jitter: f64,
-) -> Report {
+) -> (Report, bool) {
     debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
     let own = memory.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Machine);
     let written = own.map(|(_, version)| version.as_str());
@@ -137,6 +138,10 @@ async fn finish(
             conclusion.wake
         }
         Published::Failed(policy) => Wake::Retry { policy, hint: None },
+        Published::Held => {
+            debug!("conclusion held: the gate was shut during the pass");
+            return (memory.report(observed, Wake::Retry { policy: RetryPolicy::SHORT, hint: None }), true);
+        }
     };
     if conclusion.reason == Reason::VmDeclaredGone {
         // For whoever asks later what became of a VM.
@@ -145,5 +150,5 @@ async fn finish(
     let news = news::of_conclusion(observed, &conclusion);
     memory.news.extend(news.into_iter().map(|news| News { is_mute, ..news }));
     memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, context.clock.now()));
-    memory.report(observed, wake)
+    (memory.report(observed, wake), false)
 }

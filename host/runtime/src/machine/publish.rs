@@ -6,6 +6,7 @@ use kube::{Api, ResourceExt};
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::act_error::ActError;
+use machinist_core::gate::permits;
 use machinist_core::machine::{
     Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake, in_place, preserve,
 };
@@ -37,6 +38,8 @@ pub(super) enum Published {
     Dropped(String),
     /// Not written.
     Failed(RetryPolicy),
+    /// Not written, since the gate has been shut during the pass.
+    Held,
 }
 
 /// `written` is the version that the pass itself has written last.
@@ -49,6 +52,10 @@ pub(super) async fn publish(
 ) -> Published {
     if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
         return Published::Nothing;
+    }
+    // Again, since a pass may have waited for minutes for its cloud after the facts were taken.
+    if !permits(context.hold.borrow().gate, conclusion.status.kind()) {
+        return Published::Held;
     }
     if observed.machine.status.as_ref().is_some_and(|status| status.machinist.is_some()) {
         context.own_status.was_seen();

@@ -158,3 +158,27 @@ fn fall_ill(stage: &Stage) {
     }
     stage.api.edit_status("nodes", "a", &json!({ "status": { "conditions": conditions } })).unwrap();
 }
+
+/// The gate shuts while the cloud is asked about a Machine that is to fail: that is not written, nor told.
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_pass_began_before_the_gate_shut_is_not_failed_behind_it() {
+    let stage = Stage::set();
+    let _host = stage.host("host");
+    for name in ["a", "b"] {
+        stage.add_machine_with(name, |machine| machine["metadata"]["labels"] = json!({ "name": name }));
+        stage.until_running(name).await;
+    }
+    tokio::time::sleep(SECOND).await;
+    stage.report_ready("a", "False");
+    stage.until("a fails", 11 * MINUTE, || stage.phase("a") == "Failed").await;
+    stage.report_ready("b", "False");
+    let asks = |call: &Call| call.calls("get-status");
+    stage.wire.plan(move |call: &Call| if asks(call) { Fate::Delay(50 * SECOND) } else { Fate::Pass });
+    let looks = || stage.wire.records(asks).len();
+    let begun = looks();
+    stage.until("the cloud is asked before a second one fails", 11 * MINUTE, || looks() > begun).await;
+    ask_to_hold(&stage);
+    tokio::time::sleep(30 * MINUTE).await;
+    assert_eq!((stage.phase("b").as_str(), stage.reason("b").as_str()), ("Unknown", "Frozen"));
+    assert!(!stage.events("b").contains(&"HealthTimedOut".to_owned()), "{:?}", stage.events("b"));
+}

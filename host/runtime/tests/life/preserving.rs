@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use machinist_core::driver_error::Code;
+
+use crate::cloud::guest_error;
 use crate::stage::{Host, Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -209,4 +212,36 @@ async fn a_machine_without_its_node_is_kept_as_well() {
     assert!(kept_until(&stage).is_some());
     annotate(&stage, "machines", Some("false"));
     stage.until("kept no more", SOON, || kept_until(&stage).is_none()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_the_cloud_refuses_is_kept_in_the_write_that_says_that_it_failed() {
+    use memory_api::wire::{Call, Fate};
+    let stage = Stage::set();
+    let _host = stage.host("host");
+    let refused = |call: &Call| {
+        if call.calls("create") { Fate::Answer(guest_error(Code::Internal)) } else { Fate::Pass }
+    };
+    stage.wire.plan(refused);
+    stage.add_machine_with("a", |machine| {
+        machine["metadata"]["annotations"] = json!({ PRESERVE: "when-failed" });
+    });
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!((stage.phase("a").as_str(), kept_until(&stage)), ("CrashLoopBackOff", None));
+    let failed_unkept = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    stage
+        .until("failed", 30 * MINUTE, || {
+            let has_failed = stage.phase("a") == "Failed";
+            if has_failed && kept_until(&stage).is_none() {
+                failed_unkept.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            has_failed
+        })
+        .await;
+    tokio::time::sleep(SOON).await;
+    assert!(!failed_unkept.load(std::sync::atomic::Ordering::Relaxed));
+    assert_eq!(stage.told("a", "Preserved").1, "Preserved");
+    // The clean end of it, as for any other Machine.
+    tokio::time::sleep(97 * HOUR).await;
+    assert_eq!(kept_until(&stage), None);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Host, Stage, in_namespace};
+use crate::stage::{self, Host, Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(2);
@@ -170,5 +170,41 @@ async fn after_an_outage_of_the_api_server_no_machine_is_failed_although_every_n
     (0..4).for_each(|number| stage.report_ready(&name(number), "True"));
     for number in 0..4 {
         stage.until_running(&name(number)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_cannot_join_in_a_silent_zone_is_held_while_its_vm_is_alive() {
+    let (stage, _host) = running(4, |_| {}).await;
+    // What a VM of this class boots with lets it join nowhere.
+    let (mut account, mut class) = (stage::secret(), stage::class());
+    account["metadata"]["name"] = json!("mute");
+    account["data"]["userData"] = json!("IyEvYmluL3NoCg==");
+    class["metadata"]["name"] = json!("mute");
+    class["secretRef"]["name"] = json!("mute");
+    stage.api.create("secrets", &account).unwrap();
+    stage.api.create("machineclasses", &class).unwrap();
+    (0..4).for_each(|number| stage.report_ready(&name(number), "Unknown"));
+    stage.add_machine_with("late", |machine| machine["spec"]["class"]["name"] = json!("mute"));
+    tokio::time::sleep(60 * MINUTE).await;
+    assert_eq!((stage.phase("late").as_str(), stage.reason("late").as_str()), ("Pending", "ZoneHeld"));
+    let (_, _, message) = stage.told("late", "Ready");
+    assert!(message.contains("silent together") && message.contains("VM is alive"), "{message}");
+    (0..4).for_each(|number| stage.report_ready(&name(number), "True"));
+    stage.until("its own fault", 5 * MINUTE, || stage.phase("late") == "Failed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_silent_machines_that_are_replaced_one_after_the_other_the_cloud_is_asked_about_each() {
+    let (stage, _host) = running(10, |_| {}).await;
+    let looks = || stage.wire.records(|call| call.calls("get-status")).len();
+    (0..4).for_each(|number| stage.report_ready(&name(number), "Unknown"));
+    for _ in 0..4 {
+        let before = looks();
+        stage.until("one fails", 15 * MINUTE, || !in_phase(&stage, 10, "Failed").is_empty()).await;
+        assert!(looks() > before, "nobody was asked");
+        let failed = in_phase(&stage, 10, "Failed");
+        assert_eq!(failed.len(), 1);
+        replace(&stage, &failed[0]).await;
     }
 }

@@ -6,9 +6,10 @@
 use jiff::Timestamp;
 
 use crate::drain::Report;
-use crate::gate::{EffectKind, permits};
+use crate::gate::{EffectKind, Gate, permits};
 use crate::health::Status;
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::safety::thaw;
 
 use super::super::conclusion::{
     Conclusion, ConditionKind, Note, OwnCondition, Reason, StatusChange, Step, Wake,
@@ -42,6 +43,9 @@ pub mod words {
 
 /// Reason of our condition while the Node is being emptied.
 pub const DRAINING: &str = "Draining";
+
+/// Reason of our condition while the host is frozen.
+const HELD: &str = "Held";
 
 /// How far the condition of the Node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +144,9 @@ pub(super) fn node(
     }
     let stage = Stage::of(node);
     let outcome = outcome(view, node);
+    if let Some(held) = held(view, node, stage, outcome.as_ref()) {
+        return Turn::Say(held);
+    }
     if let Some(next) = next(view, node, stage, outcome.as_ref()) {
         return said(node, next, outcome.as_ref(), progress, may_say);
     }
@@ -151,14 +158,43 @@ pub(super) fn node(
     }
 }
 
+/// Whether saying this takes the Node out of service, or says that it is.
+pub(in super::super) fn takes_out_of_service(condition: &NodeConditionWrite) -> bool {
+    condition.kind == words::CONDITION
+        && matches!(condition.reason.as_str(), words::SELECTED | words::DRAINED | words::READY)
+}
+
+/// While the host is frozen no Node is taken out of service. What its agent says of an update that has begun is written down.
+fn held(
+    view: &MachineView,
+    node: &NodeFact,
+    stage: Option<Stage>,
+    outcome: Option<&Outcome>,
+) -> Option<Remark> {
+    let Gate::Frozen { reason, .. } = view.gate else { return None };
+    let is_wanted = match stage {
+        Some(Stage::Candidate) => has_label(node, view.names.selected_for_update),
+        Some(Stage::Selected | Stage::Drained) => true,
+        None | Some(Stage::Ready | Stage::Successful | Stage::Failed) => false,
+    };
+    if !is_wanted || outcome.is_some() || permits(view.gate, EffectKind::EmptyNode) {
+        return None;
+    }
+    let message = format!("the update in place of the Node is held: {}", reason.sentence());
+    Some(Remark { condition: Some(condition(Status::False, HELD, message)), ..Remark::default() })
+}
+
 /// A Node that was being emptied, and is no candidate any more.
 fn stopped(view: &MachineView) -> Turn {
     let told = view.machine.keeping.told_of_update.as_ref();
-    if told.is_none_or(|told| told.reason != DRAINING) {
-        return Turn::nothing();
-    }
-    let message = "the Node is no candidate for an update in place any more: its drain has stopped, and it stays cordoned \
-                   until somebody uncordons it";
+    let message = match told.map(|told| told.reason.as_str()) {
+        Some(DRAINING) => {
+            "the Node is no candidate for an update in place any more: its drain has stopped, and it stays cordoned until somebody \
+             uncordons it"
+        }
+        Some(HELD) => "the Node is no candidate for an update in place any more",
+        Some(_) | None => return Turn::nothing(),
+    };
     let condition = Some(condition(Status::False, "Stopped", message.to_owned()));
     Turn::Say(Remark { condition, ..Remark::default() })
 }
@@ -212,15 +248,13 @@ fn said(
 }
 
 fn emptied(view: &MachineView, node: &NodeFact, progress: &Progress, may_say: bool, now: Timestamp) -> Turn {
-    if !permits(view.gate, EffectKind::Drain) {
-        return Turn::nothing();
-    }
     match &progress.cordon {
         None if !node.is_cordoned => return Turn::act(Effect::Cordon { node: node.name.clone() }),
         Some(Err(error)) => return Turn::written("cordon the Node for its update", &Err(error.clone())),
         None | Some(Ok(())) => {}
     }
     let since = node.in_place.as_ref().and_then(|told| told.since).unwrap_or(now);
+    let since = thaw::counts_from(since, view.thawed_at);
     match empty(view, node, since, progress, now) {
         Emptying::Act(effects) => Turn::Act(effects),
         Emptying::Waits(report, wake) => Turn::Say(leaving(view, report, wake, now)),
@@ -256,8 +290,9 @@ pub(super) fn machine(
     now: Timestamp,
 ) -> Option<Step> {
     let machine = &view.machine;
-    let is_handed_over =
-        Stage::of(node) == Some(Stage::Drained) && has_label(node, view.names.candidate_for_update);
+    let is_handed_over = Stage::of(node) == Some(Stage::Drained)
+        && has_label(node, view.names.candidate_for_update)
+        && permits(view.gate, EffectKind::EmptyNode);
     match (machine.phase, outcome(view, node)) {
         (Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed, Some(Outcome::Successful)) => {
             Some(updated(view, node))

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::act_error::ActError;
 use crate::driver::{DriverFacts, VmState, is_not_found};
 use crate::driver_error::Code;
-use crate::safety::meltdown::{Limit, Permit, ZoneState};
+use crate::safety::meltdown::{Limit, Permit, Question, ZoneState};
 
 use super::super::conclusion::{Reason, Step, Wake};
 use super::super::effect::{Effect, Progress};
@@ -24,6 +24,9 @@ const ZONE: SignedDuration = SignedDuration::from_mins(2);
 pub(in super::super) enum Deed {
     /// It is to fail, and so to be replaced.
     Fail,
+    /// The same for one that never joined. It has nothing to lose and takes nothing from its deployment, so that it waits for no
+    /// turn; but a replacement in a zone that cannot be reached would not join either.
+    GiveUp,
     /// Its VM is to be started anew.
     Reboot,
 }
@@ -31,22 +34,30 @@ pub(in super::super) enum Deed {
 impl Deed {
     fn held(self) -> Reason {
         match self {
-            Self::Fail => Reason::ReplacementHeld,
+            Self::Fail | Self::GiveUp => Reason::ReplacementHeld,
             Self::Reboot => Reason::RebootHeld,
         }
     }
 
     fn is_not_done(self) -> &'static str {
         match self {
-            Self::Fail => "it is not failed",
+            Self::Fail | Self::GiveUp => "it is not failed",
             Self::Reboot => "it is not started anew",
         }
     }
 
     fn question(self) -> &'static str {
         match self {
-            Self::Fail => "ask whether the Machine may be failed",
+            Self::Fail | Self::GiveUp => "ask whether the Machine may be failed",
             Self::Reboot => "ask whether the VM may be started anew",
+        }
+    }
+
+    /// What is asked first.
+    fn asks(self, limit: Limit) -> Question {
+        match self {
+            Self::Fail | Self::Reboot => Question::Turn(limit),
+            Self::GiveUp => Question::ZoneOnly,
         }
     }
 }
@@ -89,7 +100,7 @@ pub(in super::super) fn obtained(
 ) -> Result<(), Box<Obstacle>> {
     let stop = |obstacle| Err(Box::new(obstacle));
     match &progress.permit {
-        None => stop(Obstacle::Ask(Effect::AskPermit(view.settings.replacement_limit))),
+        None => stop(Obstacle::Ask(Effect::AskPermit(deed.asks(view.settings.replacement_limit)))),
         Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), deed)),
         Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, deed, message)),
         Some(Ok(Permit::Granted { zone: None })) => Ok(()),

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::drain::{End, Report};
-use crate::gate::{EffectKind, permits};
+use crate::gate::{EffectKind, FreezeReason, Gate, permits};
 use crate::health::Status;
 use crate::node_sync::{Own, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::safety::thaw;
 
-use super::super::conclusion::{Conclusion, ConditionKind, Note, Operation, OwnCondition, Wake};
+use super::super::conclusion::{Conclusion, ConditionKind, Note, Operation, OwnCondition, Step, Wake};
 use super::super::drain_told::told;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::hooks::whole_seconds;
@@ -223,10 +224,12 @@ fn emptied(
     progress: &Progress,
     now: Timestamp,
 ) -> Turn {
-    if !permits(view.gate, EffectKind::Drain) {
-        return Turn::nothing();
+    if let Gate::Frozen { reason: frozen, .. } = view.gate
+        && !permits(view.gate, EffectKind::EmptyNode)
+    {
+        return Turn::Say(drain_held(until, frozen));
     }
-    let since = view.machine.phase_since.unwrap_or(now);
+    let since = thaw::counts_from(view.machine.phase_since.unwrap_or(now), view.thawed_at);
     match empty(view, node, since, progress, now) {
         Emptying::Act(effects) => Turn::Act(effects),
         Emptying::Waits(report, wake) => {
@@ -263,6 +266,14 @@ fn emptied(
             }
         }
     }
+}
+
+fn drain_held(until: Timestamp, frozen: FreezeReason) -> Remark {
+    let until = whole_seconds(until);
+    let message = format!("kept until {until}; draining the Node is held: {}", frozen.sentence());
+    let condition =
+        OwnCondition { kind: ConditionKind::Preserved, status: Status::True, reason: "DrainHeld", message };
+    Remark { condition: Some(condition), ..Remark::default() }
 }
 
 fn drained_until(until: Timestamp) -> String {
@@ -310,6 +321,16 @@ fn said(node: &NodeFact, status: Status, reason: &str, message: String, progress
             Turn::act(Effect::SetNodeCondition { node: node.name.clone(), condition })
         }
         Some(result) => Turn::written("say on the Node that it is preserved", result),
+    }
+}
+
+/// The same for a Machine that is being created and has no Node. Annotations are put right once it is not created any more; what
+/// is over and would begin anew by its annotation stays until then.
+pub(in super::super) fn in_creation(view: &MachineView, step: Step, now: Timestamp) -> Step {
+    let is_written = on_machine(view, None, now).is_empty();
+    match step {
+        Step::Finish(conclusion) => Step::Finish(conclude(view, None, conclusion, is_written, now)),
+        act @ Step::Act(_) => act,
     }
 }
 

@@ -82,6 +82,11 @@ fn policy_wants(judgement: &Judgement) -> Option<String> {
     }
 }
 
+/// It would have failed in this pass.
+fn is_held(conclusion: &Conclusion) -> bool {
+    matches!(conclusion.reason, Reason::ReplacementHeld | Reason::ZoneHeld | Reason::Frozen)
+}
+
 /// What is wrong, since when, and when the Machine fails because of it.
 fn follows(
     view: &MachineView,
@@ -102,17 +107,18 @@ fn follows(
             } else {
                 clock(view, now).map(super::timers::Clock::end)
             };
-            let is_held =
-                matches!(conclusion.reason, Reason::ReplacementHeld | Reason::ZoneHeld | Reason::Frozen);
             let then = match (policy_wants(judgement), end) {
                 (Some(wish), _) => wish,
-                (None, _) if is_held => "failing it is held, see condition Ready".to_owned(),
+                (None, _) if is_held(conclusion) => "failing it is held, see condition Ready".to_owned(),
                 (None, Some(end)) => format!("the Machine fails at {end} unless it recovers"),
                 (None, None) => {
                     "the Machine is never failed for it, since its health time-out is disabled".to_owned()
                 }
             };
             format!("{because}, since {since_then}; {then}")
+        }
+        Phase::Pending if is_held(conclusion) => {
+            format!("{because}; the Machine has not joined; failing it is held, see condition Ready")
         }
         Phase::Pending => {
             let end =

@@ -11,7 +11,7 @@ use super::super::effect::Progress;
 use super::super::hooks::whole_seconds;
 use super::super::step::{PREREQUISITE, operation, rest};
 use super::super::view::{MachineFact, MachineView};
-use super::permit;
+use super::permit::{self, Deed};
 
 /// A clock that runs, and how long it may.
 #[derive(Clone, Copy, Debug)]
@@ -101,17 +101,28 @@ pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, no
         let wake = Wake::After(clock.limit - waited + SignedDuration::from_secs(1));
         return rest(wait.reason, with_end(view, &wait.what, now), wake);
     }
+    if !permits(view.gate, EffectKind::FailMachine) {
+        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        let held = match view.machine.phase {
+            Phase::InPlaceUpdating => "its time is over, and saying that it has failed is held",
+            Phase::New
+            | Phase::Pending
+            | Phase::Available
+            | Phase::Running
+            | Phase::Terminating
+            | Phase::Unknown
+            | Phase::Failed
+            | Phase::CrashLoopBackOff
+            | Phase::InPlaceUpdateSuccessful
+            | Phase::InPlaceUpdateFailed => "failing it is held",
+        };
+        return rest(Reason::Frozen, format!("{}; {held}", wait.what), wake);
+    }
     if view.machine.phase == Phase::InPlaceUpdating {
         return update_timed_out(clock.limit, wait);
     }
-    if !permits(view.gate, EffectKind::FailMachine) {
-        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-        return rest(Reason::Frozen, format!("{}; failing it is held", wait.what), wake);
-    }
-    // Who never joined has nothing to lose, and takes nothing from its deployment.
-    if view.machine.phase != Phase::Pending
-        && let Err(obstacle) = permit::obtained(view, progress, permit::Deed::Fail, &wait.what)
-    {
+    let deed = if view.machine.phase == Phase::Pending { Deed::GiveUp } else { Deed::Fail };
+    if let Err(obstacle) = permit::obtained(view, progress, deed, &wait.what) {
         return obstacle.into_step();
     }
     time_over(&view.machine, clock.limit, wait)

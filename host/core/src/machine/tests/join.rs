@@ -35,6 +35,7 @@ fn a_node_is_awaited_until_the_creation_time_out() {
     check(
         &pending().at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
+            act ask-permit of the zone
             JoinTimedOut: the VM is created, Node node-1 has not joined yet, for longer than 20m0s
             status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, Healthy=False NodeMissing (Node node-1 is not there; the Machine has failed, at 1971-01-01T00:20:01Z)
             again at the next resync
@@ -66,6 +67,7 @@ fn a_node_that_is_not_ready_does_not_join() {
     check(
         &pending().node(unhealthy_node()).at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
+            act ask-permit of the zone
             JoinTimedOut: the Node is not ready yet: Ready is False, for longer than 20m0s
             status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions, Healthy=False NodeUnhealthy (Ready is False; the Machine has failed, at 1971-01-01T00:20:01Z)
             again at the next resync
@@ -121,6 +123,7 @@ fn critical_components_hold_a_machine_in_pending_until_the_creation_time_out() {
     check(
         &pending().node(critical_node()).at(CREATION_TIMEOUT_SECONDS + 1),
         &expect![[r#"
+            act ask-permit of the zone
             JoinTimedOut: the Node is healthy and still carries the taint critical-components-not-ready, for longer than 20m0s
             status: phase Failed, timer off, Create Failed JoinTimedOut { limit: 20m }, conditions, Healthy=True NodeHealthy (the Node is healthy)
             again at the next resync

@@ -197,7 +197,9 @@ fn a_machine_that_has_lived_fails_only_with_a_permit() {
     let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
     assert_eq!(end(&unknown.view, [busy], failing(), Wake::Resync), Err(Violation::FailedWithoutPermit));
     assert_eq!(end(&unknown.view, [permit(None)], failing(), Wake::Resync), Ok(()));
-    assert_eq!(end(&pending().view, [], failing(), Wake::Resync), Ok(()));
+    assert_eq!(end(&begun().view, [], failing(), Wake::Resync), Ok(()), "its creation has failed");
+    assert_eq!(end(&pending().view, [], failing(), Wake::Resync), Err(Violation::FailedWithoutPermit));
+    assert_eq!(end(&pending().view, [permit(None)], failing(), Wake::Resync), Ok(()));
     let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false });
     let alive = Outcome::ProbeVm(Ok(vm()));
     let outcomes = [permit(silent()), alive];

@@ -7,8 +7,8 @@ use crate::driver_error::Code;
 use crate::machine::Outcome;
 use crate::safety::meltdown::{Limit, Permit, ZoneState};
 
-use super::facts::{self, HEALTH_TIMEOUT_SECONDS, guest, vm, vm_that_is};
-use super::{Case, check, seconds, unknown};
+use super::facts::{self, CREATION_TIMEOUT_SECONDS, HEALTH_TIMEOUT_SECONDS, guest, vm, vm_that_is};
+use super::{Case, check, pending, seconds, unknown};
 
 fn overdue() -> Case {
     unknown().at(101 + HEALTH_TIMEOUT_SECONDS)
@@ -17,6 +17,11 @@ fn overdue() -> Case {
 fn silent() -> Outcome {
     let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
     Outcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
+}
+
+/// Its VM is there, and its Node has not joined in time.
+fn late() -> Case {
+    pending().at(CREATION_TIMEOUT_SECONDS + 1)
 }
 
 fn fails(case: &Case) -> bool {
@@ -58,6 +63,34 @@ fn a_machine_of_a_silent_zone_is_held_while_its_vm_is_alive_or_nobody_can_tell()
     }
     let blind = overdue().on(silent()).with(facts::capabilities(|offers| offers.status = false));
     assert!(fails(&blind), "a driver that never can tell is not waited for");
+}
+
+#[test]
+fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_zone() {
+    check(
+        &late().on(silent()).on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+            act ask-permit of the zone
+            act probe-vm
+            ZoneHeld: the VM is created, Node node-1 has not joined yet; it is not failed: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone
+            again after 2m0s
+        "#]],
+    );
+    let mute = late().node(facts::unhealthy_node()).on(silent()).on(Outcome::ProbeVm(Ok(vm()))).tell();
+    assert!(
+        mute.contains("failing it is held, see condition Ready") && !mute.contains("it fails at"),
+        "{mute}"
+    );
+    assert!(!fails(&late().on(silent()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))));
+    let stopped = Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopped)));
+    let nothing = Outcome::AskPermit(Ok(Permit::Granted { zone: None }));
+    assert!(fails(&late().on(nothing)) && fails(&late().on(silent()).on(stopped)));
+    let trouble = ZoneState { name: "zone-a".into(), is_silent: false, has_trouble: true };
+    let trouble = Outcome::AskPermit(Ok(Permit::Granted { zone: Some(trouble) }));
+    assert!(
+        fails(&late().on(trouble).on(Outcome::ProbeVm(Ok(vm())))),
+        "its own fault, as far as can be told"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::drain;
 use crate::machine::{Conclusion, Effect, Outcome, StatusChange, Wake};
+use crate::safety::meltdown::Question;
 use crate::{duration, node_sync::NodeChange};
 
 /// The name of the effect that an outcome is of.
@@ -71,7 +72,8 @@ pub(super) fn effect_text(effect: &Effect) -> String {
             text
         }
         Effect::Cordon { node } => format!("{name} {node}"),
-        Effect::AskPermit(limit) => format!("{name} {limit}"),
+        Effect::AskPermit(Question::Turn(limit)) => format!("{name} {limit}"),
+        Effect::AskPermit(Question::ZoneOnly) => format!("{name} of the zone"),
         Effect::ExtendToken { until } => format!("{name} {until}"),
         Effect::WriteCapacity { node, resources } => {
             let mut text = format!("{name} {node}");

@@ -90,6 +90,15 @@ pub enum Standing {
     Kept,
 }
 
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Is it the Machine's turn, by this limit of its group, and what does its zone say?
+    Turn(Limit),
+    /// What does its zone say? For a Machine that takes nothing from its group.
+    ZoneOnly,
+}
+
 /// May a Machine be failed, or its VM be started anew?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
@@ -230,12 +239,14 @@ impl Meltdown {
 
     /// Asks whether a Machine may be failed, or its VM be started anew. A permit that is given is held until the cache shows what
     /// became of it, it is given back, or its lifetime is over.
-    pub fn ask(&mut self, key: &ObjectKey, limit: Limit, now: Timestamp) -> Permit {
+    pub fn ask(&mut self, key: &ObjectKey, question: Question, now: Timestamp) -> Permit {
         let Some(member) = self.members.get(key) else {
             // The cache is ahead: the Machine is gone, and writing to it will fail.
             return Permit::Granted { zone: None };
         };
-        if let Some(state) = member.group.as_ref().and_then(|group| self.groups.get_mut(group)) {
+        if let Question::Turn(limit) = question
+            && let Some(state) = member.group.as_ref().and_then(|group| self.groups.get_mut(group))
+        {
             state.age(now);
             state.places = limit.of(state.members);
             if state.others(key) >= state.places {
@@ -246,7 +257,7 @@ impl Meltdown {
             let until = now.checked_add(PERMIT_LIFETIME).unwrap_or(Timestamp::MAX);
             state.permits.insert(key.clone(), until);
         }
-        Permit::Granted { zone: self.zones.ask(key, member.zone.as_ref(), now) }
+        Permit::Granted { zone: self.zones.ask(key, member, now) }
     }
 
     /// A permit was not used. Answers with those who should try again.

@@ -44,7 +44,7 @@ fn ask(meltdown: &mut Meltdown, number: usize, limit: Limit) -> bool {
 }
 
 fn ask_at(meltdown: &mut Meltdown, number: usize, limit: Limit, now: Timestamp) -> bool {
-    matches!(meltdown.ask(&key(number), limit, now), Permit::Granted { .. })
+    matches!(meltdown.ask(&key(number), Question::Turn(limit), now), Permit::Granted { .. })
 }
 
 /// The cache shows that the VM was started anew.
@@ -119,7 +119,7 @@ fn a_permit_ends_when_its_machine_recovers_is_given_back_or_its_time_is_over() {
     assert_eq!(meltdown.give_back(&key(1)), [key(0)]);
     assert!(ask(&mut meltdown, 0, Limit::ONE));
     let later = at(0) + PERMIT_LIFETIME;
-    assert!(matches!(meltdown.ask(&key(1), Limit::ONE, later), Permit::Granted { .. }));
+    assert!(matches!(meltdown.ask(&key(1), Question::Turn(Limit::ONE), later), Permit::Granted { .. }));
 }
 
 #[test]
@@ -194,7 +194,11 @@ fn zone(standings: &[Standing]) -> Meltdown {
 
 /// What the zone says of the first Machine's failing: `silent`, `others`, both or nothing.
 fn speaks(meltdown: &mut Meltdown) -> String {
-    match meltdown.ask(&key(0), Limit::ONE, at(0)) {
+    speaks_at(meltdown, at(0))
+}
+
+fn speaks_at(meltdown: &mut Meltdown, now: Timestamp) -> String {
+    match meltdown.ask(&key(0), Question::Turn(Limit::ONE), now) {
         Permit::Granted { zone: None } => "nothing".into(),
         Permit::Granted { zone: Some(zone) } => {
             let words = [(zone.is_silent, "silent"), (zone.has_trouble, "others")];
@@ -207,11 +211,11 @@ fn speaks(meltdown: &mut Meltdown) -> String {
 #[test]
 fn a_zone_is_silent_with_two_silent_nodes_that_are_half_of_it() {
     assert_eq!(speaks(&mut zone(&[SILENT])), "nothing");
-    assert_eq!(speaks(&mut zone(&[SILENT, SILENT])), "silent");
-    assert_eq!(speaks(&mut zone(&[SILENT, SILENT, RUNNING, RUNNING])), "silent");
-    assert_eq!(speaks(&mut zone(&[SILENT, SILENT, RUNNING, RUNNING, RUNNING])), "nothing");
+    assert_eq!(speaks(&mut zone(&[SILENT, SILENT])), "silent others");
+    assert_eq!(speaks(&mut zone(&[SILENT, SILENT, RUNNING, RUNNING])), "silent others");
+    assert_eq!(speaks(&mut zone(&[SILENT, SILENT, RUNNING, RUNNING, RUNNING])), "others");
     let quiet = Standing::Running { is_silent: true };
-    assert_eq!(speaks(&mut zone(&[SILENT, quiet])), "silent", "also before it is Unknown");
+    assert_eq!(speaks(&mut zone(&[SILENT, quiet])), "silent others", "also before it is Unknown");
     assert_eq!(speaks(&mut zone(&[SICK, SICK])), "nothing", "these Nodes speak");
 }
 
@@ -224,6 +228,48 @@ fn the_second_machine_of_a_zone_that_fails_is_noticed() {
     assert_eq!(speaks(&mut meltdown), "others", "also while the cache does not show the first one");
     meltdown.give_back(&key(1));
     assert_eq!(speaks(&mut meltdown), "nothing");
+}
+
+/// Sets replace four silent Machines of ten one after the other: too few for the zone to be silent.
+#[test]
+fn a_zone_in_which_one_machine_after_the_other_falls_silent_is_asked_about_each_but_the_last() {
+    let mut standings = [SILENT; 10];
+    standings[4..].fill(RUNNING);
+    let mut meltdown = zone(&standings);
+    for number in [3, 2, 1] {
+        let permit = meltdown.ask(&key(number), Question::Turn(Limit::ONE), at(0));
+        let Permit::Granted { zone: Some(zone) } = permit else { panic!("nobody is asked: {permit:?}") };
+        assert_eq!((zone.is_silent, zone.has_trouble), (false, true));
+        meltdown.update(&key(number), None);
+    }
+    assert_eq!(speaks(&mut meltdown), "nothing", "none was failed");
+}
+
+#[test]
+fn a_zone_remembers_a_machine_that_was_failed_for_a_while_after_it_is_gone() {
+    let mut meltdown = zone(&[SICK, SICK, RUNNING]);
+    assert!(ask(&mut meltdown, 1, Limit::ONE));
+    set(&mut meltdown, 1, Standing::Failed);
+    assert_eq!(speaks(&mut meltdown), "others");
+    set(&mut meltdown, 1, Standing::Away);
+    assert_eq!(speaks(&mut meltdown), "others", "while it goes");
+    meltdown.update(&key(1), None);
+    assert_eq!(speaks_at(&mut meltdown, at(0) + zone::REMEMBERED - SignedDuration::from_secs(1)), "others");
+    assert_eq!(speaks_at(&mut meltdown, at(0) + zone::REMEMBERED), "nothing");
+}
+
+#[test]
+fn who_asks_for_its_zone_alone_waits_for_nobody_and_takes_no_place() {
+    let mut meltdown = group(&[Standing::Away, SICK, Standing::Away]);
+    for (number, zone) in [(0, "zone-1"), (1, "zone-1"), (2, "zone-2")] {
+        let fact = MemberFact { zone: Some(zone.into()), ..meltdown.members[&key(number)].clone() };
+        meltdown.update(&key(number), Some(&fact));
+    }
+    let asks = |meltdown: &mut Meltdown, number| meltdown.ask(&key(number), Question::ZoneOnly, at(0));
+    assert_eq!(asks(&mut meltdown, 2), Permit::Granted { zone: None });
+    assert!(meltdown.groups.values().all(|group| group.permits.is_empty() && group.waiting.is_empty()));
+    set(&mut meltdown, 1, SILENT);
+    assert!(matches!(asks(&mut meltdown, 0), Permit::Granted { zone: Some(_) }));
 }
 
 #[test]
@@ -248,6 +294,17 @@ fn nothing_is_kept_of_what_is_gone() {
         meltdown.update(&key(number), None);
     }
     assert!(meltdown.members.is_empty() && meltdown.groups.is_empty() && meltdown.zones.is_empty());
+    let mut meltdown = zone(&[SICK]);
+    ask(&mut meltdown, 0, Limit::ONE);
+    set(&mut meltdown, 0, Standing::Failed);
+    meltdown.update(&key(0), None);
+    assert!(!meltdown.zones.is_empty(), "its zone remembers it");
+    assert!(ask_at(&mut meltdown, 0, Limit::ONE, at(0) + zone::REMEMBERED));
+    let other = member(None, Some("zone-b".into()), SICK);
+    meltdown.update(&key(1), Some(&other));
+    ask_at(&mut meltdown, 1, Limit::ONE, at(0) + zone::REMEMBERED);
+    meltdown.update(&key(1), None);
+    assert!(meltdown.zones.is_empty());
 }
 
 fn standing() -> impl Strategy<Value = Standing> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::id::{FailureDomain, ObjectKey};
 
@@ -10,6 +10,10 @@ use super::{MemberFact, PERMIT_LIFETIME, Standing, is_rebooting};
 
 /// One silent Node says nothing of its zone.
 const SILENT_AT_LEAST: usize = 2;
+
+/// How long a Machine that was failed is remembered by its zone, from when that was permitted. Longer than its replacement takes,
+/// so that a zone in which one Machine after the other fails is known as one.
+pub(super) const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
 
 /// What a zone says about what is to be done to one of its Machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +23,8 @@ pub struct ZoneState {
     /// So many of its Nodes are silent at the same time that the zone is not believed to be dead while the cloud says that the
     /// VM is alive.
     pub is_silent: bool,
-    /// Another one of its Machines has failed or is being started anew, or is about to, so that the cloud is asked.
+    /// Another one of its Machines is silent, has failed not long ago, is being started anew, or is about to be one of these, so that
+    /// the cloud is asked.
     pub has_trouble: bool,
 }
 
@@ -33,6 +38,29 @@ struct Zone {
     rebooted: BTreeMap<ObjectKey, Timestamp>,
     /// Those who hold a permit, until when.
     permits: BTreeMap<ObjectKey, Timestamp>,
+    /// Those that were failed with a permit, gone or not, until when they are remembered. What a restart forgets costs one question.
+    remembered: BTreeMap<ObjectKey, Timestamp>,
+}
+
+impl Zone {
+    fn age(&mut self, now: Timestamp) {
+        self.permits.retain(|_, until| *until > now);
+        self.remembered.retain(|_, until| *until > now);
+        self.rebooted.retain(|_, at| is_rebooting(*at, now));
+    }
+
+    /// Another one is in trouble.
+    fn has_trouble(&self, key: &ObjectKey, is_silent: bool) -> bool {
+        let known = self.failed.iter().chain(self.rebooted.keys());
+        let mut known = known.chain(self.permits.keys()).chain(self.remembered.keys());
+        self.silent > usize::from(is_silent) || known.any(|other| other != key)
+    }
+
+    /// A zone goes with its last Machine, and with what there is to remember of it.
+    fn is_empty(&self) -> bool {
+        // Whoever was started anew serves.
+        self.serving == 0 && self.failed.is_empty() && self.permits.is_empty() && self.remembered.is_empty()
+    }
 }
 
 /// All zones.
@@ -40,8 +68,8 @@ struct Zone {
 pub(super) struct Zones {
     silent_percent: usize,
     zones: BTreeMap<FailureDomain, Zone>,
-    /// Where the holders of permits asked.
-    asked: BTreeMap<ObjectKey, FailureDomain>,
+    /// Where the holders of permits asked, and when.
+    asked: BTreeMap<ObjectKey, (FailureDomain, Timestamp)>,
 }
 
 impl Zones {
@@ -70,6 +98,10 @@ impl Zones {
             zone.silent += usize::from(is_silent);
             if new.standing == Standing::Failed {
                 zone.failed.insert(key.clone());
+                if let Some((_, at)) = self.asked.get(key).filter(|(asked, _)| asked == name) {
+                    let until = at.checked_add(REMEMBERED).unwrap_or(Timestamp::MAX);
+                    zone.remembered.insert(key.clone(), until);
+                }
             }
             if let Some(at) = new.reboot() {
                 zone.rebooted.insert(key.clone(), at);
@@ -81,39 +113,32 @@ impl Zones {
     }
 
     /// Notes that something is about to be done to the Machine, and says what speaks against it. `None`: nothing.
-    pub(super) fn ask(
-        &mut self,
-        key: &ObjectKey,
-        name: Option<&FailureDomain>,
-        now: Timestamp,
-    ) -> Option<ZoneState> {
-        let name = name?;
+    pub(super) fn ask(&mut self, key: &ObjectKey, member: &MemberFact, now: Timestamp) -> Option<ZoneState> {
+        self.zones.retain(|_, zone| {
+            zone.age(now);
+            !zone.is_empty()
+        });
+        let name = member.zone.as_ref()?;
         let zone = self.zones.entry(name.clone()).or_default();
-        zone.permits.retain(|_, until| *until > now);
         let is_silent = zone.silent >= SILENT_AT_LEAST
             && zone.silent.saturating_mul(100) >= zone.serving.saturating_mul(self.silent_percent);
-        zone.rebooted.retain(|_, at| is_rebooting(*at, now));
-        let mut in_trouble = zone.failed.iter().chain(zone.rebooted.keys()).chain(zone.permits.keys());
-        let has_trouble = in_trouble.any(|other| other != key);
+        let has_trouble = zone.has_trouble(key, share(member.standing).1);
         let until = now.checked_add(PERMIT_LIFETIME).unwrap_or(Timestamp::MAX);
         zone.permits.insert(key.clone(), until);
-        self.asked.insert(key.clone(), name.clone());
+        self.asked.insert(key.clone(), (name.clone(), now));
         (is_silent || has_trouble).then(|| ZoneState { name: name.clone(), is_silent, has_trouble })
     }
 
     pub(super) fn give_back(&mut self, key: &ObjectKey) {
-        let Some(name) = self.asked.remove(key) else { return };
+        let Some((name, _)) = self.asked.remove(key) else { return };
         if let Some(zone) = self.zones.get_mut(&name) {
             zone.permits.remove(key);
         }
         self.tidy(&name);
     }
 
-    /// A zone goes with its last Machine.
     fn tidy(&mut self, name: &FailureDomain) {
-        // Whoever was started anew serves.
-        let is_empty = |zone: &Zone| zone.serving == 0 && zone.failed.is_empty() && zone.permits.is_empty();
-        if self.zones.get(name).is_some_and(is_empty) {
+        if self.zones.get(name).is_some_and(Zone::is_empty) {
             self.zones.remove(name);
         }
     }

@@ -2,6 +2,7 @@
 
 mod crowd;
 mod force;
+mod frozen;
 mod in_place;
 mod pods;
 mod preserved;

@@ -95,6 +95,7 @@ fn preservation_is_sound_in_every_situation() {
         view.machine.keeping.node_wish_heeded = heeded.map(str::to_owned);
     });
     let cases = each_view(&cases, &BOTH, |view, is_drained| view.machine.keeping.is_drained = is_drained);
+    let cases = gates(&cases);
     let without = each(&cases, &BOTH, |case, has_target| {
         *case = if has_target { case.clone().without_node() } else { case.clone().without_target() };
     });
@@ -111,6 +112,18 @@ fn preservation_is_sound_in_every_situation() {
     let bare = explored(without, &world());
     seen.passes += bare.passes;
     assert!(seen.passes > 10_000 && seen.failures > 100, "{seen:?}");
+}
+
+#[test]
+fn preservation_during_creation_is_sound_in_every_situation() {
+    let cases = gates(&times(&provider_ids(&finalizers(&phases(&[creating()])))));
+    let wishes = [None, Some("now"), Some("when-failed"), Some("auto-preserved"), Some("false")];
+    let cases = each_view(&cases, &wishes, |view, wish| view.machine.keeping.wish = wish.map(str::to_owned));
+    let cases = each_view(&cases, &[None, Some(seconds(5)), Some(seconds(9_000))], |view, until| {
+        view.machine.keeping.until = until;
+    });
+    let seen = explored(cases, &World::new(Depth::Kinds));
+    assert!(seen.passes > 10_000 && seen.failures > 100 && seen.creates > 100, "{seen:?}");
 }
 
 #[test]
