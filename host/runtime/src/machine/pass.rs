@@ -71,6 +71,9 @@ pub(crate) async fn run(
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
                 let fails = conclusion.status.phase == Some(Phase::Failed);
+                if let (Some(drains), Some(memory)) = (&world.drains, &conclusion.status.drain_memory) {
+                    drains.remember(key, memory);
+                }
                 let report = finish(context, &observed, conclusion, memory, jitter).await;
                 // A permit that was used is held until the cache shows what became of it.
                 let wakes = if holds_permit && !fails { world.meltdown().give_back(key) } else { Vec::new() };
