@@ -7,6 +7,7 @@ use machinist_core::id::{FailureDomain, Name, Namespace, ObjectKey};
 use machinist_core::phase::Phase;
 use machinist_core::safety::meltdown::{Group, MemberFact, Standing};
 
+use crate::policies::reboots;
 use crate::world::World;
 
 use super::observe::{node_name_of, phase_of};
@@ -21,6 +22,7 @@ pub(crate) fn member(world: &World, key: &ObjectKey, machine: &Machine) -> Membe
         group: group(key, machine),
         zone: zone(machine, node.as_deref()),
         standing: standing(world, machine, node.as_deref()),
+        rebooted_at: reboots(machine).times().last().copied(),
     }
 }
 

@@ -17,7 +17,7 @@ use machinist_core::safety::orphans::{
 };
 use tracing::{debug, info, warn};
 
-use super::delete::{Ordered, order, tell};
+use super::delete::{Ordered, order, tell, tell_machine};
 use super::listing::{Unlisted, list};
 use super::metrics::ListingEnd;
 use super::{Watch, owners};
@@ -305,10 +305,12 @@ impl Search {
             if !self.told.contains(&(vm.clone(), machine.clone())) {
                 warn!(provider_id = %vm, %machine, %has, "second VM of a Machine found");
                 let message = format!(
-                    "VM {vm} carries the marks of Machine {machine}, which has {has}: it is left alone while that Machine \
-                     is there; delete one of both in the cloud"
+                    "VM {vm} carries the marks of Machine {machine}, which has {has}: it goes with or after that Machine and \
+                     not before, since no driver can be told to remove only one of both; delete it in the cloud to be \
+                     rid of it earlier"
                 );
                 tell_on(class, "SecondVm", &message);
+                tell_machine(&self.watch, machine, "SecondVm", &message);
             }
         }
         self.told = seconds;
