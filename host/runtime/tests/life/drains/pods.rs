@@ -145,3 +145,36 @@ async fn a_budget_that_opens_is_used_within_moments() {
     stage.until("it is asked at once", SECOND, || evicted_at(&stage, "web").len() > asked).await;
     stage.until_gone("a").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_whose_refusal_says_when_is_left_alone_until_then_while_others_end() {
+    let (stage, _host) = running().await;
+    let _workload = Workload::start(&stage, PACE);
+    put(&stage, "poddisruptionbudgets", &budget("held", "web", 1, 1));
+    add(&stage, [pod("web", "a"), ending_after(pod("slow", "a"), "25")]);
+    tokio::time::sleep(SECOND).await;
+    let (api, path) = (stage.api.clone(), format!("{PODS}/held"));
+    let mut asked = 0;
+    stage.wire.plan(move |call: &Call| {
+        if call.what == "pods/eviction" && call.name == "web" {
+            asked += 1;
+            if asked == 1 {
+                // It is edited at that moment, and its controller has not seen that yet: the server says 10 s.
+                api.edit("poddisruptionbudgets", &path, &json!({ "spec": { "minAvailable": 3 } })).unwrap();
+            }
+        }
+        Fate::Pass
+    });
+    delete(&stage);
+    stage.until("it was asked", MINUTE, || !evicted_at(&stage, "web").is_empty()).await;
+    tokio::time::sleep(SECOND / 2).await;
+    // The controller has seen it half a second later, and the copy says that a pod may go.
+    let budget = stage.api.find("poddisruptionbudgets", &format!("{PODS}/held")).unwrap();
+    let seen = json!({ "status": { "observedGeneration": budget["metadata"]["generation"] } });
+    stage.api.edit_status("poddisruptionbudgets", &format!("{PODS}/held"), &seen).unwrap();
+    stage.until_gone("a").await;
+    let asked = evicted_at(&stage, "web");
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let pause = asked[1] - asked[0];
+    assert!(pause >= 10 * SECOND && pause < 13 * SECOND, "{pause:?}");
+}
