@@ -61,7 +61,7 @@ fn only_pods_that_stay_are_left_so_the_node_is_drained() {
 #[test]
 fn pods_on_their_way_are_not_asked_again() {
     check(
-        drain([pod("a").ending(0), pod("b")]).at(8),
+        drain([pod("a").ending(6), pod("b")]).at(8),
         &expect![[r#"
         look Cached
         evict d/b
