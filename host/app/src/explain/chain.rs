@@ -1,14 +1,14 @@
 //! From facts to an explanation. Pure.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use machinist_api::{Machine, names};
-use machinist_core::duration;
-use machinist_core::phase::Phase;
+use machinist_api::Machine;
+use machinist_core::same_vm::Vms;
 use machinist_runtime::insight::MachineInsight;
 use serde::Serialize;
 
 use super::gather::{Facts, Look};
+use super::next::next;
 
 /// All that is said, as `-o json` prints it.
 #[derive(Debug, Serialize)]
@@ -177,10 +177,8 @@ fn node(machine: &Machine, node: &Look<Node>) -> Link {
         Look::Found(node) => {
             let name = node.metadata.name.as_deref().unwrap_or_default();
             let of_node =
-                node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
-            if let (Some(of_node), Some(of_machine)) = (of_node, machine.provider_id())
-                && of_node != of_machine
-            {
+                node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+            if Vms::of_texts(of_node, machine.provider_id().unwrap_or_default()) == Vms::Different {
                 return link(LinkState::Bad, format!("{name} belongs to another VM: {of_node}"));
             }
             let conditions =
@@ -205,176 +203,6 @@ fn last_operation(machine: &Machine) -> Option<String> {
     let code = last.error_code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
     let at = last.last_update_time.as_ref().map(|time| format!(" at {:.0}", time.0)).unwrap_or_default();
     Some(format!("{kind} {state}{at}{code}: {}", last.description.as_deref().unwrap_or_default()))
-}
-
-/// What comes next, in order, with the times that are known.
-fn next(
-    machine: &Machine,
-    node: &Look<Node>,
-    insight: Option<&MachineInsight>,
-    now: Timestamp,
-) -> Vec<String> {
-    let mut next = Vec::new();
-    if let Some(insight) = insight {
-        next.extend(turn(insight, now));
-    }
-    let own = machine.status.as_ref().and_then(|status| status.machinist.clone()).unwrap_or_default();
-    if let (Some(at), None) = (own.next_attempt, insight) {
-        let attempts = own.attempts.unwrap_or_default();
-        next.push(format!("{} failed, the next attempt is at {:.0}", count(attempts, "attempt"), at.0));
-    }
-    let limits = Limits::of(machine, insight);
-    if machine.metadata.deletion_timestamp.is_some() {
-        next.extend(deletion(machine, node, &limits));
-        return next;
-    }
-    let node = match node {
-        Look::Found(_) | Look::Missing(_) | Look::Unreadable(_) => {
-            let labels = machine.metadata.labels.as_ref();
-            format!(
-                "Node {}",
-                labels.and_then(|labels| labels.get(names::labels::NODE)).map_or("", String::as_str)
-            )
-        }
-        Look::NotNamed => "its Node".to_owned(),
-    };
-    let Some(phase) = machine.phase().known() else {
-        next.push(
-            "its phase is a word that nobody knows: the host takes it by its VM and Node, and writes one"
-                .into(),
-        );
-        return next;
-    };
-    next.push(match phase {
-        Phase::New => "Pending, as soon as the cloud has made the VM".to_owned(),
-        Phase::CrashLoopBackOff => format!("Pending, when an attempt succeeds; Failed {}", limits.creation),
-        Phase::Pending => format!("Running, when {node} is Ready; Failed {}", limits.creation),
-        Phase::Available => "nothing: there is no target cluster, so no Node is awaited".to_owned(),
-        Phase::Running => "nothing, while its Node is healthy; Unknown, when it is not".to_owned(),
-        Phase::Unknown => format!("Running, when {node} is healthy; {}", limits.health),
-        Phase::Failed => {
-            "Running, if its Node becomes healthy; else it stays until its owner replaces it or it is deleted"
-                .to_owned()
-        }
-        Phase::Terminating => {
-            "its deletion was asked for and taken back; the host finds out by its VM and Node".to_owned()
-        }
-        Phase::InPlaceUpdating => {
-            "InPlaceUpdateSuccessful or InPlaceUpdateFailed, as the label update-result of its Node says"
-                .to_owned()
-        }
-        Phase::InPlaceUpdateSuccessful => format!("Running, when {node} is Ready and uncordoned"),
-        Phase::InPlaceUpdateFailed => "it stays until it is replaced".to_owned(),
-    });
-    next
-}
-
-/// When the host looks again.
-fn turn(insight: &MachineInsight, now: Timestamp) -> Option<String> {
-    if !insight.leads {
-        return Some(
-            "the host that was asked does not lead, so it does nothing: ask the one that does".to_owned(),
-        );
-    }
-    if let Some(why) = &insight.frozen {
-        return Some(format!("dangerous work is held: {why}"));
-    }
-    if insight.pass_runs {
-        return Some("the host works on it at this moment".to_owned());
-    }
-    if insight.awaits_own_writes {
-        return Some("the host waits until its caches show what it wrote".to_owned());
-    }
-    let at = insight.next_pass?;
-    let failed = match insight.failures {
-        0 => String::new(),
-        failures => {
-            format!(" ({} failed in a row)", count(i32::try_from(failures).unwrap_or(i32::MAX), "pass"))
-        }
-    };
-    let left = at.duration_since(now).max(SignedDuration::ZERO);
-    Some(format!("the host looks again in {}{failed}, or when something changes", short(left)))
-}
-
-fn count(number: i32, what: &str) -> String {
-    match (number, what) {
-        (1, what) => format!("1 {what}"),
-        (_, "pass") => format!("{number} passes"),
-        _ => format!("{number} {what}s"),
-    }
-}
-
-/// Whole seconds, as Go writes durations.
-pub(super) fn short(time: SignedDuration) -> String {
-    duration::format(SignedDuration::from_secs(time.as_secs()))
-}
-
-/// The deadlines of a Machine, as parts of sentences.
-struct Limits {
-    creation: String,
-    health: String,
-    drain: String,
-}
-
-impl Limits {
-    fn of(machine: &Machine, insight: Option<&MachineInsight>) -> Self {
-        let timeouts = insight.and_then(|insight| insight.timeouts.as_ref());
-        let parsed = |text: Option<&str>| text.and_then(|text| duration::parse(text).ok());
-        let spec = &machine.spec;
-        let creation = timeouts.map(|all| all.creation.as_str()).or(spec.creation_timeout.as_deref());
-        let drain = timeouts.map(|all| all.drain.as_str()).or(spec.drain_timeout.as_deref());
-        let at = |since: Option<Timestamp>, after: Option<SignedDuration>| since?.checked_add(after?).ok();
-        let created = machine.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        let deleted = machine.metadata.deletion_timestamp.as_ref().map(|time| time.0);
-        let since =
-            machine.status.as_ref().and_then(|status| status.current_status.last_update_time.as_ref());
-        let never_fails = spec.disable_health_timeout == Some(true);
-        let health = timeouts.map_or(spec.health_timeout.as_deref(), |all| all.health.as_deref());
-        let said = |at: Option<Timestamp>, flag: &str| {
-            at.map_or_else(
-                || format!("after the time-out of the host's flag {flag}"),
-                |at| format!("at {at:.0}"),
-            )
-        };
-        Self {
-            creation: said(at(created, parsed(creation)), "--machine-creation-timeout"),
-            health: if never_fails {
-                "it never fails for being unhealthy (spec.disableHealthTimeout)".to_owned()
-            } else {
-                let at = at(since.map(|time| time.0), parsed(health));
-                format!("Failed {}", said(at, "--machine-health-timeout"))
-            },
-            drain: said(at(deleted, parsed(drain)), "--machine-drain-timeout"),
-        }
-    }
-}
-
-/// What is left of a deletion.
-fn deletion(machine: &Machine, node: &Look<Node>, limits: &Limits) -> Vec<String> {
-    let mut next = Vec::new();
-    let finalizers = machine.metadata.finalizers.clone().unwrap_or_default();
-    if finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
-        if let Look::Found(node) = node {
-            let name = node.metadata.name.as_deref().unwrap_or_default();
-            next.push(format!("Node {name} is drained; pods that do not leave are forced {}", limits.drain));
-        }
-        if let Some(id) = machine.provider_id() {
-            next.push(format!("VM {id} is deleted, and a look must show that it is gone"));
-        }
-        if let Look::Found(node) = node {
-            next.push(format!("Node {} is deleted", node.metadata.name.as_deref().unwrap_or_default()));
-        }
-        next.push("the finalizer is taken off".to_owned());
-    }
-    let foreign: Vec<&String> =
-        finalizers.iter().filter(|name| *name != names::finalizers::MACHINE).collect();
-    if foreign.is_empty() {
-        next.push("the Machine is gone".to_owned());
-    } else {
-        let list = foreign.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        next.push(format!("then it stays until others take their finalizers off: {list}"));
-    }
-    next
 }
 
 #[cfg(test)]
@@ -495,5 +323,16 @@ mod tests {
         let node = told.chain.last().unwrap();
         assert_eq!(node.state, LinkState::Bad);
         assert!(node.says.contains("belongs to another VM: sim:///b"), "{}", node.says);
+    }
+
+    #[test]
+    fn a_node_that_writes_the_id_of_its_vm_in_another_form_is_as_good() {
+        let node = serde_json::from_value(json!({
+            "metadata": { "name": "n1" }, "spec": { "providerID": "sim://zone-1/a" },
+            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        }))
+        .unwrap();
+        let told = explained(pending(), Look::Found(node), Err("nobody leads".into()));
+        assert_eq!(told.chain.last().unwrap().state, LinkState::Good);
     }
 }

@@ -3,6 +3,7 @@
 mod chain;
 mod gather;
 mod leader;
+mod next;
 mod print;
 mod subject;
 

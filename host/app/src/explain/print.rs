@@ -6,7 +6,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use jiff::{SignedDuration, Timestamp};
 
-use super::chain::{Explanation, LinkState, short};
+use super::chain::{Explanation, LinkState};
+use super::next::short;
 
 pub(super) fn text(explanation: &Explanation, now: Timestamp) -> String {
     let mut out = String::new();

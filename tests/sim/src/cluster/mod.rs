@@ -76,6 +76,8 @@ pub(crate) struct Cluster {
     cloud: SimCloud,
     clock: Clock,
     watchman: Watchman,
+    /// Nodes say their provider ids in another form than the driver.
+    has_own_ids: bool,
 }
 
 /// After so long without a word a Node's conditions are Unknown.
@@ -109,6 +111,7 @@ impl Cluster {
             cloud,
             clock,
             watchman,
+            has_own_ids: Chance::new(seed, "provider ids").happens(0.5),
         };
         cluster.start_apps(apps);
         cluster

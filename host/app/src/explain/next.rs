@@ -1,0 +1,275 @@
+//! What comes next for a Machine, and until when. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+use machinist_api::{Machine, names};
+use machinist_core::duration;
+use machinist_core::phase::Phase;
+use machinist_core::safety::thaw;
+use machinist_runtime::insight::MachineInsight;
+
+use super::gather::Look;
+
+/// What comes next, in order, with the times that are known.
+pub(super) fn next(
+    machine: &Machine,
+    node: &Look<Node>,
+    insight: Option<&MachineInsight>,
+    now: Timestamp,
+) -> Vec<String> {
+    let mut next = Vec::new();
+    if let Some(insight) = insight {
+        next.extend(turn(insight, now));
+    }
+    let own = machine.status.as_ref().and_then(|status| status.machinist.clone()).unwrap_or_default();
+    if let (Some(at), None) = (own.next_attempt, insight) {
+        let attempts = own.attempts.unwrap_or_default();
+        next.push(format!("{} failed, the next attempt is at {:.0}", count(attempts, "attempt"), at.0));
+    }
+    let limits = Limits::of(machine, insight);
+    if machine.metadata.deletion_timestamp.is_some() {
+        next.extend(deletion(machine, node, &limits));
+        return next;
+    }
+    let node = match node {
+        Look::Found(_) | Look::Missing(_) | Look::Unreadable(_) => {
+            let labels = machine.metadata.labels.as_ref();
+            format!(
+                "Node {}",
+                labels.and_then(|labels| labels.get(names::labels::NODE)).map_or("", String::as_str)
+            )
+        }
+        Look::NotNamed => "its Node".to_owned(),
+    };
+    let Some(phase) = machine.phase().known() else {
+        next.push(
+            "its phase is a word that nobody knows: the host takes it by its VM and Node, and writes one"
+                .into(),
+        );
+        return next;
+    };
+    next.push(match phase {
+        Phase::New => "Pending, as soon as the cloud has made the VM".to_owned(),
+        Phase::CrashLoopBackOff => format!("Pending, when an attempt succeeds; Failed {}", limits.creation),
+        Phase::Pending => format!("Running, when {node} is Ready; Failed {}", limits.creation),
+        Phase::Available => "nothing: there is no target cluster, so no Node is awaited".to_owned(),
+        Phase::Running => "nothing, while its Node is healthy; Unknown, when it is not".to_owned(),
+        Phase::Unknown => format!("Running, when {node} is healthy; {}", limits.health),
+        Phase::Failed => {
+            "Running, if its Node becomes healthy; else it stays until its owner replaces it or it is deleted"
+                .to_owned()
+        }
+        Phase::Terminating => {
+            "its deletion was asked for and taken back; the host finds out by its VM and Node".to_owned()
+        }
+        Phase::InPlaceUpdating => {
+            "InPlaceUpdateSuccessful or InPlaceUpdateFailed, as the label update-result of its Node says"
+                .to_owned()
+        }
+        Phase::InPlaceUpdateSuccessful => format!("Running, when {node} is healthy; Unknown, when it is not"),
+        Phase::InPlaceUpdateFailed => format!(
+            "InPlaceUpdateSuccessful, if the label update-result of its Node says so after all; {}",
+            limits.health
+        ),
+    });
+    next
+}
+
+/// When the host looks again.
+fn turn(insight: &MachineInsight, now: Timestamp) -> Option<String> {
+    if !insight.leads {
+        return Some(
+            "the host that was asked does not lead, so it does nothing: ask the one that does".to_owned(),
+        );
+    }
+    if let Some(why) = &insight.frozen {
+        return Some(format!("dangerous work is held: {why}"));
+    }
+    if insight.pass_runs {
+        return Some("the host works on it at this moment".to_owned());
+    }
+    if insight.awaits_own_writes {
+        return Some("the host waits until its caches show what it wrote".to_owned());
+    }
+    let at = insight.next_pass?;
+    let failed = match insight.failures {
+        0 => String::new(),
+        failures => {
+            format!(" ({} failed in a row)", count(i32::try_from(failures).unwrap_or(i32::MAX), "pass"))
+        }
+    };
+    let left = at.duration_since(now).max(SignedDuration::ZERO);
+    Some(format!("the host looks again in {}{failed}, or when something changes", short(left)))
+}
+
+fn count(number: i32, what: &str) -> String {
+    match (number, what) {
+        (1, what) => format!("1 {what}"),
+        (_, "pass") => format!("{number} passes"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+/// Whole seconds, as Go writes durations.
+pub(super) fn short(time: SignedDuration) -> String {
+    duration::format(SignedDuration::from_secs(time.as_secs()))
+}
+
+/// The deadlines of a Machine, as parts of sentences.
+struct Limits {
+    creation: String,
+    health: String,
+    drain: String,
+}
+
+impl Limits {
+    fn of(machine: &Machine, insight: Option<&MachineInsight>) -> Self {
+        let timeouts = insight.and_then(|insight| insight.timeouts.as_ref());
+        let parsed = |text: Option<&str>| text.and_then(|text| duration::parse(text).ok());
+        let spec = &machine.spec;
+        let creation = timeouts.map(|all| all.creation.as_str()).or(spec.creation_timeout.as_deref());
+        let drain = timeouts.map(|all| all.drain.as_str()).or(spec.drain_timeout.as_deref());
+        let created = machine.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let deleted = machine.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+        let since =
+            machine.status.as_ref().and_then(|status| status.current_status.last_update_time.as_ref());
+        let never_fails = spec.disable_health_timeout == Some(true);
+        let health = timeouts.map_or(spec.health_timeout.as_deref(), |all| all.health.as_deref());
+        // A drain goes on through an outage, so its time does too.
+        let drain = end(deleted, parsed(drain))
+            .map_or_else(|| by_flag("--machine-drain-timeout"), |at| format!("at {at:.0}"));
+        Self {
+            creation: deadline(created, parsed(creation), insight, "--machine-creation-timeout"),
+            health: if never_fails {
+                "it is never failed for that (spec.disableHealthTimeout)".to_owned()
+            } else {
+                let at = deadline(
+                    since.map(|time| time.0),
+                    parsed(health),
+                    insight,
+                    "--machine-health-timeout",
+                );
+                format!("Failed {at}")
+            },
+            drain,
+        }
+    }
+}
+
+/// When a time-out ends that an outage of an API server gives back. Only the leader knows of one, and when it is over.
+fn deadline(
+    since: Option<Timestamp>,
+    limit: Option<SignedDuration>,
+    insight: Option<&MachineInsight>,
+    flag: &str,
+) -> String {
+    let thawed_at = insight.and_then(|insight| insight.thawed_at);
+    let at = end(since.map(|since| thaw::counts_from(since, thawed_at)), limit);
+    match (at, insight) {
+        (None, _) => by_flag(flag),
+        (Some(at), Some(MachineInsight { frozen: None, .. })) => format!("at {at:.0}"),
+        (Some(at), Some(_)) => format!("not before {at:.0}, and not while work is held"),
+        (Some(at), None) => format!("not before {at:.0}"),
+    }
+}
+
+fn end(since: Option<Timestamp>, limit: Option<SignedDuration>) -> Option<Timestamp> {
+    since?.checked_add(limit?).ok()
+}
+
+fn by_flag(flag: &str) -> String {
+    format!("after the time-out of the host's flag {flag}")
+}
+
+/// What is left of a deletion.
+fn deletion(machine: &Machine, node: &Look<Node>, limits: &Limits) -> Vec<String> {
+    let mut next = Vec::new();
+    let finalizers = machine.metadata.finalizers.clone().unwrap_or_default();
+    if finalizers.iter().any(|name| name == names::finalizers::MACHINE) {
+        if let Look::Found(node) = node {
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            next.push(format!("Node {name} is drained; pods that do not leave are forced {}", limits.drain));
+        }
+        if let Some(id) = machine.provider_id() {
+            next.push(format!("VM {id} is deleted, and a look must show that it is gone"));
+        }
+        if let Look::Found(node) = node {
+            next.push(format!("Node {} is deleted", node.metadata.name.as_deref().unwrap_or_default()));
+        }
+        next.push("the finalizer is taken off".to_owned());
+    }
+    let foreign: Vec<&String> =
+        finalizers.iter().filter(|name| *name != names::finalizers::MACHINE).collect();
+    if foreign.is_empty() {
+        next.push("the Machine is gone".to_owned());
+    } else {
+        let list = foreign.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        next.push(format!("then it stays until others take their finalizers off: {list}"));
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// The last sentence about a Machine that is in this phase since a minute after its creation.
+    fn told(phase: &str, insight: Option<&MachineInsight>) -> String {
+        let machine = json!({
+            "metadata": { "name": "m", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": { "node": "n1" } },
+            "spec": { "healthTimeout": "10m", "creationTimeout": "20m", "providerID": "sim:///a" },
+            "status": { "currentStatus": { "phase": phase, "lastUpdateTime": "2026-01-01T00:01:00Z" } },
+        });
+        let machine: Machine = serde_json::from_value(machine).unwrap();
+        next(&machine, &Look::Missing("n1".into()), insight, at("2026-01-01T00:05:00Z")).pop().unwrap()
+    }
+
+    fn insight(frozen: Option<&str>, thawed_at: Option<&str>) -> MachineInsight {
+        serde_json::from_value(json!({
+            "now": "2026-01-01T00:05:00Z", "leads": true, "synced": true, "known": true, "passRuns": false,
+            "nextPass": "2026-01-01T00:06:30Z", "awaitsOwnWrites": false, "failures": 0, "frozen": frozen,
+            "thawedAt": thawed_at, "timeouts": { "creation": "20m0s", "health": "10m0s", "drain": "2h0m0s" },
+            "calls": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_outage_gives_its_time_back_to_creation_and_health() {
+        let (before, after) = (insight(None, None), insight(None, Some("2026-01-01T00:04:00Z")));
+        assert!(told("Unknown", Some(&before)).ends_with("Failed at 2026-01-01T00:11:00Z"));
+        assert!(told("Unknown", Some(&after)).ends_with("Failed at 2026-01-01T00:14:00Z"));
+        assert!(told("Pending", Some(&before)).ends_with("Failed at 2026-01-01T00:20:00Z"));
+        assert!(told("Pending", Some(&after)).ends_with("Failed at 2026-01-01T00:24:00Z"));
+        let early = insight(None, Some("2025-12-31T00:00:00Z"));
+        assert!(told("Unknown", Some(&early)).ends_with("Failed at 2026-01-01T00:11:00Z"), "long over");
+    }
+
+    #[test]
+    fn a_time_that_an_outage_may_move_is_said_to_be_the_earliest() {
+        assert!(told("Unknown", None).ends_with("Failed not before 2026-01-01T00:11:00Z"));
+        let held = insight(Some("ControlClusterUnreachable"), None);
+        let told = told("Unknown", Some(&held));
+        assert!(told.ends_with("not before 2026-01-01T00:11:00Z, and not while work is held"), "{told}");
+    }
+
+    #[test]
+    fn an_update_in_place_ends_by_the_health_of_its_node_or_by_time() {
+        let insight = insight(None, None);
+        assert_eq!(
+            told("InPlaceUpdateSuccessful", Some(&insight)),
+            "Running, when Node n1 is healthy; Unknown, when it is not"
+        );
+        assert_eq!(
+            told("InPlaceUpdateFailed", Some(&insight)),
+            "InPlaceUpdateSuccessful, if the label update-result of its Node says so after all; Failed at \
+             2026-01-01T00:11:00Z"
+        );
+    }
+}
