@@ -297,7 +297,7 @@ async fn what_is_wrong_is_named() {
     check(odd("{}").data("grants.yaml", "{}"), "a policy reaches nothing").await;
     check(
         policy("odd", plain()),
-        "it exports no machinist:policy/policy; it exports machinist:provider/driver",
+        "it exports no machinist:policy/policy; it exports machinist:provider/",
     )
     .await;
     check(

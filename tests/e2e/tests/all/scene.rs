@@ -90,6 +90,11 @@ pub(crate) async fn patch_machine(lab: &Lab<impl Cloud>, name: &str, patch: &Val
     Ok(())
 }
 
+/// Edits a Machine in a way that changes nothing for it: the host tries again at once, whatever its back-off has come to.
+pub(crate) async fn nudge(lab: &Lab<impl Cloud>, name: &str) -> Result<()> {
+    patch_machine(lab, name, &serde_json::json!({ "spec": { "creationTimeout": "21m" } })).await
+}
+
 /// Merges into a class.
 pub(crate) async fn patch_class(lab: &Lab<impl Cloud>, name: &str, patch: &Value) -> Result<()> {
     lab.classes().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;

@@ -7,7 +7,7 @@ use e2e::{Aws, Cloud, Lab, LabOptions, eventually};
 use ec2::{CLUSTER_TAG, UID_TAG};
 
 use super::scene::{AWS, all, create, installed};
-use crate::scene::{SIM, is_gone, is_running, turn};
+use crate::scene::{SIM, is_gone, is_running, nudge, turn};
 
 /// What the class of the tests puts on each of its instances.
 fn class_tags(name: &str) -> BTreeMap<String, String> {
@@ -100,6 +100,7 @@ async fn two_instances_with_a_machines_name_are_named_and_go_with_it() {
         lab.event("Machine", "m", "CreationFailed", "terminate all but one").await?;
         // Once a person has chosen, the other is the Machine's.
         lab.cloud.terminate_by_hand(&twins[0]).await?;
+        nudge(lab, "m").await?;
         let other = format!("aws:///{}/{}", lab.cloud.region(), twins[1]);
         eventually("the other one is the Machine's", async || {
             let machine = lab.machines().get("m").await?;

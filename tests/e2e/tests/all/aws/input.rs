@@ -11,7 +11,7 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use super::scene::{all, class_with, heal, installed, one_instance_each};
-use crate::scene::{is_gone, is_running, patch_class, secrets};
+use crate::scene::{is_gone, is_running, nudge, patch_class, secrets};
 
 /// What a Machine of class `class` says: its reason, code and message, everywhere where people and programs look.
 async fn says(lab: &Lab<Aws>, name: &str, class: &str, code: &str, parts: &[&str]) -> Result<()> {
@@ -184,6 +184,7 @@ async fn answers_that_are_not_ec2s_are_named_and_what_they_hid_is_found() {
             all(lab, "DescribeInstances", effect);
             says(lab, name, "small", code, &[part]).await?;
             heal(&lab.cloud);
+            nudge(lab, name).await?;
             is_running(lab, name).await?;
         }
         one_instance_each(lab).await?;
@@ -207,6 +208,7 @@ async fn a_page_token_that_repeats_ends_a_look_and_not_the_host() {
         let looks = lab.cloud.stats().requests_of("DescribeInstances");
         ensure!(looks < 100, "{looks} requests");
         heal(&lab.cloud);
+        nudge(lab, "m").await?;
         is_running(lab, "m").await.map(drop)
     })
     .await;
