@@ -129,6 +129,8 @@ pub enum Sentence<'a> {
         /// Why.
         error: &'a str,
     },
+    /// The Node is empty, apart from deletion, after a failure.
+    NodeDrained,
     /// A set asked for the deletion.
     DeletionRequested,
     /// The deletion goes on.
@@ -299,6 +301,7 @@ impl fmt::Display for Sentence<'_> {
             Self::DrainFailed { error } => {
                 write!(f, "Drain failed due to - {error}. Will retry in next sync.")
             }
+            Self::NodeDrained => f.write_str("Drain successful."),
             Self::DeletionRequested => f.write_str("Deleting machine from cloud provider"),
             Self::Deleting(what) => what.fmt(f),
         }

@@ -1,7 +1,6 @@
 //! What every pass shares.
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use kube::Client;
@@ -11,6 +10,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
+use crate::own_status::OwnStatus;
 
 /// Whether dangerous work is held, and when it was let go last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub(crate) struct Context {
     pub hold: watch::Receiver<Hold>,
     /// Told when VMs without a Machine are likely.
     pub orphans_are_likely: Notify,
-    /// The API server keeps `status.machinist`. False once it has dropped it, as under machine-controller-manager's CRDs.
-    pub keeps_own_status: AtomicBool,
+    /// Whether the API server keeps `status.machinist`.
+    pub own_status: OwnStatus,
     random: Mutex<StdRng>,
 }
 
@@ -61,7 +61,7 @@ impl Context {
             leads,
             hold,
             orphans_are_likely: Notify::new(),
-            keeps_own_status: AtomicBool::new(true),
+            own_status: OwnStatus::new(),
             random: Mutex::new(StdRng::from_seed(seed)),
         }
     }

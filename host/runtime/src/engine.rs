@@ -319,9 +319,7 @@ impl Engine {
         self.wake_machines(report.wakes);
         // Who leads no more has nothing to tell.
         if *self.context.leads.borrow() {
-            for news in report.news {
-                self.events.tell(&key, news, now);
-            }
+            self.events.tell_all(&key, report.news, now);
         }
         for (pool, milestone) in report.milestones {
             let is_first = !matches!(milestone, Milestone::Drained(_)) || self.drained.insert(key.clone());

@@ -24,6 +24,7 @@ pub mod lease;
 mod machine;
 pub mod metrics;
 pub mod names;
+mod own_status;
 mod plugins;
 mod policies;
 pub mod ports;

@@ -224,7 +224,8 @@ fn condition(condition: &NodeCondition) -> ConditionFact {
     }
 }
 
-fn reboots(machine: &Machine) -> Reboots {
+/// When its VM was started anew, by its annotation.
+pub(crate) fn reboots(machine: &Machine) -> Reboots {
     let annotations = machine.metadata.annotations.as_ref();
     Reboots::parse(annotations.and_then(|all| all.get(REBOOTS)).map(String::as_str))
 }

@@ -1,11 +1,11 @@
 //! Health policy that escalates: wait, start the VM anew, wait whether that helps, replace.
 //!
 //! What was tried is in the question, so the policy remembers nothing. Where the driver cannot start VMs anew, the second step
-//! is left out.
+//! is left out; a Machine that has failed is at the end of the ladder.
 
 use policy_kit::rule::sickness;
 use policy_kit::settings::out_of_range;
-use policy_kit::{Action, Health, LONG_MS, Policy, Question, Verdict};
+use policy_kit::{Action, Health, LONG_MS, Phase, Policy, Question, Verdict};
 use serde::Deserialize;
 
 /// The ladder.
@@ -79,6 +79,9 @@ const AFTER_ASKING_MS: u64 = 60_000;
 fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung {
     let milliseconds = |seconds: u64| seconds.saturating_mul(1_000);
     let replace = |why| Rung { action: Action::Replace, why, until: now.saturating_add(LONG_MS) };
+    if question.history.phase == Phase::Failed {
+        return replace("it has failed, so it is to be replaced");
+    }
     if !question.machine.can_reboot {
         return replace("its driver cannot start the VM anew, so it is to be replaced");
     }
@@ -93,17 +96,17 @@ fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung 
     };
     if now < wait_until {
         let why = if tried.is_empty() {
-            "its VM is started anew if that stays so"
+            "it gets time to recover before its VM is started anew"
         } else {
-            "waiting whether the reboot helps"
+            "its VM was started anew, and gets time to come up"
         };
         return Rung { action: Action::None, why, until: wait_until };
     }
     if has_tries_left {
         let until = now.saturating_add(AFTER_ASKING_MS);
-        return Rung { action: Action::Reboot, why: "its VM is to be started anew", until };
+        return Rung { action: Action::Reboot, why: "it does not recover by itself", until };
     }
-    replace("reboots have not helped, so it is to be replaced")
+    replace("starting its VM anew has not helped, so it is to be replaced")
 }
 
 policy_kit::export_policy!(Ladder);
@@ -129,11 +132,11 @@ mod tests {
         assert_eq!(format!("{:?} for {until} s: {}", verdict.action, verdict.reason), expected);
     }
 
-    const SOON: &str = "Ready is False; its VM is started anew if that stays so";
-    const REBOOT: &str = "Action::Reboot for 60 s: Ready is False; its VM is to be started anew";
-    const HOPE: &str = "Ready is False; waiting whether the reboot helps";
+    const SOON: &str = "Ready is False; it gets time to recover before its VM is started anew";
+    const REBOOT: &str = "Action::Reboot for 60 s: Ready is False; it does not recover by itself";
+    const HOPE: &str = "Ready is False; its VM was started anew, and gets time to come up";
     const REPLACE: &str =
-        "Action::Replace for 43200 s: Ready is False; reboots have not helped, so it is to be replaced";
+        "Action::Replace for 43200 s: Ready is False; starting its VM anew has not helped, so it is to be replaced";
 
     #[test]
     fn a_sick_machine_is_rebooted_then_replaced() {
@@ -169,6 +172,22 @@ mod tests {
             5,
             "Action::Replace for 43200 s: the Node is gone; its driver cannot start the VM anew, so it is to be replaced",
         );
+    }
+
+    #[test]
+    fn a_machine_that_has_failed_is_to_be_replaced_whatever_was_tried() {
+        let mut asked = question();
+        asked.node.as_mut().unwrap().conditions = vec![condition("Ready", Status::False, 0)];
+        asked.history.phase = Phase::Failed;
+        for reboots in [vec![], vec![4_000]] {
+            asked.history.reboots = reboots;
+            check_question(
+                "{}",
+                &asked,
+                500,
+                "Action::Replace for 43200 s: Ready is False; it has failed, so it is to be replaced",
+            );
+        }
     }
 
     #[test]

@@ -105,6 +105,13 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
     };
     let word = machine.phase().as_str().to_owned();
     let created = meta.creation_timestamp.as_ref().map(|time| time.0);
+    let next = next(
+        machine,
+        &facts.node,
+        awaited.as_ref().map_or("", |awaited| awaited.reason.as_str()),
+        queue.as_ref(),
+        now,
+    );
     Explanation {
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
@@ -114,7 +121,7 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
         state: if word.is_empty() { "Creating".to_owned() } else { word },
         state_since: status.current_status.last_update_time.as_ref().map(|time| time.0).or(created),
         awaited,
-        next: next(machine, &facts.node, queue.as_ref(), now),
+        next,
         chain: chain(facts),
         last_operation: last_operation(machine),
         conditions,
@@ -176,8 +183,7 @@ fn node(machine: &Machine, node: &Look<Node>) -> Link {
         Look::Unreadable(why) => link(LinkState::Unknown, why.clone()),
         Look::Found(node) => {
             let name = node.metadata.name.as_deref().unwrap_or_default();
-            let of_node =
-                node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+            let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
             if Vms::of_texts(of_node, machine.provider_id().unwrap_or_default()) == Vms::Different {
                 return link(LinkState::Bad, format!("{name} belongs to another VM: {of_node}"));
             }
@@ -287,6 +293,23 @@ mod tests {
         );
         let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("not known: pod n/a cannot be asked"), "{text}");
+    }
+
+    #[test]
+    fn no_failure_is_announced_that_a_policy_or_a_limit_holds() {
+        for (reason, expected) in [
+            ("NodeUnhealthy", "Failed at 2026-01-01T00:11:00Z"),
+            ("ZoneHeld", "nothing is done to it before what is awaited has come"),
+            ("RebootHeld", "nothing is done to it before what is awaited has come"),
+            ("VmRebooted", "it does not fail before the policies have it replaced"),
+        ] {
+            let mut machine = pending();
+            machine["status"]["currentStatus"]["phase"] = json!("Unknown");
+            machine["status"]["machinist"]["conditions"][0]["reason"] = json!(reason);
+            let told = explained(machine, Look::Missing("n1".into()), Ok(("pod a".into(), insight())));
+            let next = told.next.last().unwrap();
+            assert_eq!(*next, format!("Running, when Node n1 is healthy; {expected}"));
+        }
     }
 
     #[test]

@@ -4,16 +4,18 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::{Machine, names};
 use machinist_core::duration;
+use machinist_core::machine::Reason;
 use machinist_core::phase::Phase;
 use machinist_core::safety::thaw;
 use machinist_runtime::insight::MachineInsight;
 
 use super::gather::Look;
 
-/// What comes next, in order, with the times that are known.
+/// What comes next, in order, with the times that are known. `awaited`: the reason of its condition Ready.
 pub(super) fn next(
     machine: &Machine,
     node: &Look<Node>,
+    awaited: &str,
     insight: Option<&MachineInsight>,
     now: Timestamp,
 ) -> Vec<String> {
@@ -54,7 +56,7 @@ pub(super) fn next(
         Phase::Pending => format!("Running, when {node} is Ready; Failed {}", limits.creation),
         Phase::Available => "nothing: there is no target cluster, so no Node is awaited".to_owned(),
         Phase::Running => "nothing, while its Node is healthy; Unknown, when it is not".to_owned(),
-        Phase::Unknown => format!("Running, when {node} is healthy; {}", limits.health),
+        Phase::Unknown => format!("Running, when {node} is healthy; {}", unhealthy(awaited, &limits)),
         Phase::Failed => {
             "Running, if its Node becomes healthy; else it stays until its owner replaces it or it is deleted"
                 .to_owned()
@@ -73,6 +75,18 @@ pub(super) fn next(
         ),
     });
     next
+}
+
+/// What becomes of an Unknown Machine whose Node does not recover.
+fn unhealthy(awaited: &str, limits: &Limits) -> String {
+    let is = |reasons: &[Reason]| reasons.iter().any(|reason| reason.as_str() == awaited);
+    if is(&[Reason::ZoneHeld, Reason::ReplacementHeld, Reason::RebootHeld, Reason::Frozen]) {
+        return "nothing is done to it before what is awaited has come".to_owned();
+    }
+    if is(&[Reason::PolicyHolds, Reason::PolicyUnheard, Reason::VmRebooted, Reason::RebootFailed]) {
+        return "it does not fail before the policies have it replaced".to_owned();
+    }
+    limits.health.clone()
 }
 
 /// When the host looks again.
@@ -143,12 +157,8 @@ impl Limits {
             health: if never_fails {
                 "it is never failed for that (spec.disableHealthTimeout)".to_owned()
             } else {
-                let at = deadline(
-                    since.map(|time| time.0),
-                    parsed(health),
-                    insight,
-                    "--machine-health-timeout",
-                );
+                let at =
+                    deadline(since.map(|time| time.0), parsed(health), insight, "--machine-health-timeout");
                 format!("Failed {at}")
             },
             drain,
@@ -227,7 +237,7 @@ mod tests {
             "status": { "currentStatus": { "phase": phase, "lastUpdateTime": "2026-01-01T00:01:00Z" } },
         });
         let machine: Machine = serde_json::from_value(machine).unwrap();
-        next(&machine, &Look::Missing("n1".into()), insight, at("2026-01-01T00:05:00Z")).pop().unwrap()
+        next(&machine, &Look::Missing("n1".into()), "", insight, at("2026-01-01T00:05:00Z")).pop().unwrap()
     }
 
     fn insight(frozen: Option<&str>, thawed_at: Option<&str>) -> MachineInsight {

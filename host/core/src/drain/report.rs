@@ -16,8 +16,8 @@ use super::volume::Memory;
 /// Names told of each group.
 const NAMES_PER_GROUP: usize = 3;
 
-/// A pod that was asked within this time is nothing to tell of: most end sooner, and the status would be written for each.
-const JUST_ASKED: SignedDuration = SignedDuration::from_secs(30);
+/// A pod that was asked within this time is nothing to tell of: many end sooner.
+const JUST_ASKED: SignedDuration = SignedDuration::from_secs(4);
 
 /// How a drain stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -222,6 +222,8 @@ pub enum Note {
         /// Why.
         error: String,
     },
+    /// The Node is empty, apart from deletion, which had failed before.
+    Drained,
     /// Deletion, and where it is.
     Deleting(DeletionNote),
 }
@@ -295,9 +297,11 @@ pub enum Reason {
     VmContested,
     /// The Node is being deleted, and so is its Machine.
     NodeDeleting,
-    /// It is to be failed, and enough others of its deployment are being replaced.
+    /// It is to be failed, and enough others of its deployment are being replaced or started anew.
     ReplacementHeld,
-    /// It is to be failed, and its zone is not believed to be dead.
+    /// Its VM is to be started anew, and enough others of its deployment are being replaced or started anew.
+    RebootHeld,
+    /// It is to be failed or its VM to be started anew, and its zone is not believed to be dead.
     ZoneHeld,
     /// The Node is emptied for an update in place.
     DrainingForUpdate,
@@ -373,6 +377,7 @@ impl Reason {
             Self::VmContested => "VmContested",
             Self::NodeDeleting => "NodeDeleting",
             Self::ReplacementHeld => "ReplacementHeld",
+            Self::RebootHeld => "RebootHeld",
             Self::ZoneHeld => "ZoneHeld",
             Self::DrainingForUpdate => "DrainingForUpdate",
             Self::UpdatingInPlace => "UpdatingInPlace",
@@ -441,6 +446,7 @@ impl Reason {
             | Self::NodeContested
             | Self::VmContested
             | Self::ReplacementHeld
+            | Self::RebootHeld
             | Self::ZoneHeld
             | Self::InPlaceUpdateFailed
             | Self::Failed

@@ -90,8 +90,11 @@ pub enum Violation {
     /// Too many may be replaced at a time.
     #[error("a Machine is failed for its health without a permit")]
     FailedWithoutPermit,
+    /// Too many may be started anew at a time.
+    #[error("a VM is started anew for its Machine's health without a permit")]
+    RebootWithoutPermit,
     /// More likely the way to the Nodes is broken.
-    #[error("a Machine is failed whose VM is alive and whose zone is silent")]
+    #[error("a Machine is failed or started anew whose VM is alive and whose zone is silent")]
     SilentZone,
     /// The Machine's health still counts.
     #[error("a Node is handed over for an update before its Machine says so")]
@@ -258,10 +261,9 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         Effect::RebootVm if is_deleting || !matches!(progress.note_reboot, Some(Ok(()))) => {
             Err(Violation::RebootUnwritten)
         }
+        Effect::NoteReboot(_) | Effect::RebootVm => permitted(view, progress, Violation::RebootWithoutPermit),
         Effect::Claim
         | Effect::AskPolicies
-        | Effect::NoteReboot(_)
-        | Effect::RebootVm
         | Effect::EnsureToken
         | Effect::NoteIntent
         | Effect::ProbeVm
@@ -429,8 +431,13 @@ fn fails(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
     if matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
         return Ok(());
     }
+    permitted(view, progress, Violation::FailedWithoutPermit)
+}
+
+/// It is the Machine's turn, and its zone does not speak against it. `otherwise`: what it is when it is not its turn.
+fn permitted(view: &MachineView, progress: &Progress, otherwise: Violation) -> Result<(), Violation> {
     let Some(Ok(Permit::Granted { zone })) = &progress.permit else {
-        return Err(Violation::FailedWithoutPermit);
+        return Err(otherwise);
     };
     let is_silent = zone.as_ref().is_some_and(|zone| zone.is_silent);
     let is_alive = match &progress.probe {

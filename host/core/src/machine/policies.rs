@@ -5,16 +5,19 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::gate::{EffectKind, permits};
 use crate::health::{self, Cause, READY, Status};
 use crate::phase::Phase;
-use crate::policy::{Action, Health, Judge, Judgement, Mode, Opinion, RebootStep, judge};
+use crate::policy::{Action, Health, Judge, Judgement, Mode, Opinion, judge};
 
 use super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, Step, Wake, elapsed};
 use super::effect::{Effect, Progress};
-use super::join;
-use super::step::{rest, retry_write, write_failed};
-use super::view::{DriverFact, MachineView, TargetFact};
+use super::step::{rest, retry_write};
+use super::view::{MachineView, TargetFact};
+use super::{join, reboot};
+
+/// How soon policies are asked again about a Machine that has failed, however short their answers hold. A change of its Node wakes
+/// it at once.
+const OF_FAILED: SignedDuration = SignedDuration::from_mins(1);
 
 /// The life of a Machine with a VM, as policies see it.
 pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
@@ -34,7 +37,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
     }
     let judgement = judgement(view, progress);
     let step = judged(view, &judgement, progress, now);
-    observed(view, &judgement, progress, held_until(step, &judgement, now))
+    observed(view, &judgement, progress, held_until(view, step, &judgement, now))
 }
 
 /// What was said about the Machine: answers that still hold, and those of this pass.
@@ -63,7 +66,8 @@ fn is_asked_about(view: &MachineView) -> bool {
     has_joined && matches!(view.target, TargetFact::Cluster(_))
 }
 
-fn judgement(view: &MachineView, progress: &Progress) -> Judgement {
+/// What is thought of the Machine: of its Node, or of there being none.
+pub(super) fn judgement(view: &MachineView, progress: &Progress) -> Judgement {
     let built_in = match view.node() {
         Some(node) => health::verdict(&node.conditions, &view.settings.must_be_false),
         None => health::Verdict::Unhealthy { because: vec![Cause { kind: READY.to_owned(), status: None }] },
@@ -85,20 +89,31 @@ fn judged(view: &MachineView, judgement: &Judgement, progress: &Progress, now: T
         }
         Health::Unhealthy { because, action } => match (action, view.machine.phase) {
             // The phase comes first: what is done about a Machine is done while it is known to be unhealthy.
-            (Action::Replace, _) | (Action::None | Action::Reboot, Phase::Running | Phase::Failed) => {
+            (Action::Replace, _) | (Action::None | Action::Reboot, Phase::Running) => {
                 join::step(view, progress, now)
+            }
+            // Whoever has failed is to be replaced, or is kept as it is to be looked at.
+            (Action::None, Phase::Failed) => {
+                too_late(join::step(view, progress, now), &format!("policy {policy} would wait: {because}"))
+            }
+            (Action::Reboot, Phase::Failed) => {
+                let wish = format!("policy {policy} would have its VM started anew: {because}");
+                too_late(join::step(view, progress, now), &wish)
             }
             (Action::None, _) => {
                 let message = format!("policy {policy} waits: {because}");
-                instead(without_clock(view, progress, now), Reason::NodeUnhealthy, message)
+                instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
             }
-            (Action::Reboot, _) => rebooted(view, &format!("policy {policy}: {because}"), progress, now),
+            (Action::Reboot, _) => reboot::step(view, &format!("policy {policy}: {because}"), progress, now),
         },
     }
 }
 
 /// The Machine keeps its phase.
 fn undecided(view: &MachineView, because: &str, progress: &Progress, now: Timestamp) -> Step {
+    if view.machine.phase == Phase::Failed {
+        return too_late(join::step(view, progress, now), because);
+    }
     let message =
         format!("it is not decided whether the Machine is healthy, and it is not failed: {because}");
     if view.machine.phase == Phase::Running && view.node().is_none() {
@@ -107,15 +122,26 @@ fn undecided(view: &MachineView, because: &str, progress: &Progress, now: Timest
     instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
 }
 
+/// The end of a pass over a Machine that has failed, about which a policy would have something else done than replacing it.
+fn too_late(step: Step, wish: &str) -> Step {
+    let Step::Finish(mut conclusion) = step else { return step };
+    if conclusion.status.phase.is_none() {
+        conclusion.reason = Reason::Failed;
+        conclusion.message =
+            format!("failed, and stays so until it is replaced or recovers, although {wish}");
+    }
+    Step::Finish(conclusion)
+}
+
 /// As if the Machine could be unhealthy for ever: everything else goes on.
-fn without_clock(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+pub(super) fn without_clock(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     let mut patient = view.clone();
     patient.settings.health_timeout = None;
     join::step(&patient, progress, now)
 }
 
 /// The same end with other words, unless something else is worth more words.
-fn instead(step: Step, reason: Reason, message: String) -> Step {
+pub(super) fn instead(step: Step, reason: Reason, message: String) -> Step {
     let Step::Finish(mut conclusion) = step else { return step };
     let is_about_health =
         matches!(conclusion.reason, Reason::NodeUnhealthy | Reason::NodeMissing | Reason::NodeHealthy);
@@ -133,61 +159,27 @@ fn instead(step: Step, reason: Reason, message: String) -> Step {
     Step::Finish(conclusion)
 }
 
-fn rebooted(view: &MachineView, because: &str, progress: &Progress, now: Timestamp) -> Step {
-    let waits = |why: &str| {
-        let message = format!("the VM is to be started anew ({because}), and {why}");
-        instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
-    };
-    if !permits(view.gate, EffectKind::Reboot) {
-        return waits("that is held while the host is frozen");
-    }
-    if !can_reboot(view) {
-        return waits("its driver cannot do that");
-    }
-    if progress.note_reboot.is_none() {
-        return match view.policies.reboots.next(now) {
-            RebootStep::Reboot(reboots) => Step::act(Effect::NoteReboot(reboots)),
-            RebootStep::NotBefore(time) => {
-                let at = time.round(jiff::Unit::Second).unwrap_or(time);
-                let step = waits(&format!("was started anew not long ago: not again before {at}"));
-                sooner(step, elapsed(now, time) + SignedDuration::from_secs(1))
-            }
-        };
-    }
-    if let Some(Err(error)) = &progress.note_reboot {
-        return write_failed(Reason::RebootFailed, "write down that the VM is started anew", error);
-    }
-    match &progress.reboot {
-        None => Step::act(Effect::RebootVm),
-        Some(Ok(())) => {
-            let message = format!("the VM was started anew: {because}");
-            instead(without_clock(view, progress, now), Reason::VmRebooted, message)
-        }
-        Some(Err(error)) => {
-            let message = format!("failed to start the VM anew ({because}): {error}");
-            instead(without_clock(view, progress, now), Reason::RebootFailed, message)
-        }
+/// Back when the first opinion ends. What is said of a Machine that has failed changes little, and is asked for seldom.
+fn held_until(view: &MachineView, step: Step, judgement: &Judgement, now: Timestamp) -> Step {
+    let Some(until) = judgement.holds_until else { return step };
+    // One second more, so that it has ended when the pass comes.
+    let after = elapsed(now, until) + SignedDuration::from_secs(1);
+    match view.machine.phase {
+        Phase::Failed => sooner(step, after.max(OF_FAILED)),
+        Phase::New
+        | Phase::Pending
+        | Phase::Available
+        | Phase::Running
+        | Phase::Terminating
+        | Phase::Unknown
+        | Phase::CrashLoopBackOff
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => sooner(step, after),
     }
 }
 
-/// Whether the driver that serves can start VMs anew.
-fn can_reboot(view: &MachineView) -> bool {
-    match &view.driver {
-        DriverFact::Ready(facts) => facts.capabilities.reboot,
-        DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => false,
-    }
-}
-
-/// Back when the first opinion ends.
-fn held_until(step: Step, judgement: &Judgement, now: Timestamp) -> Step {
-    match judgement.holds_until {
-        // One second more, so that it has ended when the pass comes.
-        Some(until) => sooner(step, elapsed(now, until) + SignedDuration::from_secs(1)),
-        None => step,
-    }
-}
-
-fn sooner(step: Step, after: SignedDuration) -> Step {
+pub(super) fn sooner(step: Step, after: SignedDuration) -> Step {
     let Step::Finish(mut conclusion) = step else { return step };
     conclusion.wake = match conclusion.wake {
         Wake::Resync => Wake::After(after),

@@ -124,6 +124,10 @@ pub struct KeepingFact {
     pub is_drained: bool,
     /// The label that forces drains which are not for deletion.
     pub forces_drain: bool,
+    /// What condition `InPlaceUpdated` says.
+    pub told_of_update: Option<ToldFact>,
+    /// What condition `Preserved` says.
+    pub told_of_preservation: Option<ToldFact>,
 }
 
 /// Names of labels, annotations and taints that decisions are about. The core knows none of its own.
@@ -189,6 +193,8 @@ pub struct ToldFact {
     pub message: String,
     /// When it was written.
     pub at: Option<Timestamp>,
+    /// Since when the condition has its status.
+    pub since: Option<Timestamp>,
 }
 
 /// `status.lastOperation`, without its text.

@@ -10,12 +10,8 @@ use super::sources::Sources;
 
 /// By name. Where budgets are not listed yet, none: the API server knows them all the same.
 pub(super) fn of(sources: &Sources, pod: &RawMeta) -> Vec<BudgetFact> {
-    let of_namespace = sources.budgets.in_namespace(&pod.namespace);
-    of_namespace
-        .iter()
-        .filter(|(_, budget)| selects(budget, pod))
-        .map(|(key, budget)| fact(key, budget))
-        .collect()
+    let of_pod = sources.budgets.in_namespace(&pod.namespace, |budget| selects(budget, pod));
+    of_pod.iter().map(|(key, budget)| fact(key, budget)).collect()
 }
 
 /// A budget without a selector selects nothing, and one with an empty selector all pods of its namespace.

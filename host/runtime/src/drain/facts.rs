@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use machinist_api::Machine;
+use machinist_api::{Machine, names};
 use machinist_core::drain::{AttachmentFact, Facts, Memory, NodeState, VolumeName};
 use machinist_core::id::{Name, NodeName, Uid};
 
@@ -65,5 +65,20 @@ pub(crate) fn volumes_differ(old: Option<&Node>, new: Option<&Node>) -> bool {
 pub(crate) fn concerns(machine: &Machine) -> bool {
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let remembers = own.and_then(|own| own.drain.as_ref()).is_some_and(|drain| !drain.volumes.is_empty());
-    remembers || machine.metadata.deletion_timestamp.is_some()
+    remembers || machine.metadata.deletion_timestamp.is_some() || is_kept(machine) || is_selected(machine)
+}
+
+/// Its Node is drained when it has failed, and it may have.
+fn is_kept(machine: &Machine) -> bool {
+    let status = machine.status.as_ref();
+    status.is_some_and(|status| status.current_status.preserve_expiry_time.is_some())
+}
+
+/// Its Node is drained for an update in place.
+fn is_selected(machine: &Machine) -> bool {
+    let conditions = machine.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|condition| {
+        condition.type_ == names::node_conditions::IN_PLACE_UPDATE
+            && condition.reason.as_deref() == Some(names::node_conditions::SELECTED_FOR_UPDATE)
+    })
 }

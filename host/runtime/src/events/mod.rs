@@ -54,6 +54,10 @@ pub(crate) struct News {
     pub repeats: bool,
     /// The object says the same already.
     pub is_known: bool,
+    /// The object cannot say it, and nothing of it was changed: news only to whoever has seen it before.
+    pub is_mute: bool,
+    /// Another piece of news of the same pass says as much.
+    pub is_implied: bool,
 }
 
 /// The object of an Event.
@@ -83,12 +87,22 @@ impl Events {
         Self { writer, told: BTreeMap::new() }
     }
 
+    /// Tells all that a pass has to tell, but what was told last.
+    pub(crate) fn tell_all(&mut self, key: &Key, news: Vec<News>, now: Timestamp) {
+        let is_first = !self.told.contains_key(key);
+        for news in news {
+            let is_known = news.is_known || (news.is_mute && is_first);
+            self.tell(key, News { is_known, ..news }, now);
+        }
+    }
+
     /// Tells, unless the same was told last.
-    pub(crate) fn tell(&mut self, key: &Key, news: News, now: Timestamp) {
+    fn tell(&mut self, key: &Key, news: News, now: Timestamp) {
         let told = self.told.entry(key.clone()).or_default();
-        let News { about, topic, reason, message, same, severity, repeats, is_known } = news;
+        let News { about, topic, reason, message, same, severity, repeats, is_known, is_mute: _, is_implied } =
+            news;
         let same = same.as_deref().unwrap_or(&message);
-        match told.decide(Item { topic, reason, same, repeats, is_known }, now) {
+        match told.decide(Item { topic, reason, same, repeats, is_known, is_implied }, now) {
             Tell::Nothing => {}
             Tell::Event => {
                 let event = self.writer.write(about, reason.to_owned(), &message, severity, now);

@@ -49,6 +49,8 @@ pub(crate) struct Item<'a> {
     pub repeats: bool,
     /// The object says the same already.
     pub is_known: bool,
+    /// Another Event of the same pass says as much.
+    pub is_implied: bool,
 }
 
 /// How it is to be told.
@@ -65,6 +67,10 @@ pub(crate) enum Tell {
 impl Told {
     /// Decides how to tell. After [`Tell::Event`] the caller says which one it was.
     pub(crate) fn decide(&mut self, item: Item<'_>, now: Timestamp) -> Tell {
+        if item.is_implied {
+            self.remember(item, None, now);
+            return Tell::Nothing;
+        }
         let last = self.topics.get_mut(item.topic);
         if let Some(last) = last.filter(|last| last.reason == item.reason) {
             let is_same = last.same == item.same;
@@ -141,11 +147,18 @@ mod tests {
     }
 
     fn failure(same: &str) -> Item<'_> {
-        Item { topic: "state", reason: "CreationFailed", same, repeats: true, is_known: false }
+        Item {
+            topic: "state",
+            reason: "CreationFailed",
+            same,
+            repeats: true,
+            is_known: false,
+            is_implied: false,
+        }
     }
 
     fn state<'a>(reason: &'static str, same: &'a str) -> Item<'a> {
-        Item { topic: "state", reason, same, repeats: false, is_known: false }
+        Item { topic: "state", reason, same, repeats: false, is_known: false, is_implied: false }
     }
 
     /// Decides, and writes what is to be written.
@@ -208,6 +221,16 @@ mod tests {
         assert_eq!(tell(&mut told, state("NodeHealthy", "all is well"), 1), Tell::Nothing);
         assert_eq!(tell(&mut told, state("NodeUnhealthy", "not Ready"), 2), Tell::Event);
         assert_eq!(tell(&mut told, known, 3), Tell::Event, "it has changed back meanwhile");
+    }
+
+    #[test]
+    fn what_another_event_says_as_well_is_not_told_then_nor_later() {
+        let mut told = Told::default();
+        let sick = Item { topic: "Healthy", ..state("NodeUnhealthy", "False") };
+        assert_eq!(tell(&mut told, Item { is_implied: true, ..sick }, 0), Tell::Nothing);
+        assert_eq!(tell(&mut told, sick, 700), Tell::Nothing);
+        let well = Item { topic: "Healthy", ..state("NodeHealthy", "True") };
+        assert_eq!(tell(&mut told, well, 800), Tell::Event);
     }
 
     #[test]

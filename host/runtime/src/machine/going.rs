@@ -27,7 +27,7 @@ pub(super) fn going(machine: &Machine, phase: Phase, operation: Option<Operation
         left_at: left_at(machine, phase, operation),
         left_since: last.and_then(|last| last.last_update_time.as_ref()).map(|time| time.0),
         has_error_code: last.is_some_and(|last| last.error_code.is_some()),
-        told: told(machine),
+        told: told(machine, ConditionKind::Drained),
     }
 }
 
@@ -62,15 +62,17 @@ fn left_at(machine: &Machine, phase: Phase, operation: Option<OperationFact>) ->
     (phase == Phase::Terminating && is_deletion).then(|| compat::stage_left_at(description))
 }
 
-fn told(machine: &Machine) -> Option<ToldFact> {
+/// What a condition says that tells of a drain.
+pub(super) fn told(machine: &Machine, kind: ConditionKind) -> Option<ToldFact> {
     let own = machine.status.as_ref()?.machinist.as_ref()?;
-    let kind = ConditionKind::Drained.as_str();
+    let kind = kind.as_str();
     let condition = own.conditions.iter().find(|condition| condition.type_ == kind)?;
     let at = own.drain.as_ref().and_then(|drain| drain.told_at.as_ref());
     Some(ToldFact {
         reason: condition.reason.clone(),
         message: condition.message.clone(),
         at: at.map(|time| time.0),
+        since: Some(condition.last_transition_time.0),
     })
 }
 

@@ -3,12 +3,14 @@
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::health;
-use machinist_core::machine::{KeepingFact, Names, NodeConditionText, preserve};
+use machinist_core::machine::{ConditionKind, KeepingFact, Names, NodeConditionText, preserve};
 use machinist_core::safety::meltdown::Limit;
 use machinist_core::virtual_capacity::Quantities;
 
 use crate::names::TOKEN_UNTIL;
 use crate::settings::Settings;
+
+use super::going::told;
 
 /// The names that decisions are about.
 pub(super) static NAMES: Names = Names {
@@ -44,6 +46,8 @@ pub(super) fn keeping(machine: &Machine) -> KeepingFact {
             })
         }),
         forces_drain: label.is_some_and(|value| value == names::labels::TRUE),
+        told_of_update: told(machine, ConditionKind::InPlaceUpdated),
+        told_of_preservation: told(machine, ConditionKind::Preserved),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
-use machinist_core::driver::Deletion;
 use machinist_core::health::Status;
-use machinist_core::machine::{Conclusion, ConditionKind, Effect, Outcome, OwnCondition, Severity, Wake};
+use machinist_core::machine::{
+    Conclusion, ConditionKind, DeletionStage, Effect, Outcome, OwnCondition, Severity, Wake,
+};
 use machinist_core::phase::Phase;
 
 use crate::events::{About, News};
@@ -18,14 +19,6 @@ pub(super) fn of_deed(observed: &Observed, effect: &Effect, outcome: &Outcome) -
     if let (Effect::RecordVm { provider_id, node_name }, Outcome::RecordVm(Ok(()))) = (effect, outcome) {
         let node = node_name.as_ref().map(|name| format!(", its Node will be {name}")).unwrap_or_default();
         return deed("VmRecorded", format!("VM {provider_id} is recorded{node}"));
-    }
-    if let Outcome::DeleteVm(Ok(Deletion::Deleted { .. })) = outcome {
-        let vm = observed.view.machine.provider_id.as_ref();
-        let vm = vm.map_or_else(|| "whatever the cloud has of it".to_owned(), |id| format!("VM {id}"));
-        return deed("VmDeletionOrdered", format!("the driver was asked to delete {vm}, and took the order"));
-    }
-    if let (Effect::DeleteNode { node, .. }, Outcome::DeleteNode(Ok(()))) = (effect, outcome) {
-        return deed("NodeDeleted", format!("Node {node} is deleted"));
     }
     if let (Effect::Cordon { node }, Outcome::Cordon(Ok(()))) = (effect, outcome) {
         return deed("NodeCordoned", format!("Node {node} takes no more pods"));
@@ -54,12 +47,23 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
         let message = format!("{} → {}: {}", word(phase), word(next), conclusion.message);
         news.push(normal(observed, "phase", "PhaseChanged", message));
     }
-    // What the state says already is not told again by the condition that is about the same.
-    let is_other = |condition: &&OwnCondition| condition.reason != reason;
-    let changed = conclusion.status.conditions.iter().filter(is_other);
-    let changed = changed.filter(|condition| has_changed(observed, condition));
-    news.extend(changed.map(|condition| of_condition(observed, condition)));
+    let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));
+    news.extend(changed.map(|condition| {
+        // What the state says already is not told again by the condition that is about the same.
+        let is_implied = condition.reason == reason || is_implied(observed, condition);
+        News { is_implied, ..of_condition(observed, condition) }
+    }));
     news
+}
+
+/// What the state's Event says as well: that pods are leaving, and that a Node had none that had to.
+fn is_implied(observed: &Observed, condition: &OwnCondition) -> bool {
+    let was_waited_for = observed.view.machine.going.left_at == Some(DeletionStage::Drain);
+    match (condition.kind, condition.reason) {
+        (ConditionKind::Drained, "PodsLeaving") => true,
+        (ConditionKind::Drained, "Drained") => !was_waited_for,
+        _ => false,
+    }
 }
 
 fn of_condition(observed: &Observed, condition: &OwnCondition) -> News {
@@ -112,6 +116,8 @@ fn normal(observed: &Observed, topic: &'static str, reason: &'static str, messag
         severity: Severity::Normal,
         repeats: false,
         is_known: false,
+        is_mute: false,
+        is_implied: false,
     }
 }
 

@@ -22,6 +22,9 @@ use super::act::{Wrote, gone_is_done};
 use super::observe::Observed;
 use super::patch::Metadata;
 
+/// How often a kubelet may be faster than one write; the next pass tries again.
+const ATTEMPTS: usize = 3;
+
 fn nodes(context: &Context) -> Result<Api<Node>, ActError> {
     let target = context.target.clone();
     target.map(Api::all).ok_or(ActError::Forbidden { reason: "there is no target cluster" })
@@ -53,14 +56,38 @@ pub(super) async fn sync(
     } else {
         metadata
     };
-    let patch = match &change.taints {
+    match &change.taints {
         Some(taints) => {
             let spec = json!({ "taints": super::template::taints(taints) });
-            metadata.in_version(&node.metadata).patch_with_spec(&spec)
+            with_taints(context, name, node, &metadata.patch_with_spec(&spec)).await
         }
-        None => metadata.patch(),
-    };
-    patch_node(context, name, patch).await
+        None => patch_node(context, name, metadata.patch()).await,
+    }
+}
+
+/// The list of taints is written whole, so only over the one that was seen. Kubelets write their Nodes all the time: that anything
+/// else has changed is no conflict.
+async fn with_taints(context: &Context, name: &NodeName, seen: &Node, patch: &Value) -> Wrote {
+    let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone()).unwrap_or_default();
+    let mut version = seen.metadata.resource_version.clone();
+    for _ in 0..ATTEMPTS {
+        let mut patch = patch.clone();
+        if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion".to_owned(), json!(version));
+        }
+        match patch_node(context, name, patch).await {
+            Err(ActError::Conflict) => {}
+            done => return done,
+        }
+        match within_deadline(nodes(context)?.get_opt(name.as_str())).await? {
+            Some(node) if node.metadata.uid == seen.metadata.uid && taints(&node) == taints(seen) => {
+                version = node.metadata.resource_version;
+            }
+            Some(_) => return Err(ActError::Conflict),
+            None => return Err(ActError::Gone),
+        }
+    }
+    Err(ActError::Conflict)
 }
 
 /// Only the Node that was seen. A finalizer of the other controller on it is taken off first: its work is what is done here.
@@ -71,16 +98,8 @@ pub(super) async fn delete(
     uid: &Uid,
 ) -> Result<(), ActError> {
     let api = nodes(context)?;
-    if let Some(node) = &observed.node
-        && node.finalizers().iter().any(|finalizer| finalizer == names::finalizers::NODE)
-    {
-        let rest: Vec<&String> =
-            node.finalizers().iter().filter(|finalizer| *finalizer != names::finalizers::NODE).collect();
-        let metadata =
-            Metadata::of(&node.metadata).in_version(&node.metadata).with("finalizers", json!(rest));
-        let patch = metadata.patch();
-        let params = PatchParams::apply(FIELD_MANAGER);
-        gone_is_done(within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await)?;
+    if let Some(node) = &observed.node {
+        gone_is_done(without_finalizer(&api, node).await)?;
     }
     let params = DeleteParams {
         preconditions: Some(Preconditions { uid: Some(uid.to_string()), resource_version: None }),
@@ -94,6 +113,32 @@ pub(super) async fn delete(
         },
         other => other,
     }
+}
+
+/// The list is written whole, so on the version whose list it is; a Node that was written meanwhile is looked at again.
+async fn without_finalizer(api: &Api<Node>, seen: &Node) -> Result<(), ActError> {
+    let name = seen.metadata.name.as_deref().unwrap_or_default();
+    let is_ours = |finalizer: &&String| *finalizer == names::finalizers::NODE;
+    let mut latest = seen.metadata.clone();
+    for _ in 0..ATTEMPTS {
+        let finalizers = latest.finalizers.as_deref().unwrap_or_default();
+        if !finalizers.iter().any(|finalizer| is_ours(&finalizer)) {
+            return Ok(());
+        }
+        let rest: Vec<&String> = finalizers.iter().filter(|finalizer| !is_ours(finalizer)).collect();
+        let patch = Metadata::of(&latest).in_version(&latest).with("finalizers", json!(rest)).patch();
+        let params = PatchParams::apply(FIELD_MANAGER);
+        match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
+            Err(ActError::Conflict) => {}
+            done => return done.map(|_| ()),
+        }
+        match within_deadline(api.get_metadata_opt(name)).await? {
+            Some(node) if node.metadata.uid == seen.metadata.uid => latest = node.metadata,
+            // Another Node of that name: that one's finalizer is not ours to take off.
+            Some(_) | None => return Ok(()),
+        }
+    }
+    Err(ActError::Conflict)
 }
 
 /// Resources of the Node's capacity, which is a part of its status.

@@ -71,9 +71,11 @@ pub(crate) async fn run(
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
                 let fails = conclusion.status.phase == Some(Phase::Failed);
+                let reboots = matches!(progress.note_reboot, Some(Ok(())));
                 let report = finish(context, &observed, conclusion, memory, jitter).await;
                 // A permit that was used is held until the cache shows what became of it.
-                let wakes = if holds_permit && !fails { world.meltdown().give_back(key) } else { Vec::new() };
+                let is_unused = holds_permit && !fails && !reboots;
+                let wakes = if is_unused { world.meltdown().give_back(key) } else { Vec::new() };
                 return Report { wakes, ..report };
             }
         }
@@ -123,9 +125,14 @@ async fn finish(
     debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
     let own = memory.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Machine);
     let written = own.map(|(_, version)| version.as_str());
-    let wake = match publish::publish(context, observed, &conclusion, written, jitter).await {
+    let published = publish::publish(context, observed, &conclusion, written, jitter).await;
+    // The object cannot say how things stand, and there was nothing else to say.
+    let is_mute = context.own_status.is_dropped()
+        && matches!(published, Published::Nothing | Published::Dropped(_))
+        && conclusion.wake != Wake::Gone;
+    let wake = match published {
         Published::Nothing => conclusion.wake,
-        Published::Version(version) => {
+        Published::Version(version) | Published::Dropped(version) => {
             memory.wrote.push((Kind::Machine, version));
             conclusion.wake
         }
@@ -135,7 +142,8 @@ async fn finish(
         // For whoever asks later what became of a VM.
         warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
     }
-    memory.news.extend(news::of_conclusion(observed, &conclusion));
+    let news = news::of_conclusion(observed, &conclusion);
+    memory.news.extend(news.into_iter().map(|news| News { is_mute, ..news }));
     memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, context.clock.now()));
     memory.report(observed, wake)
 }

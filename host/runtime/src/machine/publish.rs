@@ -1,7 +1,5 @@
 //! The one status write of a pass, and only when the status says something else than before.
 
-use std::sync::atomic::Ordering;
-
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, ResourceExt};
@@ -9,7 +7,7 @@ use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
 use machinist_core::act_error::ActError;
 use machinist_core::machine::{
-    Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake,
+    Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake, in_place, preserve,
 };
 use machinist_core::phase::Phase;
 use machinist_core::retry::{self, RetryPolicy};
@@ -17,6 +15,7 @@ use serde_json::{Map, Value, json};
 use tracing::debug;
 
 use crate::context::Context;
+use crate::own_status::Sending;
 use crate::status_write::merge_status;
 
 use super::drain_status;
@@ -34,6 +33,8 @@ pub(super) enum Published {
     Nothing,
     /// Written as this version.
     Version(String),
+    /// Written as this version, and nothing of it was kept.
+    Dropped(String),
     /// Not written.
     Failed(RetryPolicy),
 }
@@ -49,23 +50,43 @@ pub(super) async fn publish(
     if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
         return Published::Nothing;
     }
-    let keeps_own = context.keeps_own_status.load(Ordering::Relaxed);
-    let Some(status) = status_patch(observed, conclusion, context.clock.now(), jitter, keeps_own) else {
+    if observed.machine.status.as_ref().is_some_and(|status| status.machinist.is_some()) {
+        context.own_status.was_seen();
+    }
+    let Some(mut status) = status_patch(observed, conclusion, context.clock.now(), jitter) else {
         return Published::Nothing;
     };
+    // Let go of when the answer is there.
+    let mut sending = None;
+    if status.contains_key("machinist") {
+        match context.own_status.sending().await {
+            Sending::Dropped => drop(status.remove("machinist")),
+            kept_or_asks => sending = Some(kept_or_asks),
+        }
+    }
+    if status.is_empty() {
+        return Published::Nothing;
+    }
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
     let version = written.or(meta.resource_version.as_deref());
     match merge_status(&api, meta, version, &json!(status)).await {
         Ok(machine) => {
-            let was_sent = status.contains_key("machinist");
             let was_kept = machine.status.as_ref().is_some_and(|status| status.machinist.is_some());
-            if was_sent && !was_kept && keeps_own {
-                debug!("the API server drops status.machinist: its CRDs do not have it");
-                context.keeps_own_status.store(false, Ordering::Relaxed);
+            let version = machine.resource_version().unwrap_or_default();
+            if sending.is_none() {
+                return Published::Version(version);
             }
-            Published::Version(machine.resource_version().unwrap_or_default())
+            context.own_status.was_written(was_kept);
+            if !was_kept {
+                debug!("the API server drops status.machinist: its CRDs do not have it");
+            }
+            if !was_kept && status.len() == 1 {
+                Published::Dropped(version)
+            } else {
+                Published::Version(version)
+            }
         }
         Err(ActError::Gone) => Published::Nothing,
         Err(error) => {
@@ -85,7 +106,6 @@ fn status_patch(
     conclusion: &Conclusion,
     now: Timestamp,
     jitter: f64,
-    keeps_own: bool,
 ) -> Option<Map<String, Value>> {
     let empty = MachineStatus::default();
     let current = observed.machine.status.as_ref().unwrap_or(&empty);
@@ -104,9 +124,7 @@ fn status_patch(
         changed_text(current.last_known_state.as_deref(), change.last_known_state.as_deref()),
     );
     put("addresses", addresses(observed, change));
-    if keeps_own {
-        put("machinist", own(observed, current, conclusion, now, jitter));
-    }
+    put("machinist", own(observed, current, conclusion, now, jitter));
     (!patch.is_empty()).then_some(patch)
 }
 
@@ -225,8 +243,13 @@ fn own(
     let domain =
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
     let is_told = |new: &Condition| old.conditions.iter().any(|old| is_same_condition(old, new));
-    let is_news = |kind: &str| changed.iter().any(|new| new.type_ == kind && !is_told(new));
-    let drain = drain(old, conclusion, is_news, now);
+    let is_of_drain = |new: &&Condition| {
+        new.type_ == ConditionKind::Drained.as_str()
+            || new.reason == in_place::DRAINING
+            || new.reason == preserve::DRAINING
+    };
+    let tells_drain = changed.iter().filter(is_of_drain).any(|new| !is_told(new));
+    let drain = drain(old, conclusion, tells_drain, now);
     let is_same = changed.iter().all(is_told)
         && old.attempts == attempts
         && old.failure_domain == domain
@@ -250,13 +273,7 @@ fn own(
 }
 
 /// What the next passes of a drain must know, when this one has something to say of it.
-fn drain(
-    old: &OwnMachineStatus,
-    conclusion: &Conclusion,
-    is_news: impl Fn(&str) -> bool,
-    now: Timestamp,
-) -> Option<Value> {
-    let is_told = is_news(ConditionKind::Drained.as_str());
+fn drain(old: &OwnMachineStatus, conclusion: &Conclusion, is_told: bool, now: Timestamp) -> Option<Value> {
     let memory = conclusion.status.drain_memory.as_ref();
     if !is_told && memory.is_none() {
         return None;

@@ -8,6 +8,7 @@ use machinist_core::phase::Phase;
 use machinist_core::safety::meltdown::{Group, MemberFact, Standing};
 use machinist_core::same_vm::Vms;
 
+use crate::policies::reboots;
 use crate::world::World;
 
 use super::observe::{node_name_of, phase_of};
@@ -22,6 +23,7 @@ pub(crate) fn member(world: &World, key: &ObjectKey, machine: &Machine) -> Membe
         group: group(key, machine),
         zone: zone(machine, node.as_deref()),
         standing: standing(world, machine, node.as_deref()),
+        rebooted_at: reboots(machine).times().last().copied(),
     }
 }
 

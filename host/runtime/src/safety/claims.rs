@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use kube::core::ObjectMeta;
 use machinist_api::names;
 use machinist_core::id::Name;
 use machinist_core::same_vm::{Vms, vm_name};
 
 /// A Machine, as far as it can claim a Node.
 pub(super) struct Claim<'a> {
-    pub(super) meta: &'a ObjectMeta,
+    pub(super) name: &'a str,
+    /// By its label.
+    pub(super) node: Option<&'a str>,
     pub(super) provider_id: Option<&'a str>,
 }
 
@@ -29,12 +30,10 @@ pub(super) struct Claims<'a> {
 impl<'a> Claims<'a> {
     pub(super) fn of(machines: impl Iterator<Item = Claim<'a>>) -> Self {
         let mut claims = Self::default();
-        for Claim { meta, provider_id } in machines {
-            let name = meta.name.as_deref().unwrap_or_default();
+        for Claim { name, node, provider_id } in machines {
             let claimant = (name, provider_id);
             claims.by_name.insert(name, claimant);
-            let label = meta.labels.as_ref().and_then(|labels| labels.get(names::labels::NODE));
-            if let Some(node) = label.filter(|node| !node.is_empty()) {
+            if let Some(node) = node.filter(|node| !node.is_empty()) {
                 claims.by_node.entry(node).or_default().push(claimant);
             }
             if let Some(vm) = provider_id.and_then(vm_name) {
@@ -98,11 +97,19 @@ mod tests {
                 .unwrap()
             })
             .collect();
-        let claims = Claims::of(
-            machines
-                .iter()
-                .map(|machine| Claim { meta: &machine.metadata, provider_id: machine.provider_id() }),
-        );
+        let claims =
+            Claims::of(
+                machines.iter().map(|machine| Claim {
+                    name: machine.metadata.name.as_deref().unwrap_or_default(),
+                    node: machine
+                        .metadata
+                        .labels
+                        .as_ref()
+                        .and_then(|labels| labels.get("node"))
+                        .map(String::as_str),
+                    provider_id: machine.provider_id(),
+                }),
+            );
         claims.on(&node).iter().map(ToString::to_string).collect()
     }
 

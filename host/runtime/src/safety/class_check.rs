@@ -152,6 +152,8 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
         message,
         same: None,
         repeats: false,
+        is_mute: false,
+        is_implied: false,
         is_known: false,
         severity,
     }));

@@ -7,7 +7,7 @@ use machinist_api::{MachineClass, names};
 use machinist_core::driver::{Deletion, MachineIdentity, MachineRequest, SecretValues, is_not_found};
 use machinist_core::driver_error::CallError;
 use machinist_core::gate::{EffectKind, permits};
-use machinist_core::id::{Name, Namespace, Uid};
+use machinist_core::id::{Name, Namespace, ObjectKey, Uid};
 use machinist_core::machine::Severity;
 use machinist_core::retry::{RetryPolicy, Situation, policy};
 use machinist_core::safety::orphans::Candidate;
@@ -166,4 +166,21 @@ pub(super) fn tell(watch: &Watch, class: &MachineClass, reason: &str, message: &
         uid: meta.uid.clone().unwrap_or_default(),
     };
     watch.events.write(about, reason.to_owned(), message, severity, watch.context.clock.now());
+}
+
+/// On the Machine that it concerns, as long as that is there.
+pub(super) fn tell_machine(watch: &Watch, name: &Name, reason: &str, message: &str) {
+    let Some(machine) = watch.world.machines.get(&ObjectKey::new(watch.namespace.as_str(), name.as_str()))
+    else {
+        return;
+    };
+    let about = About {
+        api_version: names::API_VERSION.to_owned(),
+        kind: "Machine".to_owned(),
+        namespace: watch.namespace.clone(),
+        name: name.to_string(),
+        uid: machine.metadata.uid.clone().unwrap_or_default(),
+    };
+    let now = watch.context.clock.now();
+    watch.events.write(about, reason.to_owned(), message, Severity::Warning, now);
 }

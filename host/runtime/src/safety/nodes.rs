@@ -1,13 +1,12 @@
 //! The loop that looks for Nodes without a Machine. It reads caches; an API server is asked only before a Node is written.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
-use machinist_api::{Machine, names};
+use machinist_api::names;
 use machinist_core::act_error::ActError;
 use machinist_core::id::{NodeName, ObjectKey, Uid};
 use machinist_core::machine::Severity;
@@ -22,7 +21,7 @@ use crate::names::FIELD_MANAGER;
 
 use super::Watch;
 use super::claims::{Claim, Claims};
-use super::owners::{live_machines, provider_id};
+use super::owners::{Cached, live_machines, named};
 
 /// Between two looks, while there is anything to watch: soon enough that the autoscaler hears of a Machine that claims its Node.
 const PERIOD: SignedDuration = SignedDuration::from_secs(30);
@@ -71,25 +70,23 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
 }
 
 /// The Nodes that are not plainly their Machine's: of the others there is nothing to decide, and they are nearly all.
-fn doubtful(machines: &[(ObjectKey, Arc<Machine>)], nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
-    let by_name: BTreeMap<&str, &Machine> =
-        machines.iter().map(|(key, machine)| (key.name.as_str(), machine.as_ref())).collect();
+fn doubtful(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
     let doubtful: Vec<&Node> =
-        nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, &by_name)).collect();
+        nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, machines)).collect();
     if doubtful.is_empty() {
         return Vec::new();
     }
-    let claims = Claims::of(
-        machines
-            .iter()
-            .map(|(_, machine)| Claim { meta: &machine.metadata, provider_id: machine.provider_id() }),
-    );
+    let claims = Claims::of(machines.iter().map(|(key, machine)| Claim {
+        name: key.name.as_str(),
+        node: machine.labels().get(names::labels::NODE).map(String::as_str),
+        provider_id: machine.provider_id(),
+    }));
     doubtful.into_iter().map(|node| fact(node, &claims)).collect()
 }
 
 /// It is not marked and names a Machine that names it.
-fn is_plain(node: &Node, machines: &BTreeMap<&str, &Machine>) -> bool {
-    let machine = node.labels().get(names::labels::MACHINE_NAME).and_then(|name| machines.get(name.as_str()));
+fn is_plain(node: &Node, machines: &Cached) -> bool {
+    let machine = node.labels().get(names::labels::MACHINE_NAME).and_then(|name| named(machines, name));
     let is_named = machine.is_some_and(|machine| {
         let named = machine.labels().get(names::labels::NODE).filter(|name| !name.is_empty());
         named == node.metadata.name.as_ref()
@@ -121,9 +118,11 @@ async fn let_go(watch: &Watch, nodes: &[(&NodeName, Farewell)]) {
         Ok(machines) => machines,
         Err(error) => return debug!(error = %error, "no Node written: Machines cannot be listed"),
     };
-    let claims = Claims::of(
-        machines.iter().map(|machine| Claim { meta: &machine.metadata, provider_id: provider_id(machine) }),
-    );
+    let claims = Claims::of(machines.iter().map(|machine| Claim {
+        name: machine.name(),
+        node: machine.node(),
+        provider_id: machine.provider_id(),
+    }));
     for (name, farewell) in nodes {
         let Some(node) = cached(watch, name).filter(|node| Farewell::of(node) == *farewell) else { continue };
         if !claims.on(&node).is_empty() || !watch.is_free() {

@@ -101,6 +101,13 @@ impl Kubelets {
                 condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
             }
         }
+        // Conditions of others stay, as kubelets leave them.
+        let of_others = old["status"]["conditions"].as_array().into_iter().flatten();
+        let of_others =
+            of_others.filter(|old| !matches!(old["type"].as_str(), Some("DiskPressure" | "Ready")));
+        if let Some(all) = conditions.as_array_mut() {
+            all.extend(of_others.cloned());
+        }
         // The Node may be gone by now.
         let _ = self.api.edit_status("nodes", node, &json!({ "status": { "conditions": conditions } }));
     }

@@ -188,3 +188,25 @@ async fn the_end_of_a_machine_makes_the_host_look_at_once() {
     stage.until("a listing", MINUTE, || listings(&stage) > before).await;
     assert!(stage.events("small").is_empty(), "{:?}", stage.events("small"));
 }
+
+/// No driver can be told to remove one of two VMs of a Machine, so the second one goes when its Machine does and not before.
+#[tokio::test(start_paused = true)]
+async fn a_second_vm_of_a_machine_is_told_stays_as_long_as_its_machine_and_goes_after_it() {
+    let (stage, _host) = running(&["a", "b"]).await;
+    let uid = stage.machine("a").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    let second = stage.cloud.plant("test", "a", &uid);
+    tokio::time::sleep(6 * LONG).await;
+    assert!(stage.cloud.has(&second));
+    assert_eq!((stage.phase("a").as_str(), deletes(&stage)), ("Running", 0));
+    let told = stage.events("small");
+    assert_eq!(told.iter().filter(|reason| *reason == "SecondVm").count(), 1, "{told:?}");
+    for about in ["small", "a"] {
+        let note = stage.event_notes(about).join("\n");
+        assert!(note.contains(&second) && note.contains("Machine a"), "{about}: {note}");
+    }
+    stage.api.delete("machines", &in_namespace("a")).unwrap();
+    stage.until_gone("a").await;
+    stage.until("the second VM is gone", 2 * LONG, || !stage.cloud.has(&second)).await;
+    tokio::time::sleep(LONG).await;
+    assert_eq!((stage.cloud.vms(), stage.phase("b").as_str()), (1, "Running"));
+}

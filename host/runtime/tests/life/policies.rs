@@ -54,7 +54,7 @@ fn holds(_: &Question, _: Timestamp) -> (Verdict, Action, SignedDuration) {
 }
 
 /// Healthy while the Node is; then one reboot, ten minutes of hope, and a replacement.
-fn ladder(question: &Question, now: Timestamp) -> (Verdict, Action, SignedDuration) {
+pub(crate) fn ladder(question: &Question, now: Timestamp) -> (Verdict, Action, SignedDuration) {
     let is_ready = question.node.iter().flat_map(|node| &node.conditions).any(|condition| {
         condition.kind == "Ready" && condition.status == machinist_core::health::Status::True
     });

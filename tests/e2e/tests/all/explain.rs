@@ -26,7 +26,8 @@ async fn explain(lab: &Lab, arguments: &[&str]) -> Result<Output> {
     Ok(done)
 }
 
-async fn says(lab: &Lab, arguments: &[&str], parts: &[&str]) -> Result<()> {
+/// The explanation has all of these parts.
+pub(crate) async fn says(lab: &Lab, arguments: &[&str], parts: &[&str]) -> Result<()> {
     let done = explain(lab, arguments).await?;
     let said = String::from_utf8_lossy(&done.stdout);
     let complaint = String::from_utf8_lossy(&done.stderr);

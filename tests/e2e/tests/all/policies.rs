@@ -6,6 +6,7 @@ use e2e::{Lab, LabOptions};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 
+use crate::explain::says;
 use crate::scene::{has_phase, installed, is_running, patch_machine, soon};
 
 /// A policy as an operator would write it.
@@ -57,6 +58,8 @@ async fn three_policies_tell_then_decide_reboot_then_replace() {
         declare(lab, "zone", "enforce", &json!({ "leastMachines": 2, "recheckSeconds": 1 })).await?;
         lab.machine_reason("one", "PolicyHolds", "at least 50 % of the Machines in failure domain").await?;
         lab.event("Machine", "one", "PolicyHolds", "policy zone holds").await?;
+        let held = "it does not fail before the policies have it replaced";
+        says(lab, &["machine/one", "--port", "1"], &["Awaited:   PolicyHolds", held]).await?;
         patch_machine(lab, "one", &json!({ "spec": { "healthTimeout": "1s" } })).await?;
 
         // A breaker that is calm: the ladder reboots, once, and then the Machine fails.
@@ -70,7 +73,25 @@ async fn three_policies_tell_then_decide_reboot_then_replace() {
         ensure!(lab.cloud.stats().calls_of("vm.reboot") == 1, "one reboot is asked for");
         is_running(lab, "two").await?;
 
-        for name in ["one", "two"] {
+        // Of a deployment one is started anew at a time.
+        lab.create_machine("three", "small").await?;
+        is_running(lab, "three").await?;
+        for name in ["two", "three"] {
+            patch_machine(lab, name, &json!({ "metadata": { "labels": { "name": "pool" } } })).await?;
+        }
+        ensure!(lab.nodes.set_ready("two", false), "the Node is there");
+        lab.event("Machine", "two", "VmRebooted", "it does not recover by itself").await?;
+        ensure!(lab.nodes.set_ready("three", false), "the Node is there");
+        lab.event(
+            "Machine",
+            "three",
+            "RebootHeld",
+            "others of its deployment are being replaced or started anew",
+        )
+        .await?;
+        ensure!(lab.cloud.stats().calls_of("vm.reboot") == 2, "the third waits for its turn");
+
+        for name in ["one", "two", "three"] {
             lab.delete_machine(name).await?;
         }
         lab.no_machines().await

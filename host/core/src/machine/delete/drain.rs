@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::act_error::ActError;
 use crate::drain::{self, Cause, End, Force, Report};
@@ -11,6 +11,7 @@ use crate::phase::{OperationState, Phase};
 
 use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake};
 use super::super::deletion_note::DeletionNote;
+use super::super::drain_told::is_worth_telling;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::force;
 use super::super::hooks::{self, Held, whole_seconds};
@@ -21,10 +22,6 @@ use super::{Stage, act, finish, stop};
 
 /// The condition of a Node whose Machine is being deleted.
 const TERMINATING: &str = "Terminating";
-
-/// How often progress of a drain is told at least this far apart. Its causes are told at once when they change; numbers that
-/// fall are not worth a write each.
-const TELL_EVERY: SignedDuration = SignedDuration::from_secs(30);
 
 /// How the drain ended.
 #[derive(Clone, Debug)]
@@ -183,7 +180,8 @@ fn waiting(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Co
     };
     let reason = if has_failed { Reason::DrainFailed } else { Reason::Draining };
     let conclusion = finish(reason, draining(&report), (note, state), wake);
-    let conditions = if is_worth_telling(view, &condition, now) { vec![condition] } else { Vec::new() };
+    let told = view.machine.going.told.as_ref();
+    let conditions = if is_worth_telling(told, &condition, now) { vec![condition] } else { Vec::new() };
     let drain_memory = (report.memory != view.drain.memory).then_some(report.memory);
     Conclusion { status: StatusChange { conditions, drain_memory, ..conclusion.status }, ..conclusion }
 }
@@ -194,15 +192,6 @@ fn draining(report: &Report) -> String {
         "draining the Node, see condition Drained; its VM is removed from {} on whatever is left on it",
         whole_seconds(report.timeout_at)
     )
-}
-
-fn is_worth_telling(view: &MachineView, condition: &OwnCondition, now: Timestamp) -> bool {
-    let Some(told) = &view.machine.going.told else { return true };
-    if told.reason != condition.reason {
-        return true;
-    }
-    let is_due = told.at.is_none_or(|at| now.duration_since(at).abs() >= TELL_EVERY);
-    told.message != condition.message && is_due
 }
 
 /// The cause that people can do most about; pods and volumes on their way are all the same.

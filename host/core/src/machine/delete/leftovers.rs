@@ -31,7 +31,9 @@ pub(super) fn leave(
         }
         (Some(_), Some(Ok(()))) | (None, _) => {}
     }
-    match (view.has_target(), &progress.forget_token) {
+    // Who has joined has lost its token then, and says so.
+    let may_have_token = view.has_target() && !view.machine.has_join_duration;
+    match (may_have_token, &progress.forget_token) {
         (true, None) => batch.push(Effect::ForgetToken),
         (true, Some(Err(error))) => {
             return failed(

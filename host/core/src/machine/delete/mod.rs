@@ -103,9 +103,10 @@ fn begin(step: Step) -> Step {
 
 fn goes_before_the_status(effect: &Effect) -> bool {
     match effect {
+        // That nothing is left is found out by the pass that goes on.
+        Effect::Drain(drain_effect) => !is_last_look(drain_effect),
         Effect::SetNodeCondition { .. }
         | Effect::Cordon { .. }
-        | Effect::Drain(_)
         | Effect::ForgetToken
         | Effect::ReleaseFinalizer => true,
         Effect::Claim
@@ -128,6 +129,10 @@ fn goes_before_the_status(effect: &Effect) -> bool {
         | Effect::ExtendToken { .. }
         | Effect::WriteCapacity { .. } => false,
     }
+}
+
+fn is_last_look(effect: &crate::drain::Effect) -> bool {
+    matches!(effect, crate::drain::Effect::LookAtPods { read: crate::drain::Read::Latest, .. })
 }
 
 /// A VM must go even if the version that made it is gone. Every pass says by whom it is removed.

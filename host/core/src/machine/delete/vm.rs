@@ -186,7 +186,7 @@ impl Removal<'_> {
         let last = if had_hooks { LAST_POLL_AFTER_HOOKS } else { LAST_POLL };
         let conclusion = finish(
             Reason::VmTerminating,
-            "the cloud is removing the VM",
+            format!("the cloud is removing {}", vm_name(self.view)),
             (self.drained.note.clone(), OperationState::Processing),
             Wake::After((self.ordered_for() / 8).clamp(FIRST_POLL, last)),
         );
@@ -330,8 +330,12 @@ fn without_class(class: &ClassFact) -> String {
     }
 }
 
+fn vm_name(view: &MachineView) -> String {
+    view.machine.provider_id.as_ref().map_or("the VM".to_owned(), |id| format!("VM {id}"))
+}
+
 fn last_resort(view: &MachineView) -> String {
-    let vm = view.machine.provider_id.as_ref().map_or("the VM".to_owned(), |id| format!("VM {id}"));
+    let vm = vm_name(view);
     format!(
         "where that cannot be mended and {vm} is gone for certain, annotate the Machine with machinist.dev/vm-is-gone=true"
     )

@@ -2,23 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::health;
 use crate::phase::{OperationState, OperationType, Phase};
-use crate::policy::{Health, Judgement, judge};
+use crate::policy::{Health, Judgement};
 
 use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
 use super::super::effect::{Effect, Progress};
-use super::super::policies;
 use super::super::step::{operation, write_failed};
 use super::super::view::{MachineFact, MachineView, NodeFact};
 use super::timers::{Wait, thawed, timed};
 use super::{copied_conditions, with_conditions};
-
-/// What is to be thought of the Node.
-pub(super) fn judgement(view: &MachineView, node: &NodeFact, progress: &Progress) -> Judgement {
-    let built_in = health::verdict(&node.conditions, &view.settings.must_be_false);
-    judge(&built_in, &policies::opinions(view, progress))
-}
 
 /// What follows from it.
 pub(super) fn step(

@@ -13,6 +13,7 @@ use crate::phase::{OperationState, OperationType, Phase};
 use super::super::conclusion::{
     Conclusion, ConditionKind, Note, OwnCondition, Reason, StatusChange, Step, Wake,
 };
+use super::super::drain_told::told;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::step::{operation, rest};
 use super::super::view::{MachineView, NodeFact};
@@ -38,6 +39,9 @@ pub mod words {
     /// Its agent could not do it.
     pub const FAILED: &str = "UpdateFailed";
 }
+
+/// Reason of our condition while the Node is being emptied.
+pub const DRAINING: &str = "Draining";
 
 /// How far the condition of the Node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +132,10 @@ pub(super) fn node(
     may_say: bool,
     now: Timestamp,
 ) -> Turn {
-    if !has_label(node, view.names.candidate_for_update) || !permits(view.gate, EffectKind::NodeWrite) {
+    if !has_label(node, view.names.candidate_for_update) {
+        return stopped(view);
+    }
+    if !permits(view.gate, EffectKind::NodeWrite) {
         return Turn::nothing();
     }
     let stage = Stage::of(node);
@@ -142,6 +149,18 @@ pub(super) fn node(
         }
         _ => Turn::nothing(),
     }
+}
+
+/// A Node that was being emptied, and is no candidate any more.
+fn stopped(view: &MachineView) -> Turn {
+    let told = view.machine.keeping.told_of_update.as_ref();
+    if told.is_none_or(|told| told.reason != DRAINING) {
+        return Turn::nothing();
+    }
+    let message = "the Node is no candidate for an update in place any more: its drain has stopped, and it stays cordoned \
+                   until somebody uncordons it";
+    let condition = Some(condition(Status::False, "Stopped", message.to_owned()));
+    Turn::Say(Remark { condition, ..Remark::default() })
 }
 
 /// Phases in which a Machine may be taken out of service for an update.
@@ -204,22 +223,20 @@ fn emptied(view: &MachineView, node: &NodeFact, progress: &Progress, may_say: bo
     let since = node.in_place.as_ref().and_then(|told| told.since).unwrap_or(now);
     match empty(view, node, since, progress, now) {
         Emptying::Act(effects) => Turn::Act(effects),
-        Emptying::Waits(report, wake) => Turn::Say(leaving(view, report, wake)),
+        Emptying::Waits(report, wake) => Turn::Say(leaving(view, report, wake, now)),
         Emptying::Done(_) => said(node, Stage::Drained, None, progress, may_say),
     }
 }
 
-fn leaving(view: &MachineView, report: Report, wake: Wake) -> Remark {
+fn leaving(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Remark {
     let failures = report.failures.join("; ");
     let failed = (!failures.is_empty()).then(|| {
         operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error: failures })
     });
+    let message = format!("draining the Node: {}", report.message);
+    let condition = condition(Status::False, DRAINING, message);
     Remark {
-        condition: Some(condition(
-            Status::False,
-            "Draining",
-            format!("draining the Node: {}", report.message),
-        )),
+        condition: Some(told(view.machine.keeping.told_of_update.as_ref(), condition, now)),
         operation: failed.flatten(),
         drain_memory: (report.memory != view.drain.memory).then_some(report.memory),
         wake: Some(wake),

@@ -9,7 +9,7 @@ mod emptying;
 mod health;
 pub mod in_place;
 mod nameless;
-mod permit;
+pub(super) mod permit;
 pub mod preserve;
 mod remark;
 mod tell;
@@ -23,10 +23,11 @@ use jiff::{SignedDuration, Timestamp};
 use crate::gate::{EffectKind, permits};
 use crate::health::NodeConditionFact;
 use crate::phase::Phase;
-use crate::policy::Health;
+use crate::policy::Judgement;
 
 use super::conclusion::{Reason, StatusChange, Step, Wake};
 use super::effect::{Effect, Progress};
+use super::policies;
 use super::step::{PREREQUISITE, rest, write_failed};
 use super::view::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact};
 
@@ -75,7 +76,8 @@ fn without_node(view: &MachineView, progress: &Progress, absence: Absence<'_>, n
         return step;
     }
     let step = absent::step(view, progress, absence, now);
-    concluded(view, None, Some(None), step, turns, now)
+    let judgement = policies::judgement(view, progress);
+    concluded(view, None, Some(&judgement), step, turns, now)
 }
 
 /// Whoever deletes a Node means its machine. Our finalizer on the Node keeps it until that is gone.
@@ -99,7 +101,7 @@ fn leaving(view: &MachineView, node: &NodeFact, progress: &Progress) -> Step {
 }
 
 fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
-    let judgement = health::judgement(view, node, progress);
+    let judgement = policies::judgement(view, progress);
     let kept = preserve::node(view, node, progress, now);
     // Of two conditions of the Node one is written in a pass.
     let may_say = !preserve::says(view, node, now);
@@ -121,7 +123,7 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Time
         Some(step) => step,
         None => health::step(view, node, &judgement, progress, now),
     };
-    concluded(view, Some(node), Some(Some(&judgement.health)), step, turns, now)
+    concluded(view, Some(node), Some(&judgement), step, turns, now)
 }
 
 /// The first question that has something to do. The others come to their turn when its outcome is known.
@@ -132,12 +134,12 @@ fn first_act(turns: &[Turn]) -> Option<Step> {
     })
 }
 
-/// The conclusion with what all questions have to say. `health`: that of the Node, or that there is none; `None` where no Node is
+/// The conclusion with what all questions have to say. `judgement`: on the Node or on its absence; `None` where no Node is
 /// expected.
 fn concluded(
     view: &MachineView,
     node: Option<&NodeFact>,
-    health: Option<Option<&Health>>,
+    judgement: Option<&Judgement>,
     step: Step,
     turns: Vec<Turn>,
     now: Timestamp,
@@ -146,8 +148,8 @@ fn concluded(
         return step;
     }
     let Step::Finish(conclusion) = step else { return step };
-    let conclusion = match health {
-        Some(health) => tell::healthy(view, health, conclusion, now),
+    let conclusion = match judgement {
+        Some(judgement) => tell::healthy(view, node.is_some(), judgement, conclusion, now),
         None => conclusion,
     };
     let remarks: Vec<Remark> = turns

@@ -1,7 +1,9 @@
-//! Before a Machine is failed because of its health: are enough of the others there, and is its zone to be believed?
+//! Before a Machine is failed or started anew because of its health: are enough of the others there, and is its zone to be
+//! believed?
 
 use jiff::SignedDuration;
 
+use crate::act_error::ActError;
 use crate::driver::{DriverFacts, VmState, is_not_found};
 use crate::driver_error::Code;
 use crate::safety::meltdown::{Limit, Permit, ZoneState};
@@ -17,45 +19,117 @@ const TURN: SignedDuration = SignedDuration::from_mins(1);
 /// How long to leave a silent zone alone before its cloud is asked again.
 const ZONE: SignedDuration = SignedDuration::from_mins(2);
 
-/// `Ok` when the Machine may be failed, else what is to be done or said instead. `message` says what is wrong with it.
-pub(super) fn obtained(view: &MachineView, progress: &Progress, message: &str) -> Result<(), Box<Step>> {
-    let stop = |step| Err(Box::new(step));
-    match &progress.permit {
-        None => stop(Step::act(Effect::AskPermit(view.settings.replacement_limit))),
-        Some(Err(error)) => {
-            stop(write_failed(Reason::ReplacementHeld, "ask whether the Machine may be failed", error))
+/// What is to be done to a Machine because it is not healthy. Both take it away from its deployment, so that both are limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Deed {
+    /// It is to fail, and so to be replaced.
+    Fail,
+    /// Its VM is to be started anew.
+    Reboot,
+}
+
+impl Deed {
+    fn held(self) -> Reason {
+        match self {
+            Self::Fail => Reason::ReplacementHeld,
+            Self::Reboot => Reason::RebootHeld,
         }
-        Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, message)),
-        Some(Ok(Permit::Granted { zone: None })) => Ok(()),
-        Some(Ok(Permit::Granted { zone: Some(zone) })) => zone_agrees(view, progress, zone, message),
+    }
+
+    fn is_not_done(self) -> &'static str {
+        match self {
+            Self::Fail => "it is not failed",
+            Self::Reboot => "it is not started anew",
+        }
+    }
+
+    fn question(self) -> &'static str {
+        match self {
+            Self::Fail => "ask whether the Machine may be failed",
+            Self::Reboot => "ask whether the VM may be started anew",
+        }
     }
 }
 
-fn busy(view: &MachineView, limit: Limit, message: &str) -> Step {
+/// What stands in the way.
+#[derive(Clone, Debug)]
+pub(in super::super) enum Obstacle {
+    /// This is to be found out first.
+    Ask(Effect),
+    /// It is not its turn, or its zone is not to be believed.
+    Held {
+        /// Which of both.
+        reason: Reason,
+        /// For people.
+        message: String,
+        /// When to look again.
+        after: SignedDuration,
+    },
+    /// It could not be found out.
+    Unknown(ActError, Deed),
+}
+
+impl Obstacle {
+    /// The end of a pass that has nothing else to say.
+    pub(in super::super) fn into_step(self) -> Step {
+        match self {
+            Self::Ask(effect) => Step::act(effect),
+            Self::Held { reason, message, after } => rest(reason, message, Wake::After(after)),
+            Self::Unknown(error, deed) => write_failed(deed.held(), deed.question(), &error),
+        }
+    }
+}
+
+/// `Ok` when it may be done, else what is to be done or said instead. `message` says what is wrong with the Machine.
+pub(in super::super) fn obtained(
+    view: &MachineView,
+    progress: &Progress,
+    deed: Deed,
+    message: &str,
+) -> Result<(), Box<Obstacle>> {
+    let stop = |obstacle| Err(Box::new(obstacle));
+    match &progress.permit {
+        None => stop(Obstacle::Ask(Effect::AskPermit(view.settings.replacement_limit))),
+        Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), deed)),
+        Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, deed, message)),
+        Some(Ok(Permit::Granted { zone: None })) => Ok(()),
+        Some(Ok(Permit::Granted { zone: Some(zone) })) => {
+            zone_agrees(view, progress, zone, deed, message).map_err(Box::new)
+        }
+    }
+}
+
+fn busy(view: &MachineView, limit: Limit, deed: Deed, message: &str) -> Obstacle {
+    let is_not_done = deed.is_not_done();
     let why = match limit {
-        Limit::Machines(0) | Limit::Percent(0) => "its limit says that none is".to_owned(),
+        Limit::Machines(0) | Limit::Percent(0) => {
+            format!("{is_not_done}: by its limit none of its deployment is replaced or started anew")
+        }
         Limit::Machines(_) | Limit::Percent(_) => {
-            format!("others of its deployment are being replaced, and {limit} may be at a time")
+            format!(
+                "{is_not_done} yet: others of its deployment are being replaced or started anew, and {limit} may be at a time"
+            )
         }
     };
     let bad = view.settings.bad_replacement_limit.as_ref();
     let bad = bad.map_or_else(String::new, |error| format!("; its own limit is not heeded: {error}"));
-    let message = format!("{message}; it is not failed yet: {why}{bad}");
-    rest(Reason::ReplacementHeld, message, Wake::After(TURN))
+    Obstacle::Held { reason: deed.held(), message: format!("{message}; {why}{bad}"), after: TURN }
 }
 
-/// A cloud is asked before a second Machine of a zone is failed, and before one is whose zone has gone silent. While the VM is
-/// alive, a silent zone is a broken network, and new Machines in it would be as silent.
+/// A cloud is asked before a second Machine of a zone is failed or started anew, and before one is whose zone has gone silent.
+/// While the VM is alive, a silent zone is a broken network: new Machines in it would be as silent, and so would those be that were
+/// started anew, whose pods work at the moment.
 fn zone_agrees(
     view: &MachineView,
     progress: &Progress,
     zone: &ZoneState,
+    deed: Deed,
     message: &str,
-) -> Result<(), Box<Step>> {
+) -> Result<(), Obstacle> {
     let name = &zone.name;
     let held = |why: String| {
-        let message = format!("{message}; it is not failed: {why}");
-        Err(Box::new(rest(Reason::ZoneHeld, message, Wake::After(ZONE))))
+        let message = format!("{message}; {}: {why}", deed.is_not_done());
+        Err(Obstacle::Held { reason: Reason::ZoneHeld, message, after: ZONE })
     };
     let Some(driver) = driver(view) else {
         return held(format!(
@@ -66,7 +140,7 @@ fn zone_agrees(
         return Ok(());
     }
     match &progress.probe {
-        None => Err(Box::new(Step::act(Effect::ProbeVm))),
+        None => Err(Obstacle::Ask(Effect::ProbeVm)),
         Some(Ok(vm)) => match vm.state {
             VmState::Stopping | VmState::Stopped => Ok(()),
             VmState::Pending | VmState::Running | VmState::Unknown => is_alive(zone).or_else(held),

@@ -13,7 +13,8 @@ use crate::health::Status;
 use crate::node_sync::{Own, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, ConditionKind, Note, OwnCondition, Wake};
+use super::super::conclusion::{Conclusion, ConditionKind, Note, Operation, OwnCondition, Wake};
+use super::super::drain_told::told;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::hooks::whole_seconds;
 use super::super::step::operation;
@@ -35,6 +36,12 @@ pub mod words {
 
 /// Reason of our condition once the Node of a failed Machine is drained. Read back, so that it is drained once.
 pub const DRAINED: &str = "PreservedAndDrained";
+
+/// Reason of our condition while the Node of a failed Machine is being drained.
+pub const DRAINING: &str = "Draining";
+
+/// Begins what the condition of the Node says from then on, as others read it.
+const DRAINED_TEXT: &str = "Preserved node drained successfully.";
 
 /// What is wished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,12 +178,15 @@ pub(super) fn node(view: &MachineView, node: &NodeFact, progress: &Progress, now
     let has_failed = view.machine.phase == Phase::Failed;
     match acted_on(view, Some(node), now) {
         None | Some(Wish::None | Wish::Unreadable(_)) => Turn::nothing(),
-        Some(Wish::Keep { reason }) if has_failed && !view.machine.keeping.is_drained => {
+        Some(Wish::Keep { reason }) if has_failed && !is_drained(view, node) => {
             emptied(view, node, reason, until, progress, now)
         }
         Some(Wish::Keep { reason }) => {
-            let drained = if has_failed { "Preserved node drained successfully. " } else { "" };
-            let message = format!("{drained}Machine preserved until {}.", whole_seconds(until));
+            let message = if has_failed {
+                drained_until(until)
+            } else {
+                format!("Machine preserved until {}.", whole_seconds(until))
+            };
             said(node, Status::True, reason, message, progress)
         }
         Some(Wish::Stop { .. }) => match &node.preserved {
@@ -184,6 +194,15 @@ pub(super) fn node(view: &MachineView, node: &NodeFact, progress: &Progress, now
             None => Turn::nothing(),
         },
     }
+}
+
+/// An earlier pass, or another controller, has drained the Node since its Machine failed.
+fn is_drained(view: &MachineView, node: &NodeFact) -> bool {
+    let is_said = node
+        .preserved
+        .as_ref()
+        .is_some_and(|said| said.status == Status::True && said.message.starts_with(DRAINED_TEXT));
+    view.machine.keeping.is_drained || is_said
 }
 
 /// The condition of the Node is for this question to write, in this pass or until it is written.
@@ -211,7 +230,7 @@ fn emptied(
     match empty(view, node, since, progress, now) {
         Emptying::Act(effects) => Turn::Act(effects),
         Emptying::Waits(report, wake) => {
-            let remark = Remark { wake: Some(wake), ..leaving(view, &report, until) };
+            let remark = Remark { wake: Some(wake), ..leaving(view, &report, until, now) };
             let has_failed = report.end == Some(End::ForcedInPart) || !report.failures.is_empty();
             if !has_failed {
                 return Turn::Say(remark);
@@ -226,10 +245,7 @@ fn emptied(
             }
         }
         Emptying::Done(report) => {
-            let message = format!(
-                "Preserved node drained successfully. Machine preserved until {}.",
-                whole_seconds(until)
-            );
+            let message = drained_until(until);
             match said(node, Status::True, reason, message, progress) {
                 Turn::Act(effects) => Turn::Act(effects),
                 Turn::Say(written) if written.trouble.is_some() => Turn::Say(written),
@@ -240,6 +256,7 @@ fn emptied(
                         reason: DRAINED,
                         message: format!("{}; kept until {}", report.message, whole_seconds(until)),
                     }),
+                    operation: over(view),
                     drain_memory: Some(report.memory),
                     ..Remark::default()
                 }),
@@ -248,18 +265,32 @@ fn emptied(
     }
 }
 
-fn leaving(view: &MachineView, report: &Report, until: Timestamp) -> Remark {
+fn drained_until(until: Timestamp) -> String {
+    format!("{DRAINED_TEXT} Machine preserved until {}.", whole_seconds(until))
+}
+
+/// A failure of the drain that is told is over.
+fn over(view: &MachineView) -> Option<Operation> {
+    let last = view.machine.operation?;
+    let has_failed = (last.kind, last.state) == (OperationType::DrainNode, OperationState::Failed);
+    has_failed
+        .then(|| operation(OperationType::DrainNode, OperationState::Successful, Note::Drained))
+        .flatten()
+}
+
+fn leaving(view: &MachineView, report: &Report, until: Timestamp, now: Timestamp) -> Remark {
     let failures = report.failures.join("; ");
     let failed = (!failures.is_empty()).then(|| {
         operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error: failures })
     });
+    let condition = OwnCondition {
+        kind: ConditionKind::Preserved,
+        status: Status::True,
+        reason: DRAINING,
+        message: format!("kept until {}; draining the Node: {}", whole_seconds(until), report.message),
+    };
     Remark {
-        condition: Some(OwnCondition {
-            kind: ConditionKind::Preserved,
-            status: Status::True,
-            reason: "Draining",
-            message: format!("kept until {}; draining the Node: {}", whole_seconds(until), report.message),
-        }),
+        condition: Some(told(view.machine.keeping.told_of_preservation.as_ref(), condition, now)),
         operation: failed.flatten(),
         drain_memory: (report.memory != view.drain.memory).then(|| report.memory.clone()),
         ..Remark::default()
@@ -323,8 +354,13 @@ pub(super) fn conclude(
         }
         (Wish::Keep { reason }, Some(until)) => {
             let is_told = conclusion.status.conditions.iter().any(|own| own.kind == ConditionKind::Preserved);
-            let is_drained = phase == Phase::Failed && view.machine.keeping.is_drained;
-            if !is_told && !is_drained {
+            let has_failed = phase == Phase::Failed;
+            let is_drained = has_failed && view.machine.keeping.is_drained;
+            if !is_told && !is_drained && has_failed && node.is_some_and(|node| self::is_drained(view, node))
+            {
+                let message = format!("{DRAINED_TEXT} {}", kept(reason, until));
+                conclusion.status.conditions.push(condition(Status::True, DRAINED, message));
+            } else if !is_told && !is_drained {
                 conclusion.status.conditions.push(condition(Status::True, "Preserved", kept(reason, until)));
             }
             let due = Remark { wake: Some(wake_at(until, now)), ..Remark::default() };

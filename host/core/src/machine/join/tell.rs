@@ -4,23 +4,26 @@ use jiff::Timestamp;
 
 use crate::health::Status;
 use crate::phase::Phase;
-use crate::policy::Health;
+use crate::policy::{Action, Health, Judge, Judgement};
 
 use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason};
 use super::super::hooks::whole_seconds;
 use super::super::view::{MachineFact, MachineView};
 use super::timers::clock;
 
-/// With what is to be said of the Node's health. `None`: there is no Node that could be judged.
+/// With what is to be said of the Node's health, or of there being none.
 pub(super) fn healthy(
     view: &MachineView,
-    health: Option<&Health>,
+    has_node: bool,
+    judgement: &Judgement,
     mut conclusion: Conclusion,
     now: Timestamp,
 ) -> Conclusion {
     let phase = conclusion.status.phase.unwrap_or(view.machine.phase);
     let is_new = phase != view.machine.phase;
     let since = if is_new { now } else { view.machine.phase_since.unwrap_or(now) };
+    let health = has_node.then_some(&judgement.health);
+    let then = |because: &str| follows(view, because, judgement, (phase, since), &conclusion, now);
     let told = match (phase, health) {
         // Before a Node has joined there is nothing that could be healthy: Ready says what is awaited.
         (Phase::New | Phase::CrashLoopBackOff | Phase::Available, _) | (Phase::Pending, None) => None,
@@ -33,7 +36,7 @@ pub(super) fn healthy(
             Some((Status::Unknown, "Undecided", format!("{because}: the Machine stays as it is")))
         }
         (_, Some(Health::Unhealthy { because, action: _ })) => {
-            Some((Status::False, "NodeUnhealthy", follows(view, because, phase, since, &conclusion, now)))
+            Some((Status::False, "NodeUnhealthy", then(because)))
         }
         (_, None) => {
             let because = absent(&conclusion, &view.machine);
@@ -41,7 +44,7 @@ pub(super) fn healthy(
                 Reason::NodeContested => (Status::Unknown, "NodeContested"),
                 _ => (Status::False, "NodeMissing"),
             };
-            Some((status, reason, follows(view, &because, phase, since, &conclusion, now)))
+            Some((status, reason, then(&because)))
         }
     };
     if let Some((status, reason, message)) = told {
@@ -61,12 +64,30 @@ fn absent(conclusion: &Conclusion, machine: &MachineFact) -> String {
     }
 }
 
+/// What a policy has in store for a Machine that is not healthy, as long as that is not that it fails in time.
+fn policy_wants(judgement: &Judgement) -> Option<String> {
+    let Judge::Policy(policy) = &judgement.judge else { return None };
+    match &judgement.health {
+        Health::Unhealthy { action: Action::Replace, .. } => None,
+        Health::Unhealthy { action: Action::Reboot, .. } => {
+            Some(format!("policy {policy} wants its VM started anew"))
+        }
+        Health::Unhealthy { action: Action::None, .. } => {
+            Some(format!("policy {policy} waits before anything is done"))
+        }
+        // Of a Node that is gone: there is nothing else that a policy could hold.
+        Health::Healthy | Health::Undecided { .. } => {
+            Some(format!("policy {policy} holds, and the Machine is not failed meanwhile"))
+        }
+    }
+}
+
 /// What is wrong, since when, and when the Machine fails because of it.
 fn follows(
     view: &MachineView,
     because: &str,
-    phase: Phase,
-    since: Timestamp,
+    judgement: &Judgement,
+    (phase, since): (Phase, Timestamp),
     conclusion: &Conclusion,
     now: Timestamp,
 ) -> String {
@@ -81,12 +102,13 @@ fn follows(
             } else {
                 clock(view, now).map(super::timers::Clock::end)
             };
-            let then = match (end, conclusion.reason) {
-                (_, Reason::ReplacementHeld | Reason::ZoneHeld | Reason::Frozen) => {
-                    "failing it is held, see condition Ready".to_owned()
-                }
-                (Some(end), _) => format!("the Machine fails at {end} unless it recovers"),
-                (None, _) => {
+            let is_held =
+                matches!(conclusion.reason, Reason::ReplacementHeld | Reason::ZoneHeld | Reason::Frozen);
+            let then = match (policy_wants(judgement), end) {
+                (Some(wish), _) => wish,
+                (None, _) if is_held => "failing it is held, see condition Ready".to_owned(),
+                (None, Some(end)) => format!("the Machine fails at {end} unless it recovers"),
+                (None, None) => {
                     "the Machine is never failed for it, since its health time-out is disabled".to_owned()
                 }
             };

@@ -110,9 +110,9 @@ pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, no
     }
     // Who never joined has nothing to lose, and takes nothing from its deployment.
     if view.machine.phase != Phase::Pending
-        && let Err(step) = permit::obtained(view, progress, &wait.what)
+        && let Err(obstacle) = permit::obtained(view, progress, permit::Deed::Fail, &wait.what)
     {
-        return *step;
+        return obstacle.into_step();
     }
     time_over(&view.machine, clock.limit, wait)
 }

@@ -23,6 +23,7 @@ use super::{BATCHES_PER_PASS, Case, creating, empty_drain, seconds};
 mod contest;
 mod drains;
 mod life;
+mod policies;
 
 /// Which outcomes are tried.
 #[derive(Clone, Copy)]
@@ -71,9 +72,9 @@ fn permits() -> Vec<Outcome> {
         Ok(Permit::Busy { limit: meltdown::Limit::ONE }),
         Ok(Permit::Granted { zone: None }),
     ];
-    for (is_silent, has_failed_others) in [(true, false), (false, true), (true, true)] {
+    for (is_silent, has_trouble) in [(true, false), (false, true), (true, true)] {
         let name = "zone-a".into();
-        permits.push(Ok(Permit::Granted { zone: Some(ZoneState { name, is_silent, has_failed_others }) }));
+        permits.push(Ok(Permit::Granted { zone: Some(ZoneState { name, is_silent, has_trouble }) }));
     }
     permits.into_iter().map(Outcome::AskPermit).collect()
 }
@@ -123,6 +124,8 @@ impl World {
             ("set-node-condition", writes(depth, Outcome::SetNodeCondition)),
             ("note-hooks", writes(depth, Outcome::NoteHooks)),
             ("ask-permit", permits()),
+            ("note-reboot", writes(depth, Outcome::NoteReboot)),
+            ("reboot-vm", calls(depth, [()], Outcome::RebootVm)),
             ("extend-token", writes(depth, Outcome::ExtendToken)),
             ("write-capacity", writes(depth, Outcome::WriteCapacity)),
             ("release-finalizer", writes(depth, Outcome::ReleaseFinalizer)),
@@ -162,6 +165,7 @@ struct Seen {
     creates: usize,
     releases: usize,
     failures: usize,
+    reboots: usize,
     reasons: BTreeMap<Reason, usize>,
 }
 
@@ -181,6 +185,7 @@ impl Search<'_> {
                 assert_eq!(verdict, Ok(()), "{effects:?} {view:#?} {progress:#?}");
                 self.seen.creates += usize::from(effects.contains(&Effect::CreateVm));
                 self.seen.releases += usize::from(effects.contains(&Effect::ReleaseFinalizer));
+                self.seen.reboots += usize::from(effects.contains(&Effect::RebootVm));
                 self.act(&effects, progress, batches);
             }
             Step::Finish(conclusion) => {

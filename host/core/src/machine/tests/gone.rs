@@ -148,7 +148,7 @@ fn a_look_that_shows_the_vm_outweighs_a_driver_that_does_not_know_it() {
             act look-at-pods node-1
             act probe-vm
             act delete-vm
-            VmTerminating: the cloud is removing the VM
+            VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 1s
         "#]],
@@ -200,7 +200,7 @@ fn a_look_that_fails_does_not_stop_the_order_and_proves_nothing() {
             act look-at-pods node-1
             act probe-vm
             act delete-vm
-            VmTerminating: the cloud is removing the VM
+            VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 1s
         "#]],

@@ -11,6 +11,7 @@ mod health;
 mod join;
 mod planted;
 mod policies;
+mod removal;
 mod replacing;
 mod setback;
 mod stages;

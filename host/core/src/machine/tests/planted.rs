@@ -198,12 +198,33 @@ fn a_machine_that_has_lived_fails_only_with_a_permit() {
     assert_eq!(end(&unknown.view, [busy], failing(), Wake::Resync), Err(Violation::FailedWithoutPermit));
     assert_eq!(end(&unknown.view, [permit(None)], failing(), Wake::Resync), Ok(()));
     assert_eq!(end(&pending().view, [], failing(), Wake::Resync), Ok(()));
-    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_failed_others: false });
+    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false });
     let alive = Outcome::ProbeVm(Ok(vm()));
     let outcomes = [permit(silent()), alive];
     assert_eq!(end(&unknown.view, outcomes, failing(), Wake::Resync), Err(Violation::SilentZone));
     assert_eq!(end(&unknown.view, [permit(silent())], failing(), Wake::Resync), Err(Violation::SilentZone));
     assert_eq!(end(&unknown.view, [permit(silent()), looked()], failing(), Wake::Resync), Ok(()));
+}
+
+#[test]
+fn a_vm_is_started_anew_only_with_a_permit_that_is_written_down() {
+    let unknown = super::unknown();
+    let permit = |zone| Outcome::AskPermit(Ok(Permit::Granted { zone }));
+    let note = || Effect::NoteReboot(crate::policy::Reboots::default());
+    let noted = || Outcome::NoteReboot(Ok(()));
+    let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
+    assert_eq!(batch(&unknown, [], &[note()]), Err(Violation::RebootWithoutPermit));
+    assert_eq!(batch(&unknown, [busy, noted()], &[Effect::RebootVm]), Err(Violation::RebootWithoutPermit));
+    assert_eq!(batch(&unknown, [permit(None)], &[Effect::RebootVm]), Err(Violation::RebootUnwritten));
+    assert_eq!(batch(&unknown, [permit(None), noted()], &[Effect::RebootVm]), Ok(()));
+    let silent = || Some(ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false });
+    let alive = Outcome::ProbeVm(Ok(vm()));
+    assert_eq!(batch(&unknown, [permit(silent()), alive], &[note()]), Err(Violation::SilentZone));
+    assert_eq!(batch(&unknown, [permit(silent()), looked()], &[note()]), Ok(()));
+    assert_eq!(
+        batch(&deleting(), [permit(None), noted()], &[Effect::RebootVm]),
+        Err(Violation::RebootUnwritten)
+    );
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use expect_test::expect;
 
 use crate::act_error::ActError;
+use crate::driver::VmState;
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::machine::Outcome;
 use crate::policy::{Action, Mode, Opinion, Reboots, Verdict};
+use crate::safety::meltdown::{Limit, Permit, ZoneState};
 
-use super::facts::{capabilities, unhealthy_node};
+use super::facts::{capabilities, guest, unhealthy_node, vm, vm_that_is};
 use super::{Case, check, failed, pending, running, seconds, unknown};
 
 /// `default! unhealthy replace`; an exclamation mark enforces. Holds until second 400.
@@ -174,10 +176,11 @@ fn a_machine_that_is_to_be_replaced_fails_when_its_time_is_over() {
 }
 
 #[test]
-fn a_reboot_comes_before_a_replacement_and_asks_for_no_permit() {
+fn a_reboot_comes_before_a_replacement() {
     check(
         &with(unknown(), &["default! unhealthy replace", "ladder! unhealthy reboot"]).at(701),
         &expect![[r#"
+            act ask-permit 1
             act note-reboot 1 in all
             act reboot-vm
             VmRebooted: the VM was started anew: policy ladder: so it is
@@ -192,7 +195,7 @@ fn a_policy_that_waits_keeps_the_machine_unknown() {
     check(
         &with(unknown(), &["ladder! unhealthy"]).at(1_000),
         &expect![[r#"
-            NodeUnhealthy: policy ladder waits: so it is
+            PolicyHolds: policy ladder waits: so it is
             status: Healthy=False NodeUnhealthy (policy ladder waits: so it is)
             again after 1s
         "#]],
@@ -204,6 +207,7 @@ fn a_reboot_is_written_down_before_it_is_asked_for() {
     check(
         &with(unknown(), &["ladder! unhealthy reboot"]).at(110),
         &expect![[r#"
+            act ask-permit 1
             act note-reboot 1 in all
             act reboot-vm
             VmRebooted: the VM was started anew: policy ladder: so it is
@@ -215,10 +219,11 @@ fn a_reboot_is_written_down_before_it_is_asked_for() {
     check(
         &with(unknown(), &["ladder! unhealthy reboot"]).at(110).on(failed),
         &expect![[r#"
-        act note-reboot 1 in all
-        RebootFailed: failed to write down that the VM is started anew: the object changed in the meantime
-        retry from 200ms to 5s
-    "#]],
+            act ask-permit 1
+            act note-reboot 1 in all
+            RebootFailed: failed to write down that the VM is started anew: the object changed in the meantime
+            retry from 200ms to 5s
+        "#]],
     );
 }
 
@@ -228,7 +233,7 @@ fn a_running_machine_becomes_unknown_before_it_is_rebooted() {
         &with(running().node(unhealthy_node()), &["ladder! unhealthy reboot"]).at(110),
         &expect![[r#"
             NodeUnhealthy: the Node is not healthy: so it is
-            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; the Machine fails at 1971-01-01T00:11:50Z unless it recovers)
+            status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; policy ladder wants its VM started anew)
             again at once
         "#]],
     );
@@ -255,6 +260,7 @@ fn a_reboot_that_fails_is_told_and_not_repeated_at_once() {
     check(
         &case.on(Outcome::RebootVm(Err(refused))),
         &expect![[r#"
+            act ask-permit 1
             act note-reboot 1 in all
             act reboot-vm
             RebootFailed: failed to start the VM anew (policy ladder: so it is): machine codes error: code = [Unavailable] message = [the cloud is away]
@@ -293,7 +299,7 @@ fn a_failed_machine_recovers_only_when_the_policies_agree() {
         &expect![[r#"
             Failed: failed: so it is
             status: conditions, Healthy=False NodeUnhealthy (so it is; the Machine has failed, at 1971-01-01T00:01:40Z)
-            again after 1s
+            again after 1m0s
         "#]],
     );
     check(
@@ -302,7 +308,7 @@ fn a_failed_machine_recovers_only_when_the_policies_agree() {
             act forget-token
             NodeHealthy: the Node is healthy
             status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
-            again after 1s
+            again after 1m0s
         "#]],
     );
 }
@@ -337,5 +343,118 @@ fn what_was_told_of_policies_that_are_gone_is_taken_back() {
             status: Healthy=True NodeHealthy (the Node is healthy), PolicyObserved=False NoPolicy (no policy observes this Machine at the moment)
             again after 11s
         "#]],
+    );
+}
+
+fn silent_zone() -> Outcome {
+    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
+    Outcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
+}
+
+#[test]
+fn a_vm_waits_for_its_turn_to_be_started_anew_and_says_so() {
+    let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110);
+    let busy = |limit| Outcome::AskPermit(Ok(Permit::Busy { limit }));
+    check(
+        &case.clone().on(busy(Limit::Machines(2))),
+        &expect![[r#"
+        act ask-permit 1
+        RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew yet: others of its deployment are being replaced or started anew, and 2 may be at a time
+        status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew yet: others of its deployment are being replaced or started anew, and 2 may be at a time)
+        again after 1m0s
+    "#]],
+    );
+    check(
+        &case.clone().on(busy(Limit::Machines(0))),
+        &expect![[r#"
+        act ask-permit 1
+        RebootHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew: by its limit none of its deployment is replaced or started anew
+        status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew: by its limit none of its deployment is replaced or started anew)
+        again after 1m0s
+    "#]],
+    );
+    let unheard = Outcome::AskPermit(Err(ActError::Forbidden { reason: "this process does not lead" }));
+    check(
+        &case.on(unheard),
+        &expect![[r#"
+        act ask-permit 1
+        RebootHeld: failed to ask whether the VM may be started anew: not permitted at the moment: this process does not lead
+        retry from 1s to 1m0s
+    "#]],
+    );
+}
+
+#[test]
+fn no_vm_of_a_silent_zone_is_started_anew_while_it_is_alive_or_nobody_can_tell() {
+    let case = with(unknown(), &["ladder! unhealthy reboot"]).at(110).on(silent_zone());
+    check(
+        &case.clone().on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act ask-permit 1
+        act probe-vm
+        ZoneHeld: the VM is to be started anew (policy ladder: so it is); it is not started anew: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone
+        status: Healthy=False NodeUnhealthy (the VM is to be started anew (policy ladder: so it is); it is not started anew: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone)
+        again after 2m0s
+    "#]],
+    );
+    let unavailable = Outcome::ProbeVm(Err(guest(Code::Unavailable)));
+    assert!(case.clone().on(unavailable).tell().contains("the cloud does not tell how the VM is"));
+    for gone in [Ok(vm_that_is(VmState::Stopped)), Err(guest(Code::NotFound))] {
+        assert!(case.clone().on(Outcome::ProbeVm(gone)).tell().contains("act reboot-vm"));
+    }
+}
+
+#[test]
+fn a_machine_that_has_failed_is_not_rebooted_and_asks_seldom() {
+    let failed = failed().with(|view| view.machine.phase_since = Some(seconds(100))).node(unhealthy_node());
+    for wish in ["ladder! unhealthy reboot", "ladder! unhealthy", "zone! unknown"] {
+        let case = with(failed.clone(), &[wish]).at(2_000);
+        let text = case.tell();
+        assert!(!text.contains("act ") && text.contains("again after 1m0s"), "{text}");
+    }
+    check(
+        &with(failed.clone(), &["ladder! unhealthy reboot"]).at(2_000),
+        &expect![[r#"
+        Failed: failed, and stays so until it is replaced or recovers, although policy ladder would have its VM started anew: so it is
+        status: conditions, Healthy=False NodeUnhealthy (so it is; the Machine has failed, at 1971-01-01T00:01:40Z)
+        again after 1m0s
+    "#]],
+    );
+    check(
+        &with(failed.clone().without_node(), &["ladder! unhealthy"]).at(2_000),
+        &expect![[r#"
+        Failed: failed, and stays so until it is replaced or recovers, although policy ladder would wait: so it is
+        status: Healthy=False NodeMissing (Node node-1 is not there; the Machine has failed, at 1971-01-01T00:01:40Z)
+        again after 1m0s
+    "#]],
+    );
+    check(
+        &with(failed, &["zone! unknown"]).at(2_000),
+        &expect![[r#"
+        Failed: failed, and stays so until it is replaced or recovers, although policy zone holds: so it is
+        status: conditions, Healthy=Unknown Undecided (so it is: the Machine stays as it is)
+        again after 1m0s
+    "#]],
+    );
+}
+
+#[test]
+fn whoever_becomes_unknown_says_what_the_policy_has_in_store() {
+    let sick = running().node(unhealthy_node()).at(110);
+    check(
+        &with(sick.clone(), &["ladder! unhealthy"]),
+        &expect![[r#"
+        NodeUnhealthy: the Node is not healthy: so it is
+        status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, conditions, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; policy ladder waits before anything is done)
+        again at once
+    "#]],
+    );
+    check(
+        &with(sick, &["ladder! unhealthy reboot"]).without_node(),
+        &expect![[r#"
+        NodeMissing: Node node-1 is gone
+        status: phase Unknown, timer on, HealthCheck Processing NodeMissing, Healthy=False NodeMissing (Node node-1 is not there, since 1971-01-01T00:01:50Z; policy ladder wants its VM started anew)
+        again at once
+    "#]],
     );
 }

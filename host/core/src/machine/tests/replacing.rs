@@ -15,7 +15,7 @@ fn overdue() -> Case {
 }
 
 fn silent() -> Outcome {
-    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_failed_others: false };
+    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
     Outcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
 }
 
@@ -29,11 +29,11 @@ fn a_machine_waits_for_its_turn_and_says_so() {
     check(
         &overdue().on(busy),
         &expect![[r#"
-        act ask-permit 1
-        ReplacementHeld: the Node is not healthy: Ready is False; it is not failed yet: others of its deployment are being replaced, and 1 may be at a time
-        status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; failing it is held, see condition Ready)
-        again after 1m0s
-    "#]],
+            act ask-permit 1
+            ReplacementHeld: the Node is not healthy: Ready is False; it is not failed yet: others of its deployment are being replaced or started anew, and 1 may be at a time
+            status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; failing it is held, see condition Ready)
+            again after 1m0s
+        "#]],
     );
 }
 

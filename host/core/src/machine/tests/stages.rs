@@ -162,16 +162,16 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
     check(
         &failing,
         &expect![[r#"
-        act set-node-condition node-1 Terminating=True ScaleDown
-        act cordon node-1
-        act look-at-pods node-1
-        act delete-attachment csi-1
-        act probe-vm
-        act delete-vm
-        VmTerminating: the cloud is removing the VM
-        status: Delete Processing Deleting(ForcedDrainFailed { error: "failed to cordon the Node: forbidden: no rights; the pods of the Node could not be listed: forbidden: no rights" }), Drained=True ForceDrainedInPart (pods and volume attachments were deleted without waiting, as far as possible, because it was asked for; the pods of the Node could not be listed: forbidden: no rights)
-        again after 1s
-    "#]],
+            act set-node-condition node-1 Terminating=True ScaleDown
+            act cordon node-1
+            act look-at-pods node-1
+            act delete-attachment csi-1
+            act probe-vm
+            act delete-vm
+            VmTerminating: the cloud is removing VM sim://1
+            status: Delete Processing Deleting(ForcedDrainFailed { error: "failed to cordon the Node: forbidden: no rights; the pods of the Node could not be listed: forbidden: no rights" }), Drained=True ForceDrainedInPart (pods and volume attachments were deleted without waiting, as far as possible, because it was asked for; the pods of the Node could not be listed: forbidden: no rights)
+            again after 1s
+        "#]],
     );
 }
 
@@ -300,15 +300,23 @@ fn what_others_left_behind_their_drain_is_not_drained_again() {
 }
 
 #[test]
-fn progress_is_told_when_its_cause_changes_and_otherwise_at_most_twice_a_minute() {
-    let told = |reason: &str, second| {
-        let told = ToldFact { reason: reason.into(), message: "as it was".into(), at: Some(seconds(second)) };
+fn progress_is_told_when_its_cause_changes_soon_after_the_beginning_and_then_once_a_minute() {
+    let told_since = |reason: &str, since, second| {
+        let told = ToldFact {
+            reason: reason.into(),
+            message: "as it was".into(),
+            at: Some(seconds(second)),
+            since: Some(seconds(since)),
+        };
         let case = deleting().with(going(|going| going.told = Some(told))).on(pods()).at(100);
         case.tell().contains("Drained=False")
     };
-    assert!(!told("PodsLeaving", 80));
-    assert!(told("PodsLeaving", 70));
+    let told = |reason: &str, second| told_since(reason, -900, second);
+    assert!(!told("PodsLeaving", 41));
+    assert!(told("PodsLeaving", 40));
     assert!(told("Budget", 99));
+    assert!(!told_since("PodsLeaving", 96, 96), "it has just begun");
+    assert!(told_since("PodsLeaving", 95, 95), "who has not left by then is named");
 }
 
 #[test]

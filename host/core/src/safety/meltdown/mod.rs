@@ -1,8 +1,8 @@
-//! Not too many Machines are replaced at a time because they are unhealthy.
+//! Not too many Machines are replaced or started anew at a time because they are unhealthy.
 //!
-//! Two rules. Of the Machines of one deployment only so many may be away at a time: one that is to fail needs a permit, and
-//! holds it until the cache shows that it has failed. And a zone whose Nodes have gone silent together is not believed to be
-//! dead before the cloud has said so of the VM: more likely the network to it is broken.
+//! Two rules. Of the Machines of one deployment only so many may be away at a time: one that is to fail, or whose VM is to be
+//! started anew, needs a permit, and holds it until the cache shows what became of it. And a zone whose Nodes have gone silent
+//! together is not believed to be dead before the cloud has said so of the VM: more likely the network to it is broken.
 //!
 //! A structure that follows the cache and answers in a time that does not grow with the number of Machines.
 
@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::id::{FailureDomain, Name, Namespace, ObjectKey};
+use crate::policy::REBOOT_INTERVAL;
 
 pub use limit::{Limit, LimitError};
 pub use zone::ZoneState;
@@ -22,6 +23,18 @@ use zone::Zones;
 /// How long a permit is kept for a Machine that neither fails nor ends: far longer than the write that it is for may take to
 /// be seen, and short enough that a lost one does not hold up its deployment for the night.
 pub const PERMIT_LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long a Machine whose VM was started anew counts as away unless it recovers. Longer than the time that a VM gets to come up,
+/// by a minute: who was started anew in vain so keeps its place for what comes next, and one Machine after the other comes to
+/// its end rather than all of them to half of it.
+pub const REBOOT_LIFETIME: SignedDuration =
+    SignedDuration::from_secs(REBOOT_INTERVAL.as_secs() + SignedDuration::from_mins(1).as_secs());
+
+/// True while a Machine that is not healthy counts as away because its VM was started anew. A time far ahead of the clock is
+/// wrong, and holds up nobody until it has come.
+fn is_rebooting(at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(at).abs() < REBOOT_LIFETIME
+}
 
 /// Machines that are replaced one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +54,18 @@ pub struct MemberFact {
     pub zone: Option<FailureDomain>,
     /// How it stands.
     pub standing: Standing,
+    /// When its VM was started anew last, or was about to be.
+    pub rebooted_at: Option<Timestamp>,
+}
+
+impl MemberFact {
+    /// The last start of its VM, while that may be why it is not healthy.
+    fn reboot(&self) -> Option<Timestamp> {
+        match self.standing {
+            Standing::Doubtful { .. } => self.rebooted_at,
+            Standing::Running { .. } | Standing::Away | Standing::Failed | Standing::Kept => None,
+        }
+    }
 }
 
 /// How a Machine stands.
@@ -52,7 +77,7 @@ pub enum Standing {
         is_silent: bool,
     },
     /// Not healthy, and not given up: Unknown, or an update in place that has failed. Does not count as being replaced, or two
-    /// of them would wait for each other for ever.
+    /// of them would wait for each other for ever; counts for a while after its VM was started anew.
     Doubtful {
         /// Nothing is heard of its Node.
         is_silent: bool,
@@ -65,7 +90,7 @@ pub enum Standing {
     Kept,
 }
 
-/// May a Machine be failed?
+/// May a Machine be failed, or its VM be started anew?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// As far as its group is concerned, and only if its zone does not speak against it.
@@ -84,6 +109,8 @@ pub enum Permit {
 struct GroupState {
     members: usize,
     away: BTreeSet<ObjectKey>,
+    /// Those that are not healthy and whose VM was started anew: when. None of them is away.
+    rebooted: BTreeMap<ObjectKey, Timestamp>,
     /// Until when they are held.
     permits: BTreeMap<ObjectKey, Timestamp>,
     /// Who was told to wait.
@@ -93,24 +120,36 @@ struct GroupState {
 }
 
 impl GroupState {
-    /// How many are away or about to be, beside this one.
+    /// How many are away or about to be.
+    fn taken(&self) -> usize {
+        let is_only_held = |key: &&ObjectKey| !self.away.contains(*key) && !self.rebooted.contains_key(*key);
+        self.away.len() + self.rebooted.len() + self.permits.keys().filter(is_only_held).count()
+    }
+
+    /// The same without this one.
     fn others(&self, key: &ObjectKey) -> usize {
-        let permits = self.permits.keys().filter(|holder| *holder != key && !self.away.contains(*holder));
-        self.away.len() - usize::from(self.away.contains(key)) + permits.count()
+        let is_among =
+            self.away.contains(key) || self.rebooted.contains_key(key) || self.permits.contains_key(key);
+        self.taken() - usize::from(is_among)
+    }
+
+    /// What is over counts no more.
+    fn age(&mut self, now: Timestamp) {
+        self.permits.retain(|_, until| *until > now);
+        self.rebooted.retain(|_, at| is_rebooting(*at, now));
     }
 
     /// Those who may try again, since places have become free.
     fn next_in_line(&mut self) -> Vec<ObjectKey> {
-        let taken = self.away.len() + self.permits.keys().filter(|key| !self.away.contains(*key)).count();
-        let free = self.places.saturating_sub(taken);
+        let free = self.places.saturating_sub(self.taken());
         (0..free).map_while(|_| self.waiting.pop_first()).collect()
     }
 }
 
 /// All Machines of a tenant, by group and zone.
 ///
-/// Promises: at any time at most as many Machines of a group are away or hold a permit as the limit of the last one that got
-/// a permit says, apart from those that were away already and whatever is away for other reasons; asking again gives the
+/// Promises: at any time at most as many Machines of a group are away, being started anew or hold a permit as the limit of the
+/// last one that got a permit says, apart from those that were away already and whatever is away for other reasons; asking again gives the
 /// same permit again.
 ///
 /// Assumes that [`Meltdown::update`] is called with each change of the cache, in its order.
@@ -148,6 +187,9 @@ impl Meltdown {
             if matches!(fact.standing, Standing::Away | Standing::Failed) {
                 state.away.insert(key.clone());
             }
+            if let Some(at) = fact.reboot() {
+                state.rebooted.insert(key.clone(), at);
+            }
         }
         let has_decided = new.is_none_or(|fact| match fact.standing {
             // Failed or recovered: the permit has served.
@@ -165,6 +207,7 @@ impl Meltdown {
         let Some(state) = self.groups.get_mut(group) else { return };
         state.members -= 1;
         state.away.remove(key);
+        state.rebooted.remove(key);
         if !stays {
             state.permits.remove(key);
             state.waiting.remove(key);
@@ -185,15 +228,15 @@ impl Meltdown {
         next
     }
 
-    /// Asks whether a Machine may be failed. A permit that is given is held until the cache shows what became of it, it is
-    /// given back, or its lifetime is over.
+    /// Asks whether a Machine may be failed, or its VM be started anew. A permit that is given is held until the cache shows what
+    /// became of it, it is given back, or its lifetime is over.
     pub fn ask(&mut self, key: &ObjectKey, limit: Limit, now: Timestamp) -> Permit {
         let Some(member) = self.members.get(key) else {
             // The cache is ahead: the Machine is gone, and writing to it will fail.
             return Permit::Granted { zone: None };
         };
         if let Some(state) = member.group.as_ref().and_then(|group| self.groups.get_mut(group)) {
-            state.permits.retain(|_, until| *until > now);
+            state.age(now);
             state.places = limit.of(state.members);
             if state.others(key) >= state.places {
                 state.waiting.insert(key.clone());

@@ -20,13 +20,16 @@ fn at(second: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
 }
 
+fn member(group: Option<Group>, zone: Option<FailureDomain>, standing: Standing) -> MemberFact {
+    MemberFact { group, zone, standing, rebooted_at: None }
+}
+
 /// Machines of one deployment, each in a zone of its own.
 fn group(standings: &[Standing]) -> Meltdown {
     let mut meltdown = Meltdown::new(50);
     for (number, standing) in standings.iter().enumerate() {
         let zone = Some(FailureDomain::new(format!("zone-{number}")));
-        meltdown
-            .update(&key(number), Some(&MemberFact { group: deployment("a"), zone, standing: *standing }));
+        meltdown.update(&key(number), Some(&member(deployment("a"), zone, *standing)));
     }
     meltdown
 }
@@ -37,7 +40,17 @@ fn set(meltdown: &mut Meltdown, number: usize, standing: Standing) -> Vec<Object
 }
 
 fn ask(meltdown: &mut Meltdown, number: usize, limit: Limit) -> bool {
-    matches!(meltdown.ask(&key(number), limit, at(0)), Permit::Granted { .. })
+    ask_at(meltdown, number, limit, at(0))
+}
+
+fn ask_at(meltdown: &mut Meltdown, number: usize, limit: Limit, now: Timestamp) -> bool {
+    matches!(meltdown.ask(&key(number), limit, now), Permit::Granted { .. })
+}
+
+/// The cache shows that the VM was started anew.
+fn reboot(meltdown: &mut Meltdown, number: usize, at: Timestamp) -> Vec<ObjectKey> {
+    let fact = MemberFact { rebooted_at: Some(at), ..meltdown.members[&key(number)].clone() };
+    meltdown.update(&key(number), Some(&fact))
 }
 
 #[test]
@@ -90,7 +103,7 @@ fn two_machines_whose_update_in_place_failed_do_not_wait_for_each_other() {
 fn machines_without_a_deployment_do_not_wait_for_each_other() {
     let mut meltdown = Meltdown::new(50);
     for number in 0..2 {
-        meltdown.update(&key(number), Some(&MemberFact { group: None, zone: None, standing: SICK }));
+        meltdown.update(&key(number), Some(&member(None, None, SICK)));
     }
     assert!(ask(&mut meltdown, 0, Limit::ONE) && ask(&mut meltdown, 1, Limit::ONE));
 }
@@ -109,12 +122,71 @@ fn a_permit_ends_when_its_machine_recovers_is_given_back_or_its_time_is_over() {
     assert!(matches!(meltdown.ask(&key(1), Limit::ONE, later), Permit::Granted { .. }));
 }
 
+#[test]
+fn vms_are_started_anew_one_after_the_other_and_none_beside_a_replacement() {
+    let mut meltdown = group(&[SICK, SICK, RUNNING]);
+    assert!(ask(&mut meltdown, 0, Limit::ONE));
+    reboot(&mut meltdown, 0, at(0));
+    let (soon, last, over) =
+        (at(1), at(0) + REBOOT_LIFETIME - SignedDuration::from_secs(1), at(0) + REBOOT_LIFETIME);
+    for now in [soon, last] {
+        assert!(!ask_at(&mut meltdown, 1, Limit::ONE, now), "{now}");
+        assert!(ask_at(&mut meltdown, 0, Limit::ONE, now), "its own place is no obstacle: {now}");
+        meltdown.give_back(&key(0));
+    }
+    assert!(ask_at(&mut meltdown, 1, Limit::ONE, over), "it has had its time");
+    let mut meltdown = group(&[SICK, Standing::Failed]);
+    assert!(!ask(&mut meltdown, 0, Limit::ONE));
+}
+
+#[test]
+fn a_vm_that_comes_back_makes_room_at_once() {
+    let mut meltdown = group(&[SICK, SICK]);
+    assert!(ask(&mut meltdown, 0, Limit::ONE));
+    reboot(&mut meltdown, 0, at(0));
+    assert!(!ask(&mut meltdown, 1, Limit::ONE));
+    assert_eq!(set(&mut meltdown, 0, RUNNING), [key(1)]);
+    assert!(ask_at(&mut meltdown, 1, Limit::ONE, at(30)));
+    // Sick again so soon after the start of its VM: more likely still than again.
+    meltdown.give_back(&key(1));
+    set(&mut meltdown, 0, SICK);
+    assert!(!ask_at(&mut meltdown, 1, Limit::ONE, at(60)));
+}
+
+#[test]
+fn a_host_that_starts_anew_knows_who_was_started_anew() {
+    let mut meltdown = group(&[SICK, SICK]);
+    reboot(&mut meltdown, 0, at(0));
+    assert!(!ask_at(&mut meltdown, 1, Limit::ONE, at(60)));
+    assert!(ask_at(&mut meltdown, 1, Limit::ONE, at(0) + REBOOT_LIFETIME));
+}
+
+#[test]
+fn a_start_of_a_vm_in_a_far_future_holds_up_nobody() {
+    let mut meltdown = group(&[SICK, SICK]);
+    reboot(&mut meltdown, 0, at(1_000_000));
+    assert!(ask(&mut meltdown, 1, Limit::ONE));
+    meltdown.give_back(&key(1));
+    reboot(&mut meltdown, 0, at(5));
+    assert!(!ask(&mut meltdown, 1, Limit::ONE), "clocks of hosts differ a little");
+}
+
+#[test]
+fn a_vm_of_a_zone_that_is_started_anew_is_noticed_by_the_next_one() {
+    let mut meltdown = zone(&[SICK, SICK, RUNNING]);
+    reboot(&mut meltdown, 1, at(0));
+    assert_eq!(speaks(&mut meltdown), "others");
+    set(&mut meltdown, 1, RUNNING);
+    meltdown.give_back(&key(0));
+    assert_eq!(speaks(&mut meltdown), "nothing");
+}
+
 /// Machines of many deployments in one zone.
 fn zone(standings: &[Standing]) -> Meltdown {
     let mut meltdown = Meltdown::new(50);
     for (number, standing) in standings.iter().enumerate() {
         let group = deployment(&format!("d-{number}"));
-        let fact = MemberFact { group, zone: Some("zone-a".into()), standing: *standing };
+        let fact = member(group, Some("zone-a".into()), *standing);
         meltdown.update(&key(number), Some(&fact));
     }
     meltdown
@@ -125,7 +197,7 @@ fn speaks(meltdown: &mut Meltdown) -> String {
     match meltdown.ask(&key(0), Limit::ONE, at(0)) {
         Permit::Granted { zone: None } => "nothing".into(),
         Permit::Granted { zone: Some(zone) } => {
-            let words = [(zone.is_silent, "silent"), (zone.has_failed_others, "others")];
+            let words = [(zone.is_silent, "silent"), (zone.has_trouble, "others")];
             words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
         }
         Permit::Busy { .. } => "busy".into(),
@@ -171,6 +243,7 @@ fn nothing_is_kept_of_what_is_gone() {
     let mut meltdown = group(&[SICK, SICK, Standing::Failed]);
     ask(&mut meltdown, 0, Limit::Machines(9));
     ask(&mut meltdown, 1, Limit::ONE);
+    reboot(&mut meltdown, 1, at(0));
     for number in 0..3 {
         meltdown.update(&key(number), None);
     }
@@ -191,53 +264,67 @@ fn standing() -> impl Strategy<Value = Standing> {
 #[derive(Clone, Debug)]
 enum Move {
     Update(usize, Option<(u8, u8, Standing)>),
+    Reboot(usize),
     Ask(usize),
     GiveBack(usize),
+    Pass(i64),
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
     let update = (0..6_usize, proptest::option::of((0..2_u8, 0..2_u8, standing())));
     let one = prop_oneof![
         update.prop_map(|(number, fact)| Move::Update(number, fact)),
+        (0..6_usize).prop_map(Move::Reboot),
         (0..6_usize).prop_map(Move::Ask),
         (0..6_usize).prop_map(Move::GiveBack),
+        (0..400_i64).prop_map(Move::Pass),
     ];
     proptest::collection::vec(one, 0..60)
+}
+
+/// Counted by looking at all: the Machine takes a place in its deployment.
+fn takes_a_place(meltdown: &Meltdown, other: &ObjectKey, member: &MemberFact, now: Timestamp) -> bool {
+    let state = &meltdown.groups[member.group.as_ref().unwrap()];
+    let is_held = state.permits.get(other).is_some_and(|until| *until > now);
+    let is_rebooting = matches!(member.standing, Standing::Doubtful { .. })
+        && member.rebooted_at.is_some_and(|at| is_rebooting(at, now));
+    matches!(member.standing, Standing::Away | Standing::Failed) || is_rebooting || is_held
 }
 
 proptest! {
     #[test]
     fn counts_are_those_of_a_full_look_and_permits_never_exceed_the_limit(moves in moves()) {
         let mut meltdown = Meltdown::new(50);
+        let mut now = at(0);
         for one in moves {
             match one {
                 Move::Update(number, fact) => {
-                    let fact = fact.map(|(group, zone, standing)| MemberFact {
-                        group: deployment(&group.to_string()),
-                        zone: Some(FailureDomain::new(zone.to_string())),
-                        standing,
+                    let fact = fact.map(|(group, zone, standing)| {
+                        member(deployment(&group.to_string()), Some(FailureDomain::new(zone.to_string())), standing)
                     });
                     meltdown.update(&key(number), fact.as_ref());
                 }
+                Move::Reboot(number) => {
+                    if meltdown.members.contains_key(&key(number)) {
+                        reboot(&mut meltdown, number, now);
+                    }
+                }
                 Move::Ask(number) => {
-                    let is_away = |key: &ObjectKey, meltdown: &Meltdown| {
-                        let standing = meltdown.members.get(key).map(|member| member.standing);
-                        matches!(standing, Some(Standing::Away | Standing::Failed))
-                    };
                     let group = meltdown.members.get(&key(number)).and_then(|member| member.group.clone());
                     let before = group.as_ref().map(|group| {
                         let of_group = meltdown.members.iter().filter(|(_, member)| member.group.as_ref() == Some(group));
                         of_group
                             .filter(|(other, _)| **other != key(number))
-                            .filter(|(other, _)| is_away(other, &meltdown) || meltdown.groups[group].permits.contains_key(*other))
+                            .filter(|(other, member)| takes_a_place(&meltdown, other, member, now))
                             .count()
                     });
-                    let is_granted = ask(&mut meltdown, number, Limit::ONE);
+                    let is_granted = ask_at(&mut meltdown, number, Limit::ONE, now);
                     prop_assert_eq!(is_granted, before.is_none_or(|others| others == 0));
                 }
                 Move::GiveBack(number) => {
                     meltdown.give_back(&key(number));
                 }
+                Move::Pass(seconds) => now += SignedDuration::from_secs(seconds),
             }
             for (name, (serving, silent)) in meltdown.zones.counts() {
                 let of_zone = || meltdown.members.values().filter(|member| member.zone.as_ref() == Some(&name));
@@ -245,6 +332,57 @@ proptest! {
                 prop_assert_eq!(serving, of_zone().filter(serves).count());
                 prop_assert_eq!(silent, of_zone().filter(|member| member.standing == SILENT).count());
             }
+        }
+    }
+
+    /// Machines of one deployment that are all sick, and a host that starts them anew and fails them as permits allow, loses the
+    /// news of the cache for a while and starts anew itself: whatever it does when, no more are away because of it than may be.
+    #[test]
+    fn never_are_more_machines_failed_and_started_anew_at_a_time_than_the_limit_says(
+        places in 1..4_u32,
+        deeds in proptest::collection::vec((0..5_usize, 0..7_u8, 0..200_i64), 1..120),
+    ) {
+        let limit = Limit::Machines(places);
+        let mut meltdown = group(&[SICK; 5]);
+        let mut world: BTreeMap<usize, MemberFact> =
+            (0..5).map(|number| (number, meltdown.members[&key(number)].clone())).collect();
+        let (mut now, mut is_behind) = (at(0), false);
+        for (number, deed, seconds) in deeds {
+            now += SignedDuration::from_secs(seconds);
+            let fact = world[&number].clone();
+            let is_sick = fact.standing == SICK;
+            let next = match deed {
+                0..=2 if is_sick && ask_at(&mut meltdown, number, limit, now) => match deed {
+                    0 => MemberFact { standing: Standing::Failed, ..fact },
+                    1 => MemberFact { rebooted_at: Some(now), ..fact },
+                    // The pass came to another end.
+                    _ => {
+                        meltdown.give_back(&key(number));
+                        fact
+                    }
+                },
+                // The start has helped, the replacement has come.
+                3 if fact.standing != RUNNING => MemberFact { standing: RUNNING, rebooted_at: None, ..fact },
+                4 if fact.standing == RUNNING => MemberFact { standing: SICK, ..fact },
+                _ => fact,
+            };
+            world.insert(number, next);
+            if deed == 5 {
+                meltdown = Meltdown::new(50);
+            }
+            // The cache is late for less than a permit is held.
+            is_behind = !is_behind && seconds % 3 == 0 && deed < 3;
+            if !is_behind {
+                for (number, fact) in &world {
+                    meltdown.update(&key(*number), Some(fact));
+                }
+            }
+            let away = world.values().filter(|fact| match fact.standing {
+                Standing::Failed => true,
+                Standing::Doubtful { .. } => fact.rebooted_at.is_some_and(|at| is_rebooting(at, now)),
+                Standing::Running { .. } | Standing::Away | Standing::Kept => false,
+            });
+            prop_assert!(away.count() <= places as usize, "{world:?}");
         }
     }
 }

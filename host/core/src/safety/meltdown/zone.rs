@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use crate::id::{FailureDomain, ObjectKey};
 
-use super::{MemberFact, PERMIT_LIFETIME, Standing};
+use super::{MemberFact, PERMIT_LIFETIME, Standing, is_rebooting};
 
 /// One silent Node says nothing of its zone.
 const SILENT_AT_LEAST: usize = 2;
 
-/// What a zone says about the failing of one of its Machines.
+/// What a zone says about what is to be done to one of its Machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneState {
     /// Which zone.
@@ -19,8 +19,8 @@ pub struct ZoneState {
     /// So many of its Nodes are silent at the same time that the zone is not believed to be dead while the cloud says that the
     /// VM is alive.
     pub is_silent: bool,
-    /// Another one of its Machines has failed or is about to, so that the cloud is asked.
-    pub has_failed_others: bool,
+    /// Another one of its Machines has failed or is being started anew, or is about to, so that the cloud is asked.
+    pub has_trouble: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,10 @@ struct Zone {
     serving: usize,
     silent: usize,
     failed: BTreeSet<ObjectKey>,
+    /// Those that are not healthy and whose VM was started anew: when.
+    rebooted: BTreeMap<ObjectKey, Timestamp>,
     /// Those who hold a permit, until when.
-    failing: BTreeMap<ObjectKey, Timestamp>,
+    permits: BTreeMap<ObjectKey, Timestamp>,
 }
 
 /// All zones.
@@ -57,6 +59,7 @@ impl Zones {
             zone.serving -= usize::from(serves);
             zone.silent -= usize::from(is_silent);
             zone.failed.remove(key);
+            zone.rebooted.remove(key);
         }
         if let Some(new) = new
             && let Some(name) = &new.zone
@@ -68,13 +71,16 @@ impl Zones {
             if new.standing == Standing::Failed {
                 zone.failed.insert(key.clone());
             }
+            if let Some(at) = new.reboot() {
+                zone.rebooted.insert(key.clone(), at);
+            }
         }
         if let Some(name) = old.and_then(|old| old.zone.as_ref()) {
             self.tidy(name);
         }
     }
 
-    /// Notes that the Machine is about to fail, and says what speaks against it. `None`: nothing.
+    /// Notes that something is about to be done to the Machine, and says what speaks against it. `None`: nothing.
     pub(super) fn ask(
         &mut self,
         key: &ObjectKey,
@@ -83,31 +89,30 @@ impl Zones {
     ) -> Option<ZoneState> {
         let name = name?;
         let zone = self.zones.entry(name.clone()).or_default();
-        zone.failing.retain(|_, until| *until > now);
+        zone.permits.retain(|_, until| *until > now);
         let is_silent = zone.silent >= SILENT_AT_LEAST
             && zone.silent.saturating_mul(100) >= zone.serving.saturating_mul(self.silent_percent);
-        let has_failed_others = zone.failed.iter().chain(zone.failing.keys()).any(|other| other != key);
+        zone.rebooted.retain(|_, at| is_rebooting(*at, now));
+        let mut in_trouble = zone.failed.iter().chain(zone.rebooted.keys()).chain(zone.permits.keys());
+        let has_trouble = in_trouble.any(|other| other != key);
         let until = now.checked_add(PERMIT_LIFETIME).unwrap_or(Timestamp::MAX);
-        zone.failing.insert(key.clone(), until);
+        zone.permits.insert(key.clone(), until);
         self.asked.insert(key.clone(), name.clone());
-        (is_silent || has_failed_others).then(|| ZoneState {
-            name: name.clone(),
-            is_silent,
-            has_failed_others,
-        })
+        (is_silent || has_trouble).then(|| ZoneState { name: name.clone(), is_silent, has_trouble })
     }
 
     pub(super) fn give_back(&mut self, key: &ObjectKey) {
         let Some(name) = self.asked.remove(key) else { return };
         if let Some(zone) = self.zones.get_mut(&name) {
-            zone.failing.remove(key);
+            zone.permits.remove(key);
         }
         self.tidy(&name);
     }
 
     /// A zone goes with its last Machine.
     fn tidy(&mut self, name: &FailureDomain) {
-        let is_empty = |zone: &Zone| zone.serving == 0 && zone.failed.is_empty() && zone.failing.is_empty();
+        // Whoever was started anew serves.
+        let is_empty = |zone: &Zone| zone.serving == 0 && zone.failed.is_empty() && zone.permits.is_empty();
         if self.zones.get(name).is_some_and(is_empty) {
             self.zones.remove(name);
         }

@@ -2,7 +2,9 @@
 
 mod crowd;
 mod force;
+mod in_place;
 mod pods;
+mod preserved;
 mod volumes;
 mod workload;
 
@@ -21,9 +23,23 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Volumes leave within seconds and arrive within more.
 const PACE: Pace = Pace { detach: SignedDuration::from_secs(3), arrive: Some(SignedDuration::from_secs(7)) };
 
+/// Whose CRDs the API server has: with `status.machinist`, or without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Crds {
+    Ours,
+    Theirs,
+}
+
 /// A stage on which Machine `a` runs, with Node `a`.
 async fn running() -> (Stage, Host) {
+    running_under(Crds::Ours).await
+}
+
+async fn running_under(crds: Crds) -> (Stage, Host) {
     let stage = Stage::set();
+    if crds == Crds::Theirs {
+        stage.api.prune_own_status();
+    }
     let host = stage.host("host");
     stage.add_machine("a");
     stage.until_running("a").await;
