@@ -22,6 +22,8 @@ pub(crate) struct KubeletHabits {
     pub(crate) heartbeat: Option<Duration>,
     /// VMs boot and never join.
     pub(crate) never_joins: bool,
+    /// Nodes say their provider ids in the form of the cloud's own controller.
+    pub(crate) has_own_ids: bool,
 }
 
 /// All kubelets.
@@ -65,9 +67,12 @@ impl Kubelets {
             return;
         }
         let is_ready_at_once = self.habits.ready_after.is_zero();
+        let vm = provider_id.rsplit('/').next().unwrap();
+        let id_on_node =
+            if self.habits.has_own_ids { format!("sim://zone-1/{vm}") } else { provider_id.to_owned() };
         let object = json!({
             "metadata": { "name": node, "labels": { "kubernetes.io/hostname": node } },
-            "spec": { "providerID": provider_id },
+            "spec": { "providerID": id_on_node },
             "status": { "conditions": self.conditions(is_ready_at_once) },
         });
         // A Node of that name that is there already is taken over, as kubelets do it.

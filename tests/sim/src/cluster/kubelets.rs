@@ -17,6 +17,8 @@ use crate::cloud::provider_id;
 pub(super) struct Kubelet {
     pub(super) node: String,
     pub(super) provider_id: String,
+    /// As its Node says it.
+    id_on_node: String,
     pub(super) zone: String,
     /// The VM runs, and so does the process.
     pub(super) works: bool,
@@ -36,6 +38,7 @@ impl Cluster {
                 let kubelet = Kubelet {
                     node: vm.name.clone(),
                     provider_id: provider_id(&vm.zone, &vm.id),
+                    id_on_node: self.id_on_node(&vm.zone, &vm.id),
                     zone: vm.zone.clone(),
                     works: true,
                     is_gone: false,
@@ -138,7 +141,7 @@ impl Cluster {
             "metadata": { "name": kubelet.node, "labels": {
                 "kubernetes.io/hostname": kubelet.node, "topology.kubernetes.io/zone": kubelet.zone,
             } },
-            "spec": { "providerID": kubelet.provider_id },
+            "spec": { "providerID": kubelet.id_on_node },
             "status": { "conditions": self.conditions("True", None, None) },
         });
         if self.api.create("nodes", &node).is_err() {
@@ -154,6 +157,11 @@ impl Cluster {
         state.pods.nodes.push(kubelet.node);
         drop(state);
         self.tell_truth(vm);
+    }
+
+    /// In some clusters as the driver writes it, in others in a form of its own, as most clouds' controllers do.
+    fn id_on_node(&self, zone: &str, vm: &str) -> String {
+        if self.has_own_ids { format!("sim://{vm}") } else { provider_id(zone, vm) }
     }
 
     /// The token is the one of a Secret that the server would accept.
@@ -235,7 +243,7 @@ impl Cluster {
             (true, _) => "True",
         };
         let Some(old) = self.api.find("nodes", &kubelet.node) else { return };
-        if old["spec"]["providerID"] != kubelet.provider_id.as_str() {
+        if old["spec"]["providerID"] != kubelet.id_on_node.as_str() {
             return;
         }
         let conditions = self.conditions(ready, kubelet.flaw, Some(&old["status"]["conditions"]));

@@ -97,6 +97,8 @@ pub(crate) struct Cluster {
     cloud: SimCloud,
     clock: Clock,
     watchman: Watchman,
+    /// Nodes say their provider ids in another form than the driver.
+    has_own_ids: bool,
 }
 
 /// After so long without a word a Node's conditions are Unknown.
@@ -131,6 +133,7 @@ impl Cluster {
             cloud,
             clock,
             watchman,
+            has_own_ids: Chance::new(seed, "provider ids").happens(0.5),
         };
         cluster.start_apps(apps);
         cluster

@@ -2,6 +2,8 @@
 
 use super::workload::{budget, ending_after, pod};
 use super::*;
+use crate::cloud::Habits;
+use crate::kubelet::KubeletHabits;
 use memory_api::wire::Fate;
 
 #[tokio::test(start_paused = true)]
@@ -31,6 +33,24 @@ async fn pods_are_evicted_and_have_ended_before_the_vm_goes() {
     assert!(machine_writes(&stage, before) <= 8, "{}", stage.wire.trace());
     let looks = stage.wire.records_since(before, |call| call.verb == "LIST" && call.what == "pods").len();
     assert!(looks < 20, "{looks} looks");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_with_another_form_of_its_vms_id_is_drained_before_the_vm_goes() {
+    let habits = KubeletHabits { has_own_ids: true, ..KubeletHabits::default() };
+    let stage = Stage::with(Habits::default(), habits);
+    stage.add_class();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let _workload = Workload::start(&stage, PACE);
+    add(&stage, [ending_after(pod("slow", "a"), "25")]);
+    delete(&stage);
+    stage.until_gone("a").await;
+    assert!(is_gone(&stage, "slow"));
+    let took = vm_ordered_away_at(&stage) - evicted_at(&stage, "slow")[0];
+    assert!(took >= 25 * SECOND && took < 35 * SECOND, "{took:?}");
+    assert!(stage.api.find("nodes", "a").is_none(), "its Node goes with it");
 }
 
 #[tokio::test(start_paused = true)]
