@@ -135,8 +135,7 @@ mod tests {
     const SOON: &str = "Ready is False; it gets time to recover before its VM is started anew";
     const REBOOT: &str = "Action::Reboot for 60 s: Ready is False; it does not recover by itself";
     const HOPE: &str = "Ready is False; its VM was started anew, and gets time to come up";
-    const REPLACE: &str =
-        "Action::Replace for 43200 s: Ready is False; starting its VM anew has not helped, so it is to be replaced";
+    const REPLACE: &str = "Action::Replace for 43200 s: Ready is False; starting its VM anew has not helped, so it is to be replaced";
 
     #[test]
     fn a_sick_machine_is_rebooted_then_replaced() {

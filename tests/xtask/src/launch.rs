@@ -39,7 +39,10 @@ pub(crate) fn sim(arguments: &[OsString]) -> Result<()> {
         line = line.with(&["--config", &format!("profile.dev.package.{package}.opt-level=3")]);
     }
     line.run()?;
-    Line::new(paths::binaries("debug")?.join("sim")).with(arguments).variable("GLIBC_TUNABLES", ALLOCATION).become_it()
+    Line::new(paths::binaries("debug")?.join("sim"))
+        .with(arguments)
+        .variable("GLIBC_TUNABLES", ALLOCATION)
+        .become_it()
 }
 
 /// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given back in between.

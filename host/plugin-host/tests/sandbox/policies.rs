@@ -295,11 +295,8 @@ async fn what_is_wrong_is_named() {
     check(odd("{}").data("policy.yaml", "mode: force"), "policy.yaml is wrong").await;
     check(odd("{}").data("policy.yaml", "mode: force"), "expected `observe` or `enforce`").await;
     check(odd("{}").data("grants.yaml", "{}"), "a policy reaches nothing").await;
-    check(
-        policy("odd", plain()),
-        "it exports no machinist:policy/policy; it exports machinist:provider/",
-    )
-    .await;
+    check(policy("odd", plain()), "it exports no machinist:policy/policy; it exports machinist:provider/")
+        .await;
     check(
         Map::new("odd", component("policy-zone")),
         "it exports no machinist:provider/driver; it exports machinist:policy/policy",

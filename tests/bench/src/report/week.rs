@@ -20,7 +20,12 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
     let (seconds, busy) = (figures.seconds, figures.processor_seconds);
     row(page, "a week, in seconds", format!("**{seconds:.0}**"), Some((MOST_SECONDS, seconds)));
     row(page, "of this on a processor", format!("{busy:.0}"), Some((MOST_SECONDS, busy)));
-    row(page, "simulated time to real time", format!("{:.0}", figures.simulated_hours * 3600.0 / seconds), None);
+    row(
+        page,
+        "simulated time to real time",
+        format!("{:.0}", figures.simulated_hours * 3600.0 / seconds),
+        None,
+    );
     row(page, "machine-hours a second", format!("{:.0}", figures.machine_hours / seconds), None);
     row(page, "memory", format!("{:.0} MB", figures.most_megabytes), None);
     let faults: u64 = figures.faults.values().sum();

@@ -34,7 +34,10 @@ impl<'a> Summary<'a> {
         let Self { options, reports, seconds, .. } = self;
         let (hours, faults) = (self.machine_hours(), self.all_faults());
         let mut text = String::new();
-        let mut line = |what: &str, figure: String| drop(writeln!(text, "{what:<17} {figure}"));
+        let mut line = |what: &str, figure: String| {
+            // A String takes everything.
+            let _ = writeln!(text, "{what:<17} {figure}");
+        };
         line("seeds", format!("{} from {}, in {seconds:.1} s", reports.len(), options.seed));
         line("seeds per second", format!("{:.2}", reports.len() as f64 / seconds));
         line(

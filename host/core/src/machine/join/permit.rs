@@ -104,9 +104,7 @@ pub(in super::super) fn obtained(
         Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), deed)),
         Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, deed, message)),
         Some(Ok(Permit::Granted { zone: None })) => Ok(()),
-        Some(Ok(Permit::Granted { zone: Some(zone) })) => {
-            zone_agrees(view, progress, zone, deed, message).map_err(Box::new)
-        }
+        Some(Ok(Permit::Granted { zone: Some(zone) })) => zone_agrees(view, progress, zone, deed, message),
     }
 }
 
@@ -136,11 +134,11 @@ fn zone_agrees(
     zone: &ZoneState,
     deed: Deed,
     message: &str,
-) -> Result<(), Obstacle> {
+) -> Result<(), Box<Obstacle>> {
     let name = &zone.name;
     let held = |why: String| {
         let message = format!("{message}; {}: {why}", deed.is_not_done());
-        Err(Obstacle::Held { reason: Reason::ZoneHeld, message, after: ZONE })
+        Err(Box::new(Obstacle::Held { reason: Reason::ZoneHeld, message, after: ZONE }))
     };
     let Some(driver) = driver(view) else {
         return held(format!(
@@ -151,7 +149,7 @@ fn zone_agrees(
         return Ok(());
     }
     match &progress.probe {
-        None => Err(Obstacle::Ask(Effect::ProbeVm)),
+        None => Err(Box::new(Obstacle::Ask(Effect::ProbeVm))),
         Some(Ok(vm)) => match vm.state {
             VmState::Stopping | VmState::Stopped => Ok(()),
             VmState::Pending | VmState::Running | VmState::Unknown => is_alive(zone).or_else(held),
