@@ -24,5 +24,6 @@ pub mod policy;
 pub mod queue;
 pub mod retry;
 pub mod safety;
+pub mod same_vm;
 pub mod user_data;
 pub mod virtual_capacity;

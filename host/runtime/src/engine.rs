@@ -389,6 +389,9 @@ impl Engine {
         if let Key::Machine(machine) = key {
             self.metrics.insight().calls.forget(machine);
             self.world.policies.forget(machine);
+            if let Some(drains) = &self.world.drains {
+                drains.forget(machine);
+            }
         }
     }
 

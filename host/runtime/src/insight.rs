@@ -36,6 +36,9 @@ pub struct MachineInsight {
     pub failures: u32,
     /// Dangerous work is held, for this reason.
     pub frozen: Option<String>,
+    /// When an outage was over, from which on time-outs count.
+    #[serde(default)]
+    pub thawed_at: Option<Timestamp>,
     /// The time-outs that hold for the Machine.
     pub timeouts: Option<Timeouts>,
     /// The last calls of drivers, the latest first.

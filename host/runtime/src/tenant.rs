@@ -112,6 +112,11 @@ impl Tenant {
         let (writer, write_events) =
             EventWriter::new(self.control.clone(), self.identity.clone(), leads.clone());
         tasks.spawn(write_events);
+        let node_events = self.target.clone().map(|target| {
+            let (writer, write_events) = EventWriter::new(target, self.identity.clone(), leads.clone());
+            tasks.spawn(write_events);
+            writer
+        });
         tasks.spawn(watch_config_maps(
             PluginSource {
                 client: self.control.clone(),
@@ -140,6 +145,7 @@ impl Tenant {
             namespace: self.namespace,
             identity: self.identity,
             events: writer.clone(),
+            node_events,
             metrics: self.metrics.clone(),
         };
         safety::start(&mut tasks, &watch, gate);

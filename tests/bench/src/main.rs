@@ -13,6 +13,7 @@ mod report;
 mod signing;
 mod swaps;
 mod times;
+mod week;
 
 use std::path::Path;
 
@@ -54,6 +55,8 @@ enum Part {
     Idle,
     /// Machines on EC2, played by moto
     Ec2,
+    /// A week of ten thousand Machines in the simulator
+    Week,
 }
 
 /// What was measured.
@@ -67,6 +70,7 @@ struct Figures {
     drains: Option<drains::Figures>,
     idle: Option<idle::Figures>,
     ec2: Option<machines::ec2::Figures>,
+    week: Option<week::Figures>,
 }
 
 fn main() -> Result<()> {
@@ -113,6 +117,9 @@ async fn measure(options: &Options) -> Result<String> {
     }
     if wants(Part::Ec2) {
         figures.ec2 = Some(machines::ec2::measure().await?);
+    }
+    if wants(Part::Week) {
+        figures.week = Some(tokio::task::spawn_blocking(week::measure).await??);
     }
     Ok(report::render(&conditions, &figures))
 }

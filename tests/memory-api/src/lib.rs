@@ -5,6 +5,7 @@
 //! pods, evictions under disruption budgets. The same script of requests runs against it and against a real one.
 #![expect(clippy::result_large_err, reason = "a refusal is the answer to a request, made once and sent")]
 
+mod budgets;
 pub mod conformance;
 mod history;
 mod kinds;

@@ -48,9 +48,7 @@ fn evict_within_budget(store: &mut Store, key: &Key, options: &DeleteOptions, no
 }
 
 fn budgets_of(store: &Store, pod: &Value) -> Vec<Shared> {
-    let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
-    let budgets = store.all(kinds::of("poddisruptionbudgets"), namespace);
-    budgets.filter(|budget| covers(budget, pod)).cloned().collect()
+    store.budgets_near(pod).filter(|budget| covers(budget, pod)).cloned().collect()
 }
 
 /// Whether a PodDisruptionBudget's selector takes this pod.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::budgets::Budgets;
 use crate::history::History;
 use crate::kinds::{EVENTS_LIVE_FOR, Kind};
 use crate::merge::{merge, merge_strategically};
@@ -43,6 +44,7 @@ pub(crate) struct Store {
     objects: BTreeMap<Key, Shared>,
     /// Pods by Node: every drain asks for those of one.
     pods_by_node: BTreeMap<String, BTreeSet<Key>>,
+    budgets: Budgets,
     version: u64,
     made: u64,
     pub(crate) history: History,
@@ -82,6 +84,11 @@ impl Store {
     pub(crate) fn pods_of<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Shared> + use<'a> {
         let keys = self.pods_by_node.get(node).into_iter().flatten();
         keys.filter_map(|key| self.objects.get(key))
+    }
+
+    /// The budgets whose selector may take this pod, in order.
+    pub(crate) fn budgets_near<'a>(&'a self, pod: &Value) -> impl Iterator<Item = &'a Shared> + use<'a> {
+        self.budgets.near(pod).into_iter().filter_map(|key| self.objects.get(key))
     }
 
     /// As `all`, as it was when the version was the last one.
@@ -327,6 +334,9 @@ impl Store {
     }
 
     fn index(&mut self, key: &Key, old: Option<&Object>, new: Option<&Object>) {
+        if key.0 == "poddisruptionbudgets" {
+            self.budgets.change(key, old.map(|old| &**old), new.map(|new| &**new));
+        }
         if key.0 != "pods" {
             return;
         }

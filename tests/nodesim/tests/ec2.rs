@@ -65,7 +65,7 @@ async fn an_instance_becomes_the_node_of_its_private_name_until_it_is_terminated
     let made = cloud.live_instances().await.unwrap();
     let made = made.iter().find(|instance| instance.id == ours).unwrap();
     let node = api.with(|store| store.nodes[&made.private_dns_name].clone());
-    assert_eq!(node["spec"]["providerID"], format!("aws:///eu-west-1/{ours}"));
+    assert_eq!(node["spec"]["providerID"], format!("aws:///{}/{ours}", made.zone));
     until("it is ready", || api.condition(&made.private_dns_name, "Ready").as_deref() == Some("True")).await;
     let labels = &node["metadata"]["labels"];
     assert_eq!(labels["topology.kubernetes.io/region"], "eu-west-1");

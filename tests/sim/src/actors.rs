@@ -1,5 +1,8 @@
 //! Who makes life hard for the hosts: users, operators and the weather, at random from the seed.
 
+mod weather;
+mod wishes;
+
 use std::time::Duration;
 
 use machinist_core::driver_error::Code;
@@ -14,10 +17,11 @@ use crate::faults::Faults;
 use crate::fleet::Fleet;
 use crate::hosts::{Hosts, NAMESPACE, to_target};
 use crate::plan::Plan;
+use crate::policies::Policies;
 
 /// What somebody does.
 #[derive(Clone, Copy, Debug)]
-enum Action {
+pub(crate) enum Action {
     DeleteMachine,
     ForceDelete,
     EditMachine,
@@ -31,9 +35,12 @@ enum Action {
     KillVm,
     Cordon,
     MakeOrphan,
+    HoldDeletion,
+    Preserve,
+    UpdateInPlace,
 }
 
-const ACTIONS: [(u32, Action); 13] = [
+const ACTIONS: [(u32, Action); 16] = [
     (20, Action::DeleteMachine),
     (4, Action::ForceDelete),
     (20, Action::EditMachine),
@@ -47,6 +54,9 @@ const ACTIONS: [(u32, Action); 13] = [
     (5, Action::KillVm),
     (6, Action::Cordon),
     (2, Action::MakeOrphan),
+    (8, Action::HoldDeletion),
+    (8, Action::Preserve),
+    (8, Action::UpdateInPlace),
 ];
 
 /// Everything that can be disturbed.
@@ -59,6 +69,7 @@ pub(crate) struct Actors {
     pub(crate) hosts: Hosts,
     pub(crate) faults: Faults,
     pub(crate) fleet: Fleet,
+    pub(crate) policies: Policies,
     pub(crate) watchman: Watchman,
     pub(crate) clock: machinist_runtime::clock::Clock,
 }
@@ -92,6 +103,13 @@ impl Actors {
             self.often("cloud", hourly.cloud_outages, |actors, chance| async move {
                 actors.cloud_outage(chance).await;
             }),
+            self.often("zones", hourly.zone_outages, |actors, chance| async move {
+                actors.zone_outage(chance).await;
+            }),
+            self.often("lies", hourly.lies, |actors, chance| async move { actors.lie(chance).await }),
+            self.often("policies", hourly.policy_swaps, |actors, chance| async move {
+                actors.swap_policy(chance);
+            }),
         );
     }
 
@@ -112,7 +130,8 @@ impl Actors {
         let mut chance = Chance::new(self.plan.seed, "users");
         loop {
             tokio::time::sleep(chance.pause(self.plan.hourly.actions)).await;
-            if let Some(action) = chance.weighed(&ACTIONS) {
+            let favourite = self.plan.favourite.filter(|_| chance.happens(0.5));
+            if let Some(action) = favourite.or_else(|| chance.weighed(&ACTIONS)) {
                 self.do_action(action, &mut chance);
             }
         }
@@ -130,6 +149,9 @@ impl Actors {
                 self.cloud.make_orphan(chance.below(1_000_000));
             }
             Action::DeleteNode | Action::Cordon => self.on_node(action, chance),
+            Action::HoldDeletion => self.hold_deletion(chance),
+            Action::Preserve => self.preserve(chance),
+            Action::UpdateInPlace => self.update_in_place(chance),
             Action::KillKubelet | Action::FlawNode | Action::RebootVm | Action::KillVm => {
                 self.on_vm(action, chance);
             }
@@ -292,12 +314,15 @@ impl Actors {
         self.faults.count("outage");
         self.watchman.note(("the API server is gone for", &format!("{} s", lasts.as_secs())));
         self.cluster.go_dark(lasts);
+        // The one of the Nodes alone, or both.
+        let has_control = chance.happens(0.3);
         let end = tokio::time::Instant::now() + lasts;
         let mut cut = Vec::new();
         // Processes that start meanwhile reach it as little.
         while tokio::time::Instant::now() < end {
             for host in self.hosts.names() {
-                for way in [host.clone(), to_target(&host)] {
+                let ways = [Some(to_target(&host)), Some(host).filter(|_| !has_control)];
+                for way in ways.into_iter().flatten() {
                     if !cut.contains(&way) {
                         self.cut(&way, true);
                         cut.push(way);
@@ -318,7 +343,9 @@ impl Actors {
             self.api.drop_watches(host, None);
             self.watchman.facts().cut_off.insert(host.to_owned(), self.clock.now());
         } else {
-            self.watchman.facts().cut_off.remove(host);
+            let mut facts = self.watchman.facts();
+            facts.cut_off.remove(host);
+            facts.back.insert(host.to_owned(), self.clock.now());
         }
     }
 

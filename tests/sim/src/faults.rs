@@ -59,6 +59,11 @@ impl Faults {
         self.lock().counts.clone()
     }
 
+    /// All of them together.
+    pub(crate) fn total(&self) -> u64 {
+        self.lock().counts.values().sum()
+    }
+
     /// No faults from now on.
     pub(crate) fn calm(&self) {
         let mut inner = self.lock();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use machinist_api::names::annotations;
 use memory_api::{ApiServer, Change, encode};
 use serde_json::{Value, json};
 
@@ -30,12 +31,14 @@ struct Inner {
 pub(crate) struct Fleet {
     api: ApiServer,
     wished: usize,
+    zones: &'static [&'static str],
     inner: Arc<Mutex<Inner>>,
 }
 
 impl Fleet {
-    pub(crate) fn new(api: ApiServer, wished: usize) -> Self {
-        let fleet = Self { api, wished, inner: Arc::default() };
+    pub(crate) fn new(api: ApiServer, wished: usize, zones: usize) -> Self {
+        let zones = ZONES.get(..zones.max(1)).unwrap_or(&ZONES);
+        let fleet = Self { api, wished, zones, inner: Arc::default() };
         let made = fleet.api.create("secrets", &secret());
         assert!(made.is_ok(), "nothing was there before: {made:?}");
         for zone in ZONES {
@@ -55,10 +58,18 @@ impl Fleet {
             return;
         };
         let wanted = change.new.filter(|machine| !machine["metadata"]["deletionTimestamp"].is_string());
-        let failed = wanted.filter(|machine| machine["status"]["currentStatus"]["phase"] == "Failed");
+        let failed = wanted.filter(|machine| {
+            let status = &machine["status"]["currentStatus"];
+            status["phase"] == "Failed" && !status["preserveExpiryTime"].is_string()
+        });
         let mut inner = self.lock();
         keep(&mut inner.wanted, name, wanted.is_some());
         keep(&mut inner.failed, name, failed.is_some());
+    }
+
+    /// Where Machines are.
+    pub(crate) fn zones(&self) -> &'static [&'static str] {
+        self.zones
     }
 
     /// The name of a Machine that nobody has asked to go.
@@ -87,7 +98,7 @@ impl Fleet {
                 inner.made += 1;
                 inner.made
             };
-            let zone = ZONES[usize::try_from(number).unwrap_or_default() % ZONES.len()];
+            let zone = self.zones[usize::try_from(number).unwrap_or_default() % self.zones.len()];
             let _ = self.api.create("machines", &machine(number, zone));
         }
     }
@@ -173,10 +184,16 @@ fn class(zone: &str) -> Value {
 }
 
 fn machine(number: u64, zone: &str) -> Value {
+    // Some have a short limit of their own for hooks.
+    let hook_limit = number.is_multiple_of(2).then_some("5m");
     json!({
-        "metadata": { "name": format!("m{number}"), "namespace": NAMESPACE, "labels": { "name": "pool" } },
+        "metadata": {
+            "name": format!("m{number}"), "namespace": NAMESPACE, "labels": { "name": "pool" },
+            "annotations": { annotations::DELETION_HOOK_TIMEOUT: hook_limit },
+        },
         "spec": {
             "class": { "kind": "MachineClass", "name": zone },
+            "machinePreserveTimeout": "15m",
             "nodeTemplate": { "metadata": { "labels": { "pool": "a" } } },
         },
     })

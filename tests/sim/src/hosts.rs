@@ -8,16 +8,13 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kube::Client;
-use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::PluginName;
 use machinist_core::lease::LeaseTimes;
-use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::ports::{HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
+use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
 use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::Tenant;
 use memory_api::ApiServer;
@@ -30,6 +27,7 @@ use crate::chance::Chance;
 use crate::check::{HOST, Watchman};
 use crate::cloud::SimCloud;
 use crate::planted::{self, Bent, Planted};
+use crate::policies::Policies;
 
 /// The namespace of all that is not in `kube-system` or `default`.
 pub(crate) const NAMESPACE: &str = "shoot";
@@ -64,6 +62,7 @@ pub(crate) struct Hosts {
     pub(crate) clock: Clock,
     pub(crate) watchman: Watchman,
     pub(crate) planted: Option<Planted>,
+    policies: Policies,
     seed: u64,
     running: Arc<Mutex<BTreeMap<String, Handles>>>,
 }
@@ -84,12 +83,18 @@ impl Hosts {
         clock: Clock,
         watchman: Watchman,
     ) -> Self {
-        Self { api, cloud, wire, clock, watchman, planted: None, seed, running: Arc::default() }
+        let policies = Policies::new(seed, &[]);
+        Self { api, cloud, wire, clock, watchman, planted: None, policies, seed, running: Arc::default() }
     }
 
     /// Processes with this bug.
     pub(crate) fn with(self, planted: Option<Planted>) -> Self {
         Self { planted, ..self }
+    }
+
+    /// Processes that hear these policies.
+    pub(crate) fn judged_by(self, policies: &Policies) -> Self {
+        Self { policies: policies.clone(), ..self }
     }
 
     /// Names of the processes that run.
@@ -119,6 +124,7 @@ impl Hosts {
             let mut facts = self.watchman.facts();
             let most = facts.ahead.entry(name.to_owned()).or_default();
             *most = (*most).max(SignedDuration::from_millis(ahead_ms));
+            facts.behind = facts.behind.max(SignedDuration::from_millis(-ahead_ms));
         }
     }
 
@@ -180,7 +186,7 @@ impl Hosts {
             settings: settings(self.planted),
             ports: Ports {
                 drivers: planted::drivers(drivers, self.planted),
-                policies: Arc::new(NoPlugins),
+                policies: planted::policies(&self.policies, self.planted),
                 plugins: Arc::new(NoPlugins),
             },
             clock,
@@ -218,6 +224,14 @@ fn settings(planted: Option<Planted>) -> Settings {
             orphan_vm_sightings: 1,
             ..settings
         },
+        Some(Planted::ReplacesAllAtOnce) => {
+            let health_timeout = SignedDuration::from_secs(90);
+            Settings { health_timeout, max_unhealthy_replacements: "100%".into(), ..settings }
+        }
+        // An outage of a zone is often shorter than the default.
+        Some(Planted::GivesUpZones) => Settings { health_timeout: SignedDuration::from_mins(4), ..settings },
+        Some(Planted::IgnoresHooks) => Settings { deletion_hook_timeout: SignedDuration::ZERO, ..settings },
+        Some(Planted::LeavesVolumes) => Settings { volume_detach_timeout: SignedDuration::ZERO, ..settings },
         Some(_) | None => settings,
     }
 }
@@ -251,22 +265,6 @@ impl Drop for Process {
 
 /// A plugin host without plugins: the driver is there without one.
 struct NoPlugins;
-
-impl HealthPolicies for NoPlugins {
-    fn policies(&self) -> Arc<[PolicyFact]> {
-        Arc::default()
-    }
-
-    fn evaluate(
-        &self,
-        policy: &PluginName,
-        _: Question,
-        _: Timestamp,
-    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
-        let refusal = Refusal::NotReady { plugin: policy.to_string(), state: "absent".to_owned() };
-        Box::pin(async { Err(refusal.into()) })
-    }
-}
 
 impl Plugins for NoPlugins {
     fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {

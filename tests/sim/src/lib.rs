@@ -6,9 +6,10 @@
 //! | what is a run made of | `plan`, drawn from the seed |
 //! | what happens when | `run`: chaos, calm, silence |
 //! | who disturbs | `actors` (users, operators, weather), `faults` (the fate of each call) |
-//! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, budgets), `fleet` (the wish) |
+//! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, volumes, budgets), `policies`, `fleet` (the wish) |
 //! | what must always hold | `check`: rules over the world as it is |
 //! | do the rules bite | `planted`: bugs at the ports |
+//! | how far is it | `progress`; the command itself is in `cli` |
 
 mod actors;
 mod chance;
@@ -20,10 +21,13 @@ mod fleet;
 mod hosts;
 mod plan;
 mod planted;
+mod policies;
+mod progress;
 mod run;
 mod story;
 
 pub use check::{Rule, Violation};
 pub use plan::Plan;
 pub use planted::Planted;
-pub use run::{Report, run};
+pub use progress::Progress;
+pub use run::{Report, run, run_watched};

@@ -5,8 +5,15 @@
 
 use std::time::Duration;
 
+use machinist_core::policy::Mode;
+
+use crate::actors::Action;
 use crate::chance::Chance;
 use crate::planted::Planted;
+use crate::policies::PolicyPlan;
+
+/// From so many Machines on a cluster is large.
+const LARGE: usize = 1_000;
 
 /// How the cloud of a run is.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +78,12 @@ pub(crate) struct Hourly {
     pub(crate) clock_jumps: f64,
     /// The cloud fails or throttles everything for a while.
     pub(crate) cloud_outages: f64,
+    /// All Nodes of a zone are silent for a while.
+    pub(crate) zone_outages: f64,
+    /// The cloud's listings are not true for a while.
+    pub(crate) lies: f64,
+    /// A policy is loaded anew, or is gone for a while.
+    pub(crate) policy_swaps: f64,
 }
 
 /// A run.
@@ -88,6 +101,11 @@ pub struct Plan {
     pub(crate) apps: usize,
     /// How late watches are.
     pub(crate) watch_lag: Duration,
+    /// Where Machines are: in so many zones.
+    pub(crate) zones: usize,
+    pub(crate) policies: Vec<PolicyPlan>,
+    /// What users do half of the time.
+    pub(crate) favourite: Option<Action>,
     pub(crate) planted: Option<Planted>,
 }
 
@@ -95,8 +113,15 @@ impl Plan {
     /// The run of a seed: `machines` Machines, `chaos` of simulated time with faults. Then comes the calm.
     pub fn new(seed: u64, machines: usize, chaos: Duration) -> Self {
         let mut chance = Chance::new(seed, "plan");
-        let mut some =
-            |most: f64| if chance.happens(0.4) { 0.0 } else { most * chance.below(100) as f64 / 100.0 };
+        // Of many small clusters each lacks some kinds of faults; a large one is mostly run alone, and has them all.
+        let is_large = machines >= LARGE;
+        let mut some = |most: f64| {
+            if chance.happens(0.4) && !is_large {
+                return 0.0;
+            }
+            let share = chance.below(100) as f64 / 100.0;
+            most * if is_large { 0.25 + 0.75 * share } else { share }
+        };
         // What concerns every Machine at once is rarer where there are many, as the time that a run may take is limited.
         let rare = (200.0 / machines.max(1) as f64).clamp(0.02, 1.0);
         let calls = CallFaults {
@@ -120,13 +145,16 @@ impl Plan {
             lease_thefts: some(3.0) * rare,
             clock_jumps: some(3.0) * rare,
             cloud_outages: some(3.0) * rare,
+            zone_outages: some(3.0) * rare,
+            lies: some(2.0) * rare,
+            policy_swaps: some(12.0) * rare,
         };
         let keeps_keys = chance.happens(0.7);
         let lags: &[u64] = if keeps_keys { &[0, 0, 2_000, 8_000, 30_000] } else { &[0, 2_000, 8_000] };
         let cloud = CloudHabits {
             keeps_keys,
             // Where there are many, they are listed all the time, and three times as many would be most of the work.
-            lists_by_zone: machines >= 1_000 || Chance::new(seed, "listing").happens(0.5),
+            lists_by_zone: is_large || Chance::new(seed, "listing").happens(0.5),
             reads_lag: Duration::from_millis(chance.pick(lags).copied().unwrap_or_default()),
             initializes: chance.happens(0.3),
             boots_for: chance.between(Duration::from_secs(1), Duration::from_secs(90)),
@@ -145,8 +173,16 @@ impl Plan {
             watch_lag: Duration::from_millis(
                 chance.pick(&[0, 0, 50, 500, 3_000]).copied().unwrap_or_default(),
             ),
+            zones: 1 + Chance::new(seed, "zones").below(3),
+            policies: policies(seed, machines),
+            favourite: None,
             planted: None,
         }
+    }
+
+    /// Whether a policy may decide anything.
+    pub(crate) fn has_judges(&self) -> bool {
+        self.policies.iter().any(|policy| policy.mode == Mode::Enforce)
     }
 
     /// The same run with a bug in it.
@@ -159,6 +195,43 @@ impl Plan {
             Planted::GateStaysOpen => {
                 self.hourly.partitions = 12.0;
                 self.hourly.actions = 120.0;
+            }
+            Planted::ReplacesAllAtOnce => {
+                self.zones = 3;
+                self.favourite = Some(Action::KillKubelet);
+                self.hourly.actions = 120.0;
+            }
+            Planted::GivesUpZones => {
+                self.zones = 1;
+                self.hourly.zone_outages = 12.0;
+            }
+            Planted::IgnoresHooks | Planted::HurriesHooks => {
+                self.favourite = Some(Action::HoldDeletion);
+                self.hourly.actions = 120.0;
+            }
+            Planted::HidesPods | Planted::LeavesVolumes => {
+                self.favourite = Some(Action::DeleteMachine);
+                self.hourly.actions = 120.0;
+            }
+            Planted::KeepsAttachments => {
+                self.favourite = Some(Action::ForceDelete);
+                self.hourly.actions = 120.0;
+            }
+            Planted::DeletesPreserved => {
+                self.favourite = Some(Action::Preserve);
+                self.hourly.actions = 120.0;
+            }
+            Planted::HandsOverUndrained => {
+                self.favourite = Some(Action::UpdateInPlace);
+                self.hourly.actions = 120.0;
+            }
+            Planted::HeedsObservers => {
+                let mode = Mode::Observe;
+                self.policies = vec![PolicyPlan { name: "observer".to_owned(), mode, is_grim: true }];
+            }
+            Planted::BelievesListings => {
+                self.hourly.lies = 30.0;
+                self.favourite = Some(Action::DeleteMachine);
             }
             Planted::CreatesTwice
             | Planted::DeletesUnasked
@@ -173,4 +246,21 @@ impl Plan {
         }
         self
     }
+}
+
+/// Half of the runs have some, and few of those one that decides.
+fn policies(seed: u64, machines: usize) -> Vec<PolicyPlan> {
+    let mut chance = Chance::new(seed, "policies");
+    // A pass looks at all of them, and a week of many Machines has many passes.
+    if machines >= 1_000 || chance.happens(0.5) {
+        return Vec::new();
+    }
+    let count = 1 + chance.below(3);
+    let decides = chance.happens(0.3);
+    let plan = |number: usize| PolicyPlan {
+        name: format!("policy-{number}"),
+        mode: if decides && number == 0 { Mode::Enforce } else { Mode::Observe },
+        is_grim: chance.happens(0.3),
+    };
+    (0..count).map(plan).collect()
 }

@@ -9,18 +9,23 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request};
 use http_body_util::BodyExt;
+use jiff::Timestamp;
 use kube::client::Body;
+use machinist_api::names::{annotations, node_conditions};
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm, VmState,
 };
 use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::{Code, DriverError, Refusal};
-use machinist_core::id::{ProviderName, Uid};
-use machinist_runtime::ports::Drivers;
-use serde_json::Value;
+use machinist_core::driver_error::{CallError, Code, DriverError, Refusal};
+use machinist_core::id::{PluginName, ProviderName, Uid};
+use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_runtime::ports::{Drivers, HealthPolicies};
+use serde_json::{Value, json};
 use tower::{BoxError, Service};
 
 use crate::check::Rule;
+use crate::hosts::NAMESPACE;
+use crate::policies::Policies;
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +55,33 @@ pub enum Planted {
     GateStaysOpen,
     /// A pass panics.
     Panics,
+    /// Any number of Machines may be given up at a time.
+    ReplacesAllAtOnce,
+    /// The cloud is said to have stopped every VM that is looked at.
+    GivesUpZones,
+    /// Hooks hold nothing.
+    IgnoresHooks,
+    /// The wait for hooks before the removal of a VM is noted to have begun long ago.
+    HurriesHooks,
+    /// Drains see no pods.
+    HidesPods,
+    /// Volumes are given up as soon as their pods have gone.
+    LeavesVolumes,
+    /// Attachments are never asked to go.
+    KeepsAttachments,
+    /// A Machine that is to be preserved is deleted.
+    DeletesPreserved,
+    /// A Node that is selected for an update is said to be empty at once.
+    HandsOverUndrained,
+    /// Policies that observe decide.
+    HeedsObservers,
+    /// A VM that no listing shows is said to be gone.
+    BelievesListings,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 23] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -67,6 +94,17 @@ impl Planted {
         Self::DeletesPods,
         Self::GateStaysOpen,
         Self::Panics,
+        Self::ReplacesAllAtOnce,
+        Self::GivesUpZones,
+        Self::IgnoresHooks,
+        Self::HurriesHooks,
+        Self::HidesPods,
+        Self::LeavesVolumes,
+        Self::KeepsAttachments,
+        Self::DeletesPreserved,
+        Self::HandsOverUndrained,
+        Self::HeedsObservers,
+        Self::BelievesListings,
     ];
 
     /// The rule that it breaks.
@@ -74,7 +112,7 @@ impl Planted {
         match self {
             Self::CreatesTwice => Rule::OneVm,
             Self::DeletesUnasked | Self::DeletesOrphansAtOnce => Rule::NoUnaskedDelete,
-            Self::ForgetsVms => Rule::FinalizerLast,
+            Self::ForgetsVms | Self::BelievesListings => Rule::FinalizerLast,
             Self::LeaksVms => Rule::NoLeak,
             Self::LeadsAlways => Rule::Leader,
             Self::FailsAtOnce => Rule::HealthyStays,
@@ -83,6 +121,14 @@ impl Planted {
             Self::DeletesPods => Rule::Budget,
             Self::GateStaysOpen => Rule::Gate,
             Self::Panics => Rule::NoPanic,
+            Self::ReplacesAllAtOnce | Self::GivesUpZones => Rule::Meltdown,
+            Self::IgnoresHooks => Rule::PreDrain,
+            Self::HurriesHooks => Rule::PreTerminate,
+            Self::HidesPods => Rule::Drained,
+            Self::LeavesVolumes | Self::KeepsAttachments => Rule::Volumes,
+            Self::DeletesPreserved => Rule::Preserved,
+            Self::HandsOverUndrained => Rule::InPlace,
+            Self::HeedsObservers => Rule::Verdicts,
         }
     }
 }
@@ -159,7 +205,21 @@ impl Drivers for Faulty {
                 self.drivers.get_status(request).await
             }
             .boxed(),
-            Planted::FailsAtOnce => async move {
+            Planted::BelievesListings => async move {
+                let all = ListRequest {
+                    class: request.class.clone(),
+                    cluster: request.cluster.clone(),
+                    token: None,
+                    secrets: request.secrets.clone(),
+                };
+                let page = self.drivers.list(all).await?;
+                let seen = self.drivers.get_status(request).await?;
+                let is_listed = page.machines.iter().any(|vm| vm.provider_id == seen.provider_id);
+                let gone = || DriverError::new(Code::NotFound, "no listing shows it").into();
+                if is_listed { Ok(seen) } else { Err(gone()) }
+            }
+            .boxed(),
+            Planted::FailsAtOnce | Planted::GivesUpZones => async move {
                 let seen = self.drivers.get_status(request).await?;
                 Ok(Vm { state: VmState::Stopped, ..seen })
             }
@@ -188,6 +248,32 @@ impl Drivers for Faulty {
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
         self.drivers.validate_class(class)
+    }
+}
+
+/// The policies with a bug in them.
+pub(crate) fn policies(policies: &Policies, planted: Option<Planted>) -> Arc<dyn HealthPolicies> {
+    match planted {
+        Some(Planted::HeedsObservers) => Arc::new(Heeded(policies.clone())),
+        Some(_) | None => Arc::new(policies.clone()),
+    }
+}
+
+struct Heeded(Policies);
+
+impl HealthPolicies for Heeded {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        let decides = |fact: &PolicyFact| PolicyFact { mode: Mode::Enforce, ..fact.clone() };
+        self.0.policies().iter().map(decides).collect()
+    }
+
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        self.0.evaluate(policy, question, now)
     }
 }
 
@@ -239,13 +325,13 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
     let path = request.uri().path().to_owned();
     match bug {
         Planted::DropsConditions if path.contains("/machines/") && path.ends_with("/status") => {
-            let (head, body) = request.into_parts();
-            let mut patch: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
-            if let Some(status) = patch["status"].as_object_mut() {
-                status.remove("conditions");
-            }
             // What changes nothing makes no version, so that the bug is not even told by an event.
-            Ok(Request::from_parts(head, Body::from(serde_json::to_vec(&patch)?)))
+            patched(request, |patch| {
+                if let Some(status) = patch["status"].as_object_mut() {
+                    status.remove("conditions");
+                }
+            })
+            .await
         }
         Planted::DeletesPods if path.ends_with("/eviction") => {
             let (mut head, _) = request.into_parts();
@@ -253,6 +339,60 @@ async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, Box
             head.uri = path.trim_end_matches("/eviction").parse()?;
             Ok(Request::from_parts(head, Body::empty()))
         }
+        Planted::HidesPods if path == "/api/v1/pods" => {
+            let (mut head, body) = request.into_parts();
+            let all = head.uri.to_string().replace("spec.nodeName%3D", "spec.nodeName%3Dnot-");
+            head.uri = all.parse()?;
+            Ok(Request::from_parts(head, body))
+        }
+        Planted::KeepsAttachments
+            if path.contains("/volumeattachments/") && request.method() == Method::DELETE =>
+        {
+            let (mut head, _) = request.into_parts();
+            head.method = Method::GET;
+            Ok(Request::from_parts(head, Body::empty()))
+        }
+        Planted::HurriesHooks if path.contains("/machines/") => {
+            patched(request, |patch| {
+                if let Some(since) =
+                    patch["metadata"]["annotations"].get_mut(annotations::PRE_TERMINATE_SINCE)
+                {
+                    *since = json!("2020-01-01T00:00:00Z");
+                }
+            })
+            .await
+        }
+        Planted::HandsOverUndrained if path.contains("/nodes/") && path.ends_with("/status") => {
+            let (head, body) = request.into_parts();
+            let text = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
+            let text = text.replace(node_conditions::SELECTED_FOR_UPDATE, node_conditions::DRAIN_SUCCESSFUL);
+            Ok(Request::from_parts(head, Body::from(text.into_bytes())))
+        }
+        Planted::DeletesPreserved if path.contains("/nodes/") && path.ends_with("/status") => {
+            let (mut head, body) = request.into_parts();
+            let bytes = body.collect().await?.to_bytes();
+            // What is said on the Node once its Machine is kept.
+            if !String::from_utf8_lossy(&bytes).contains(node_conditions::PRESERVED_BY_USER) {
+                return Ok(Request::from_parts(head, Body::from(bytes.to_vec())));
+            }
+            let name = path.trim_start_matches("/api/v1/nodes/").trim_end_matches("/status");
+            head.method = Method::DELETE;
+            head.uri =
+                format!("/apis/{}/namespaces/{NAMESPACE}/machines/{name}", machinist_api::names::API_VERSION)
+                    .parse()?;
+            Ok(Request::from_parts(head, Body::empty()))
+        }
         _ => Ok(request),
     }
+}
+
+/// The same request with another patch in it. What is no patch stays as it is.
+async fn patched(request: Request<Body>, change: impl FnOnce(&mut Value)) -> Result<Request<Body>, BoxError> {
+    if request.method() != Method::PATCH {
+        return Ok(request);
+    }
+    let (head, body) = request.into_parts();
+    let mut patch: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
+    change(&mut patch);
+    Ok(Request::from_parts(head, Body::from(serde_json::to_vec(&patch)?)))
 }

@@ -18,6 +18,8 @@ use crate::faults::Faults;
 use crate::fleet::Fleet;
 use crate::hosts::Hosts;
 use crate::plan::Plan;
+use crate::policies::Policies;
+use crate::progress::Progress;
 use crate::story::Story;
 
 /// When every run begins.
@@ -35,6 +37,9 @@ const QUIET: Duration = Duration::from_mins(40);
 
 /// Of simulated time.
 const LOOKS_FOR_PANICS_EVERY: Duration = Duration::from_secs(1);
+
+/// How far it is, of simulated time.
+const SHOWS_EVERY: Duration = Duration::from_mins(1);
 
 /// Requests that are kept for whoever has to understand a failure.
 const RECORDS: usize = 400;
@@ -81,10 +86,15 @@ thread_local! {
 
 /// Does a run on this thread, in its own time.
 pub fn run(plan: &Plan) -> anyhow::Result<Report> {
+    run_watched(plan, &Progress::default())
+}
+
+/// As `run`, and others can see how far it is.
+pub fn run_watched(plan: &Plan, progress: &Progress) -> anyhow::Result<Report> {
     note_panics();
     PANIC.take();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(story(plan)))
+    Ok(runtime.block_on(story(plan, progress)))
 }
 
 fn note_panics() {
@@ -98,7 +108,7 @@ fn note_panics() {
     });
 }
 
-async fn story(plan: &Plan) -> Report {
+async fn story(plan: &Plan, progress: &Progress) -> Report {
     let clock = Clock::virtual_from(BEGIN);
     let wire = Wire::new();
     wire.keep_last(RECORDS);
@@ -111,7 +121,7 @@ async fn story(plan: &Plan) -> Report {
     let watchman = Watchman::new(cloud.clone(), clock.clone(), wire.clone(), story.clone());
     let cluster =
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone());
-    let fleet = Fleet::new(api.clone(), plan.machines);
+    let fleet = Fleet::new(api.clone(), plan.machines, plan.zones);
     let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
@@ -119,9 +129,12 @@ async fn story(plan: &Plan) -> Report {
         counting.changed(change);
     });
     let faults = Faults::rule(plan.seed, plan.calls, &wire, &watchman);
+    let policies = Policies::new(plan.seed, &plan.policies);
+    watchman.facts().has_judges = plan.has_judges();
     let hosts =
         Hosts::new(plan.seed, api.clone(), cloud.clone(), wire.clone(), clock.clone(), watchman.clone())
-            .with(plan.planted);
+            .with(plan.planted)
+            .judged_by(&policies);
     let actors = Actors {
         plan: plan.clone(),
         api,
@@ -130,6 +143,7 @@ async fn story(plan: &Plan) -> Report {
         hosts,
         faults: faults.clone(),
         fleet,
+        policies,
         watchman: watchman.clone(),
         clock,
     };
@@ -137,6 +151,7 @@ async fn story(plan: &Plan) -> Report {
         biased;
         () = watchman.alarm() => {}
         () = panics(&watchman) => {}
+        () = show(progress, &wire, &faults) => {}
         () = acts(plan, &actors, &wire) => {}
     }
     let violation = watchman.found().into_iter().next();
@@ -172,7 +187,7 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     let _ = tokio::time::timeout(plan.chaos, actors.clone().act()).await;
     calm(actors);
     let begin = wire.elapsed();
-    while let Some(missing) = actors.fleet.is_short_of().or_else(|| left_over(actors)) {
+    while let Some(missing) = unfinished(actors) {
         if wire.elapsed() - begin > CONVERGES_WITHIN {
             return watchman.break_rule(Rule::Converges, missing);
         }
@@ -194,16 +209,30 @@ async fn panics(watchman: &Watchman) {
     }
 }
 
+async fn show(progress: &Progress, wire: &Wire, faults: &Faults) {
+    loop {
+        tokio::time::sleep(SHOWS_EVERY).await;
+        progress.set(wire.elapsed(), wire.len(), faults.total());
+    }
+}
+
 /// No faults from here on, and everything that was broken is mended.
 fn calm(actors: &Actors) {
     actors.watchman.note(("calm", ""));
     actors.faults.calm();
-    actors.watchman.facts().cut_off.clear();
+    actors.watchman.facts().calm(actors.clock.now());
     actors.cloud.calm();
+    actors.policies.calm();
     actors.hosts.mend_clocks();
     actors.api.delay_watches(Duration::ZERO);
     actors.fleet.mend();
     actors.cluster.mend_all();
+}
+
+/// What is not as it is wished.
+fn unfinished(actors: &Actors) -> Option<String> {
+    let short = actors.fleet.is_short_of().or_else(|| left_over(actors));
+    short.or_else(|| actors.cluster.unfinished_update())
 }
 
 /// VMs of no Machine, which hosts remove in their time. Those that no host can know of are leaks.

@@ -77,3 +77,58 @@ fn a_panic_is_found() {
 fn an_orphan_that_is_deleted_at_first_sight_is_found() {
     hunt(Planted::DeletesOrphansAtOnce);
 }
+
+#[test]
+fn machines_that_are_replaced_all_at_once_are_found() {
+    hunt(Planted::ReplacesAllAtOnce);
+}
+
+#[test]
+fn a_zone_that_is_given_up_while_its_vms_live_is_found() {
+    hunt(Planted::GivesUpZones);
+}
+
+#[test]
+fn a_drain_that_waits_for_no_hook_is_found() {
+    hunt(Planted::IgnoresHooks);
+}
+
+#[test]
+fn a_vm_that_is_deleted_despite_a_hook_is_found() {
+    hunt(Planted::HurriesHooks);
+}
+
+#[test]
+fn a_vm_that_goes_from_under_its_pods_is_found() {
+    hunt(Planted::HidesPods);
+}
+
+#[test]
+fn a_vm_that_goes_while_a_volume_leaves_it_is_found() {
+    hunt(Planted::LeavesVolumes);
+}
+
+#[test]
+fn an_attachment_that_is_left_behind_with_a_node_is_found() {
+    hunt(Planted::KeepsAttachments);
+}
+
+#[test]
+fn a_preserved_machine_that_is_deleted_is_found() {
+    hunt(Planted::DeletesPreserved);
+}
+
+#[test]
+fn a_node_that_is_handed_over_for_its_update_with_pods_on_it_is_found() {
+    hunt(Planted::HandsOverUndrained);
+}
+
+#[test]
+fn a_policy_that_decides_although_it_only_observes_is_found() {
+    hunt(Planted::HeedsObservers);
+}
+
+#[test]
+fn a_host_that_believes_listings_which_lie_is_found() {
+    hunt(Planted::BelievesListings);
+}

@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::error::ApiError;
+use crate::request::Request;
+use crate::wire::VmPage;
 
 /// How the bytes of an answer reach the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct Answer {
     pub delay: Duration,
     /// Whether and how it arrives.
     pub delivery: Delivery,
+    /// The page of VMs, for a caller who asked for values.
+    pub page: Option<VmPage>,
 }
 
 impl Answer {
@@ -59,14 +63,14 @@ impl Answer {
             ("date", date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()),
             ("x-request-id", request_id.to_owned()),
         ];
-        let (status, body) = match reply {
-            Ok(reply) => (reply.status, reply.body),
+        let (status, body, page) = match reply {
+            Ok(reply) => (reply.status, reply.body, reply.page),
             Err(error) => {
                 if let Some(seconds) = error.retry_after {
                     headers.push(("retry-after", seconds.to_string()));
                 }
                 let body = json!({"code": error.code, "message": error.message, "requestId": request_id});
-                (error.status, body.to_string().into_bytes())
+                (error.status, body.to_string().into_bytes(), None)
             }
         };
         Self {
@@ -76,12 +80,14 @@ impl Answer {
             body,
             delay: Duration::ZERO,
             delivery: Delivery::Whole,
+            page,
         }
     }
 
     /// The page that a proxy in front of the cloud would show.
     pub(crate) fn into_html(mut self, status: u16) -> Self {
         self.status = status;
+        self.page = None;
         self.content_type = "text/html";
         self.body = format!(
             "<html><head><title>{status}</title></head><body><center><h1>{status}</h1></center></body></html>\n"
@@ -93,6 +99,7 @@ impl Answer {
     /// A success whose body is no JSON.
     pub(crate) fn into_garbage(mut self) -> Self {
         self.status = 200;
+        self.page = None;
         self.body = b"{\"id\": \xff\xfe \x00 [[[ not json".to_vec();
         self
     }
@@ -103,17 +110,26 @@ impl Answer {
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
+    pub(crate) page: Option<VmPage>,
 }
 
 impl Reply {
     pub(crate) fn json(status: u16, value: &impl Serialize) -> Result<Self, ApiError> {
         match serde_json::to_vec(value) {
-            Ok(body) => Ok(Self { status, body }),
+            Ok(body) => Ok(Self { status, body, page: None }),
             Err(error) => Err(ApiError::new(crate::Code::Internal, error.to_string())),
         }
     }
 
+    /// As JSON, or as it is for a caller in this process.
+    pub(crate) fn page(page: VmPage, request: &Request) -> Result<Self, ApiError> {
+        if request.takes_values {
+            return Ok(Self { page: Some(page), ..Self::empty(200) });
+        }
+        Self::json(200, &page)
+    }
+
     pub(crate) fn empty(status: u16) -> Self {
-        Self { status, body: b"{}".to_vec() }
+        Self { status, body: b"{}".to_vec(), page: None }
     }
 }

@@ -59,6 +59,8 @@ pub struct Request {
     pub idempotency_key: Option<String>,
     /// The body as it came.
     pub body: Vec<u8>,
+    /// The caller is in this process: a page of VMs is given to it as it is, with an empty body.
+    pub takes_values: bool,
 }
 
 impl Request {
@@ -73,7 +75,15 @@ impl Request {
             token: None,
             idempotency_key: None,
             body: Vec::new(),
+            takes_values: false,
         }
+    }
+
+    /// The same call from within this process.
+    #[must_use]
+    pub fn for_values(mut self) -> Self {
+        self.takes_values = true;
+        self
     }
 
     /// The same call with a bearer token.

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use machinist_api::{Machine, names};
+use machinist_api::Machine;
+use machinist_core::same_vm::Vms;
 use machinist_runtime::insight::MachineInsight;
 use serde::Serialize;
 
@@ -182,11 +183,8 @@ fn node(machine: &Machine, node: &Look<Node>) -> Link {
         Look::Unreadable(why) => link(LinkState::Unknown, why.clone()),
         Look::Found(node) => {
             let name = node.metadata.name.as_deref().unwrap_or_default();
-            let of_node =
-                node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
-            if let (Some(of_node), Some(of_machine)) = (of_node, machine.provider_id())
-                && of_node != of_machine
-            {
+            let of_node = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+            if Vms::of_texts(of_node, machine.provider_id().unwrap_or_default()) == Vms::Different {
                 return link(LinkState::Bad, format!("{name} belongs to another VM: {of_node}"));
             }
             let conditions =
@@ -348,5 +346,16 @@ mod tests {
         let node = told.chain.last().unwrap();
         assert_eq!(node.state, LinkState::Bad);
         assert!(node.says.contains("belongs to another VM: sim:///b"), "{}", node.says);
+    }
+
+    #[test]
+    fn a_node_that_writes_the_id_of_its_vm_in_another_form_is_as_good() {
+        let node = serde_json::from_value(json!({
+            "metadata": { "name": "n1" }, "spec": { "providerID": "sim://zone-1/a" },
+            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        }))
+        .unwrap();
+        let told = explained(pending(), Look::Found(node), Err("nobody leads".into()));
+        assert_eq!(told.chain.last().unwrap().state, LinkState::Good);
     }
 }

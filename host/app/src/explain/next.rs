@@ -6,6 +6,7 @@ use machinist_api::{Machine, names};
 use machinist_core::duration;
 use machinist_core::machine::Reason;
 use machinist_core::phase::Phase;
+use machinist_core::safety::thaw;
 use machinist_runtime::insight::MachineInsight;
 
 use super::gather::Look;
@@ -67,8 +68,11 @@ pub(super) fn next(
             "InPlaceUpdateSuccessful or InPlaceUpdateFailed, as the label update-result of its Node says"
                 .to_owned()
         }
-        Phase::InPlaceUpdateSuccessful => format!("Running, when {node} is Ready and uncordoned"),
-        Phase::InPlaceUpdateFailed => "it stays until it is replaced".to_owned(),
+        Phase::InPlaceUpdateSuccessful => format!("Running, when {node} is healthy; Unknown, when it is not"),
+        Phase::InPlaceUpdateFailed => format!(
+            "InPlaceUpdateSuccessful, if the label update-result of its Node says so after all; {}",
+            limits.health
+        ),
     });
     next
 }
@@ -139,30 +143,52 @@ impl Limits {
         let spec = &machine.spec;
         let creation = timeouts.map(|all| all.creation.as_str()).or(spec.creation_timeout.as_deref());
         let drain = timeouts.map(|all| all.drain.as_str()).or(spec.drain_timeout.as_deref());
-        let at = |since: Option<Timestamp>, after: Option<SignedDuration>| since?.checked_add(after?).ok();
         let created = machine.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let deleted = machine.metadata.deletion_timestamp.as_ref().map(|time| time.0);
         let since =
             machine.status.as_ref().and_then(|status| status.current_status.last_update_time.as_ref());
         let never_fails = spec.disable_health_timeout == Some(true);
         let health = timeouts.map_or(spec.health_timeout.as_deref(), |all| all.health.as_deref());
-        let said = |at: Option<Timestamp>, flag: &str| {
-            at.map_or_else(
-                || format!("after the time-out of the host's flag {flag}"),
-                |at| format!("at {at:.0}"),
-            )
-        };
+        // A drain goes on through an outage, so its time does too.
+        let drain = end(deleted, parsed(drain))
+            .map_or_else(|| by_flag("--machine-drain-timeout"), |at| format!("at {at:.0}"));
         Self {
-            creation: said(at(created, parsed(creation)), "--machine-creation-timeout"),
+            creation: deadline(created, parsed(creation), insight, "--machine-creation-timeout"),
             health: if never_fails {
-                "it never fails for being unhealthy (spec.disableHealthTimeout)".to_owned()
+                "it is never failed for that (spec.disableHealthTimeout)".to_owned()
             } else {
-                let at = at(since.map(|time| time.0), parsed(health));
-                format!("Failed {}", said(at, "--machine-health-timeout"))
+                let at =
+                    deadline(since.map(|time| time.0), parsed(health), insight, "--machine-health-timeout");
+                format!("Failed {at}")
             },
-            drain: said(at(deleted, parsed(drain)), "--machine-drain-timeout"),
+            drain,
         }
     }
+}
+
+/// When a time-out ends that an outage of an API server gives back. Only the leader knows of one, and when it is over.
+fn deadline(
+    since: Option<Timestamp>,
+    limit: Option<SignedDuration>,
+    insight: Option<&MachineInsight>,
+    flag: &str,
+) -> String {
+    let thawed_at = insight.and_then(|insight| insight.thawed_at);
+    let at = end(since.map(|since| thaw::counts_from(since, thawed_at)), limit);
+    match (at, insight) {
+        (None, _) => by_flag(flag),
+        (Some(at), Some(MachineInsight { frozen: None, .. })) => format!("at {at:.0}"),
+        (Some(at), Some(_)) => format!("not before {at:.0}, and not while work is held"),
+        (Some(at), None) => format!("not before {at:.0}"),
+    }
+}
+
+fn end(since: Option<Timestamp>, limit: Option<SignedDuration>) -> Option<Timestamp> {
+    since?.checked_add(limit?).ok()
+}
+
+fn by_flag(flag: &str) -> String {
+    format!("after the time-out of the host's flag {flag}")
 }
 
 /// What is left of a deletion.
@@ -191,4 +217,69 @@ fn deletion(machine: &Machine, node: &Look<Node>, limits: &Limits) -> Vec<String
         next.push(format!("then it stays until others take their finalizers off: {list}"));
     }
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// The last sentence about a Machine that is in this phase since a minute after its creation.
+    fn told(phase: &str, insight: Option<&MachineInsight>) -> String {
+        let machine = json!({
+            "metadata": { "name": "m", "creationTimestamp": "2026-01-01T00:00:00Z", "labels": { "node": "n1" } },
+            "spec": { "healthTimeout": "10m", "creationTimeout": "20m", "providerID": "sim:///a" },
+            "status": { "currentStatus": { "phase": phase, "lastUpdateTime": "2026-01-01T00:01:00Z" } },
+        });
+        let machine: Machine = serde_json::from_value(machine).unwrap();
+        next(&machine, &Look::Missing("n1".into()), "", insight, at("2026-01-01T00:05:00Z")).pop().unwrap()
+    }
+
+    fn insight(frozen: Option<&str>, thawed_at: Option<&str>) -> MachineInsight {
+        serde_json::from_value(json!({
+            "now": "2026-01-01T00:05:00Z", "leads": true, "synced": true, "known": true, "passRuns": false,
+            "nextPass": "2026-01-01T00:06:30Z", "awaitsOwnWrites": false, "failures": 0, "frozen": frozen,
+            "thawedAt": thawed_at, "timeouts": { "creation": "20m0s", "health": "10m0s", "drain": "2h0m0s" },
+            "calls": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_outage_gives_its_time_back_to_creation_and_health() {
+        let (before, after) = (insight(None, None), insight(None, Some("2026-01-01T00:04:00Z")));
+        assert!(told("Unknown", Some(&before)).ends_with("Failed at 2026-01-01T00:11:00Z"));
+        assert!(told("Unknown", Some(&after)).ends_with("Failed at 2026-01-01T00:14:00Z"));
+        assert!(told("Pending", Some(&before)).ends_with("Failed at 2026-01-01T00:20:00Z"));
+        assert!(told("Pending", Some(&after)).ends_with("Failed at 2026-01-01T00:24:00Z"));
+        let early = insight(None, Some("2025-12-31T00:00:00Z"));
+        assert!(told("Unknown", Some(&early)).ends_with("Failed at 2026-01-01T00:11:00Z"), "long over");
+    }
+
+    #[test]
+    fn a_time_that_an_outage_may_move_is_said_to_be_the_earliest() {
+        assert!(told("Unknown", None).ends_with("Failed not before 2026-01-01T00:11:00Z"));
+        let held = insight(Some("ControlClusterUnreachable"), None);
+        let told = told("Unknown", Some(&held));
+        assert!(told.ends_with("not before 2026-01-01T00:11:00Z, and not while work is held"), "{told}");
+    }
+
+    #[test]
+    fn an_update_in_place_ends_by_the_health_of_its_node_or_by_time() {
+        let insight = insight(None, None);
+        assert_eq!(
+            told("InPlaceUpdateSuccessful", Some(&insight)),
+            "Running, when Node n1 is healthy; Unknown, when it is not"
+        );
+        assert_eq!(
+            told("InPlaceUpdateFailed", Some(&insight)),
+            "InPlaceUpdateSuccessful, if the label update-result of its Node says so after all; Failed at \
+             2026-01-01T00:11:00Z"
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! What a PodDisruptionBudget says.
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::id::ObjectKey;
 
 use super::pod::{PodFact, PodPhase};
@@ -25,6 +27,8 @@ pub struct BudgetFact {
     pub has_disrupted_pods: bool,
     /// `spec.unhealthyPodEvictionPolicy`.
     pub unhealthy_pods: UnhealthyPods,
+    /// The API server has refused an eviction for it and does not want to be asked again before this.
+    pub held_until: Option<Timestamp>,
 }
 
 /// How a budget treats pods that are not Ready.
@@ -61,14 +65,26 @@ pub(super) fn stance(pod: &PodFact) -> Stance<'_> {
         [budget] => budget,
         several => return Stance::Several(several),
     };
-    let is_current = budget.observed_generation >= budget.generation;
-    if budget.disruptions_allowed > 0 || !is_current || budget.lets_go_unhealthy(pod) {
+    if budget.lets_go_unhealthy(pod) {
+        return Stance::Open;
+    }
+    // Until its controller has seen the last change the API server refuses, whatever was allowed before.
+    if budget.observed_generation < budget.generation {
+        return Stance::Spent(budget);
+    }
+    if budget.disruptions_allowed > 0 {
         return Stance::Open;
     }
     let is_at_rest = budget.expected_pods > 0
         && budget.current_healthy >= budget.expected_pods
         && !budget.has_disrupted_pods;
     if is_at_rest { Stance::Misconfigured(budget) } else { Stance::Spent(budget) }
+}
+
+/// For how long the API server does not want to be asked for the pod.
+pub(super) fn held(pod: &PodFact, now: Timestamp) -> Option<SignedDuration> {
+    let until = pod.budgets.iter().filter_map(|budget| budget.held_until).max()?;
+    Some(until.duration_since(now)).filter(|left| *left > SignedDuration::ZERO)
 }
 
 impl BudgetFact {

@@ -16,6 +16,13 @@ use super::volume::Memory;
 /// For how long beyond the time-out a server that asks for patience gets it.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
+/// For how long a process that has just begun waits for its list of VolumeAttachments. Tens of thousands are listed within
+/// seconds, and a watch that failed begins anew within half a minute. What is not listed by then may not be listed at all.
+const LISTED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
+
+/// The list wakes drains that it is known of; the others look for it.
+const LISTED_YET: SignedDuration = SignedDuration::from_secs(5);
+
 /// `pods` is what a look has shown, or why there was none: also then the attachments go.
 pub(super) fn step(
     request: &Request<'_>,
@@ -27,6 +34,15 @@ pub(super) fn step(
     let effects = deletions(pods.unwrap_or_default(), progress);
     if !effects.is_empty() {
         return Step::Act(effects);
+    }
+    if let Some(until) = list_awaited_until(request, now) {
+        // Nobody would let go of them once the VM is on its way out.
+        let mut report = Report::new(request, now);
+        report.force = Some(force);
+        report.list_until = Some(until);
+        report.failures = progress.deletion_failures();
+        let wake = Wake::After(until.duration_since(now).clamp(SignedDuration::from_secs(1), LISTED_YET));
+        return Step::Wait { report: report.told(request, now), wake };
     }
     let attachments = request.facts.attachments.iter().flatten().filter(|attachment| attachment.is_here);
     let effects: Vec<Effect> =
@@ -40,7 +56,11 @@ pub(super) fn step(
         failures.insert(0, format!("the pods of the Node could not be listed: {error}"));
     }
     if request.facts.attachments.is_none() {
-        failures.push("the VolumeAttachments of the Node are not known, so they were left".to_owned());
+        failures.push(
+            "the VolumeAttachments of the cluster could not be listed, so those of the Node were left: let this host \
+             list and watch them"
+                .to_owned(),
+        );
     }
     let mut report = Report::new(request, now);
     report.force = Some(force);
@@ -54,6 +74,15 @@ pub(super) fn step(
     }
     report.end = Some(if report.failures.is_empty() { End::Forced } else { End::ForcedInPart });
     Step::Done { report: report.told(request, now) }
+}
+
+/// Until when the list of VolumeAttachments is awaited, while it is. A clock that jumped back makes nobody wait longer.
+fn list_awaited_until(request: &Request<'_>, now: Timestamp) -> Option<Timestamp> {
+    if request.facts.attachments.is_some() {
+        return None;
+    }
+    let since = request.facts.unlisted_since.filter(|since| *since <= now)?;
+    Some(after(since, LISTED_WITHIN)).filter(|until| now < *until)
 }
 
 /// A pod that was deleted without grace already is gone but for its finalizers: to delete it again does nothing.

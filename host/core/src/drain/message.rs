@@ -10,7 +10,13 @@ use super::request::Force;
 /// What is awaited, why, until when, and what can be done about it.
 pub(super) fn message(report: &Report, knows_attachments: bool, now: Timestamp) -> String {
     let mut parts: Vec<String> = report.groups.iter().map(group_text).collect();
-    if !knows_attachments && report.end.is_none() {
+    if let Some(until) = report.list_until {
+        parts.push(format!(
+            "the VolumeAttachments of the cluster are not listed yet, and those of the Node are to be let go of: they \
+             are awaited until {}",
+            time(until)
+        ));
+    } else if !knows_attachments && report.end.is_none() {
         parts.push(
             "the VolumeAttachments of the cluster are not listed yet, so no pod with volumes is evicted: if this \
              lasts, let this host list and watch them"
@@ -62,6 +68,9 @@ fn end_text(end: End, force: Option<Force>) -> String {
 
 fn until(report: &Report, now: Timestamp) -> String {
     let (force, timeout) = (time(report.force_at), time(report.timeout_at));
+    if report.list_until.is_some() {
+        return "Then the drain ends without them".to_owned();
+    }
     if report.force.is_some() {
         return "Nothing is awaited but the API server".to_owned();
     }

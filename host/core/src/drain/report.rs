@@ -38,6 +38,8 @@ pub struct Report {
     pub force_at: Timestamp,
     /// From when nothing is awaited any more.
     pub timeout_at: Timestamp,
+    /// Until when the list of VolumeAttachments is awaited by force, while it is.
+    pub list_until: Option<Timestamp>,
     /// Since the start of the clock.
     pub elapsed: SignedDuration,
     /// What failed, a sentence each.
@@ -147,6 +149,7 @@ impl Report {
             force: request.force,
             force_at: request.patience_at(),
             timeout_at: request.timeout_at(),
+            list_until: None,
             elapsed: request.elapsed(now),
             failures: Vec::new(),
             memory: request.facts.memory.clone(),

@@ -68,6 +68,8 @@ pub struct Facts {
     pub node: NodeState,
     /// VolumeAttachments of the Node, and those elsewhere of volumes in the memory. `None` until they are listed.
     pub attachments: Option<Vec<AttachmentFact>>,
+    /// Since when this process does without that list, while it does.
+    pub unlisted_since: Option<Timestamp>,
     /// What an earlier pass stored.
     pub memory: Memory,
 }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::act_error::ActError;
 
-use super::budget::{Stance, stance};
+use super::budget::{Stance, held, stance};
 use super::effect::{EvictError, Progress};
 use super::pod::PodFact;
 use super::report::Cause;
@@ -61,12 +61,15 @@ impl<'a> Standing<'a> {
             };
             return Self { ending_since: Some(ending.since()), ..Self::new(pod, cause) };
         }
+        if stage == Stage::Ask
+            && let Some(left) = held(pod, now)
+        {
+            return Self { pause: Some(left), ..Self::new(pod, refused_by(pod)) };
+        }
         let cause = match (stage, stance(pod)) {
             (Stage::Insist | Stage::Force(_), _) | (Stage::Ask, Stance::Open) => Cause::NotAsked,
             (Stage::Ask, _) if is_in_doubt(request.elapsed(now)) => Cause::NotAsked,
-            (Stage::Ask, Stance::Spent(_)) => Cause::Budget,
-            (Stage::Ask, Stance::Misconfigured(_)) => Cause::BudgetMisconfigured,
-            (Stage::Ask, Stance::Several(_)) => Cause::SeveralBudgets,
+            (Stage::Ask, Stance::Spent(_) | Stance::Misconfigured(_) | Stance::Several(_)) => refused_by(pod),
         };
         Self::new(pod, cause)
     }
@@ -74,17 +77,7 @@ impl<'a> Standing<'a> {
     fn tried(pod: &'a PodFact, result: Result<(), EvictError>, now: Timestamp) -> Self {
         match result {
             Ok(()) => Self { ending_since: Some(now), ..Self::new(pod, Cause::Ending) },
-            Err(EvictError::Budget { after }) => Self {
-                pause: after,
-                ..Self::new(
-                    pod,
-                    match stance(pod) {
-                        Stance::Misconfigured(_) => Cause::BudgetMisconfigured,
-                        Stance::Several(_) => Cause::SeveralBudgets,
-                        Stance::Open | Stance::Spent(_) => Cause::Budget,
-                    },
-                )
-            },
+            Err(EvictError::Budget { after }) => Self { pause: after, ..Self::new(pod, refused_by(pod)) },
             Err(EvictError::Failed(ActError::Throttled { after })) => {
                 Self { pause: after, ..Self::new(pod, Cause::Throttled) }
             }
@@ -99,6 +92,15 @@ impl<'a> Standing<'a> {
                 Self { failure: Some(format!("{}: {error}", pod.pod)), ..Self::new(pod, cause) }
             }
         }
+    }
+}
+
+/// What stands against a pod that may not go.
+fn refused_by(pod: &PodFact) -> Cause {
+    match stance(pod) {
+        Stance::Misconfigured(_) => Cause::BudgetMisconfigured,
+        Stance::Several(_) => Cause::SeveralBudgets,
+        Stance::Open | Stance::Spent(_) => Cause::Budget,
     }
 }
 

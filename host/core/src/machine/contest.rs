@@ -1,6 +1,6 @@
 //! Several Machines that claim one VM or one Node: whose it is, and what is held until that is settled.
 //!
-//! What tells is the provider id, then the label with which its Machine marked the Node. Who is not the owner leaves the
+//! What tells is the provider id, in whatever form, then the label with which its Machine marked the Node. Who is not the owner leaves the
 //! Node alone. A VM whose id is stored on several Machines is not removed, emptied, started anew or failed for any of them while
 //! another one lives on it: drivers remove by id, and nobody here knows whose it is.
 
@@ -11,6 +11,7 @@ use crate::health::Status;
 use crate::id::{ObjectKey, ProviderId};
 use crate::phase::Phase;
 use crate::retry::RetryPolicy;
+use crate::same_vm::Vms;
 
 use super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, Step, Wake};
 use super::effect::Effect;
@@ -52,10 +53,17 @@ pub struct NodeClaim {
     pub mark: Option<String>,
 }
 
+impl NodeClaim {
+    /// Whether the Node and this Machine are of one VM, as far as their ids tell.
+    fn vms(&self, claimant: &Claimant) -> Vms {
+        Vms::of(self.provider_id.as_ref(), claimant.provider_id.as_ref())
+    }
+}
+
 /// Whose a Node is, to one that claims it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// That of another VM.
+    /// That of another VM, for certain.
     Foreign(ProviderId),
     /// Another's, or nobody can tell.
     Contested(Vec<ObjectKey>),
@@ -65,15 +73,10 @@ pub enum Whose {
 
 /// Whose a Node is that `own` claims, and these others too. Of all that claim it, at most one is told that it is its own.
 pub fn whose(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> Whose {
-    if let (Some(of_node), Some(of_own)) = (&node.provider_id, &own.provider_id)
-        && of_node != of_own
-    {
+    if let (Some(of_node), Vms::Different) = (&node.provider_id, node.vms(own)) {
         return Whose::Foreign(of_node.clone());
     }
-    let may_be = |claimant: &&Claimant| match (&node.provider_id, &claimant.provider_id) {
-        (Some(of_node), Some(of_claimant)) => of_node == of_claimant,
-        (Some(_), None) | (None, _) => true,
-    };
+    let may_be = |claimant: &&Claimant| node.vms(claimant) != Vms::Different;
     let others: Vec<&Claimant> = others.iter().filter(may_be).collect();
     let mut keys: Vec<ObjectKey> = others.iter().map(|other| other.key.clone()).collect();
     keys.sort();
@@ -85,8 +88,7 @@ pub fn whose(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> Whose {
 }
 
 fn owner<'a>(node: &NodeClaim, all: &[&'a Claimant]) -> Option<&'a Claimant> {
-    let is_proven =
-        |claimant: &&&Claimant| node.provider_id.is_some() && claimant.provider_id == node.provider_id;
+    let is_proven = |claimant: &&&Claimant| node.vms(claimant) == Vms::Same;
     let proven: Vec<&Claimant> = all.iter().filter(is_proven).copied().collect();
     let candidates = if proven.is_empty() { all } else { proven.as_slice() };
     if let [only] = candidates {

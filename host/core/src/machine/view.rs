@@ -287,6 +287,8 @@ pub struct NodeFact {
     pub name: NodeName,
     /// Its uid.
     pub uid: Uid,
+    /// When it was registered; `None` when that is not told.
+    pub created: Option<Timestamp>,
     /// Being deleted.
     pub is_deleting: bool,
     /// Its labels, annotations and taints.

@@ -200,6 +200,49 @@ impl Findings {
     }
 }
 
+/// A VM that is not plainly its Machine's.
+struct Doubt<'a> {
+    vm: &'a Listed,
+    /// The classes that list it.
+    through: BTreeSet<ClassName>,
+    standing: Standing,
+}
+
+/// All VMs that are listed, and those that are not plainly their Machine's: few, so that what a round costs is little more
+/// than a look at each VM.
+fn doubts(
+    listings: &[ClassListing],
+    standing: impl Fn(&Listed) -> Standing,
+) -> (BTreeSet<&ProviderId>, BTreeMap<&ProviderId, Doubt<'_>>) {
+    let mut seen: BTreeSet<&ProviderId> = BTreeSet::new();
+    let mut doubts: BTreeMap<&ProviderId, Doubt<'_>> = BTreeMap::new();
+    for listing in listings {
+        for vm in &listing.vms {
+            let id = &vm.provider_id;
+            let is_first = seen.insert(id);
+            match doubts.get_mut(id) {
+                Some(doubt) => {
+                    doubt.through.insert(listing.class.clone());
+                    // Of two listings that say different things of a VM, the one that gives it an owner counts.
+                    if doubt.standing == Standing::Orphan {
+                        doubt.standing = standing(vm);
+                    }
+                }
+                None if is_first => {
+                    let standing = standing(vm);
+                    if standing != Standing::Owned {
+                        let through = BTreeSet::from([listing.class.clone()]);
+                        doubts.insert(id, Doubt { vm, through, standing });
+                    }
+                }
+                // It was plain in another listing.
+                None => {}
+            }
+        }
+    }
+    (seen, doubts)
+}
+
 /// All VMs that were seen without a Machine. Lost with the process, which then only takes longer.
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
@@ -207,36 +250,24 @@ pub struct Sightings {
 }
 
 impl Sightings {
-    /// Takes note of a round of listings. `owners` must be from after the listings, so that the Machine of each listed VM is
-    /// among them. `classes` are all that could be listed: a VM that was seen through one of those and is not listed now may be
+    /// Takes note of a round of listings. `standing` says whose a VM is; the Machines that it knows must be from after the
+    /// listings, so that the Machine of each listed VM is among them. `classes` are all that could be listed: a VM that was seen through one of those and is not listed now may be
     /// there all the same when the listing of that class is missing from `listings`.
     pub fn look(
         &mut self,
         listings: &[ClassListing],
         classes: &BTreeSet<ClassName>,
-        owners: &Owners,
+        standing: impl Fn(&Listed) -> Standing,
         rule: &Rule,
         now: Timestamp,
     ) -> Findings {
-        let mut seen: BTreeMap<&ProviderId, (&Listed, BTreeSet<ClassName>)> = BTreeMap::new();
-        let mut standings: BTreeMap<&ProviderId, Standing> = BTreeMap::new();
-        for listing in listings {
-            for vm in &listing.vms {
-                let (_, through) = seen.entry(&vm.provider_id).or_insert_with(|| (vm, BTreeSet::new()));
-                through.insert(listing.class.clone());
-                let found = standing(vm, owners);
-                let known = standings.entry(&vm.provider_id).or_insert_with(|| found.clone());
-                // Of two listings that say different things of a VM, the one that gives it an owner counts.
-                if *known == Standing::Orphan {
-                    *known = found;
-                }
-            }
-        }
+        let (seen, doubts) = doubts(listings, standing);
         self.forget_gone(listings, classes, &seen);
+        self.vms.retain(|id, _| !seen.contains(id) || doubts.contains_key(id));
         let mut findings = Findings { listed: seen.len(), ..Findings::default() };
         let mut shown = Vec::new();
-        for (id, (vm, through)) in seen {
-            match standings.remove(id).unwrap_or(Standing::Owned) {
+        for (id, Doubt { vm, through, standing }) in doubts {
+            match standing {
                 Standing::Owned | Standing::Unattributable => drop(self.vms.remove(id)),
                 Standing::Second { machine, has } => {
                     self.vms.remove(id);
@@ -263,11 +294,11 @@ impl Sightings {
         &mut self,
         listings: &[ClassListing],
         classes: &BTreeSet<ClassName>,
-        seen: &BTreeMap<&ProviderId, (&Listed, BTreeSet<ClassName>)>,
+        seen: &BTreeSet<&ProviderId>,
     ) {
         let is_listed = |class: &ClassName| listings.iter().any(|listing| listing.class == *class);
         self.vms.retain(|id, sighting| {
-            seen.contains_key(id)
+            seen.contains(id)
                 || sighting.classes.iter().any(|class| classes.contains(class) && !is_listed(class))
         });
     }

@@ -1,6 +1,7 @@
 //! Nodes that no Machine answers for.
 //!
-//! Others are told by an annotation: the autoscaler leaves such Nodes alone. It comes off when a Machine claims the Node.
+//! Others are told by an annotation: the autoscaler leaves such Nodes alone. It comes off when a Machine claims the Node. A Node
+//! that somebody deletes may go, at whatever age: our finalizer is on it since a Machine had claimed it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +35,8 @@ pub enum Verdict {
     Rest,
     /// No Machine answers for it: it is marked, and our finalizer comes off.
     Mark,
+    /// It is being deleted, no Machine answers for it, and our finalizer is all that we hold of it: that comes off.
+    Release,
     /// A Machine answers for it: the mark comes off.
     Unmark,
 }
@@ -71,9 +74,8 @@ impl Strays {
     /// Takes note of a look at all Nodes and says what is to be done, by Node, in order. `nodes` must come from complete caches.
     pub fn look(&mut self, nodes: &[NodeFact], rule: &Rule, now: Timestamp) -> Vec<(NodeName, Verdict)> {
         let is_stray = |node: &&NodeFact| {
-            node.machines.is_empty()
-                && !node.is_deleting
-                && now.duration_since(node.created) >= rule.minimum_age
+            let is_old = now.duration_since(node.created) >= rule.minimum_age;
+            node.machines.is_empty() && if node.is_deleting { node.has_finalizer } else { is_old }
         };
         let strays: Vec<&NodeFact> = nodes.iter().filter(is_stray).collect();
         // A time of the future comes from a clock that was set back.
@@ -82,17 +84,16 @@ impl Strays {
         for node in &strays {
             self.since.entry(node.uid.clone()).or_insert(now);
         }
-        let verdict = |node: &NodeFact| match node.machines.as_slice() {
-            _ if node.is_deleting => Verdict::Rest,
-            [] => {
-                let seen = self.since.get(&node.uid);
-                let is_sure = seen.is_some_and(|since| now.duration_since(*since) >= rule.spacing);
-                let is_done = node.is_marked && !node.has_finalizer;
-                if is_sure && !is_done { Verdict::Mark } else { Verdict::Rest }
-            }
+        let is_sure = |node: &NodeFact| {
+            let seen = self.since.get(&node.uid);
+            seen.is_some_and(|since| now.duration_since(*since) >= rule.spacing)
+        };
+        let verdict = |node: &NodeFact| match (node.machines.as_slice(), node.is_deleting) {
+            ([], true) if node.has_finalizer && is_sure(node) => Verdict::Release,
+            ([], false) if (!node.is_marked || node.has_finalizer) && is_sure(node) => Verdict::Mark,
             // Of several the passes of these Machines tell; a mark would be wrong all the same.
-            [_, ..] if node.is_marked => Verdict::Unmark,
-            [_, ..] => Verdict::Rest,
+            ([_, ..], false) if node.is_marked => Verdict::Unmark,
+            (_, _) => Verdict::Rest,
         };
         nodes
             .iter()
@@ -157,6 +158,7 @@ mod tests {
                     for machines in [&[][..], &["a"], &["a", "b"]] {
                         let node = NodeFact { is_deleting, is_marked, has_finalizer, ..node(machines) };
                         let expected = match (machines.len(), is_deleting) {
+                            (0, true) if has_finalizer => Verdict::Release,
                             (_, true) => Verdict::Rest,
                             (0, false) if is_marked && !has_finalizer => Verdict::Rest,
                             (0, false) => Verdict::Mark,
@@ -179,6 +181,24 @@ mod tests {
         assert_eq!(look(1_200), Verdict::Rest, "old enough from here on: the first look that counts");
         assert_eq!(look(1_259), Verdict::Rest);
         assert_eq!(look(1_260), Verdict::Mark);
+    }
+
+    #[test]
+    fn a_node_that_is_being_deleted_is_let_go_at_a_second_look_however_young_it_is() {
+        let going = NodeFact { is_deleting: true, has_finalizer: true, ..node(&[]) };
+        let mut strays = Strays::default();
+        let mut look =
+            |node: &NodeFact, second| one(strays.look(std::slice::from_ref(node), &RULE, at(second)));
+        assert_eq!(look(&NodeFact { is_deleting: false, ..going.clone() }, 10), Verdict::Rest, "young");
+        assert_eq!(look(&going, 60), Verdict::Rest, "the first look that counts");
+        assert_eq!(look(&going, 119), Verdict::Rest);
+        assert_eq!(look(&going, 120), Verdict::Release);
+        assert_eq!(look(&NodeFact { machines: vec!["a".into()], ..going.clone() }, 150), Verdict::Rest);
+        assert_eq!(look(&going, 180), Verdict::Rest, "a Machine was there in between");
+        assert_eq!(look(&going, 240), Verdict::Release);
+        let of_others = NodeFact { has_finalizer: false, ..going };
+        assert_eq!(look(&of_others, 300), Verdict::Rest, "others hold it");
+        assert!(strays.is_empty(), "nobody waits for us");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which PodDisruptionBudgets select a pod.
 
+use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{Selector, SelectorExt};
 use machinist_core::drain::{BudgetFact, UnhealthyPods};
@@ -9,12 +10,11 @@ use super::raw::RawMeta;
 use super::sources::Sources;
 
 /// By name. Where budgets are not listed yet, none: the API server knows them all the same.
-pub(super) fn of(sources: &Sources, pod: &RawMeta) -> Vec<BudgetFact> {
-    let of_namespace = sources.budgets.in_namespace(&pod.namespace);
-    of_namespace
+pub(super) fn of(sources: &Sources, pod: &RawMeta, now: Timestamp) -> Vec<BudgetFact> {
+    let of_pod = sources.budgets.in_namespace(&pod.namespace, |budget| selects(budget, pod));
+    of_pod
         .iter()
-        .filter(|(_, budget)| selects(budget, pod))
-        .map(|(key, budget)| fact(key, budget))
+        .map(|(key, budget)| BudgetFact { held_until: sources.held.until(key, now), ..fact(key, budget) })
         .collect()
 }
 
@@ -48,5 +48,6 @@ fn fact(key: &ObjectKey, budget: &PodDisruptionBudget) -> BudgetFact {
             Some("AlwaysAllow") => UnhealthyPods::AlwaysAllow,
             Some(_) | None => UnhealthyPods::IfHealthyBudget,
         },
+        held_until: None,
     }
 }

@@ -1,5 +1,6 @@
 //! What a drain knows without asking anyone. Synchronous: nothing is awaited here.
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use machinist_api::{Machine, names};
@@ -12,14 +13,22 @@ use super::sources::{Sources, volume_of};
 
 /// The facts of the drain of a Machine's Node. `node` is what the cache has under that name; `None`: it is gone. `memory` is
 /// what an earlier pass stored.
-pub(crate) fn facts(world: &World, name: Option<&NodeName>, node: Option<&Node>, memory: Memory) -> Facts {
+pub(crate) fn facts(
+    world: &World,
+    name: Option<&NodeName>,
+    node: Option<&Node>,
+    memory: Memory,
+    now: Timestamp,
+) -> Facts {
     let state = match node {
         None => NodeState::Gone,
         Some(node) => NodeState::Present { attached: attached(node).map(str::to_owned).collect() },
     };
     let sources = world.drains.as_ref().zip(name);
     let attachments = sources.and_then(|(sources, name)| attachments(sources, name, &memory));
-    Facts { node: state, attachments, memory }
+    let missed = world.drains.as_ref().filter(|sources| !sources.attachments.is_synced());
+    let unlisted_since = missed.map(|sources| sources.attachments.missed_since(now));
+    Facts { node: state, attachments, unlisted_since, memory }
 }
 
 fn attached(node: &Node) -> impl Iterator<Item = &str> {

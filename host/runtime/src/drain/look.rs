@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::core::Request;
@@ -29,8 +30,8 @@ pub(super) async fn look(
     sources: &Sources,
     client: &Client,
     driver: &VolumeDriver<'_>,
-    node: &NodeName,
-    read: Read,
+    (node, read): (&NodeName, Read),
+    now: Timestamp,
 ) -> Result<Look, ActError> {
     let raw = list(client, node, read).await?;
     let mut volumes = match read {
@@ -43,7 +44,7 @@ pub(super) async fn look(
         .into_iter()
         .map(|pod| {
             let claims = volumes.remove(pod.metadata.uid.as_str()).unwrap_or_default();
-            let budgets = budgets::of(sources, &pod.metadata);
+            let budgets = budgets::of(sources, &pod.metadata, now);
             pod.fact(claims, budgets)
         })
         .collect();

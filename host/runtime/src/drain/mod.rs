@@ -10,6 +10,7 @@ mod look;
 mod pressure;
 mod raw;
 mod sources;
+mod unkept;
 mod volumes;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -56,7 +57,8 @@ pub(crate) async fn perform(
     };
     match effect {
         Effect::LookAtPods { node, read } => {
-            Outcome::Pods(look::look(world, sources, client, driver, node, *read).await)
+            let now = context.clock.now();
+            Outcome::Pods(look::look(world, sources, client, driver, (node, *read), now).await)
         }
         Effect::Evict(pod) => {
             let now = context.clock.now();
@@ -67,7 +69,8 @@ pub(crate) async fn perform(
             match &result {
                 Ok(()) => info!(pod = %pod, "pod evicted"),
                 Err(EvictError::Failed(ActError::Throttled { after })) => sources.pressure.hold(now, *after),
-                Err(EvictError::Budget { .. } | EvictError::Failed(_)) => {}
+                Err(EvictError::Budget { after: Some(after) }) => sources.held.refused(pod, *after, now),
+                Err(EvictError::Budget { after: None } | EvictError::Failed(_)) => {}
             }
             Outcome::Evict { pod: pod.clone(), result }
         }

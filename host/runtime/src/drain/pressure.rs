@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const DEFAULT_HOLD: SignedDuration = SignedDuration::from_secs(1);
 
 /// The longest hold that is believed: a drain has a clock of its own.
-const LONGEST_HOLD: SignedDuration = SignedDuration::from_mins(1);
+pub(super) const LONGEST_HOLD: SignedDuration = SignedDuration::from_mins(1);
 
 /// Room for requests, and the server's wish to be left alone.
 pub(super) struct Pressure {

@@ -1,16 +1,19 @@
 //! What all drains of a tenant share: copies of budgets and attachments, and what was learnt of volumes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
+use machinist_core::drain::Memory;
 use machinist_core::id::ObjectKey;
 
 use crate::cache::{Change, Store, StoreReader};
 
 use super::held::Held;
 use super::pressure::Pressure;
+use super::unkept::Unkept;
 use super::volumes::VolumeMemo;
 
 /// The reading side.
@@ -21,6 +24,24 @@ pub(crate) struct Sources {
     pub(super) volumes: VolumeMemo,
     pub(super) held: Held,
     pub(super) pressure: Pressure,
+    unkept: Unkept,
+}
+
+impl Sources {
+    /// What a drain of this Machine has to remember, where its status has not kept it.
+    pub(crate) fn unkept(&self, machine: &ObjectKey) -> Memory {
+        self.unkept.of(machine)
+    }
+
+    /// A drain of this Machine has to remember this.
+    pub(crate) fn remember(&self, machine: &ObjectKey, memory: &Memory) {
+        self.unkept.keep(machine, memory);
+    }
+
+    /// The Machine is gone.
+    pub(crate) fn forget(&self, machine: &ObjectKey) {
+        self.unkept.forget(machine);
+    }
 }
 
 /// The writing side; belongs to the feeds.
@@ -36,10 +57,15 @@ impl SourcesFeed {
     pub(crate) fn reader(&self) -> Arc<Sources> {
         Arc::new(Sources {
             budgets: self.budgets.reader(),
-            attachments: Attachments { objects: self.attachments.reader(), places: self.places.clone() },
+            attachments: Attachments {
+                objects: self.attachments.reader(),
+                places: self.places.clone(),
+                missed_since: Mutex::default(),
+            },
             volumes: VolumeMemo::default(),
             held: self.held.clone(),
             pressure: Pressure::default(),
+            unkept: Unkept::default(),
         })
     }
 
@@ -62,6 +88,8 @@ impl SourcesFeed {
 pub(super) struct Attachments {
     objects: StoreReader<VolumeAttachment>,
     places: Arc<RwLock<Places>>,
+    /// When a pass first found them not listed.
+    missed_since: Mutex<Option<Timestamp>>,
 }
 
 #[derive(Default)]
@@ -73,6 +101,11 @@ struct Places {
 impl Attachments {
     pub(super) fn is_synced(&self) -> bool {
         self.objects.is_synced()
+    }
+
+    /// Since when passes do without the list. To be asked while it is not there.
+    pub(super) fn missed_since(&self, now: Timestamp) -> Timestamp {
+        *self.missed_since.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(now)
     }
 
     /// Those of a Node.

@@ -21,7 +21,7 @@ impl Engine {
     pub(super) fn explain(&self, machine: &ObjectKey) -> MachineInsight {
         let key = Key::Machine(machine.clone());
         let object = self.world.machines.get(machine);
-        let gate = self.context.hold.borrow().gate;
+        let hold = *self.context.hold.borrow();
         MachineInsight {
             now: self.context.clock.now(),
             leads: *self.context.leads.borrow(),
@@ -31,7 +31,8 @@ impl Engine {
             next_pass: self.queue.due(&key),
             awaits_own_writes: self.barrier.blocked(&key).is_some(),
             failures: self.ledger.attempts(&key),
-            frozen: match gate {
+            thawed_at: hold.thawed_at,
+            frozen: match hold.gate {
                 Gate::Open => None,
                 Gate::Frozen { since, reason } => Some(format!("{reason} since {since:.0}")),
             },

@@ -9,6 +9,7 @@ use machinist_api::{Machine, names};
 use machinist_core::id::{ObjectKey, ProviderId};
 use machinist_core::machine::contest::{Claimant, NodeClaim, Rivals, Whose, whose};
 use machinist_core::machine::{ConditionKind, MachineFact, NodePresence, TargetFact};
+use machinist_core::same_vm::Vms;
 
 use crate::world::World;
 
@@ -51,8 +52,7 @@ pub(super) fn of(world: &World, machine: &Machine, fact: &MachineFact, others: &
 fn rivals_for_vm(machine: &Machine, fact: &MachineFact, claimants: &[Claimant]) -> Rivals {
     let of_vm = |is_deleting: bool| {
         let is_it = |claimant: &&Claimant| {
-            fact.provider_id.is_some()
-                && claimant.provider_id == fact.provider_id
+            Vms::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == Vms::Same
                 && claimant.is_deleting == is_deleting
         };
         claimants.iter().filter(is_it).map(|claimant| claimant.key.clone()).collect()
@@ -76,10 +76,14 @@ fn node(world: &World, machine: &Machine, fact: &MachineFact) -> Option<Arc<Node
         return None;
     }
     let all: Vec<Arc<Node>> = nodes.all().into_iter().map(|(_, node)| node).collect();
-    let is_its_vm = |node: &&Arc<Node>| fact.provider_id.is_some() && provider_id(node) == fact.provider_id;
+    let is_its_vm =
+        |node: &&Arc<Node>| Vms::of(provider_id(node).as_ref(), fact.provider_id.as_ref()) == Vms::Same;
     let is_marked =
         |node: &&Arc<Node>| mark(node).is_some() && mark(node) == machine.metadata.name.as_deref();
-    all.iter().find(is_its_vm).or_else(|| all.iter().find(is_marked)).cloned()
+    let is_told_alike =
+        |node: &&Arc<Node>| fact.provider_id.is_some() && provider_id(node) == fact.provider_id;
+    let of_vm = all.iter().find(is_told_alike).or_else(|| all.iter().find(is_its_vm));
+    of_vm.or_else(|| all.iter().find(is_marked)).cloned()
 }
 
 /// With the Machine that has marked the Node, whose label may be gone, and for a Machine without a label with those that name the

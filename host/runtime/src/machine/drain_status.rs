@@ -7,8 +7,8 @@ use machinist_core::drain::{AwaitedVolume, Memory, VolumeName};
 use machinist_core::id::ObjectKey;
 
 /// What an earlier pass stored. A volume without a name or a time is none.
-pub(super) fn memory(own: Option<&OwnMachineStatus>) -> Memory {
-    let stored = own.and_then(|own| own.drain.as_ref()).map(|drain| drain.volumes.as_slice());
+pub(super) fn memory(own: &OwnMachineStatus) -> Memory {
+    let stored = own.drain.as_ref().map(|drain| drain.volumes.as_slice());
     Memory { volumes: stored.unwrap_or_default().iter().filter_map(volume).collect() }
 }
 

@@ -66,7 +66,12 @@ pub(super) fn observe(
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
     let name = name.as_ref().or(fact.node_name.as_ref());
-    let drain = drain::facts(world, name, node.as_deref(), drain_status::memory(own));
+    let memory = match own {
+        Some(own) => drain_status::memory(own),
+        // Where CRDs drop what is ours, this process is all that remembers.
+        None => world.drains.as_ref().map(|drains| drains.unkept(key)).unwrap_or_default(),
+    };
+    let drain = drain::facts(world, name, node.as_deref(), memory, now);
     let mut view = MachineView {
         class: class_fact(world, &machine, class.as_deref(), &choice),
         secret,
@@ -247,6 +252,7 @@ pub(super) fn node_fact(node: &Node) -> NodeFact {
     NodeFact {
         name: NodeName::new(meta.name.as_deref().unwrap_or_default()),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
+        created: meta.creation_timestamp.as_ref().map(|time| time.0),
         is_deleting: meta.deletion_timestamp.is_some(),
         last_applied: annotations
             .get(names::annotations::LAST_APPLIED_TEMPLATE)

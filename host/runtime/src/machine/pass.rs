@@ -71,6 +71,9 @@ pub(crate) async fn run(
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
                 let fails = conclusion.status.phase == Some(Phase::Failed);
+                if let (Some(drains), Some(memory)) = (&world.drains, &conclusion.status.drain_memory) {
+                    drains.remember(key, memory);
+                }
                 let reboots = matches!(progress.note_reboot, Some(Ok(())));
                 let (report, is_held) = finish(context, &observed, conclusion, memory, jitter).await;
                 // A permit that was used is held until the cache shows what became of it.

@@ -285,7 +285,7 @@ fn drain(old: &OwnMachineStatus, conclusion: &Conclusion, is_told: bool, now: Ti
     if !is_told && memory.is_none() {
         return None;
     }
-    let known = drain_status::memory(Some(old));
+    let known = drain_status::memory(old);
     let told_at = old.drain.as_ref().and_then(|drain| drain.told_at.as_ref()).map(|time| time.0);
     let told_at = if is_told { Some(now) } else { told_at };
     let status = drain_status::status(memory.unwrap_or(&known), told_at);

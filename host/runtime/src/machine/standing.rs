@@ -6,6 +6,7 @@ use machinist_core::health::{READY, Status};
 use machinist_core::id::{FailureDomain, Name, Namespace, ObjectKey};
 use machinist_core::phase::Phase;
 use machinist_core::safety::meltdown::{Group, MemberFact, Standing};
+use machinist_core::same_vm::Vms;
 
 use crate::policies::reboots;
 use crate::world::World;
@@ -27,11 +28,8 @@ pub(crate) fn member(world: &World, key: &ObjectKey, machine: &Machine) -> Membe
 }
 
 fn is_of(node: &Node, machine: &Machine) -> bool {
-    let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
-    match (id, machine.provider_id()) {
-        (Some(of_node), Some(of_machine)) => of_node == of_machine,
-        (None, _) | (_, None) => true,
-    }
+    let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+    Vms::of_texts(id, machine.provider_id().unwrap_or_default()) != Vms::Different
 }
 
 /// Machines with the same label `name`; without it those of one set. A Machine with neither stands alone: nobody replaces it.

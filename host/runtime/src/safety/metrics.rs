@@ -33,6 +33,7 @@ pub(crate) struct SafetyMetrics {
     deleted: Counter,
     failures: Counter,
     marked_nodes: Counter,
+    released_nodes: Counter,
 }
 
 impl SafetyMetrics {
@@ -49,6 +50,8 @@ impl SafetyMetrics {
         all.register("machinist_orphan_vm_deletion_failures", failures, self.failures.clone());
         let marked = "Nodes marked since no Machine answers for them";
         all.register("machinist_unmanaged_nodes_marked", marked, self.marked_nodes.clone());
+        let released = "Nodes without a Machine whose finalizer was taken off since they are being deleted";
+        all.register("machinist_unmanaged_nodes_released", released, self.released_nodes.clone());
     }
 
     pub(super) fn listing(&self, end: ListingEnd) {
@@ -75,5 +78,9 @@ impl SafetyMetrics {
 
     pub(super) fn node_marked(&self) {
         self.marked_nodes.inc();
+    }
+
+    pub(super) fn node_released(&self) {
+        self.released_nodes.inc();
     }
 }

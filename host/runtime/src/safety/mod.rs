@@ -1,6 +1,7 @@
 //! What watches over the Machines as a whole: the gate before all effects, VMs and Nodes that nobody answers for, and
 //! whether drivers can use the classes. Loops of their own, beside the passes; decisions are in `machinist_core::safety`.
 
+mod claims;
 pub(crate) mod class_check;
 mod delete;
 mod freeze;
@@ -35,6 +36,8 @@ pub(crate) struct Watch {
     pub identity: String,
     /// Events go here.
     pub events: EventWriter,
+    /// Events about Nodes go here, into the target cluster.
+    pub node_events: Option<EventWriter>,
     /// Counters.
     pub metrics: Arc<Metrics>,
 }

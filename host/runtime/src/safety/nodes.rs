@@ -1,29 +1,33 @@
-//! The loop that looks for Nodes without a Machine. It reads caches; an API server is asked only before a Node is marked.
+//! The loop that looks for Nodes without a Machine. It reads caches; an API server is asked only before a Node is written.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
-use kube::core::ObjectMeta;
 use kube::{Api, ResourceExt};
-use machinist_api::{Machine, names};
+use machinist_api::names;
 use machinist_core::act_error::ActError;
-use machinist_core::id::{Name, NodeName, ObjectKey, Uid};
+use machinist_core::id::{NodeName, ObjectKey, Uid};
+use machinist_core::machine::Severity;
 use machinist_core::safety::unmanaged::{NodeFact, Rule, Strays, Verdict};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use crate::cache::StoreReader;
+use crate::events::About;
 use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
 
 use super::Watch;
-use super::owners::{live_machines, provider_id};
+use super::claims::{Claim, Claims};
+use super::owners::{Cached, live_machines, named};
 
 /// Between two looks, while there is anything to watch: soon enough that the autoscaler hears of a Machine that claims its Node.
 const PERIOD: SignedDuration = SignedDuration::from_secs(30);
+
+/// Where Events about objects without a namespace belong.
+const NODE_EVENTS: &str = "default";
 
 /// Between the two looks that must agree.
 const SPACING: SignedDuration = SignedDuration::from_mins(1);
@@ -49,9 +53,14 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
     let facts = doubtful(&watch.world.machines.all(), &nodes.all());
     let is_any_marked = facts.iter().any(|node| node.is_marked);
     let verdicts = strays.look(&facts, rule, watch.context.clock.now());
-    let to_mark: Vec<&NodeName> =
-        verdicts.iter().filter(|(_, verdict)| *verdict == Verdict::Mark).map(|(name, _)| name).collect();
-    mark(watch, &to_mark).await;
+    let farewell = |verdict: &Verdict| match verdict {
+        Verdict::Mark => Some(Farewell::Mark),
+        Verdict::Release => Some(Farewell::Release),
+        Verdict::Rest | Verdict::Unmark => None,
+    };
+    let to_let_go: Vec<(&NodeName, Farewell)> =
+        verdicts.iter().filter_map(|(name, verdict)| Some((name, farewell(verdict)?))).collect();
+    let_go(watch, &to_let_go).await;
     for (name, verdict) in &verdicts {
         if *verdict == Verdict::Unmark {
             unmark(watch, name).await;
@@ -61,25 +70,23 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
 }
 
 /// The Nodes that are not plainly their Machine's: of the others there is nothing to decide, and they are nearly all.
-fn doubtful(machines: &[(ObjectKey, Arc<Machine>)], nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
-    let by_name: BTreeMap<&str, &Machine> =
-        machines.iter().map(|(key, machine)| (key.name.as_str(), machine.as_ref())).collect();
+fn doubtful(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
     let doubtful: Vec<&Node> =
-        nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, &by_name)).collect();
+        nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, machines)).collect();
     if doubtful.is_empty() {
         return Vec::new();
     }
-    let claims = Claims::of(
-        machines
-            .iter()
-            .map(|(_, machine)| Claim { meta: &machine.metadata, provider_id: machine.provider_id() }),
-    );
+    let claims = Claims::of(machines.iter().map(|(key, machine)| Claim {
+        name: key.name.as_str(),
+        node: machine.labels().get(names::labels::NODE).map(String::as_str),
+        provider_id: machine.provider_id(),
+    }));
     doubtful.into_iter().map(|node| fact(node, &claims)).collect()
 }
 
 /// It is not marked and names a Machine that names it.
-fn is_plain(node: &Node, machines: &BTreeMap<&str, &Machine>) -> bool {
-    let machine = node.labels().get(names::labels::MACHINE_NAME).and_then(|name| machines.get(name.as_str()));
+fn is_plain(node: &Node, machines: &Cached) -> bool {
+    let machine = node.labels().get(names::labels::MACHINE_NAME).and_then(|name| named(machines, name));
     let is_named = machine.is_some_and(|machine| {
         let named = machine.labels().get(names::labels::NODE).filter(|name| !name.is_empty());
         named == node.metadata.name.as_ref()
@@ -87,57 +94,6 @@ fn is_plain(node: &Node, machines: &BTreeMap<&str, &Machine>) -> bool {
     is_named
         && node.metadata.name.is_some()
         && !node.annotations().contains_key(names::annotations::NOT_MANAGED)
-}
-
-/// A Machine, as far as it can claim a Node.
-struct Claim<'a> {
-    meta: &'a ObjectMeta,
-    provider_id: Option<&'a str>,
-}
-
-/// Who claims which Node.
-#[derive(Default)]
-struct Claims<'a> {
-    by_node: BTreeMap<&'a str, Vec<(Name, Option<&'a str>)>>,
-    by_vm: BTreeMap<&'a str, Vec<Name>>,
-    names: BTreeSet<&'a str>,
-}
-
-impl<'a> Claims<'a> {
-    fn of(machines: impl Iterator<Item = Claim<'a>>) -> Self {
-        let mut claims = Self::default();
-        for Claim { meta, provider_id } in machines {
-            let name = meta.name.as_deref().unwrap_or_default();
-            claims.names.insert(name);
-            let label = meta.labels.as_ref().and_then(|labels| labels.get(names::labels::NODE));
-            if let Some(node) = label.filter(|node| !node.is_empty()) {
-                claims.by_node.entry(node).or_default().push((Name::new(name), provider_id));
-            }
-            if let Some(id) = provider_id {
-                claims.by_vm.entry(id).or_default().push(Name::new(name));
-            }
-        }
-        claims
-    }
-
-    /// Machines that claim the Node by label, or whose VM it is, or that it names itself. Whoever names it and has another VM
-    /// does not count beside others.
-    fn on(&self, node: &Node) -> Vec<Name> {
-        let vm = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
-        let by_label = self.by_node.get(node.name_any().as_str()).map(Vec::as_slice).unwrap_or_default();
-        let is_other = |id: &Option<&str>| vm.is_some() && id.is_some() && *id != vm;
-        let mut all: BTreeSet<Name> =
-            vm.and_then(|vm| self.by_vm.get(vm)).into_iter().flatten().cloned().collect();
-        all.extend(by_label.iter().filter(|(_, id)| !is_other(id)).map(|(name, _)| name.clone()));
-        if all.is_empty() {
-            all.extend(by_label.iter().map(|(name, _)| name.clone()));
-        }
-        if all.is_empty() {
-            let named = node.labels().get(names::labels::MACHINE_NAME);
-            all.extend(named.filter(|name| self.names.contains(name.as_str())).map(Name::new));
-        }
-        all.into_iter().collect()
-    }
 }
 
 fn fact(node: &Node, claims: &Claims<'_>) -> NodeFact {
@@ -153,29 +109,88 @@ fn fact(node: &Node, claims: &Claims<'_>) -> NodeFact {
     }
 }
 
-/// Marks those that have no Machine at this moment, whatever the cache says.
-async fn mark(watch: &Watch, nodes: &[&NodeName]) {
+/// Writes those that have no Machine at this moment, whatever the cache says.
+async fn let_go(watch: &Watch, nodes: &[(&NodeName, Farewell)]) {
     if nodes.is_empty() {
         return;
     }
     let machines = match live_machines(watch).await {
         Ok(machines) => machines,
-        Err(error) => return debug!(error = %error, "no Node marked: Machines cannot be listed"),
+        Err(error) => return debug!(error = %error, "no Node written: Machines cannot be listed"),
     };
-    let claims = Claims::of(
-        machines.iter().map(|machine| Claim { meta: &machine.metadata, provider_id: provider_id(machine) }),
-    );
-    for name in nodes {
-        let Some(node) = cached(watch, name) else { continue };
+    let claims = Claims::of(machines.iter().map(|machine| Claim {
+        name: machine.name(),
+        node: machine.node(),
+        provider_id: machine.provider_id(),
+    }));
+    for (name, farewell) in nodes {
+        let Some(node) = cached(watch, name).filter(|node| Farewell::of(node) == *farewell) else { continue };
         if !claims.on(&node).is_empty() || !watch.is_free() {
             continue;
         }
+        if patch(watch, &node, farewell.change(&node)).await {
+            farewell.tell(watch, &node);
+        }
+    }
+}
+
+/// What is done to a Node that no Machine answers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Farewell {
+    /// It is marked, and our finalizer comes off.
+    Mark,
+    /// Its deletion was asked for: our finalizer comes off, so that it can go.
+    Release,
+}
+
+impl Farewell {
+    fn of(node: &Node) -> Self {
+        if node.metadata.deletion_timestamp.is_some() { Self::Release } else { Self::Mark }
+    }
+
+    fn change(self, node: &Node) -> Value {
         let rest: Vec<&String> =
             node.finalizers().iter().filter(|finalizer| *finalizer != names::finalizers::NODE).collect();
-        let change = json!({ "annotations": { names::annotations::NOT_MANAGED: "1" }, "finalizers": rest });
-        if patch(watch, &node, change).await {
-            info!(node = %name, "Node marked: no Machine answers for it");
-            watch.metrics.safety.node_marked();
+        match self {
+            Self::Mark => {
+                json!({ "annotations": { names::annotations::NOT_MANAGED: "1" }, "finalizers": rest })
+            }
+            Self::Release => json!({ "finalizers": rest }),
+        }
+    }
+
+    /// With an Event on the Node, a line for the audit, and a count.
+    fn tell(self, watch: &Watch, node: &Node) {
+        let (action, reason, message) = match self {
+            Self::Mark => (
+                "mark-node-without-machine",
+                "NodeNotManaged",
+                "no Machine answers for this Node: it is marked so that the autoscaler leaves it alone, and nothing holds its \
+                 deletion up; a Machine whose label `node` names it takes the mark off",
+            ),
+            Self::Release => (
+                "release-node-without-machine",
+                "NodeReleased",
+                "this Node is being deleted and no Machine answers for it, so that nobody would have drained it: the finalizer is \
+                 taken off",
+            ),
+        };
+        match self {
+            Self::Mark => watch.metrics.safety.node_marked(),
+            Self::Release => watch.metrics.safety.node_released(),
+        }
+        let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+        let uid = node.metadata.uid.as_deref();
+        info!(target: "audit", action, node = node.name_any(), uid, provider_id, "Node without a Machine");
+        let about = About {
+            api_version: "v1".to_owned(),
+            kind: "Node".to_owned(),
+            namespace: NODE_EVENTS.to_owned(),
+            name: node.name_any(),
+            uid: uid.unwrap_or_default().to_owned(),
+        };
+        if let Some(events) = &watch.node_events {
+            events.write(about, reason.to_owned(), message, Severity::Normal, watch.context.clock.now());
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::MachineClass;
+use machinist_core::act_error::ActError;
 use machinist_core::driver::Listed;
 use machinist_core::id::{ClassName, Name, ObjectKey, ProviderId};
 use machinist_core::machine::Severity;
@@ -17,10 +18,11 @@ use machinist_core::safety::orphans::{
 };
 use tracing::{debug, info, warn};
 
+use super::Watch;
 use super::delete::{Ordered, order, tell, tell_machine};
 use super::listing::{Unlisted, list};
 use super::metrics::ListingEnd;
-use super::{Watch, owners};
+use super::owners::{self, Cached, named};
 
 /// Listings at the same time: accounts have a pace, and passes go first.
 const LISTINGS: usize = 4;
@@ -67,6 +69,21 @@ pub(super) async fn look_for_orphans(watch: Watch) {
             () = tokio::time::sleep_until(next) => {}
         }
     }
+}
+
+/// The VMs of Machines that are there and not being deleted, with the Machine's class.
+fn living(machines: &Cached) -> BTreeMap<ProviderId, Option<&str>> {
+    let living = machines.iter().filter(|(_, machine)| machine.metadata.deletion_timestamp.is_none());
+    let of_living = living.filter_map(|(_, machine)| {
+        Some((ProviderId::new(machine.provider_id()?), machine.spec.class.name.as_deref()))
+    });
+    of_living.collect()
+}
+
+/// It names a Machine that has stored it as its own. Nearly every VM is, and nothing has to be built to see that.
+fn is_plain(vm: &Listed, machines: &Cached) -> bool {
+    let machine = named(machines, vm.machine_name.as_str());
+    machine.is_some_and(|machine| machine.provider_id() == Some(vm.provider_id.as_str()))
 }
 
 fn rule(period: SignedDuration, watch: &Watch) -> Rule {
@@ -160,14 +177,19 @@ impl Search {
             .collect()
             .await;
         let mut believed = Vec::new();
+        let machines = self.watch.world.machines.all();
+        let living = living(&machines);
         for (name, class, listing) in listings {
             match listing {
-                Ok(vms) => believed.extend(self.listed(&name, &class, vms)),
+                Ok(vms) => believed.extend(self.listed(&name, &class, vms, &living)),
                 Err(unlisted) => self.not_listed(&name, &class, unlisted),
             }
         }
-        let owners = match self.owners(&believed).await {
-            Ok(owners) => owners,
+        if !self.watch.is_free() {
+            return;
+        }
+        let findings = match self.judge(&believed, &names, &machines).await {
+            Ok(findings) => findings,
             Err(error) => {
                 debug!(error = %error, "round without result: Machines cannot be listed");
                 self.come_back_soon(&believed);
@@ -177,8 +199,6 @@ impl Search {
         if !self.watch.is_free() {
             return;
         }
-        let now = self.watch.context.clock.now();
-        let findings = self.sightings.look(&believed, &names, &owners, &self.rule, now);
         self.report(&classes, &findings);
         self.delete(&classes, findings.candidates).await;
         self.watch.metrics.safety.orphans(self.sightings.len(), findings.fresh.len());
@@ -191,22 +211,21 @@ impl Search {
     }
 
     /// A complete listing, if it is believed.
-    fn listed(&mut self, name: &ClassName, class: &MachineClass, vms: Vec<Listed>) -> Option<ClassListing> {
+    fn listed(
+        &mut self,
+        name: &ClassName,
+        class: &MachineClass,
+        vms: Vec<Listed>,
+        living: &BTreeMap<ProviderId, Option<&str>>,
+    ) -> Option<ClassListing> {
         let (now, spacing) = (self.watch.context.clock.now(), self.rule.spacing);
-        let machines = self.watch.world.machines.all();
-        let living = machines.iter().filter(|(_, machine)| machine.metadata.deletion_timestamp.is_none());
-        let of_living: BTreeMap<ProviderId, Option<&str>> = living
-            .filter_map(|(_, machine)| {
-                Some((ProviderId::new(machine.provider_id()?), machine.spec.class.name.as_deref()))
-            })
-            .collect();
         let memory = self.classes.entry(name.clone()).or_default();
         (memory.failures, memory.problem, memory.due) = (0, None, None);
         (memory.listed_at, memory.vms) = (Some(now), vms.len());
-        let of_class = of_living.iter().filter(|(_, class)| **class == Some(name.as_str()));
+        let of_class = living.iter().filter(|(_, class)| **class == Some(name.as_str()));
         let expected = of_class.map(|(id, _)| id.clone()).collect();
         let ids = vms.iter().map(|vm| vm.provider_id.clone()).collect();
-        match memory.trust.observe(&ids, &expected, |id| of_living.contains_key(id), spacing, now) {
+        match memory.trust.observe(&ids, &expected, |id| living.contains_key(id), spacing, now) {
             Verdict::Trusted => {
                 self.watch.metrics.safety.listing(ListingEnd::Trusted);
                 Some(ClassListing { class: name.clone(), vms })
@@ -250,15 +269,43 @@ impl Search {
         memory.due = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
     }
 
-    /// The Machines, from after the listings. The cache is enough to see that each VM has its Machine; before anything is held
-    /// against a VM, the API server itself is asked.
-    async fn owners(&self, listings: &[ClassListing]) -> Result<Owners, machinist_core::act_error::ActError> {
-        let cached = owners::cached(&self.watch);
-        let mut vms = listings.iter().flat_map(|listing| &listing.vms);
-        if vms.all(|vm| standing(vm, &cached) == Standing::Owned) {
-            return Ok(cached);
+    /// What the listings say of the VMs. The cache is enough to see that a VM has its Machine, and to go on watching one that has
+    /// none. Before anybody is told of it, and before it is deleted, the API server itself is asked for Machines, after the
+    /// listings.
+    async fn judge(
+        &mut self,
+        listings: &[ClassListing],
+        classes: &BTreeSet<ClassName>,
+        machines: &Cached,
+    ) -> Result<Findings, ActError> {
+        let is_owned = |vm: &Listed| is_plain(vm, machines);
+        let are_all_plain = listings.iter().flat_map(|listing| &listing.vms).all(is_owned);
+        let cached = if are_all_plain { Owners::default() } else { owners::cached(machines) };
+        let whose = |vm: &Listed| if is_owned(vm) { Standing::Owned } else { standing(vm, &cached) };
+        let mut sightings = self.sightings.clone();
+        let now = self.watch.context.clock.now();
+        let findings = sightings.look(listings, classes, whose, &self.rule, now);
+        if !self.needs_proof(&findings) {
+            self.sightings = sightings;
+            return Ok(findings);
         }
-        owners::live(&self.watch).await
+        let live = owners::live(&self.watch).await?;
+        if !self.watch.is_free() {
+            return Ok(Findings::default());
+        }
+        let now = self.watch.context.clock.now();
+        Ok(self.sightings.look(listings, classes, |vm| standing(vm, &live), &self.rule, now))
+    }
+
+    /// Somebody would be told of a VM, or it would be deleted.
+    fn needs_proof(&self, findings: &Findings) -> bool {
+        let is_told = |(vm, _, machine, _): &(ProviderId, ClassName, Name, ProviderId)| {
+            self.told.contains(&(vm.clone(), machine.clone()))
+        };
+        !findings.fresh.is_empty()
+            || !findings.candidates.is_empty()
+            || !findings.seconds.iter().all(is_told)
+            || (findings.are_suspicious(&self.rule) && !self.is_suspicious)
     }
 
     fn come_back_soon(&mut self, listings: &[ClassListing]) {

@@ -1,11 +1,17 @@
 //! The Machines that VMs could belong to, from the cache or from the API server itself.
 
-use kube::Api;
-use kube::api::{ApiResource, DynamicObject, ListParams};
-use machinist_api::Machine;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::Resource;
+use kube::api::ListParams;
+use kube::core::Request;
+use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
-use machinist_core::id::{Name, ProviderId, Uid};
+use machinist_core::id::{Name, ObjectKey, ProviderId, Uid};
 use machinist_core::safety::orphans::{Owner, Owners};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::kube_error::within_deadline;
 
@@ -14,11 +20,19 @@ use super::Watch;
 /// Machines a page: some megabytes at most.
 const PAGE: u32 = 500;
 
+/// The Machines of the cache at one moment, in the order of their names: they are of one namespace.
+pub(super) type Cached = [(ObjectKey, Arc<Machine>)];
+
+/// The Machine of that name.
+pub(super) fn named<'a>(machines: &'a Cached, name: &str) -> Option<&'a Machine> {
+    let place = machines.binary_search_by(|(key, _)| key.name.as_str().cmp(name)).ok()?;
+    machines.get(place).map(|(_, machine)| machine.as_ref())
+}
+
 /// As the cache has them. It may lag, and it lacks Machines that cannot be decoded.
-pub(super) fn cached(watch: &Watch) -> Owners {
-    let machines = watch.world.machines.all().into_iter();
-    Owners::new(machines.map(|(key, machine)| Owner {
-        name: key.name,
+pub(super) fn cached(machines: &Cached) -> Owners {
+    Owners::new(machines.iter().map(|(key, machine)| Owner {
+        name: key.name.clone(),
         uid: Uid::new(machine.metadata.uid.as_deref().unwrap_or_default()),
         provider_id: machine.provider_id().map(ProviderId::new),
     }))
@@ -26,41 +40,111 @@ pub(super) fn cached(watch: &Watch) -> Owners {
 
 /// As the API server has them at this moment.
 pub(super) async fn live(watch: &Watch) -> Result<Owners, ActError> {
-    Ok(Owners::new(live_machines(watch).await?.iter().map(owner)))
+    Ok(Owners::new(live_machines(watch).await?.iter().map(LiveMachine::owner)))
 }
 
-/// All Machines at this moment, to the last page. Read without a schema, so that a Machine that nobody understands still
-/// owns its VM.
-pub(super) async fn live_machines(watch: &Watch) -> Result<Vec<DynamicObject>, ActError> {
-    let resource = ApiResource::erase::<Machine>(&());
-    let control = watch.context.control.clone();
-    let api: Api<DynamicObject> = Api::namespaced_with(control, &watch.namespace, &resource);
-    let mut machines = Vec::new();
-    let mut token: Option<String> = None;
-    loop {
-        let mut params = ListParams::default().limit(PAGE);
-        if let Some(token) = &token {
-            params = params.continue_token(token);
-        }
-        let page = within_deadline(api.list(&params)).await?;
-        machines.extend(page.items);
-        token = page.metadata.continue_.filter(|token| !token.is_empty());
-        if token.is_none() {
-            return Ok(machines);
+/// A Machine as far as it can own a VM or a Node. Read without its schema, so that one that nobody understands still owns its
+/// VM, and without the rest, which is most of what is sent.
+#[derive(Debug, Deserialize)]
+pub(super) struct LiveMachine {
+    #[serde(default)]
+    metadata: LiveMeta,
+    #[serde(default)]
+    spec: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct LiveMeta {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    uid: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMeta,
+    #[serde(default)]
+    items: Vec<LiveMachine>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct PageMeta {
+    #[serde(rename = "continue")]
+    token: Option<String>,
+}
+
+impl LiveMachine {
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The Node that its label names.
+    pub(super) fn node(&self) -> Option<&str> {
+        self.metadata.labels.get(names::labels::NODE).map(String::as_str)
+    }
+
+    /// The VM that it has stored as its own.
+    pub(super) fn provider_id(&self) -> Option<&str> {
+        self.spec.get("providerID")?.as_str().filter(|id| !id.is_empty())
+    }
+
+    fn owner(&self) -> Owner {
+        Owner {
+            name: Name::new(self.name()),
+            uid: Uid::new(&self.metadata.uid),
+            provider_id: self.provider_id().map(ProviderId::new),
         }
     }
 }
 
-/// The VM that a Machine has stored as its own.
-pub(super) fn provider_id(machine: &DynamicObject) -> Option<&str> {
-    let id = machine.data.get("spec")?.get("providerID")?.as_str()?;
-    Some(id).filter(|id| !id.is_empty())
+/// All Machines at this moment, to the last page.
+pub(super) async fn live_machines(watch: &Watch) -> Result<Vec<LiveMachine>, ActError> {
+    let pages = Request::new(Machine::url_path(&(), Some(&watch.namespace)));
+    let mut params = ListParams::default().limit(PAGE);
+    let mut machines = Vec::new();
+    loop {
+        let request =
+            pages.list(&params).map_err(|error| ActError::Invalid { message: error.to_string() })?;
+        let page: Page = within_deadline(watch.context.control.request(request)).await?;
+        machines.extend(page.items);
+        match page.metadata.token.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(machines),
+        }
+    }
 }
 
-fn owner(machine: &DynamicObject) -> Owner {
-    Owner {
-        name: Name::new(machine.metadata.name.as_deref().unwrap_or_default()),
-        uid: Uid::new(machine.metadata.uid.as_deref().unwrap_or_default()),
-        provider_id: provider_id(machine).map(ProviderId::new),
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Name, Node and VM of a Machine as it is sent.
+    fn read(machine: Value) -> (String, Option<String>, Option<String>) {
+        let machine: LiveMachine = serde_json::from_value(machine).unwrap();
+        let text = |part: Option<&str>| part.map(str::to_owned);
+        (machine.name().to_owned(), text(machine.node()), text(machine.provider_id()))
+    }
+
+    #[test]
+    fn what_nobody_understands_still_owns_its_vm() {
+        let odd = json!({
+            "metadata": { "name": "a", "uid": "u", "labels": { "node": "n" } },
+            "spec": { "providerID": "sim:///a", "class": 7, "drainTimeout": ["odd"] },
+            "status": "odd",
+        });
+        assert_eq!(read(odd), ("a".into(), Some("n".into()), Some("sim:///a".into())));
+        for none in
+            [json!({}), json!({ "providerID": 7 }), json!({ "providerID": "" }), json!("odd"), Value::Null]
+        {
+            let machine = json!({ "metadata": { "name": "a" }, "spec": none });
+            assert_eq!(read(machine), ("a".into(), None, None));
+        }
     }
 }

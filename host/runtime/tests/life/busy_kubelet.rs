@@ -108,8 +108,8 @@ async fn a_machine_runs_and_goes_within_its_writes_although_others_are_faster_an
         stage.until_running("a").await;
         tokio::time::sleep(5 * SECOND).await;
         let (done, refused) = writes(&stage, 0);
-        // A new type of condition is copied to the Machine.
-        let limit = if theirs == Theirs::Taints { 8 } else { 7 };
+        // Each new type of condition is copied to the Machine.
+        let limit = if theirs == Theirs::Taints { 7 + times } else { 7 };
         assert!(done.len() <= limit, "{} writes:\n{}", done.len(), table(&done));
         assert!(refused.len() <= times, "{}", table(&refused));
         let node = stage.api.find("nodes", "a").unwrap();

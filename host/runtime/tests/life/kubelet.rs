@@ -22,6 +22,8 @@ pub(crate) struct KubeletHabits {
     pub(crate) heartbeat: Option<Duration>,
     /// VMs boot and never join.
     pub(crate) never_joins: bool,
+    /// Nodes say their provider ids in the form of the cloud's own controller.
+    pub(crate) has_own_ids: bool,
 }
 
 /// All kubelets.
@@ -65,9 +67,12 @@ impl Kubelets {
             return;
         }
         let is_ready_at_once = self.habits.ready_after.is_zero();
+        let vm = provider_id.rsplit('/').next().unwrap();
+        let id_on_node =
+            if self.habits.has_own_ids { format!("sim://zone-1/{vm}") } else { provider_id.to_owned() };
         let object = json!({
             "metadata": { "name": node, "labels": { "kubernetes.io/hostname": node } },
-            "spec": { "providerID": provider_id },
+            "spec": { "providerID": id_on_node },
             "status": { "conditions": self.conditions(is_ready_at_once) },
         });
         // A Node of that name that is there already is taken over, as kubelets do it.
@@ -95,6 +100,13 @@ impl Kubelets {
             if condition["status"] == old["status"] {
                 condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
             }
+        }
+        // Conditions of others stay, as kubelets leave them.
+        let of_others = old["status"]["conditions"].as_array().into_iter().flatten();
+        let of_others =
+            of_others.filter(|old| !matches!(old["type"].as_str(), Some("DiskPressure" | "Ready")));
+        if let Some(all) = conditions.as_array_mut() {
+            all.extend(of_others.cloned());
         }
         // The Node may be gone by now.
         let _ = self.api.edit_status("nodes", node, &json!({ "status": { "conditions": conditions } }));

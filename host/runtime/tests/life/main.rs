@@ -17,6 +17,7 @@ mod crowds;
 mod deletions;
 mod drains;
 mod faults;
+mod forms;
 mod freeze;
 mod keeping;
 mod leaders;

@@ -22,8 +22,11 @@ fn refuse(stage: &Stage, code: Code) {
     );
 }
 
-/// What may be wrong, and mended.
-const MENDINGS: [(&str, fn(&Stage)); 3] = [
+/// What is mended, and how.
+type Mending = (&'static str, fn(&Stage));
+
+/// What may be wrong.
+const MENDINGS: [Mending; 3] = [
     ("Secret", |stage| {
         let data = json!({ "data": { "key": encode(b"the right one") } });
         stage.api.edit("secrets", &in_namespace("account"), &data).unwrap();

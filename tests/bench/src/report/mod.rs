@@ -8,6 +8,7 @@ mod idle;
 mod machines;
 mod signing;
 mod swaps;
+mod week;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -61,6 +62,9 @@ pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
     }
     if let Some(figures) = &figures.ec2 {
         ec2::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.week {
+        week::render(&mut page, figures);
     }
     page
 }

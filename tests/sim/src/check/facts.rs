@@ -3,25 +3,17 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::names;
 use memory_api::wire::Call;
 use memory_api::{Change, USER};
 use serde_json::Value;
 
-use crate::hosts::TARGET;
+use super::machine::MachineFact;
+use super::node::NodeFact;
+use super::workload::Workload;
+use crate::hosts::{TARGET, to_target};
 
 /// How long a host may not yet know that somebody took a Lease from it against the rules: until its claim has run out.
 const THEFT_GRACE: SignedDuration = crate::hosts::LEASE_TIMES.renew_deadline;
-
-/// A Machine as the API server has it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct MachineFact {
-    pub(crate) name: String,
-    pub(crate) deleting_since: Option<Timestamp>,
-    pub(crate) is_forced: bool,
-    pub(crate) node: String,
-    pub(crate) provider_id: String,
-}
 
 /// A Node as it is in truth, whatever its object says.
 #[derive(Clone, Debug)]
@@ -50,11 +42,22 @@ pub(crate) struct Facts {
     pub(crate) budgets: BTreeMap<(String, String), Value>,
     /// By name of the Node.
     pub(crate) nodes: BTreeMap<String, NodeTruth>,
+    /// Nodes as their objects are, by name.
+    pub(super) node_objects: BTreeMap<String, NodeFact>,
+    pub(super) workload: Workload,
+    /// Whether a policy of the run may decide anything.
+    pub(crate) has_judges: bool,
+    /// Uids of Machines whose VM was ordered away, and when that was first done.
+    pub(super) ordered_away: BTreeMap<String, Timestamp>,
     leases: BTreeMap<String, LeaseFact>,
     /// Hosts that cannot reach the API server, and since when.
     pub(crate) cut_off: BTreeMap<String, Timestamp>,
+    /// Ways that were cut off, and since when they are not.
+    pub(crate) back: BTreeMap<String, Timestamp>,
     /// Clocks of hosts that have ever been ahead, and by how much at most.
     pub(crate) ahead: BTreeMap<String, SignedDuration>,
+    /// The most by which the clock of any host has ever been behind.
+    pub(crate) behind: SignedDuration,
     /// When VMs were listed.
     pub(super) listings: Vec<Timestamp>,
     /// How often hosts wrote anything but Leases, and what they wrote last.
@@ -65,7 +68,9 @@ impl Facts {
     /// Takes over what a change says.
     pub(super) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
         match change.plural {
-            "machines" => self.machine(change),
+            "machines" => self.machine(change, now),
+            "pods" => self.workload.pod(change, now),
+            "volumeattachments" => self.workload.attachment(change, now),
             "leases" => self.lease(change, now),
             "poddisruptionbudgets" => {
                 let any = change.new.or(change.old);
@@ -76,12 +81,7 @@ impl Facts {
                     None => drop(self.budgets.remove(&key)),
                 }
             }
-            "nodes" if change.new.is_none() => {
-                let name = text(change.old, "/metadata/name");
-                if let Some(node) = self.nodes.get_mut(name) {
-                    node.fit_since = None;
-                }
-            }
+            "nodes" => self.node(change, now),
             _ => {}
         }
     }
@@ -91,31 +91,73 @@ impl Facts {
         if call.verb == "CALL" && call.what == "list" {
             self.listings.push(now);
         }
+        if call.verb == "DELETE" && call.what == "volumeattachments" {
+            self.workload.attachment_tried(&call.name);
+        }
         let is_write = matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE") && call.what != "leases";
         if is_write {
             self.writes = (self.writes.0 + 1, format!("{} {} {}", call.verb, call.what, call.name));
         }
     }
 
-    fn machine(&mut self, change: &Change<'_>) {
+    fn machine(&mut self, change: &Change<'_>, now: Timestamp) {
+        let uid = text(change.new.or(change.old), "/metadata/uid").to_owned();
         let Some(machine) = change.new else {
-            if let Some(gone) = self.machines.remove(text(change.old, "/metadata/uid")) {
+            self.ordered_away.remove(&uid);
+            if let Some(gone) = self.machines.remove(&uid) {
                 self.by_node.remove(&gone.node);
             }
             return;
         };
-        let fact = MachineFact {
-            name: text(change.new, "/metadata/name").to_owned(),
-            deleting_since: text(change.new, "/metadata/deletionTimestamp").parse().ok(),
-            is_forced: machine["metadata"]["labels"]["force-deletion"] == "True",
-            node: machine["metadata"]["labels"][names::labels::NODE].as_str().unwrap_or_default().to_owned(),
-            provider_id: text(change.new, "/spec/providerID").to_owned(),
-        };
-        let uid = text(change.new, "/metadata/uid").to_owned();
+        let fact = MachineFact::learn(machine, self.machines.get(&uid), change.actor, now);
         if !fact.node.is_empty() {
             self.by_node.insert(fact.node.clone(), uid.clone());
         }
         self.machines.insert(uid, fact);
+    }
+
+    fn node(&mut self, change: &Change<'_>, now: Timestamp) {
+        let name = text(change.new.or(change.old), "/metadata/name");
+        let Some(node) = change.new else {
+            self.node_objects.remove(name);
+            if let Some(node) = self.nodes.get_mut(name) {
+                node.fit_since = None;
+            }
+            return;
+        };
+        let fact = NodeFact::learn(node, self.node_objects.get(name), now);
+        self.node_objects.insert(name.to_owned(), fact);
+    }
+
+    /// The Machine's Node, if its object is there and is of the Machine's VM.
+    pub(super) fn node_of(&self, machine: &MachineFact) -> Option<&NodeFact> {
+        self.node_objects.get(&machine.node).filter(|node| node.provider_id == machine.provider_id)
+    }
+
+    /// Whether this host may not see what is there, since it is cut off or was until a moment ago.
+    pub(super) fn is_blind(&self, actor: &str, now: Timestamp) -> bool {
+        let host = actor.strip_suffix(TARGET).unwrap_or(actor);
+        [host.to_owned(), to_target(host)].iter().any(|way| {
+            let is_fresh = |back: &Timestamp| now.duration_since(*back) <= super::rules::NEWS_TAKE;
+            self.cut_off.contains_key(way) || self.back.get(way).is_some_and(is_fresh)
+        })
+    }
+
+    /// All ways are open.
+    pub(crate) fn calm(&mut self, now: Timestamp) {
+        let ways = std::mem::take(&mut self.cut_off);
+        self.back.extend(ways.into_keys().map(|way| (way, now)));
+    }
+
+    /// By how much the clock of this host may have been ahead.
+    pub(super) fn ahead(&self, actor: &str) -> SignedDuration {
+        let actor = actor.strip_suffix(TARGET).unwrap_or(actor);
+        self.ahead.get(actor).copied().unwrap_or_default()
+    }
+
+    /// By how much too long a time may look that one host has written down and another one reads.
+    pub(super) fn skew(&self) -> SignedDuration {
+        self.ahead.values().max().copied().unwrap_or_default() + self.behind
     }
 
     fn lease(&mut self, change: &Change<'_>, now: Timestamp) {

@@ -2,8 +2,16 @@
 //!
 //! The rules look at the world as it is, never at what a host believes.
 
+mod drained;
 mod facts;
+mod hooks;
+mod keeping;
+mod machine;
+mod meltdown;
+mod node;
 mod rules;
+mod verdicts;
+mod workload;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,6 +45,22 @@ pub enum Rule {
     Gate,
     /// A machine that is healthy is never failed, whatever is out of order around it.
     HealthyStays,
+    /// Never more Machines of a group given up at a time than its limit, nor any of a silent zone whose VM is alive.
+    Meltdown,
+    /// Never a pod taken away for a deletion while a hook before the drain holds it.
+    PreDrain,
+    /// Never a VM deleted while a hook before that holds it.
+    PreTerminate,
+    /// Never a VM deleted with pods on its Node before force.
+    Drained,
+    /// Never a VM deleted while a volume has just begun to leave it, nor an attachment left behind with a Node.
+    Volumes,
+    /// Never a preserved Machine deleted by the host, nor kept for another time than it is to be.
+    Preserved,
+    /// Never a Node handed over for an update that is not selected, or not empty.
+    InPlace,
+    /// Never a phase changed, nor a VM started anew, by a policy that only observes.
+    Verdicts,
     /// No VM is left without a Machine at the end.
     NoLeak,
     /// Without faults everything comes to where it is wished.
@@ -148,9 +172,16 @@ impl Watchman {
 
     /// A delete reaches the cloud.
     pub(crate) fn delete_asked(&self, vm: &str, actor: &str) {
-        let broken = rules::of_delete(&self.facts(), &self.cloud, vm, actor, self.clock.now());
-        if let Some(detail) = broken {
-            self.break_rule(Rule::NoUnaskedDelete, detail);
+        let broken = rules::of_delete(&mut self.facts(), &self.cloud, vm, actor, self.clock.now());
+        if let Some((rule, detail)) = broken {
+            self.break_rule(rule, detail);
+        }
+    }
+
+    /// An order to start a VM anew reaches the cloud.
+    pub(crate) fn reboot_asked(&self, vm: &str, actor: &str) {
+        if !self.facts().has_judges {
+            self.break_rule(Rule::Verdicts, format!("{actor} starts VM {vm} anew, and no policy decides"));
         }
     }
 }

@@ -4,22 +4,31 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
 use memory_api::Change;
 use memory_api::wire::Call;
-use simcloud::VmState;
 
 use super::Rule;
 use super::facts::{Facts, text};
+use super::machine::MachineFact;
+use super::{drained, hooks, keeping, meltdown, verdicts};
 use crate::cloud::{SimCloud, UID_TAG};
 use crate::hosts::to_target;
 
-/// Caches lag, watches come back after up to half a minute: a host may fail a machine that has been well for less.
-const NEWS_TAKE: SignedDuration = SignedDuration::from_mins(2);
+/// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
+/// jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half a minute
+/// less after which a request is given up.
+pub(super) const NEWS_TAKE: SignedDuration = SignedDuration::from_mins(2);
 
 /// From the moment when an API server is away until the gate must be closed: the period of the check, its time-out, and one
 /// more round because calls in flight may take so long.
 const GATE_CLOSES_AFTER: SignedDuration = SignedDuration::from_mins(4);
 
-/// From the request for a deletion until its drain may use force: two hours, less what clocks of hosts are set forth.
-const FORCE_AFTER: SignedDuration = SignedDuration::from_mins(110);
+/// From the beginning of a drain until it may use force: the default.
+const FORCE_AFTER: SignedDuration = SignedDuration::from_hours(2);
+
+/// Pods of a Node that has not been ready for so long cannot end by themselves.
+const AILS_FOR: SignedDuration = SignedDuration::from_mins(5);
+
+/// Times in objects are whole seconds.
+const GRAIN: SignedDuration = SignedDuration::from_secs(2);
 
 /// A VM without a Machine is left alone for so long: the default.
 const ORPHAN_AGE: SignedDuration = SignedDuration::from_mins(20);
@@ -40,15 +49,67 @@ pub(super) fn of_change(
     if !change.actor.starts_with(HOST) {
         return Vec::new();
     }
-    if change.plural == "pods" {
-        return budget(facts, change, now).map(|detail| (Rule::Budget, detail)).into_iter().collect();
+    let breaks = |rule: Rule, detail: Option<String>| detail.map(|detail| (rule, detail));
+    match change.plural {
+        "pods" => [
+            breaks(Rule::Budget, budget(facts, change, now)),
+            breaks(Rule::PreDrain, pre_drain(facts, change, now)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        "nodes" => [
+            breaks(Rule::InPlace, keeping::of_node(facts, change, now)),
+            breaks(Rule::Volumes, drained::of_node(facts, change)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        "machines" => [
+            breaks(Rule::FinalizerLast, finalizer_last(cloud, change)),
+            breaks(Rule::HealthyStays, healthy_stays(facts, change, now)),
+            breaks(Rule::Meltdown, meltdown::of_change(facts, cloud, change, now)),
+            breaks(Rule::Verdicts, verdicts::of_change(facts, change, now)),
+            keeping::of_machine(facts, change, now),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        _ => Vec::new(),
     }
-    if change.plural != "machines" {
-        return Vec::new();
-    }
-    let finalizer = finalizer_last(cloud, change).map(|detail| (Rule::FinalizerLast, detail));
-    let health = healthy_stays(facts, change, now).map(|detail| (Rule::HealthyStays, detail));
-    finalizer.into_iter().chain(health).collect()
+}
+
+/// The pod that somebody has just begun to take away.
+fn taken_away<'a>(change: &Change<'a>) -> Option<&'a serde_json::Value> {
+    let pod = change.old?;
+    let is_going = |pod: &serde_json::Value| pod["metadata"]["deletionTimestamp"].is_string();
+    let is_taken_away = !is_going(pod) && change.new.is_none_or(is_going);
+    let has_ended = matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed");
+    (is_taken_away && !has_ended).then_some(pod)
+}
+
+fn pre_drain(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
+    let node = text(Some(taken_away(change)?), "/spec/nodeName");
+    let machine = facts.machines.get(facts.by_node.get(node)?)?;
+    hooks::of_pod(facts, machine, change.actor, now)
+}
+
+/// Whether a drain of this Machine's Node need not ask any more, as far as anybody could have thought so.
+pub(super) fn may_force(facts: &Facts, machine: &MachineFact, actor: &str, now: Timestamp) -> bool {
+    let has_lasted = |since: Option<Timestamp>, limit: SignedDuration, error: SignedDuration| {
+        since.is_some_and(|since| now.duration_since(since) + error + GRAIN > limit)
+    };
+    let Some(node) = facts.node_objects.get(&machine.node) else { return true };
+    let updated_since = node.update_since.filter(|_| node.update == "SelectedForUpdate");
+    let kept_since = machine.phase_since.filter(|_| machine.phase == "Failed");
+    let ahead = facts.ahead(actor);
+    machine.is_forced
+        || has_lasted(machine.deleting_since, FORCE_AFTER, ahead)
+        || has_lasted(updated_since, FORCE_AFTER, facts.skew())
+        || has_lasted(kept_since, FORCE_AFTER, facts.skew())
+        || has_lasted(node.not_ready_since, AILS_FOR, ahead)
+        // It was so a moment ago.
+        || (node.not_ready_since.is_none() && !has_lasted(node.looks_since, NEWS_TAKE, SignedDuration::ZERO))
 }
 
 fn finalizer_last(cloud: &SimCloud, change: &Change<'_>) -> Option<String> {
@@ -68,24 +129,12 @@ fn finalizer_last(cloud: &SimCloud, change: &Change<'_>) -> Option<String> {
 
 /// A pod that nobody asked to go yet is deleted without asking its budget only once the drain may use force.
 fn budget(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
-    let pod = change.old?;
-    let is_going = |pod: &serde_json::Value| pod["metadata"]["deletionTimestamp"].is_string();
-    let is_taken_away = !is_going(pod) && change.new.is_none_or(is_going);
-    if change.is_eviction
-        || !is_taken_away
-        || matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed")
-    {
-        return None;
-    }
+    let pod = taken_away(change).filter(|_| !change.is_eviction)?;
     let budget = facts.budgets.values().find(|budget| memory_api::covers(budget, pod))?;
     let node = text(Some(pod), "/spec/nodeName");
     let machine = facts.by_node.get(node).and_then(|uid| facts.machines.get(uid));
-    let is_over = |machine: &super::facts::MachineFact| {
-        let since = machine.deleting_since;
-        machine.is_forced || since.is_some_and(|since| now.duration_since(since) > FORCE_AFTER)
-    };
-    let is_lost = facts.nodes.get(node).is_none_or(|node| node.fit_since.is_none());
-    (!machine.is_some_and(is_over) && !is_lost).then(|| {
+    let may_force = machine.is_some_and(|machine| may_force(facts, machine, change.actor, now));
+    (!may_force).then(|| {
         let text = |object, pointer| text(Some(object), pointer).to_owned();
         format!(
             "{} deletes pod {} of Node {node} against its budget {}",
@@ -101,7 +150,7 @@ fn healthy_stays(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<S
     if phase(change.new) != "Failed" || phase(change.old) == "Failed" {
         return None;
     }
-    let machine = facts.machines.get(text(change.new, "/metadata/uid"))?;
+    let machine = facts.machines.get(text(change.new, "/metadata/uid")).filter(|_| !facts.has_judges)?;
     let node = facts.nodes.get(&machine.node)?;
     let since = node.fit_since.filter(|_| node.provider_id == machine.provider_id)?;
     let was_fit_for = now.duration_since(since);
@@ -133,26 +182,32 @@ pub(super) fn of_create(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -
 
 /// A VM goes when its Machine does; one without a Machine after several listings have shown it, and not before it is old.
 pub(super) fn of_delete(
-    facts: &Facts,
+    facts: &mut Facts,
     cloud: &SimCloud,
     vm: &str,
     actor: &str,
     now: Timestamp,
-) -> Option<String> {
-    let seen = cloud.look(|view| {
-        let is_there = view.id == vm && view.state != VmState::Terminated;
-        is_there.then(|| (view.tags.get(UID_TAG).cloned().unwrap_or_default(), view.created))
-    });
-    let (uid, created) = seen.into_iter().next()?;
+) -> Option<(Rule, String)> {
+    let view = cloud.find(vm)?;
+    let (uid, created) = (view.tags.get(UID_TAG).cloned().unwrap_or_default(), view.created);
     if let Some(machine) = facts.machines.get(&uid) {
-        let is_unasked = machine.deleting_since.is_none();
-        let name = &machine.name;
-        return is_unasked
-            .then(|| format!("{actor} deletes VM {vm} of Machine {name}, which nobody asked to go"));
+        if machine.deleting_since.is_none() {
+            let detail =
+                format!("{actor} deletes VM {vm} of Machine {}, which nobody asked to go", machine.name);
+            return Some((Rule::NoUnaskedDelete, detail));
+        }
+        let is_first = !facts.ordered_away.contains_key(&uid);
+        let broken = hooks::of_delete(facts, machine, actor, now).map(|detail| (Rule::PreTerminate, detail));
+        let broken =
+            broken.or_else(|| is_first.then(|| drained::of_delete(facts, machine, actor, now)).flatten());
+        facts.ordered_away.entry(uid).or_insert(now);
+        return broken;
     }
-    let ahead = facts.ahead.get(actor).copied().unwrap_or_default();
-    let age = now.duration_since(created) + ahead;
-    let listings = facts.listings.iter().filter(|at| **at >= created).count();
-    (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS)
-        .then(|| format!("{actor} deletes VM {vm} of no Machine after {age:#} and {listings} listings"))
+    let age = now.duration_since(created) + facts.ahead(actor);
+    // In order of time, and many in a week.
+    let listings = facts.listings.len() - facts.listings.partition_point(|at| *at < created);
+    (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS).then(|| {
+        let detail = format!("{actor} deletes VM {vm} of no Machine after {age:#} and {listings} listings");
+        (Rule::NoUnaskedDelete, detail)
+    })
 }

@@ -15,7 +15,7 @@ use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit
 use machinist_core::id::ProviderName;
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Trouble;
-use simcloud::{CreateVm, Method, Request, VmPage, VmState, VmView};
+use simcloud::{CreateVm, Method, Request, VmState, VmView};
 
 use super::{SimCloud, UID_TAG, provider_id};
 use crate::check::Watchman;
@@ -55,7 +55,11 @@ impl Account {
         act: impl FnOnce(&'a Self, MachineRequest) -> F,
     ) -> BoxFuture<'a, Answer<T>> {
         let name = request.machine.name.to_string();
-        let deadline = if function == "get-status" { Duration::from_mins(1) } else { Duration::from_mins(5) };
+        let deadline = if matches!(function, "get-status" | "reboot") {
+            Duration::from_mins(1)
+        } else {
+            Duration::from_mins(5)
+        };
         self.call(function, name, deadline, act(self, request))
     }
 
@@ -157,7 +161,7 @@ impl Account {
 
     async fn find(&self, cluster: &str, uid: &str) -> Result<Vec<VmView>, DriverError> {
         let target = format!("/v1/vms?tag=cluster:{cluster}&tag={UID_TAG}:{uid}");
-        let page = self.cloud.ask::<VmPage>(Request::new(Method::Get, &target)).await?;
+        let page = self.cloud.ask_page(Request::new(Method::Get, &target)).await?;
         Ok(page.vms.iter().filter(|vm| vm.state != VmState::Terminated).map(|vm| VmView::clone(vm)).collect())
     }
 
@@ -167,9 +171,17 @@ impl Account {
         let zone = class["zone"].as_str().filter(|_| self.cloud.habits.lists_by_zone);
         let zone = zone.map(|zone| format!("&tag=zone:{zone}")).unwrap_or_default();
         let target = format!("/v1/vms?tag=cluster:{}{zone}&limit=500{cursor}", request.cluster);
-        let page = self.cloud.ask::<VmPage>(Request::new(Method::Get, &target)).await?;
+        let page = self.cloud.ask_page(Request::new(Method::Get, &target)).await?;
         let there = page.vms.iter().filter(|vm| vm.state != VmState::Terminated);
-        Ok(Page { machines: there.map(|vm| listed(vm)).collect(), next: page.next_cursor })
+        let machines = there.filter_map(|vm| self.cloud.told(vm)).map(|vm| listed(&vm)).collect();
+        Ok(Page { machines, next: page.next_cursor })
+    }
+
+    async fn start_anew(&self, request: MachineRequest) -> Result<(), DriverError> {
+        let vm = self.locate(&request).await?.ok_or_else(not_found)?;
+        self.watchman.reboot_asked(&vm.id, &self.actor);
+        self.cloud.ask::<VmView>(Request::new(Method::Post, &format!("/v1/vms/{}/reboot", vm.id))).await?;
+        Ok(())
     }
 }
 
@@ -250,8 +262,7 @@ impl Drivers for Account {
                 listing: true,
                 volume_ids: true,
                 idempotency_key: self.cloud.habits.keeps_keys,
-                // Nothing reboots without a policy, and there is none here.
-                reboot: false,
+                reboot: true,
             },
             consistency_window: SignedDuration::try_from(self.cloud.habits.reads_lag).unwrap_or_default(),
         })
@@ -273,8 +284,8 @@ impl Drivers for Account {
         self.of_machine("get-status", request, Self::look)
     }
 
-    fn reboot(&self, _: MachineRequest) -> BoxFuture<'_, Answer<()>> {
-        async { Err(DriverError::new(Code::Unimplemented, "no reboots").into()) }.boxed()
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        self.of_machine("reboot", request, Self::start_anew)
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {

@@ -2,6 +2,7 @@
 
 mod ask;
 mod drivers;
+mod lies;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::check::Watchman;
 use crate::plan::CloudHabits;
+pub(crate) use lies::Lie;
 
 /// Where classes put their VMs, in turn.
 pub(crate) const ZONES: [&str; 3] = ["sim-1a", "sim-1b", "sim-1c"];
@@ -30,6 +32,7 @@ pub(crate) struct SimCloud {
     clock: Clock,
     wire: Wire,
     changed: Arc<Notify>,
+    lie: Arc<Mutex<Option<Lie>>>,
 }
 
 impl SimCloud {
@@ -42,6 +45,7 @@ impl SimCloud {
             clock,
             wire,
             changed: Arc::new(Notify::new()),
+            lie: Arc::default(),
         };
         cloud.calm();
         cloud
@@ -49,6 +53,7 @@ impl SimCloud {
 
     /// The cloud as it is when nothing disturbs it.
     pub(crate) fn calm(&self) {
+        self.lie(None);
         self.set_faults(0.0);
     }
 
@@ -123,10 +128,17 @@ impl SimCloud {
 
     /// Ids of all VMs of this Machine that are not gone.
     pub(crate) fn existing(&self, uid: &str) -> Vec<String> {
-        self.look(|vm| {
-            let is_its = vm.tags.get(UID_TAG).is_some_and(|tag| tag == uid);
-            (is_its && vm.state != VmState::Terminated).then(|| vm.id.clone())
-        })
+        let mut model = self.lock();
+        model.advance(self.now());
+        let its = model.vms_of_machine(uid).filter(|vm| vm.state != VmState::Terminated);
+        its.map(|vm| vm.id.clone()).collect()
+    }
+
+    /// The VM of this id that is not gone.
+    pub(crate) fn find(&self, id: &str) -> Option<VmView> {
+        let mut model = self.lock();
+        model.advance(self.now());
+        model.vm(id).filter(|vm| vm.state != VmState::Terminated).cloned()
     }
 
     /// How many live VMs more than one a Machine there have ever been.

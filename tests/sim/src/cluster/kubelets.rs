@@ -17,7 +17,9 @@ use crate::cloud::provider_id;
 pub(super) struct Kubelet {
     pub(super) node: String,
     pub(super) provider_id: String,
-    zone: String,
+    /// As its Node says it.
+    id_on_node: String,
+    pub(super) zone: String,
     /// The VM runs, and so does the process.
     pub(super) works: bool,
     /// The VM is gone for good.
@@ -36,6 +38,7 @@ impl Cluster {
                 let kubelet = Kubelet {
                     node: vm.name.clone(),
                     provider_id: provider_id(&vm.zone, &vm.id),
+                    id_on_node: self.id_on_node(&vm.zone, &vm.id),
                     zone: vm.zone.clone(),
                     works: true,
                     is_gone: false,
@@ -114,12 +117,14 @@ impl Cluster {
     /// Everything that was broken works again, where there still is a VM.
     pub(crate) fn mend_all(&self) {
         self.lock().dark_until = None;
+        self.lock().dark_zones.clear();
         let vms: Vec<String> = self.lock().kubelets.keys().cloned().collect();
         for vm in vms {
             if let Some(kubelet) = self.lock().kubelets.get_mut(&vm) {
                 kubelet.flaw = None;
             }
             let after = self.between(1, 60);
+            self.tell_truth(&vm);
             self.later(after, Due::Back(vm));
         }
     }
@@ -129,14 +134,14 @@ impl Cluster {
         else {
             return;
         };
-        if self.is_dark() || !self.may_join(vm) {
+        if self.is_dark() || self.is_cut_off(&kubelet.zone) || !self.may_join(vm) {
             return self.later(Duration::from_secs(20), Due::Join(vm.to_owned()));
         }
         let node = json!({
             "metadata": { "name": kubelet.node, "labels": {
                 "kubernetes.io/hostname": kubelet.node, "topology.kubernetes.io/zone": kubelet.zone,
             } },
-            "spec": { "providerID": kubelet.provider_id },
+            "spec": { "providerID": kubelet.id_on_node },
             "status": { "conditions": self.conditions("True", None, None) },
         });
         if self.api.create("nodes", &node).is_err() {
@@ -152,6 +157,11 @@ impl Cluster {
         state.pods.nodes.push(kubelet.node);
         drop(state);
         self.tell_truth(vm);
+    }
+
+    /// In some clusters as the driver writes it, in others in a form of its own, as most clouds' controllers do.
+    fn id_on_node(&self, zone: &str, vm: &str) -> String {
+        if self.has_own_ids { format!("sim://{vm}") } else { provider_id(zone, vm) }
     }
 
     /// The token is the one of a Secret that the server would accept.
@@ -222,17 +232,18 @@ impl Cluster {
     }
 
     /// Writes what everyone sees of this Node into its object.
-    fn report(&self, vm: &str) {
+    pub(super) fn report(&self, vm: &str) {
         let Some(kubelet) = self.lock().kubelets.get(vm).filter(|kubelet| kubelet.has_node).cloned() else {
             return;
         };
-        let ready = match (kubelet.works && !self.is_dark(), kubelet.flaw) {
+        let is_heard = kubelet.works && !self.is_dark() && !self.is_cut_off(&kubelet.zone);
+        let ready = match (is_heard, kubelet.flaw) {
             (false, _) => "Unknown",
             (true, Some("Ready")) => "False",
             (true, _) => "True",
         };
         let Some(old) = self.api.find("nodes", &kubelet.node) else { return };
-        if old["spec"]["providerID"] != kubelet.provider_id.as_str() {
+        if old["spec"]["providerID"] != kubelet.id_on_node.as_str() {
             return;
         }
         let conditions = self.conditions(ready, kubelet.flaw, Some(&old["status"]["conditions"]));
@@ -261,16 +272,22 @@ impl Cluster {
             })
         };
         let pressure = if flaw == Some("DiskPressure") { "True" } else { "False" };
-        json!([condition("DiskPressure", pressure), condition("Ready", ready)])
+        // Others have theirs beside.
+        let others = old.and_then(Value::as_array).into_iter().flatten();
+        let others =
+            others.filter(|other| other["type"] != "DiskPressure" && other["type"] != "Ready").cloned();
+        let own = [condition("DiskPressure", pressure), condition("Ready", ready)];
+        own.into_iter().chain(others).collect()
     }
 
     /// Keeps what the rules know of this Node right.
-    fn tell_truth(&self, vm: &str) {
+    pub(super) fn tell_truth(&self, vm: &str) {
         let Some(kubelet) = self.lock().kubelets.get(vm).cloned() else { return };
         if !kubelet.has_node {
             return;
         }
-        let is_fit = kubelet.works && !kubelet.is_gone && kubelet.flaw.is_none();
+        let is_heard = kubelet.works && !self.is_cut_off(&kubelet.zone);
+        let is_fit = is_heard && !kubelet.is_gone && kubelet.flaw.is_none();
         let now = self.clock.now();
         let mut facts = self.watchman.facts();
         let entry = facts

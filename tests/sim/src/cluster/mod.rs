@@ -2,9 +2,12 @@
 //!
 //! One task does it all, in the order of time. Nodes have no heartbeats: their objects change when Ready does.
 
+mod agents;
 mod budgets;
 mod kubelets;
 mod pods;
+mod volumes;
+mod zones;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,6 +24,7 @@ use crate::check::Watchman;
 use crate::cloud::SimCloud;
 use kubelets::Kubelet;
 use pods::Pods;
+pub(crate) use volumes::claim_of;
 
 /// Something that happens at its time.
 #[derive(Clone, Debug)]
@@ -41,6 +45,18 @@ enum Due {
     Budget(usize),
     /// Pods of a Node that is gone are taken away.
     Collect(String),
+    /// A zone is heard again.
+    ZoneBack(String),
+    /// The agent of this Node ends its update in place.
+    Update(String),
+    /// This Node was updated, and goes into service again.
+    TakeBack(String),
+    /// The volume of this claim is on this Node.
+    Attached(String, String),
+    /// The volume of this claim is used no more on this Node.
+    LetGo(String, String),
+    /// The volume of this attachment is off its Node.
+    Detached(String),
 }
 
 /// What has changed and was not looked at yet.
@@ -50,6 +66,9 @@ enum News {
     Cordon(String, bool),
     Pod(String),
     PodGone(String),
+    /// The update in place of this Node has come so far.
+    Update(String, String),
+    Attachment(String),
 }
 
 struct State {
@@ -64,6 +83,8 @@ struct State {
     cordoned: BTreeSet<String>,
     /// No kubelet reaches the API server until then.
     dark_until: Option<Timestamp>,
+    /// Zones whose kubelets nobody hears.
+    dark_zones: BTreeSet<String>,
 }
 
 /// The cluster.
@@ -76,6 +97,8 @@ pub(crate) struct Cluster {
     cloud: SimCloud,
     clock: Clock,
     watchman: Watchman,
+    /// Nodes say their provider ids in another form than the driver.
+    has_own_ids: bool,
 }
 
 /// After so long without a word a Node's conditions are Unknown.
@@ -100,6 +123,7 @@ impl Cluster {
             chance: Chance::new(seed, "cluster"),
             cordoned: BTreeSet::new(),
             dark_until: None,
+            dark_zones: BTreeSet::new(),
         };
         let cluster = Self {
             state: Arc::new(Mutex::new(state)),
@@ -109,6 +133,7 @@ impl Cluster {
             cloud,
             clock,
             watchman,
+            has_own_ids: Chance::new(seed, "provider ids").happens(0.5),
         };
         cluster.start_apps(apps);
         cluster
@@ -122,6 +147,10 @@ impl Cluster {
         let news = match (change.plural, change.new) {
             ("nodes", None) => News::NodeGone(name),
             ("nodes", Some(node)) => {
+                let update = agents::update_of(node);
+                if change.old.is_some_and(|old| agents::update_of(old) != update) {
+                    self.tell(News::Update(name.clone(), update.to_owned()));
+                }
                 let is_cordoned = |node: &Value| node["spec"]["unschedulable"] == true;
                 if change.old.is_some_and(is_cordoned) == is_cordoned(node) {
                     return;
@@ -136,8 +165,19 @@ impl Cluster {
                 }
                 News::Pod(name)
             }
+            ("volumeattachments", Some(attachment)) => {
+                let is_going = |one: &Value| one["metadata"]["deletionTimestamp"].is_string();
+                if !is_going(attachment) || change.old.is_some_and(is_going) {
+                    return;
+                }
+                News::Attachment(name)
+            }
             _ => return,
         };
+        self.tell(news);
+    }
+
+    fn tell(&self, news: News) {
         self.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push_back(news);
         self.woken.notify_one();
     }
@@ -195,6 +235,8 @@ impl Cluster {
             News::Cordon(node, false) => drop(self.lock().cordoned.remove(&node)),
             News::Pod(pod) => self.pod_goes(&pod),
             News::PodGone(pod) => self.pod_gone(&pod),
+            News::Update(node, reason) => self.update_goes_on(&node, &reason),
+            News::Attachment(name) => self.attachment_goes(&name),
         }
     }
 
@@ -208,6 +250,12 @@ impl Cluster {
             Due::Pod(pod) => self.pod_due(&pod),
             Due::Budget(app) => self.count(app),
             Due::Collect(node) => self.collect(&node),
+            Due::ZoneBack(zone) => self.zone_back(&zone),
+            Due::Update(node) => self.update(&node),
+            Due::TakeBack(node) => self.take_back(&node),
+            Due::Attached(claim, node) => self.attached(&claim, &node),
+            Due::LetGo(claim, node) => self.detach(&claim, &node),
+            Due::Detached(attachment) => self.detached(&attachment),
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use memory_api::is_ready;
 use serde_json::{Value, json};
 
+use super::volumes::claim;
 use super::{Cluster, Due};
 
 /// Where all pods are.
@@ -18,6 +19,8 @@ pub(super) struct App {
     pub(super) min_available: usize,
     pub(super) pods: BTreeSet<String>,
     pub(super) is_counting: bool,
+    /// Each of its pods has a place of its own, with a volume.
+    has_volumes: bool,
 }
 
 /// A pod.
@@ -26,6 +29,8 @@ struct Pod {
     app: usize,
     node: Option<String>,
     is_going: bool,
+    /// Its volume's.
+    claim: Option<String>,
 }
 
 /// All pods.
@@ -37,6 +42,16 @@ pub(super) struct Pods {
     /// Nodes that were joined and are there.
     pub(super) nodes: Vec<String>,
     made: u64,
+}
+
+impl Pods {
+    /// The claim of a place of this application that no pod has; `None` where pods have none.
+    fn free_claim(&self, app: usize) -> Option<String> {
+        let this = self.apps.get(app).filter(|this| this.has_volumes)?;
+        let used: BTreeSet<&String> =
+            this.pods.iter().filter_map(|pod| self.pods.get(pod)?.claim.as_ref()).collect();
+        (0..this.replicas).map(|place| claim(app, place)).find(|claim| !used.contains(claim))
+    }
 }
 
 impl Cluster {
@@ -51,7 +66,12 @@ impl Cluster {
             });
             let made = self.api.create("poddisruptionbudgets", &budget);
             assert!(made.is_ok(), "nothing was there before: {made:?}");
-            let app_of_it = App { replicas, min_available, pods: BTreeSet::new(), is_counting: false };
+            let has_volumes = self.lock().chance.happens(0.5);
+            for place in (0..replicas).filter(|_| has_volumes) {
+                self.make_volume(&claim(app, place));
+            }
+            let app_of_it =
+                App { replicas, min_available, pods: BTreeSet::new(), is_counting: false, has_volumes };
             self.lock().pods.apps.push(app_of_it);
             self.later(Duration::from_secs(60), Due::App(app));
         }
@@ -65,7 +85,12 @@ impl Cluster {
         for _ in 0..missing {
             state.pods.made += 1;
             let name = format!("app-{app}-{}", state.pods.made);
-            let pod = Pod { app, node: None, is_going: false };
+            let claim = state.pods.free_claim(app);
+            let volumes = claim
+                .iter()
+                .map(|claim| json!({ "name": "data", "persistentVolumeClaim": { "claimName": claim } }));
+            let volumes: Vec<Value> = volumes.collect();
+            let pod = Pod { app, node: None, is_going: false, claim };
             state.pods.pods.insert(name.clone(), pod);
             if let Some(this) = state.pods.apps.get_mut(app) {
                 this.pods.insert(name.clone());
@@ -79,7 +104,9 @@ impl Cluster {
                         "uid": format!("replica-set-{app}"), "controller": true,
                     }],
                 },
-                "spec": { "terminationGracePeriodSeconds": 30, "containers": [{ "name": "c", "image": "i" }] },
+                "spec": {
+                    "terminationGracePeriodSeconds": 30, "containers": [{ "name": "c", "image": "i" }], "volumes": volumes,
+                },
                 "status": { "phase": "Pending" },
             });
             let _ = self.api.create("pods", &pod);
@@ -101,6 +128,9 @@ impl Cluster {
             (None, _) => self.place(name, &path),
             (Some(_), true) if works => drop(self.api.delete_within("pods", &path, Some(0))),
             (Some(_), true) => self.later(Duration::from_secs(20), Due::Pod(name.to_owned())),
+            (Some(node), false) if pod.claim.as_ref().is_some_and(|claim| !self.is_attached(claim, node)) => {
+                self.later(Duration::from_secs(5), Due::Pod(name.to_owned()));
+            }
             (Some(_), false) => {
                 let status = if works { "True" } else { "False" };
                 self.set_pod_ready(&path, status);
@@ -154,6 +184,7 @@ impl Cluster {
     pub(super) fn pod_gone(&self, name: &str) {
         let mut state = self.lock();
         let Some(pod) = state.pods.pods.remove(name) else { return };
+        let left = pod.claim.clone().zip(pod.node.clone());
         if let Some(node) = &pod.node
             && let Some(pods) = state.pods.by_node.get_mut(node)
         {
@@ -163,8 +194,18 @@ impl Cluster {
             app.pods.remove(name);
         }
         drop(state);
+        if let Some((claim, node)) = left {
+            self.let_go(&claim, &node);
+        }
         self.recount(pod.app);
         self.later(Duration::from_secs(1), Due::App(pod.app));
+    }
+
+    /// A pod that is on this Node uses this claim.
+    pub(super) fn is_used(&self, claim: &str, node: &str) -> bool {
+        let state = self.lock();
+        let mut pods = state.pods.by_node.get(node).into_iter().flatten();
+        pods.any(|name| state.pods.pods.get(name).is_some_and(|pod| pod.claim.as_deref() == Some(claim)))
     }
 
     /// A Node is gone: what ran there is taken away.
@@ -176,6 +217,7 @@ impl Cluster {
         for pod in pods {
             let _ = self.api.delete_within("pods", &format!("{NAMESPACE}/{pod}"), Some(0));
         }
+        self.let_go_all(node);
     }
 
     /// What runs on a silent Node is not ready.
@@ -198,9 +240,9 @@ impl Cluster {
         }
     }
 
-    fn node_works(&self, node: &str) -> bool {
+    pub(super) fn node_works(&self, node: &str) -> bool {
         let state = self.lock();
-        let vm = state.by_node.get(node);
-        vm.and_then(|vm| state.kubelets.get(vm)).is_some_and(|kubelet| kubelet.works && kubelet.has_node)
+        let kubelet = state.by_node.get(node).and_then(|vm| state.kubelets.get(vm));
+        kubelet.is_some_and(|one| one.works && one.has_node && !state.dark_zones.contains(&one.zone))
     }
 }

@@ -53,7 +53,7 @@ impl Cloud {
                 && region.is_none_or(|region| region == view.region)
         });
         let (vms, next_cursor) = page.take(found);
-        Reply::json(200, &VmPage { vms: vms.into_iter().map(Arc::clone).collect(), next_cursor })
+        Reply::page(VmPage { vms: vms.into_iter().map(Arc::clone).collect(), next_cursor }, request)
     }
 
     pub(super) fn delete_vm(&mut self, caller: &Caller, id: &str) -> Result<Reply, ApiError> {

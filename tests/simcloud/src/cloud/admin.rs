@@ -74,6 +74,17 @@ impl Cloud {
         self.vms.iter().filter(|vm| !vm.is_forgotten()).map(|vm| &vm.truth)
     }
 
+    /// Those that carry this value in the machine tag.
+    pub fn vms_of_machine(&self, machine: &str) -> impl Iterator<Item = &VmView> {
+        self.vms.of_machine(machine).filter(|vm| !vm.is_forgotten()).map(|vm| &vm.truth)
+    }
+
+    /// The one with this id, as it is.
+    #[must_use]
+    pub fn vm(&self, id: &str) -> Option<&VmView> {
+        self.vms.find(id).filter(|vm| !vm.is_forgotten()).map(|vm| &vm.truth)
+    }
+
     /// The VM dies by itself, as when its hardware fails or a spot VM is reclaimed.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ use crate::wire::{VmState, VmView};
 pub(crate) struct Vms {
     vms: BTreeMap<u64, Vm>,
     by_id: HashMap<String, u64>,
+    /// By the machine that they carry in their tags as they are, whatever reads see.
+    by_machine: BTreeMap<String, BTreeSet<u64>>,
     index: Index,
     last_seq: u64,
     id_seed: u64,
@@ -45,6 +47,7 @@ impl Vms {
         Self {
             vms: BTreeMap::new(),
             by_id: HashMap::new(),
+            by_machine: BTreeMap::new(),
             index: Index::default(),
             last_seq: 0,
             id_seed: seed,
@@ -72,6 +75,7 @@ impl Vms {
         *self.in_use.entry((truth.zone.clone(), truth.kind.clone())).or_default() += 1;
         if let Some(machine) = truth.tags.get(&self.machine_tag) {
             self.twins.appear(&vm.account, machine);
+            self.by_machine.entry(machine.clone()).or_default().insert(vm.seq);
         }
         self.by_id.insert(truth.id.clone(), vm.seq);
         self.vms.insert(vm.seq, vm);
@@ -87,6 +91,11 @@ impl Vms {
 
     pub(crate) fn find(&self, id: &str) -> Option<&Vm> {
         self.vms.get(self.by_id.get(id)?)
+    }
+
+    /// VMs that carry this machine, as they are.
+    pub(crate) fn of_machine(&self, machine: &str) -> impl Iterator<Item = &Vm> {
+        self.by_machine.get(machine).into_iter().flatten().filter_map(|seq| self.vms.get(seq))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Vm> {
@@ -135,6 +144,14 @@ impl Vms {
         let Some(vm) = self.vms.get_mut(&seq) else { return };
         let before = std::mem::replace(&mut vm.truth.tags, tags);
         let (old, new) = (before.get(&self.machine_tag), vm.truth.tags.get(&self.machine_tag));
+        if old != new {
+            if let Some(machine) = old {
+                forget(&mut self.by_machine, machine, seq);
+            }
+            if let Some(machine) = new {
+                self.by_machine.entry(machine.clone()).or_default().insert(seq);
+            }
+        }
         if vm.truth.state.is_live() && old != new {
             if let Some(machine) = old {
                 self.twins.disappear(&vm.account, machine);
@@ -177,6 +194,9 @@ impl Vms {
         if vm.seen.held().all(Option::is_none) {
             *self.counts.of(vm.truth.state) -= 1;
             self.by_id.remove(&vm.truth.id);
+            if let Some(machine) = vm.truth.tags.get(&self.machine_tag) {
+                forget(&mut self.by_machine, machine, seq);
+            }
             self.vms.remove(&seq);
         }
     }
@@ -208,6 +228,15 @@ impl Vms {
     }
 }
 
+fn forget(by_machine: &mut BTreeMap<String, BTreeSet<u64>>, machine: &str, seq: u64) {
+    if let Some(vms) = by_machine.get_mut(machine) {
+        vms.remove(&seq);
+        if vms.is_empty() {
+            by_machine.remove(machine);
+        }
+    }
+}
+
 /// Maps numbers one to one onto ids that do not tell their order (the finaliser of SplitMix64).
 pub(crate) fn scatter(seq: u64, seed: u64) -> u64 {
     let mut mixed = seq.wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -220,10 +249,8 @@ pub(crate) fn scatter(seq: u64, seed: u64) -> u64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn nothing_is_left_of_a_vm_that_no_read_sees() {
-        let mut vms = Vms::new("machine", 0);
-        let now = Timestamp::UNIX_EPOCH;
+    /// A VM with this tag.
+    fn vm(tag: (&str, &str)) -> Vm {
         let truth = VmView {
             id: "vm-1".to_owned(),
             name: "a".to_owned(),
@@ -234,14 +261,37 @@ mod tests {
             kind: String::new(),
             image: String::new(),
             addresses: Vec::new(),
-            tags: [("role".to_owned(), "db".to_owned())].into(),
+            tags: [(tag.0.to_owned(), tag.1.to_owned())].into(),
             volumes: Vec::new(),
             source_dest_check: true,
             initialized: true,
             boot_id: 1,
-            created: now,
+            created: Timestamp::UNIX_EPOCH,
         };
-        vms.insert(Vm::new(1, "one".into(), truth, String::new()));
+        Vm::new(1, "one".into(), truth, String::new())
+    }
+
+    #[test]
+    fn vms_are_found_by_their_machine_as_they_are_whatever_reads_see() {
+        let mut vms = Vms::new("machine", 0);
+        let found = |vms: &Vms| ["a", "b"].map(|machine| vms.of_machine(machine).count());
+        vms.insert(vm(("machine", "a")));
+        assert_eq!(found(&vms), [1, 0]);
+        vms.retag(1, [("machine".to_owned(), "b".to_owned())].into());
+        assert_eq!(found(&vms), [0, 1]);
+        let now = Timestamp::UNIX_EPOCH;
+        vms.publish(1, now);
+        vms.enter(1, VmState::Terminated);
+        vms.unpublish(1, now);
+        vms.settle(1, now);
+        assert_eq!((found(&vms), vms.by_machine.len()), ([0, 0], 0));
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_vm_that_no_read_sees() {
+        let mut vms = Vms::new("machine", 0);
+        let now = Timestamp::UNIX_EPOCH;
+        vms.insert(vm(("role", "db")));
         vms.publish(1, now);
         vms.settle(1, now);
         assert_eq!(vms.index.terms(), 4, "any, the name, the tag's key, the tag");

@@ -121,3 +121,62 @@ fn a_drain_that_asks_nobody_does_not_look_behind_claims() {
     let Step::Act(effects) = step else { panic!("{step:?}") };
     assert_eq!(effects.iter().map(name).collect::<Vec<_>>(), ["look WithoutVolumes"]);
 }
+
+/// A drain by force in a process that has no list of VolumeAttachments, since that second.
+fn unlisted(since: i64) -> Drain {
+    let mut drain = drain([pod("db").with_volume("v")]).forced(Force::Requested);
+    drain.facts.attachments = None;
+    drain.facts.unlisted_since = Some(at(since));
+    drain
+}
+
+#[test]
+fn force_waits_for_the_list_of_attachments_with_pods_deleted_already() {
+    check(
+        unlisted(100).at(102),
+        &expect![[r#"
+            look WithoutVolumes
+            delete d/db
+            back in 5 s
+        "#]],
+    );
+    check(
+        unlisted(100).at(158),
+        &expect![[r#"
+            look WithoutVolumes
+            delete d/db
+            back in 2 s
+        "#]],
+    );
+    let Step::Wait { report, .. } = unlisted(100).at(102).pass(|_| None).1 else { panic!() };
+    expect!["the VolumeAttachments of the cluster are not listed yet, and those of the Node are to be let go of: they are awaited until 1970-01-01T00:02:40Z. Then the drain ends without them"]
+        .assert_eq(&report.message);
+}
+
+#[test]
+fn the_list_comes_and_force_lets_go_of_what_it_shows() {
+    let drain = unlisted(100).at(103).attachment("x", Some("v"));
+    check(
+        drain,
+        &expect![[r#"
+            look WithoutVolumes
+            delete d/db
+            detach x
+            done Forced
+        "#]],
+    );
+}
+
+#[test]
+fn a_list_that_does_not_come_holds_force_for_a_minute_and_a_clock_that_jumps_back_for_none() {
+    for drain in [unlisted(100).at(160), unlisted(100).at(7_300), unlisted(100).at(99)] {
+        check(
+            drain,
+            &expect![[r#"
+                look WithoutVolumes
+                delete d/db
+                done ForcedInPart
+            "#]],
+        );
+    }
+}

@@ -21,7 +21,7 @@ fn a_message_says_what_is_awaited_why_until_when_and_what_to_do() {
         pod("c").under(budget("x", 0)).under(budget("y", 0)),
         pod("late").ending(0),
         pod("slow").ending(60),
-        pod("v0").with_volume("v0").ending(95),
+        pod("v0").with_volume("v0").ending(97),
         pod("v1").with_volume("v1"),
         PodFact { has_local_storage: true, ..pod("v2") }.with_volume("v2"),
         pod("v3").with_volume("v3").owned_by(PodOwner::Nobody),
@@ -73,7 +73,7 @@ fn a_message_tells_when_asking_ends_before_waiting_does() {
         drain
     };
     check_message(
-        early(10),
+        early(3),
         &expect![
             "pods are ending that were asked a moment ago. Pods are deleted without asking from 1970-01-01T00:03:00Z on, and nothing is awaited from 1970-01-01T02:00:00Z on"
         ],
@@ -87,11 +87,11 @@ fn a_message_tells_when_asking_ends_before_waiting_does() {
 }
 
 #[test]
-fn a_crowd_that_goes_within_its_first_half_minute_is_told_of_once() {
-    let told: BTreeSet<String> = (0..10)
+fn a_crowd_that_goes_within_its_first_moment_is_told_of_once() {
+    let told: BTreeSet<String> = (0..4)
         .map(|left| {
             let pods = (0..=left).map(|n| pod(&format!("p{n}")).ending(0));
-            message(drain(pods).at(20 - left))
+            message(drain(pods).at(3 - left))
         })
         .collect();
     assert_eq!(told.len(), 1, "{told:?}");

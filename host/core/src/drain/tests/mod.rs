@@ -207,6 +207,7 @@ fn budget(name: &str, disruptions_allowed: i32) -> BudgetFact {
         disruptions_allowed,
         has_disrupted_pods: false,
         unhealthy_pods: UnhealthyPods::IfHealthyBudget,
+        held_until: None,
     }
 }
 

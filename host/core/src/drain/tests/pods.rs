@@ -61,7 +61,7 @@ fn only_pods_that_stay_are_left_so_the_node_is_drained() {
 #[test]
 fn pods_on_their_way_are_not_asked_again() {
     check(
-        drain([pod("a").ending(0), pod("b")]).at(8),
+        drain([pod("a").ending(6), pod("b")]).at(8),
         &expect![[r#"
         look Cached
         evict d/b
@@ -161,8 +161,8 @@ fn a_budget_that_is_spent_holds_its_pods_and_no_others() {
 }
 
 #[test]
-fn budgets_that_are_stale_or_that_let_sick_pods_go_do_not_hold() {
-    let stale = BudgetFact { generation: 2, ..budget("stale", 0) };
+fn budgets_that_let_sick_pods_go_do_not_hold_and_one_that_is_being_processed_does() {
+    let stale = BudgetFact { generation: 2, ..budget("stale", 1) };
     let always = BudgetFact { unhealthy_pods: UnhealthyPods::AlwaysAllow, ..misconfigured("always") };
     let sick = |name: &str| PodFact { is_ready: false, ..pod(name) };
     let broken = BudgetFact { current_healthy: 1, ..budget("broken", 0) };
@@ -182,10 +182,9 @@ fn budgets_that_are_stale_or_that_let_sick_pods_go_do_not_hold() {
             evict d/pending
             evict d/sick-always
             evict d/sick-healthy
-            evict d/stale
             BudgetMisconfigured: 1
-            Budget: 1
-            JustAsked: 5
+            Budget: 2
+            JustAsked: 4
             back in 1 s
         "#]],
     );
@@ -302,5 +301,62 @@ fn no_retries_means_that_nobody_is_asked() {
         JustAsked: 1
         back in 1 s
     "#]],
+    );
+}
+
+#[test]
+fn a_pod_of_a_budget_that_the_server_wants_left_alone_is_not_asked_while_others_end() {
+    let until = |second| BudgetFact { held_until: Some(at(second)), ..budget("held", 1) };
+    let both = |second| drain([pod("held").under(until(second)), pod("other").ending(0)]).at(3);
+    check(
+        both(10),
+        &expect![[r#"
+            look Cached
+            Budget: 1
+            JustAsked: 1
+            back in 1 s
+        "#]],
+    );
+    check(
+        both(3),
+        &expect![[r#"
+            look Cached
+            evict d/held
+            JustAsked: 2
+            back in 1 s
+        "#]],
+    );
+    // Not even in doubt of its copy, and beyond the usual pause.
+    let held = BudgetFact { held_until: Some(at(230)), ..misconfigured("held") };
+    check(
+        drain([pod("held").under(BudgetFact { held_until: Some(at(230)), ..budget("held", 0) })]).at(181),
+        &expect![[r#"
+            look Cached
+            Budget: 1
+            back in 49 s
+        "#]],
+    );
+    check(
+        drain([pod("held").under(held)]).at(181),
+        &expect![[r#"
+            look Cached
+            BudgetMisconfigured: 1
+            back in 20 s
+        "#]],
+    );
+}
+
+#[test]
+fn who_asks_nobody_any_more_is_held_by_no_wish_of_the_server() {
+    let mut insisting = drain([pod("a").under(BudgetFact { held_until: Some(at(90)), ..budget("b", 0) })]);
+    insisting.settings.max_evict_retries = 2;
+    check(
+        insisting.at(60),
+        &expect![[r#"
+            look Cached
+            delete d/a
+            JustAsked: 1
+            back in 1 s
+        "#]],
     );
 }

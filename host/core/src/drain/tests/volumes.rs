@@ -319,7 +319,7 @@ fn pods_whose_volumes_nobody_can_follow_are_awaited_all_the_same() {
         drain([unknown("a").ending(0), unknown("b")]).at(10),
         &expect![[r#"
         look Cached
-        JustAsked: 1
+        Ending: 1
         WaitsForTurn: 1
         back in 2 s
     "#]],

@@ -222,10 +222,10 @@ fn reason_of(report: &Report) -> &'static str {
 /// ordered away while this is false.
 pub(in super::super) fn is_over(view: &MachineView, progress: &Progress, now: Timestamp) -> bool {
     let Some(node) = view.node() else { return true };
-    let force = force::of_deletion(view, now);
-    if force.is_some() || is_past(view) {
+    if is_past(view) {
         return true;
     }
+    let force = force::of_deletion(view, now);
     let settings = view.settings.drain();
     let step = drain::step(&request(view, node, force, &settings, now), &progress.drain, now);
     matches!(step, drain::Step::Done { .. })

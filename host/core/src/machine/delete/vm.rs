@@ -157,14 +157,12 @@ impl Removal<'_> {
 
     /// A Machine may have a VM that the cloud's reads do not show yet, and that an order by what they show does not reach. They
     /// must show it once the consistency window has passed since the Machine was seen to be going, because no create of it
-    /// begins after that. A Node that has been ready for as long proves that its VM is older than reads can lag; that it is
-    /// ready at all does not, since some VMs boot faster than reads catch up.
+    /// begins after that. A Node that its kubelet has registered that long ago proves that its VM is older than reads can lag,
+    /// whatever it says of itself since; that there is one at all does not, since some VMs boot faster than reads catch up.
     fn settled(&self, driver: &DriverFacts) -> Stage<Gone> {
         let machine = &self.view.machine;
         let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
-        let ready_since = self.view.node().and_then(|node| node.ready_since);
-        let has_lived = machine.provider_id.is_some()
-            && ready_since.is_some_and(|since| elapsed(since, self.now) >= window);
+        let has_lived = self.lives_since().is_some_and(|since| elapsed(since, self.now) >= window);
         if has_lived || driver.consistency_window.is_zero() {
             return Continue(Gone::Proven);
         }
@@ -178,6 +176,15 @@ impl Removal<'_> {
             message: "no VM is seen: waiting until the cloud's reads must show one that was just made".into(),
             wake: Wake::After(left),
         })
+    }
+
+    /// From when on the Machine's VM was there at the latest, by its Node. One that is older than its Machine may be left of an
+    /// earlier one, and others make it before its VM: only that it reports tells then.
+    fn lives_since(&self) -> Option<Timestamp> {
+        let machine = &self.view.machine;
+        let node = self.view.node().filter(|_| machine.provider_id.is_some())?;
+        let registered = node.created.filter(|created| *created >= machine.created);
+        [registered, node.ready_since].into_iter().flatten().min()
     }
 
     fn terminating(&self, last_known_state: Option<&String>) -> Stage<Gone> {

@@ -103,8 +103,9 @@ fn outcome(view: &MachineView, node: &NodeFact) -> Option<Outcome> {
     }
 }
 
+/// Whatever it says: who sets these labels means their presence.
 fn has_label(node: &NodeFact, name: &str) -> bool {
-    node.meta.labels.get(name).is_some_and(|value| value == "true")
+    node.meta.labels.contains_key(name)
 }
 
 /// What the labels of the Node ask for.

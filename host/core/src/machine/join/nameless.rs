@@ -23,7 +23,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress) -> Option<Step> {
         Some(Err(error @ CallError::Guest(_))) => found_in(error)?,
         Some(Err(CallError::Broken(_) | CallError::Refused(_))) => return None,
     };
-    let node_name = Some(found.node_name.filter(|_| found.provider_id == *stored)?);
+    let node_name = Some(found.node_name.filter(|_| found.provider_id.names_same_vm(stored))?);
     Some(match &progress.record {
         None => Step::act(Effect::RecordVm { provider_id: stored.clone(), node_name }),
         Some(Ok(())) => {

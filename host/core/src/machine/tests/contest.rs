@@ -32,7 +32,7 @@ fn ends(case: &Case) -> (String, Vec<(String, String)>) {
 
 #[test]
 fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked_does() {
-    let ids = [None, Some("vm-1"), Some("vm-2")];
+    let ids = [None, Some("aws:///eu-1/i-1"), Some("aws:///eu-1a/i-1"), Some("aws:///eu-1/i-2")];
     let names = ["a", "b", "c"];
     for of_node in ids {
         for mark in [None, Some("a"), Some("b"), Some("gone")] {
@@ -57,10 +57,12 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                     })
                     .collect();
                 assert!(owners.len() <= 1, "{node:?} {claimants:?}: {owners:?}");
-                let proven: Vec<&Claimant> = claimants
-                    .iter()
-                    .filter(|one| of_node.is_some() && one.provider_id == node.provider_id)
-                    .collect();
+                let vm = |id: Option<&str>| id.map(|id| id.rsplit('/').next().unwrap().to_owned());
+                let is_proven = |one: &Claimant| {
+                    of_node.is_some()
+                        && vm(one.provider_id.as_ref().map(crate::id::ProviderId::as_str)) == vm(of_node)
+                };
+                let proven: Vec<&Claimant> = claimants.iter().filter(|one| is_proven(one)).collect();
                 if let [only] = proven.as_slice() {
                     assert_eq!(owners, [*only], "{node:?}");
                 }
@@ -69,12 +71,36 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                 {
                     assert_eq!(owners, [*marked], "{node:?}");
                 }
-                if claimants.iter().all(|one| one.is_deleting && one.provider_id == node.provider_id) {
+                if claimants.iter().all(|one| one.is_deleting && is_proven(one)) {
                     assert_eq!(owners.len(), 1, "somebody empties the Node: {node:?}");
                 }
             }
         }
     }
+}
+
+#[test]
+fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
+    let told = |of_node: &str, own: &str, mark: Option<&str>| {
+        let claimant = |name: &str, id: &str| Claimant {
+            key: key(name),
+            created: seconds(0),
+            provider_id: Some(id.into()),
+            is_deleting: false,
+        };
+        let node = NodeClaim { provider_id: Some(of_node.into()), mark: mark.map(str::to_owned) };
+        match whose(&node, &claimant("a", own), &[claimant("b", "hcloud:///fsn1/7")]) {
+            Whose::Foreign(vm) => format!("that of {vm}"),
+            Whose::Contested(_) => "contested".to_owned(),
+            Whose::Own(others) => format!("its own, beside {}", others.len()),
+        }
+    };
+    assert_eq!(told("hcloud://4711", "hcloud:///fsn1/4711", None), "its own, beside 0");
+    assert_eq!(told("hcloud://4711", "hcloud:///fsn1/4712", None), "that of hcloud://4711");
+    assert_eq!(told("hcloud://4711", "hcloud:///fsn1/4712", Some("a")), "that of hcloud://4711");
+    assert_eq!(told("hrobot://4711", "hcloud:///fsn1/4712", None), "contested", "by label both name it");
+    assert_eq!(told("hrobot://4711", "hcloud:///fsn1/4712", Some("a")), "its own, beside 1");
+    assert_eq!(told("hcloud://7", "hrobot://4711", Some("a")), "contested", "it is proven to be of b");
 }
 
 #[test]

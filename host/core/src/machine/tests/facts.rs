@@ -213,6 +213,7 @@ pub(super) fn node() -> NodeFact {
     NodeFact {
         name: "node-1".into(),
         uid: "node-uid-1".into(),
+        created: Some(seconds(48)),
         is_deleting: false,
         meta,
         conditions: conditions("Ready=True DiskPressure=False"),

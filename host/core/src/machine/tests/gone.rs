@@ -4,9 +4,9 @@ use expect_test::expect;
 use jiff::SignedDuration;
 
 use crate::driver_error::Code;
-use crate::machine::Outcome;
+use crate::machine::{NodeFact, Outcome};
 
-use super::facts::{WINDOW_SECONDS, broken, capabilities, guest, uninitialized, vm, window};
+use super::facts::{WINDOW_SECONDS, broken, capabilities, going_node, guest, uninitialized, vm, window};
 use super::{Case, check, deleting, ordered, seconds};
 
 #[test]
@@ -29,13 +29,31 @@ fn looks_grow_further_apart_the_longer_it_takes() {
 
 #[test]
 fn a_vm_that_boots_faster_than_reads_catch_up_is_not_taken_for_gone() {
-    let ready_since = |second: i64| {
-        let node =
-            crate::machine::NodeFact { ready_since: Some(seconds(second)), ..super::facts::going_node() };
+    let registered = |second: i64| {
+        let since = Some(seconds(second));
+        let node = NodeFact { created: since, ready_since: since, ..going_node() };
         deleting().node(node).at(101).tell()
     };
-    assert!(ready_since(97).contains("CreationUnresolved"), "{}", ready_since(97));
-    assert!(!ready_since(100 - WINDOW_SECONDS).contains("CreationUnresolved"));
+    assert!(registered(97).contains("CreationUnresolved"), "{}", registered(97));
+    assert!(!registered(100 - WINDOW_SECONDS).contains("CreationUnresolved"));
+}
+
+#[test]
+fn a_node_that_is_not_ready_at_its_shutdown_proves_the_age_of_its_vm_all_the_same() {
+    let shutting_down = |created: Option<i64>| {
+        let node = NodeFact { created: created.map(seconds), ready_since: None, ..going_node() };
+        deleting().node(node).at(101).tell()
+    };
+    assert!(!shutting_down(Some(100 - WINDOW_SECONDS)).contains("CreationUnresolved"));
+    assert!(shutting_down(Some(97)).contains("CreationUnresolved"), "{}", shutting_down(Some(97)));
+    assert!(shutting_down(None).contains("CreationUnresolved"), "nothing tells its age");
+    assert!(shutting_down(Some(-1)).contains("CreationUnresolved"), "it was there before its Machine");
+}
+
+#[test]
+fn a_node_that_was_there_before_its_machine_proves_by_its_reports() {
+    let node = NodeFact { created: Some(seconds(-500)), ready_since: Some(seconds(50)), ..going_node() };
+    assert!(!deleting().node(node).at(101).tell().contains("CreationUnresolved"));
 }
 
 /// Deleted before its Node has reported: its VM may be younger than what reads show.

@@ -277,7 +277,20 @@ fn a_vm_goes_after_its_node_is_drained_unless_that_is_forced_or_was_done() {
     let empty = Outcome::Drain(drain::Outcome::Pods(Ok(left)));
     assert_eq!(orders(&deleting(), &[empty]), Ok(()));
     assert_eq!(orders(&deleting().without_node(), &[]), Ok(()));
-    assert_eq!(orders(&deleting().with(|view| view.machine.going.is_forced = true), &[]), Ok(()));
+    let forced = deleting().with(|view| view.machine.going.is_forced = true);
+    let looked = drain::Look { read: drain::Read::WithoutVolumes, pods: Vec::new() };
+    let looked = Outcome::Drain(drain::Outcome::Pods(Ok(looked)));
+    assert_eq!(orders(&forced, &[]), Err(Violation::VmBeforeDrain));
+    assert_eq!(orders(&forced, std::slice::from_ref(&looked)), Ok(()));
+    let unlisted = forced.with(|view| {
+        view.drain.attachments = None;
+        view.drain.unlisted_since = Some(seconds(100));
+    });
+    assert_eq!(
+        orders(&unlisted.clone().at(159), std::slice::from_ref(&looked)),
+        Err(Violation::VmBeforeDrain)
+    );
+    assert_eq!(orders(&unlisted.at(160), &[looked]), Ok(()));
     assert_eq!(orders(&super::ordered(deleting(), 100), &[]), Ok(()));
 }
 

@@ -57,7 +57,7 @@ impl Watch {
 
     fn round(&mut self, listings: &[ClassListing], classes: &[&str], minute: i64) -> Findings {
         let classes = classes.iter().map(|class| ClassName::from(*class)).collect();
-        self.sightings.look(listings, &classes, &self.owners, &self.rule, at(minute))
+        self.sightings.look(listings, &classes, |vm| standing(vm, &self.owners), &self.rule, at(minute))
     }
 
     /// Ids of the candidates after a listing of class `a`.

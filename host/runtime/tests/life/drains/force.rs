@@ -117,3 +117,37 @@ async fn a_host_that_comes_after_an_outage_fails_nobody_and_forces_no_drain_for_
     stage.until_running("b").await;
     stage.until_running("c").await;
 }
+
+/// A host that comes when a forced deletion was asked for, and whose list of VolumeAttachments fares so.
+async fn forced_under(
+    fate: impl Fn() -> Fate + Send + Sync + 'static,
+) -> (Stage, std::time::Duration, [Box<dyn std::any::Any>; 2]) {
+    let (stage, host, workload) = hanging().await;
+    drop(host);
+    edit_machine(&stage, &json!({ "metadata": { "labels": { "force-deletion": "True" } } }));
+    delete(&stage);
+    stage.wire.plan(move |call: &Call| {
+        if call.what == "volumeattachments" && call.verb == "LIST" { fate() } else { Fate::Pass }
+    });
+    let begun = stage.wire.elapsed();
+    let next = stage.host("next");
+    stage.until_gone("a").await;
+    (stage, begun, [Box::new(next), Box::new(workload)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forced_deletion_waits_for_the_list_of_attachments_of_a_host_that_has_just_come() {
+    let (stage, begun, _running) = forced_under(|| Fate::Delay(5 * SECOND)).await;
+    assert_forced(&stage);
+    let (pods, vm) = (deleted_at(&stage, "pods", "db-0")[0], vm_ordered_away_at(&stage));
+    assert!(pods - begun < 3 * SECOND, "pods do not wait for it: {:?}", pods - begun);
+    assert!(vm - begun >= 5 * SECOND && vm - begun < 8 * SECOND, "{:?}", vm - begun);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_attachments_that_never_comes_holds_a_forced_deletion_for_a_minute() {
+    let (stage, begun, _running) = forced_under(|| Fate::Refuse(403)).await;
+    let waited = vm_ordered_away_at(&stage) - begun;
+    assert!(waited >= MINUTE && waited < MINUTE + 5 * SECOND, "{waited:?}");
+    assert!(deleted_at(&stage, "volumeattachments", "inline").is_empty());
+}

@@ -2,6 +2,8 @@
 
 use super::workload::{budget, ending_after, pod};
 use super::*;
+use crate::cloud::Habits;
+use crate::kubelet::KubeletHabits;
 use memory_api::wire::Fate;
 
 #[tokio::test(start_paused = true)]
@@ -31,6 +33,24 @@ async fn pods_are_evicted_and_have_ended_before_the_vm_goes() {
     assert!(machine_writes(&stage, before) <= 8, "{}", stage.wire.trace());
     let looks = stage.wire.records_since(before, |call| call.verb == "LIST" && call.what == "pods").len();
     assert!(looks < 20, "{looks} looks");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_with_another_form_of_its_vms_id_is_drained_before_the_vm_goes() {
+    let habits = KubeletHabits { has_own_ids: true, ..KubeletHabits::default() };
+    let stage = Stage::with(Habits::default(), habits);
+    stage.add_class();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let _workload = Workload::start(&stage, PACE);
+    add(&stage, [ending_after(pod("slow", "a"), "25")]);
+    delete(&stage);
+    stage.until_gone("a").await;
+    assert!(is_gone(&stage, "slow"));
+    let took = vm_ordered_away_at(&stage) - evicted_at(&stage, "slow")[0];
+    assert!(took >= 25 * SECOND && took < 35 * SECOND, "{took:?}");
+    assert!(stage.api.find("nodes", "a").is_none(), "its Node goes with it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,4 +164,37 @@ async fn a_budget_that_opens_is_used_within_moments() {
     stage.api.edit_status("poddisruptionbudgets", &format!("{PODS}/held"), &open).unwrap();
     stage.until("it is asked at once", SECOND, || evicted_at(&stage, "web").len() > asked).await;
     stage.until_gone("a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_whose_refusal_says_when_is_left_alone_until_then_while_others_end() {
+    let (stage, _host) = running().await;
+    let _workload = Workload::start(&stage, PACE);
+    put(&stage, "poddisruptionbudgets", &budget("held", "web", 1, 1));
+    add(&stage, [pod("web", "a"), ending_after(pod("slow", "a"), "25")]);
+    tokio::time::sleep(SECOND).await;
+    let (api, path) = (stage.api.clone(), format!("{PODS}/held"));
+    let mut asked = 0;
+    stage.wire.plan(move |call: &Call| {
+        if call.what == "pods/eviction" && call.name == "web" {
+            asked += 1;
+            if asked == 1 {
+                // It is edited at that moment, and its controller has not seen that yet: the server says 10 s.
+                api.edit("poddisruptionbudgets", &path, &json!({ "spec": { "minAvailable": 3 } })).unwrap();
+            }
+        }
+        Fate::Pass
+    });
+    delete(&stage);
+    stage.until("it was asked", MINUTE, || !evicted_at(&stage, "web").is_empty()).await;
+    tokio::time::sleep(SECOND / 2).await;
+    // The controller has seen it half a second later, and the copy says that a pod may go.
+    let budget = stage.api.find("poddisruptionbudgets", &format!("{PODS}/held")).unwrap();
+    let seen = json!({ "status": { "observedGeneration": budget["metadata"]["generation"] } });
+    stage.api.edit_status("poddisruptionbudgets", &format!("{PODS}/held"), &seen).unwrap();
+    stage.until_gone("a").await;
+    let asked = evicted_at(&stage, "web");
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let pause = asked[1] - asked[0];
+    assert!(pause >= 10 * SECOND && pause < 13 * SECOND, "{pause:?}");
 }

@@ -176,3 +176,22 @@ async fn a_volume_that_only_the_driver_can_name_is_followed_by_what_the_node_say
     stage.until_gone("a").await;
     assert!(vm_ordered_away_at(&stage) - begun < SECOND, "the change of the Node wakes the drain");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_that_nobody_uses_is_let_go_of_in_time_also_where_the_status_cannot_be_kept() {
+    let (stage, _host) = running().await;
+    stage.api.prune_own_status();
+    let stale = json!({
+        "metadata": { "name": "stale" },
+        "spec": { "attacher": "disk.sim", "nodeName": "a", "source": { "persistentVolumeName": "old" } },
+        "status": { "attached": true },
+    });
+    put(&stage, "volumeattachments", &stale);
+    tokio::time::sleep(SECOND).await;
+    let begun = stage.wire.elapsed();
+    delete(&stage);
+    stage.until_gone("a").await;
+    assert!(stage.api.find("volumeattachments", "stale").is_none());
+    let waited = vm_ordered_away_at(&stage) - begun;
+    assert!(waited >= 2 * MINUTE && waited < 2 * MINUTE + 15 * SECOND, "{waited:?}");
+}

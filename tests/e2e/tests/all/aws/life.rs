@@ -57,7 +57,9 @@ async fn is_marked(lab: &Lab<Aws>, name: &str, cluster: &str) -> Result<()> {
     let node = machine.labels().get(names::labels::NODE).context("the Machine names its Node")?;
     ensure!(*node == instance.private_dns_name, "{node}");
     let node = Api::<Node>::all(lab.client.clone()).get(node).await?;
-    let ids = [node.spec.and_then(|spec| spec.provider_id), machine.provider_id().map(str::to_owned)];
-    ensure!(ids.iter().all(|id| *id == Some(provider_id(lab, instance))), "{ids:?}");
+    ensure!(machine.provider_id() == Some(provider_id(lab, instance).as_str()), "{machine:?}");
+    // In the form of the cloud's own controller.
+    let of_node = node.spec.and_then(|spec| spec.provider_id);
+    ensure!(of_node == Some(format!("aws:///{}/{}", instance.zone, instance.id)), "{of_node:?}");
     Ok(())
 }

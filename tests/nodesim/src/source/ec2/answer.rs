@@ -36,7 +36,8 @@ impl Found {
         Vm {
             id: self.id.clone(),
             node_name: self.node_name.clone(),
-            provider_id: format!("aws:///{region}/{}", self.id),
+            // As the cloud's own controller writes it, where the driver has the region.
+            provider_id: format!("aws:///{}/{}", self.zone, self.id),
             region: region.to_owned(),
             zone: self.zone.clone(),
             instance_type: self.instance_type.clone(),

@@ -13,7 +13,7 @@ use crate::phase::Phase;
 
 use super::super::facts::{self, going_node, node};
 use super::super::{Case, creating, seconds};
-use super::{BOTH, Depth, World, each, each_view, explore_in};
+use super::{Depth, World, each, each_view, explore_in};
 
 fn pod(name: &str) -> PodFact {
     PodFact {
@@ -123,7 +123,7 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
         ..going_node()
     };
     let cases = super::targets(&cases, &[node(), going_node(), ailing]);
-    let cases = each_view(&cases, &BOTH, |view, is_attached| {
+    let cases = each_view(&cases, &[None, Some(false), Some(true)], |view, is_attached| {
         let volume = VolumeName::new("pv-1");
         let attachment = AttachmentFact {
             name: "csi-1".into(),
@@ -133,7 +133,9 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
             is_attached: true,
             deletion: None,
         };
-        view.drain.attachments = Some(if is_attached { vec![attachment] } else { Vec::new() });
+        let attached = |is_attached| if is_attached { vec![attachment] } else { Vec::new() };
+        view.drain.attachments = is_attached.map(attached);
+        view.drain.unlisted_since = is_attached.is_none().then(|| seconds(150));
         view.drain.node = NodeState::default();
     });
     // What the cloud answers is told apart elsewhere.

@@ -1,0 +1,43 @@
+//! Zones that are cut off, listings that lie, policies that come and go.
+
+use std::time::Duration;
+
+use super::Actors;
+use crate::chance::Chance;
+use crate::cloud::Lie;
+
+impl Actors {
+    /// All Nodes of a zone are silent for a while, and their VMs live.
+    pub(super) async fn zone_outage(&self, mut chance: Chance) {
+        let Some(zone) = chance.pick(self.fleet.zones()).copied() else { return };
+        let lasts = chance.between(Duration::from_secs(20), Duration::from_mins(40));
+        self.faults.count("zone outage");
+        self.watchman.note(("zone is cut off:", &format!("{zone} for {} s", lasts.as_secs())));
+        self.cluster.cut_zone(zone, lasts);
+        tokio::time::sleep(lasts).await;
+    }
+
+    /// The cloud's listings are not true for a while.
+    pub(super) async fn lie(&self, mut chance: Chance) {
+        let percent = 10 + chance.below(90) as u64;
+        let lie = match chance.below(3) {
+            0 => Lie::Empty,
+            1 => Lie::Lacks(percent),
+            _ => Lie::Unmarked(percent),
+        };
+        self.faults.count("lying listings");
+        self.watchman.note(("listings lie:", &format!("{lie:?}")));
+        self.cloud.lie(Some(lie));
+        tokio::time::sleep(chance.between(Duration::from_mins(1), Duration::from_mins(60))).await;
+        self.cloud.lie(None);
+        self.watchman.note(("listings are true again", ""));
+    }
+
+    /// A policy is not served any more, or again, or another version of it is.
+    pub(super) fn swap_policy(&self, mut chance: Chance) {
+        if let Some(name) = self.policies.swap(&mut chance) {
+            self.faults.count("policy swap");
+            self.watchman.note(("policy is swapped:", &name));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Volumes: each claim has one, which is attached where its pod is placed, and detached when that has gone.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::pods::NAMESPACE;
+use super::{Cluster, Due};
+
+/// Holds an attachment until its volume is off the Node.
+const FINALIZER: &str = "external-attacher/sim";
+
+/// How soon something that could not be done is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The claim of this application's pod in this place.
+pub(super) fn claim(app: usize, place: usize) -> String {
+    format!("data-{app}-{place}")
+}
+
+/// The claim that this volume is for.
+pub(crate) fn claim_of(volume: &str) -> String {
+    volume.strip_prefix("pv-").unwrap_or_default().to_owned()
+}
+
+fn volume_of(claim: &str) -> String {
+    format!("pv-{claim}")
+}
+
+/// As Nodes name it.
+fn attached_name(claim: &str) -> String {
+    format!("kubernetes.io/csi/disk.sim^vol-{claim}")
+}
+
+fn attachment(claim: &str, node: &str) -> String {
+    format!("csi-{claim}-{node}")
+}
+
+impl Cluster {
+    /// A claim and the volume that it is bound to.
+    pub(super) fn make_volume(&self, claim: &str) {
+        let volume = volume_of(claim);
+        let objects = [
+            (
+                "persistentvolumeclaims",
+                json!({ "metadata": { "name": claim, "namespace": NAMESPACE }, "spec": { "volumeName": volume } }),
+            ),
+            (
+                "persistentvolumes",
+                json!({
+                    "metadata": { "name": volume },
+                    "spec": { "csi": { "driver": "disk.sim", "volumeHandle": format!("vol-{claim}") } },
+                }),
+            ),
+        ];
+        for (plural, object) in objects {
+            let made = self.api.create(plural, &object);
+            assert!(made.is_ok(), "nothing was there before: {made:?}");
+        }
+    }
+
+    /// The volume of this claim is wanted on this Node. True when it is there.
+    pub(super) fn is_attached(&self, claim: &str, node: &str) -> bool {
+        let name = attachment(claim, node);
+        if let Some(found) = self.api.find("volumeattachments", &name) {
+            return found["status"]["attached"] == true
+                && !found["metadata"]["deletionTimestamp"].is_string();
+        }
+        if !self.attachments_of(claim).is_empty() || !self.node_works(node) {
+            return false;
+        }
+        let object = json!({
+            "metadata": { "name": name, "finalizers": [FINALIZER] },
+            "spec": { "attacher": "disk.sim", "nodeName": node, "source": { "persistentVolumeName": volume_of(claim) } },
+            "status": { "attached": false },
+        });
+        if self.api.create("volumeattachments", &object).is_ok() {
+            let after = self.between(1, 8);
+            self.later(after, Due::Attached(claim.to_owned(), node.to_owned()));
+        }
+        false
+    }
+
+    pub(super) fn attached(&self, claim: &str, node: &str) {
+        let name = attachment(claim, node);
+        let Some(found) = self.api.find("volumeattachments", &name) else { return };
+        if found["metadata"]["deletionTimestamp"].is_string() {
+            return;
+        }
+        let _ = self.api.edit_status("volumeattachments", &name, &json!({ "status": { "attached": true } }));
+        self.list_on_node(claim, node, true);
+    }
+
+    /// The pod of this claim has left this Node: the volume is let go, sooner or later.
+    pub(super) fn let_go(&self, claim: &str, node: &str) {
+        let hangs = self.lock().chance.happens(0.1);
+        let after = if hangs { self.between(60, 300) } else { self.between(1, 8) };
+        self.later(after, Due::LetGo(claim.to_owned(), node.to_owned()));
+    }
+
+    pub(super) fn detach(&self, claim: &str, node: &str) {
+        if self.is_used(claim, node) {
+            return;
+        }
+        // A kubelet that is not there unmounts nothing, until its Node is gone.
+        let is_gone = self.api.find("nodes", node).is_none();
+        if !is_gone && !self.node_works(node) {
+            return self.later(AGAIN * 6, Due::LetGo(claim.to_owned(), node.to_owned()));
+        }
+        let _ = self.api.delete("volumeattachments", &attachment(claim, node));
+    }
+
+    /// Somebody has asked an attachment to go.
+    pub(super) fn attachment_goes(&self, name: &str) {
+        let after = self.between(1, 10);
+        self.later(after, Due::Detached(name.to_owned()));
+    }
+
+    pub(super) fn detached(&self, name: &str) {
+        let Some(found) = self.api.find("volumeattachments", name) else { return };
+        let claim = claim_of(found["spec"]["source"]["persistentVolumeName"].as_str().unwrap_or_default());
+        self.list_on_node(&claim, found["spec"]["nodeName"].as_str().unwrap_or_default(), false);
+        let _ = self.api.edit("volumeattachments", name, &json!({ "metadata": { "finalizers": null } }));
+    }
+
+    /// A Node is gone: what hangs on it is let go.
+    pub(super) fn let_go_all(&self, node: &str) {
+        let attachments = self.api.collect("volumeattachments", |one| {
+            let is_its = one["spec"]["nodeName"] == node;
+            is_its.then(|| one["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+        });
+        for name in attachments {
+            let _ = self.api.delete("volumeattachments", &name);
+        }
+    }
+
+    fn attachments_of(&self, claim: &str) -> Vec<Value> {
+        let volume = volume_of(claim);
+        self.api.collect("volumeattachments", |one| {
+            (one["spec"]["source"]["persistentVolumeName"] == volume.as_str()).then(|| one.clone())
+        })
+    }
+
+    fn list_on_node(&self, claim: &str, node: &str, is_attached: bool) {
+        let Some(object) = self.api.find("nodes", node) else { return };
+        let name = attached_name(claim);
+        let all = object["status"]["volumesAttached"].as_array().cloned().unwrap_or_default();
+        let mut all: Vec<Value> = all.into_iter().filter(|volume| volume["name"] != name.as_str()).collect();
+        if is_attached {
+            all.push(json!({ "name": name, "devicePath": "" }));
+        }
+        let _ = self.api.edit_status("nodes", node, &json!({ "status": { "volumesAttached": all } }));
+    }
+}
