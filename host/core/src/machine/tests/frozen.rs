@@ -132,7 +132,7 @@ fn an_update_in_place_does_not_time_out() {
     check(
         &case.frozen(),
         &expect![[r#"
-            Frozen: the Node is being updated in place; failing it is held
+            Frozen: the Node is being updated in place; its time is over, and saying that it has failed is held
             status: conditions, Healthy=Unknown UpdatingInPlace (the Node is being updated in place: its health does not count)
             retry from 5s to 10m0s
         "#]],
