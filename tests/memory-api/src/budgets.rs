@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    fn budget(namespace: &str, selector: Value) -> Value {
+    fn budget(namespace: &str, selector: &Value) -> Value {
         json!({ "metadata": { "namespace": namespace }, "spec": { "selector": selector } })
     }
 
@@ -72,7 +72,7 @@ mod tests {
         let mut budgets = Budgets::default();
         let mut add = |name: &str, namespace: &str, selector: Value| {
             let key = ("poddisruptionbudgets", namespace.to_owned(), name.to_owned());
-            budgets.change(&key, None, Some(&budget(namespace, selector)));
+            budgets.change(&key, None, Some(&budget(namespace, &selector)));
         };
         add("its", "one", json!({ "matchLabels": { "app": "a" } }));
         add("of-another-app", "one", json!({ "matchLabels": { "app": "b" } }));
@@ -86,7 +86,7 @@ mod tests {
     fn a_budget_that_changes_or_goes_is_found_where_it_is() {
         let mut budgets = Budgets::default();
         let key = ("poddisruptionbudgets", "one".to_owned(), "b".to_owned());
-        let [a, b] = ["a", "b"].map(|app| budget("one", json!({ "matchLabels": { "app": app } })));
+        let [a, b] = ["a", "b"].map(|app| budget("one", &json!({ "matchLabels": { "app": app } })));
         budgets.change(&key, None, Some(&b));
         assert!(near(&budgets).is_empty());
         budgets.change(&key, Some(&b), Some(&a));

@@ -229,7 +229,7 @@ fn settings(planted: Option<Planted>) -> Settings {
             Settings { health_timeout, max_unhealthy_replacements: "100%".into(), ..settings }
         }
         // An outage of a zone is often shorter than the default.
-        Some(Planted::GivesUpZones) => Settings { health_timeout: SignedDuration::from_mins(4), ..settings },
+        Some(Planted::GivesUpZones) => Settings { health_timeout: SignedDuration::from_mins(2), ..settings },
         Some(Planted::IgnoresHooks) => Settings { deletion_hook_timeout: SignedDuration::ZERO, ..settings },
         Some(Planted::LeavesVolumes) => Settings { volume_detach_timeout: SignedDuration::ZERO, ..settings },
         Some(_) | None => settings,

@@ -212,7 +212,7 @@ fn a_reboot_without_an_answer_may_have_happened() {
     let request = request(1);
     world.create(&request).unwrap();
     world.settle();
-    world.fault("POST", "/v1/vms/*/reboot", &json!({ "status": 503 }));
+    world.fault("POST", "/v1/vms/*/reboot", &json!({ "type": "timeout", "holdMs": 0 }));
     let error = world.reboot(&request).unwrap_err();
-    assert_eq!(error.code, Code::Unavailable);
+    assert_eq!((error.code, error.may_have_happened), (Code::DeadlineExceeded, true));
 }
