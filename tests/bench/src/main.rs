@@ -55,7 +55,7 @@ enum Part {
     Idle,
     /// Machines on EC2, played by moto
     Ec2,
-    /// A week of ten thousand Machines in the simulator
+    /// Ten thousand Machines in the simulator, and what a week of them would take
     Week,
 }
 
@@ -70,7 +70,7 @@ struct Figures {
     drains: Option<drains::Figures>,
     idle: Option<idle::Figures>,
     ec2: Option<machines::ec2::Figures>,
-    week: Option<week::Figures>,
+    week: Option<week::Week>,
 }
 
 fn main() -> Result<()> {

@@ -1,32 +1,30 @@
 //! The part about a week in the simulator.
 
 use super::{float, heading, row, table};
-use crate::week::Figures;
+use crate::week::Week;
 
 /// Aims of the figures.
 const MOST_SECONDS: f64 = 600.0;
 
-pub(super) fn render(page: &mut String, figures: &Figures) {
+pub(super) fn render(page: &mut String, week: &Week) {
+    let figures = &week.long;
     heading(
         page,
         &format!("A week of {} Machines in the simulator", figures.machines),
         &format!(
-            "{:.0} simulated hours: a week with users, faults and outages, then the calm in which everything must come to rest, on one \
-             thread. {} requests and calls of the hosts, {} VMs made.",
+            "Not run whole: two runs of the same seed, of one and of two hours with users, faults and outages, each with its calm in \
+             which everything must come to rest, on one thread. The longer one: {:.1} simulated hours, {} requests and calls of the \
+             hosts, {} VMs made.",
             figures.simulated_hours, figures.calls, figures.vms,
         ),
     );
     table(page, &["what", "figure", "aim"]);
-    let (seconds, busy) = (figures.seconds, figures.processor_seconds);
-    row(page, "a week, in seconds", format!("**{seconds:.0}**"), Some((MOST_SECONDS, seconds)));
-    row(page, "of this on a processor", format!("{busy:.0}"), Some((MOST_SECONDS, busy)));
-    row(
-        page,
-        "simulated time to real time",
-        format!("{:.0}", figures.simulated_hours * 3600.0 / seconds),
-        None,
-    );
-    row(page, "machine-hours a second", format!("{:.0}", figures.machine_hours / seconds), None);
+    row(page, "processor time of the shorter run", format!("{:.1} s", week.short.processor_seconds), None);
+    row(page, "processor time of the longer run", format!("{:.1} s", figures.processor_seconds), None);
+    row(page, "so an hour costs", format!("**{:.1} s**", week.an_hour()), None);
+    let whole = week.whole();
+    row(page, "and a week, in seconds", format!("**{whole:.0}**"), Some((MOST_SECONDS, whole)));
+    row(page, "machine-hours a second", format!("{:.0}", figures.machine_hours / figures.seconds), None);
     row(page, "memory", format!("{:.0} MB", figures.most_megabytes), None);
     let faults: u64 = figures.faults.values().sum();
     row(page, "faults", format!("{faults}"), None);

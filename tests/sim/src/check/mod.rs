@@ -4,6 +4,7 @@
 
 mod drained;
 mod facts;
+mod gate;
 mod hooks;
 mod keeping;
 mod machine;
@@ -41,7 +42,8 @@ pub enum Rule {
     Budget,
     /// Nothing is written and no cloud is called without leading.
     Leader,
-    /// Nothing is made while the API server is away for longer than the gate waits.
+    /// Nothing is made, failed, removed or started anew, unless somebody asked for its end, while an API server is away for longer
+    /// than the gate waits.
     Gate,
     /// A machine that is healthy is never failed, whatever is out of order around it.
     HealthyStays,
@@ -157,7 +159,7 @@ impl Watchman {
 
     /// A create reaches the cloud.
     pub(crate) fn create_asked(&self, uid: &str, actor: &str) {
-        let broken = rules::of_create(&self.facts(), uid, actor, self.clock.now());
+        let broken = gate::of_deed(&self.facts(), actor, &format!("makes a VM for {uid}"), self.clock.now());
         if let Some(detail) = broken {
             self.break_rule(Rule::Gate, detail);
         }
@@ -180,6 +182,11 @@ impl Watchman {
 
     /// An order to start a VM anew reaches the cloud.
     pub(crate) fn reboot_asked(&self, vm: &str, actor: &str) {
+        let forbidden =
+            gate::of_deed(&self.facts(), actor, &format!("starts VM {vm} anew"), self.clock.now());
+        if let Some(detail) = forbidden {
+            self.break_rule(Rule::Gate, detail);
+        }
         if !self.facts().has_judges {
             self.break_rule(Rule::Verdicts, format!("{actor} starts VM {vm} anew, and no policy decides"));
         }

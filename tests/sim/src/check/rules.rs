@@ -8,18 +8,13 @@ use memory_api::wire::Call;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::{drained, hooks, keeping, meltdown, verdicts};
+use super::{drained, gate, hooks, keeping, meltdown, verdicts};
 use crate::cloud::{SimCloud, UID_TAG};
-use crate::hosts::to_target;
 
 /// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
 /// jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half a minute
 /// less after which a request is given up.
 pub(super) const NEWS_TAKE: SignedDuration = SignedDuration::from_mins(2);
-
-/// From the moment when an API server is away until the gate must be closed: the period of the check, its time-out, and one
-/// more round because calls in flight may take so long.
-const GATE_CLOSES_AFTER: SignedDuration = SignedDuration::from_mins(4);
 
 /// From the beginning of a drain until it may use force: the default.
 const FORCE_AFTER: SignedDuration = SignedDuration::from_hours(2);
@@ -68,6 +63,7 @@ pub(super) fn of_change(
         "machines" => [
             breaks(Rule::FinalizerLast, finalizer_last(cloud, change)),
             breaks(Rule::HealthyStays, healthy_stays(facts, change, now)),
+            breaks(Rule::Gate, gate::of_machine(facts, change, now)),
             breaks(Rule::Meltdown, meltdown::of_change(facts, cloud, change, now)),
             breaks(Rule::Verdicts, verdicts::of_change(facts, change, now)),
             keeping::of_machine(facts, change, now),
@@ -171,15 +167,6 @@ pub(super) fn of_call(facts: &Facts, call: &Call, now: Timestamp) -> Option<Stri
         .then(|| format!("{} sent {} {} {} without leading", call.actor, call.verb, call.what, call.name))
 }
 
-/// Nothing is made while the API server is away.
-pub(super) fn of_create(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -> Option<String> {
-    let since = facts.cut_off.get(actor).or_else(|| facts.cut_off.get(&to_target(actor)))?;
-    let away_for = now.duration_since(*since);
-    (away_for > GATE_CLOSES_AFTER).then(|| {
-        format!("{actor} makes a VM for {uid} although the API server has been away for {away_for:#}")
-    })
-}
-
 /// A VM goes when its Machine does; one without a Machine after several listings have shown it, and not before it is old.
 pub(super) fn of_delete(
     facts: &mut Facts,
@@ -206,8 +193,12 @@ pub(super) fn of_delete(
     let age = now.duration_since(created) + facts.ahead(actor);
     // In order of time, and many in a week.
     let listings = facts.listings.len() - facts.listings.partition_point(|at| *at < created);
-    (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS).then(|| {
+    let broken = (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS).then(|| {
         let detail = format!("{actor} deletes VM {vm} of no Machine after {age:#} and {listings} listings");
         (Rule::NoUnaskedDelete, detail)
+    });
+    broken.or_else(|| {
+        let deed = format!("deletes VM {vm} of no Machine");
+        gate::of_deed(facts, actor, &deed, now).map(|detail| (Rule::Gate, detail))
     })
 }
