@@ -13,6 +13,9 @@ use crate::machines::{Follow, Goal, Requests, create, requests, start_host};
 use crate::times::Times;
 
 const LIVES: usize = 10;
+/// Older than the consistency window of the driver. A Machine that is younger when it is deleted waits for that: the cloud may not
+/// show yet all that was made for it.
+const AGE: Duration = Duration::from_secs(12);
 /// How long the drains are left alone.
 const STILL: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -84,18 +87,23 @@ pub(crate) async fn still(host: &Host, time: Duration) -> Result<(f64, f64)> {
     Ok((f64::from(u32::try_from(requests)?) / secs, cpu / secs))
 }
 
-/// Machines without pods, one after the other: how long until each is Running, and how long until it is gone.
+/// Machines without pods, one after the other: how long until each is Running, and how long until it is gone once all have reached
+/// the age of ordinary ones.
 pub(crate) async fn lives(lab: &Lab, prefix: &str) -> Result<(Times, Times)> {
     let (mut running, mut gone) = (Vec::new(), Vec::new());
+    let mut made = Vec::new();
     for number in 0..LIVES {
         let name = format!("{prefix}-{number}");
         let follow = Follow::start(lab.machines(), &name, Goal::Running, 1);
         let asked = *create(lab, &name, 1).await?.values().next().context("one was created")?;
         let is = follow.all().await?;
         running.extend(is.values().map(|at| at.duration_since(asked)));
-        let names: Vec<String> = is.into_keys().collect();
-        let follow = Follow::start(lab.machines(), &name, Goal::Gone, 1);
-        let asked = delete(lab, &names).await?;
+        made.extend(is.into_keys());
+    }
+    tokio::time::sleep(AGE).await;
+    for name in &made {
+        let follow = Follow::start(lab.machines(), name, Goal::Gone, 1);
+        let asked = delete(lab, std::slice::from_ref(name)).await?;
         let is = follow.all().await?;
         gone.extend(is.iter().filter_map(|(name, at)| Some(at.duration_since(*asked.get(name)?))));
     }

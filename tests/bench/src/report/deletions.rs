@@ -14,7 +14,7 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
         "Machines without pods, from delete to gone",
         &format!(
             "Real etcd and kube-apiserver. The cloud takes {:.1} s from the order until a VM is gone: that is its own time. Times are \
-             those of one Machine after the other; writes are those of {} Machines at once, Events, Leases and evictions apart.",
+             those of one Machine after the other, each older than the driver's consistency window; writes are those of {} Machines at once, Events, Leases and evictions apart.",
             secs(figures.cloud),
             figures.machines,
         ),
