@@ -12,6 +12,8 @@ use crate::machines::{Follow, Goal, create, requests, start_host, stop};
 /// Leases at each of these, the Node's status at each fifth: every five minutes, as kubelets do.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 const STILL: Duration = Duration::from_secs(60);
+/// A minute after a join the host looks at it once more.
+const JOINED: Duration = Duration::from_secs(100);
 const PREFIX: &str = "idle";
 
 /// What is measured about a host that has nothing to do.
@@ -38,6 +40,8 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, machines);
     create(&lab, PREFIX, machines).await?;
     follow.all().await?;
+    eprintln!("until what follows a join is over: {JOINED:?}");
+    tokio::time::sleep(JOINED).await;
     requests::settled(&host).await?;
     eprintln!("nothing, for {STILL:?}");
     let (requests_a_second, cpu_share) = still(&host, STILL).await?;
