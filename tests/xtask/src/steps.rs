@@ -79,11 +79,18 @@ impl Name {
     }
 }
 
+/// End-to-end tests wait more than they compute: several at a time take half as long, also on two cores. What a user sets is kept.
+const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "4");
+
 /// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles them
 /// once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are not counted
 /// twice.
 fn test(arguments: &[&str]) -> Result<()> {
-    Line::cargo(&["test", "--workspace", "--exclude", "tidy"]).with(arguments).run()
+    let mut line = Line::cargo(&["test", "--workspace", "--exclude", "tidy"]).with(arguments);
+    if std::env::var_os(THREADS.0).is_none() {
+        line = line.variable(THREADS.0, THREADS.1);
+    }
+    line.run()
 }
 
 /// Prints the steps.

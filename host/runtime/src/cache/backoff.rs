@@ -41,13 +41,14 @@ impl From<Kind> for Watch {
 /// After the first error.
 const FIRST: Duration = Duration::from_millis(800);
 
-/// Never more than this.
-const LAST: Duration = Duration::from_secs(30);
+/// Never more than this: while a watch waits, nothing is known of its kind, and after an outage all Machines wait for that. A
+/// tenant has few watches, so that a server which comes back is asked at most a few times a second.
+const LAST: Duration = Duration::from_secs(5);
 
 /// After so long without an error the next one counts as the first.
 const RESET_AFTER: Duration = Duration::from_mins(2);
 
-/// The pauses of Kubernetes' own clients, with jitter from the tenant's seed, so that a run can be repeated.
+/// Pauses that begin like those of Kubernetes' own clients and end sooner, with jitter from the tenant's seed, so that a run can be repeated.
 pub(crate) fn backoff(seed: [u8; 32], watch: Watch) -> ResetTimerBackoff<Seeded> {
     let mut seed = seed;
     // Watches that broke together come back apart.
