@@ -320,8 +320,6 @@ pub enum Reason {
     RebootHeld,
     /// It is to be failed or its VM to be started anew, and its zone is not believed to be dead.
     ZoneHeld,
-    /// The Node is emptied for an update in place.
-    DrainingForUpdate,
     /// The Node is being updated in place.
     UpdatingInPlace,
     /// The Node was updated in place.
@@ -396,7 +394,6 @@ impl Reason {
             Self::ReplacementHeld => "ReplacementHeld",
             Self::RebootHeld => "RebootHeld",
             Self::ZoneHeld => "ZoneHeld",
-            Self::DrainingForUpdate => "DrainingForUpdate",
             Self::UpdatingInPlace => "UpdatingInPlace",
             Self::UpdatedInPlace => "UpdatedInPlace",
             Self::InPlaceUpdateFailed => "InPlaceUpdateFailed",
@@ -425,7 +422,6 @@ impl Reason {
             | Self::NodeHealthy
             | Self::CloudWorking
             | Self::NodeDeleting
-            | Self::DrainingForUpdate
             | Self::UpdatingInPlace
             | Self::UpdatedInPlace
             | Self::HealthTimeoutReset
