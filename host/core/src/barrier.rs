@@ -66,7 +66,16 @@ impl<K> Default for Stream<K> {
 #[derive(Clone, Debug)]
 struct Held<Kind> {
     writes: BTreeSet<(Kind, Version)>,
+    /// The owner's own end is awaited.
+    is_leaving: bool,
     blocked: Blocked,
+}
+
+impl<Kind> Held<Kind> {
+    fn since(now: Timestamp) -> Self {
+        let blocked = Blocked { since: now, until: deadline(now) };
+        Self { writes: BTreeSet::new(), is_leaving: false, blocked }
+    }
 }
 
 /// Holds up owners until the caches have caught up with their writes.
@@ -75,7 +84,7 @@ struct Held<Kind> {
 /// watches of the same kind need two values of `Kind`.
 ///
 /// Promises: an owner is blocked from [`Barrier::wrote`] until each of its writes was seen, or [`TIMEOUT`] after its last
-/// write; nothing blocks for ever, whatever the server's versions or the clock do.
+/// write, and from [`Barrier::leaves`] until it is forgotten, or as long; nothing blocks for ever, whatever the server's versions or the clock do.
 ///
 /// Assumes that [`Barrier::seen`] is called in the order of the stream, after the cache has taken the event in; that during
 /// a list it is called once, at its end, with the list's version, since the objects of a list come in any order; and that
@@ -102,7 +111,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     }
 
     /// A write for `owner` was answered with this version of the written object. A deletion counts with the version that
-    /// its answer carries; where there is none, there is nothing to wait for and nothing to tell.
+    /// its answer carries; where there is none, see [`Barrier::leaves`].
     ///
     /// Blocks nobody when the stream is already there, as events may overtake answers.
     pub fn wrote(&mut self, owner: K, kind: Kind, resource_version: &str, now: Timestamp) {
@@ -112,11 +121,17 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
             return;
         }
         stream.awaited.entry(version.clone()).or_default().insert(owner.clone());
-        let fresh = Blocked { since: now, until: deadline(now) };
-        let held =
-            self.owners.entry(owner).or_insert_with(|| Held { writes: BTreeSet::new(), blocked: fresh });
-        held.blocked.until = fresh.until;
+        let held = self.owners.entry(owner).or_insert_with(|| Held::since(now));
+        held.blocked.until = deadline(now);
         held.writes.insert((kind, version));
+    }
+
+    /// A write for `owner` has ended it, and its answer tells no version: an object that goes with its last finalizer is
+    /// answered as it was before. It is blocked until [`Barrier::forget`], which the event of its end calls for.
+    pub fn leaves(&mut self, owner: K, now: Timestamp) {
+        let held = self.owners.entry(owner).or_insert_with(|| Held::since(now));
+        held.blocked.until = deadline(now);
+        held.is_leaving = true;
     }
 
     /// The stream of `kind` has delivered everything up to this version: an event, a bookmark, or the end of a list.
@@ -209,7 +224,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     fn settle(&mut self, owner: &K, kind: &Kind, version: &Version) -> bool {
         let Some(held) = self.owners.get_mut(owner) else { return false };
         held.writes.remove(&(kind.clone(), version.clone()));
-        let is_free = held.writes.is_empty();
+        let is_free = held.writes.is_empty() && !held.is_leaving;
         if is_free {
             self.owners.remove(owner);
         }

@@ -1,26 +1,32 @@
-//! Counts the requests of a client, by verb, resource and outcome.
+//! Counts the requests of a client, by verb, resource and outcome, and lets only so many be on their way at a time.
 
 use std::sync::Arc;
 use std::task::{self, Poll};
 
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
 use crate::metrics::{Answered, Metrics};
 
-/// Puts a counter around a client's service.
+/// Requests of one client on their way at a time. Each has a connection of its own, which costs memory on both sides, and a server
+/// that has more than this to do becomes no faster by it: half of what it takes of writes from everybody by default.
+const REQUESTS_AT_A_TIME: usize = 100;
+
+/// Puts a counter around a client's service, and a door that lets only so many through.
 #[derive(Clone)]
 pub(crate) struct CountRequests {
     metrics: Arc<Metrics>,
     host: Arc<str>,
+    room: Arc<Semaphore>,
 }
 
 impl CountRequests {
     /// Counts into `metrics` what goes to `host`.
     pub(crate) fn new(metrics: Arc<Metrics>, host: &str) -> Self {
-        Self { metrics, host: host.into() }
+        Self { metrics, host: host.into(), room: Arc::new(Semaphore::new(REQUESTS_AT_A_TIME)) }
     }
 }
 
@@ -28,7 +34,7 @@ impl<S> Layer<S> for CountRequests {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Counted { inner, metrics: self.metrics.clone(), host: self.host.clone() }
+        Counted { inner, metrics: self.metrics.clone(), host: self.host.clone(), room: self.room.clone() }
     }
 }
 
@@ -38,6 +44,7 @@ pub(crate) struct Counted<S> {
     inner: S,
     metrics: Arc<Metrics>,
     host: Arc<str>,
+    room: Arc<Semaphore>,
 }
 
 impl<S, Body, Answer> Service<Request<Body>> for Counted<S>
@@ -59,9 +66,16 @@ where
         let verb = verb_of(request.method(), request.uri().query().unwrap_or_default());
         let method = verb_of(request.method(), "");
         let (metrics, host) = (self.metrics.clone(), self.host.clone());
-        let began = Instant::now();
+        // Futures of services do nothing until somebody waits for them.
         let answer = self.inner.call(request);
+        let room = (!stands_in_no_line(verb, resource)).then(|| self.room.clone());
         Box::pin(async move {
+            let _place = match &room {
+                // It is never closed.
+                Some(room) => room.acquire().await.ok(),
+                None => None,
+            };
+            let began = Instant::now();
             let answer = answer.await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
             let took = began.elapsed();
@@ -69,6 +83,11 @@ where
             answer
         })
     }
+}
+
+/// A watch lasts, and whoever leads must be able to say so.
+fn stands_in_no_line(verb: &str, resource: &str) -> bool {
+    verb == "WATCH" || resource == "leases"
 }
 
 fn verb_of(method: &Method, query: &str) -> &'static str {
@@ -151,6 +170,33 @@ mod tests {
         ] {
             assert_eq!(resource(path), expected, "{path}");
         }
+    }
+
+    /// How many of so many requests for this path are with the server at a time, while it answers none.
+    async fn on_their_way(requests: usize, path: &'static str) -> usize {
+        let there = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let seen = there.clone();
+        let server = tower::service_fn(move |_: Request<()>| {
+            let seen = seen.clone();
+            async move {
+                seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                std::future::pending::<Result<Response<()>, std::convert::Infallible>>().await
+            }
+        });
+        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host").layer(server);
+        let all: Vec<_> = (0..requests).map(|_| counted.call(Request::get(path).body(()).unwrap())).collect();
+        let all = futures::future::join_all(all);
+        assert!(tokio::time::timeout(std::time::Duration::from_secs(1), all).await.is_err());
+        there.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_requests_are_on_their_way_and_neither_leases_nor_watches_wait() {
+        const MANY: usize = REQUESTS_AT_A_TIME + 20;
+        assert_eq!(on_their_way(MANY, "/api/v1/nodes/n").await, REQUESTS_AT_A_TIME);
+        let leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases/l";
+        assert_eq!(on_their_way(MANY, leases).await, MANY);
+        assert_eq!(on_their_way(MANY, "/api/v1/nodes?watch=true").await, MANY);
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub(crate) enum Message {
     Node(Change<Node>),
     /// Something changed that a drain of this Node may wait for: a VolumeAttachment, or a budget of its pods.
     DrainOf(NodeName),
+    /// A drain of this Machine stood in line, and it is its turn.
+    TurnToDrain(ObjectKey),
     /// All VolumeAttachments are listed.
     AttachmentsListed,
     /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
@@ -121,12 +123,21 @@ pub(crate) struct Report {
     pub milestones: Vec<(Option<Pool>, Milestone)>,
     /// Machines that waited for what this pass gave back.
     pub wakes: Vec<ObjectKey>,
+    /// It has ended the object of this uid, which the cache may show for a moment.
+    pub ended: Option<String>,
 }
 
 impl Report {
     /// Nothing was written and there is nothing to tell.
     pub(crate) fn only(wake: Wake) -> Self {
-        Self { wrote: Vec::new(), wake, news: Vec::new(), milestones: Vec::new(), wakes: Vec::new() }
+        Self {
+            wrote: Vec::new(),
+            wake,
+            news: Vec::new(),
+            milestones: Vec::new(),
+            wakes: Vec::new(),
+            ended: None,
+        }
     }
 }
 
@@ -331,6 +342,9 @@ impl Engine {
         if !self.world.has(&key) {
             // The news of its end came while the pass ran: nothing may be kept that nobody would take away.
             self.forget(&key);
+        } else if report.ended.is_some() && report.ended == self.world.uid(&key) {
+            // Its Node's end wakes it as a rule before its own is seen: a pass would ask again for all that is done.
+            self.barrier.leaves(key, now);
         }
     }
 

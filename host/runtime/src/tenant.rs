@@ -76,7 +76,7 @@ impl Tenant {
             (Store::default(), Store::default(), Store::default(), Store::default());
         let drains = SourcesFeed::default();
         let world = World {
-            drains: self.target.as_ref().map(|_| drains.reader()),
+            drains: self.target.as_ref().map(|_| drains.reader(outbox.clone())),
             machines: machines.reader(),
             classes: classes.reader(),
             secrets: secrets.reader(),

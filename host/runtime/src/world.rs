@@ -63,6 +63,15 @@ impl World {
         }
     }
 
+    /// The uid of the object that is there.
+    pub(crate) fn uid(&self, key: &Key) -> Option<String> {
+        match key {
+            Key::Machine(key) => self.machines.get(key)?.metadata.uid.clone(),
+            Key::Class(key) => self.classes.get(key)?.metadata.uid.clone(),
+            Key::Secret(key) => self.secrets.get(key)?.metadata.uid.clone(),
+        }
+    }
+
     /// The class that a Machine names, by name in the Machine's namespace.
     pub(crate) fn class_of(&self, machine: &Machine) -> Option<Arc<MachineClass>> {
         let name = machine.spec.class.name.as_deref()?;

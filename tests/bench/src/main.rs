@@ -9,6 +9,7 @@ mod deletions;
 mod drains;
 mod idle;
 mod machines;
+mod progress;
 mod report;
 mod signing;
 mod swaps;

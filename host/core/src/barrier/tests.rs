@@ -50,6 +50,20 @@ fn an_event_that_overtakes_the_answer_blocks_nobody() {
 }
 
 #[test]
+fn an_owner_that_leaves_waits_for_its_end_whatever_is_seen_and_not_for_ever() {
+    let mut barrier = Barrier::new();
+    barrier.wrote("a", "machine", "5", at(0));
+    barrier.leaves("a", at(1));
+    barrier.leaves("b", at(2));
+    assert!(barrier.seen(&"machine", "1000").is_empty());
+    assert_eq!(barrier.blocked(&"a"), Some(Blocked { since: at(0), until: at(31) }));
+    barrier.forget(&"a");
+    assert_eq!((barrier.blocked(&"a"), barrier.next_expiry()), (None, Some(at(32))));
+    assert_eq!(barrier.expire(at(32)), ["b"]);
+    assert!(barrier.is_empty());
+}
+
+#[test]
 fn an_owner_waits_for_all_its_writes_and_only_for_its_own() {
     let mut barrier = Barrier::new();
     barrier.wrote("a", "machine", "5", at(1));

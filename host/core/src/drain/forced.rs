@@ -66,7 +66,11 @@ pub(super) fn step(
     report.force = Some(force);
     report.memory = Memory::default();
     report.failures = failures;
-    if let Some(pause) = throttled(progress)
+    let is_look_throttled = |error: &ActError| match error {
+        ActError::Throttled { after } => Some(after.unwrap_or_default()),
+        _ => None,
+    };
+    if let Some(pause) = throttled(progress).or(pods.err().and_then(is_look_throttled))
         && now < after(request.timeout_at(), PATIENCE)
     {
         let pause = pause.clamp(SignedDuration::from_secs(1), PATIENCE);

@@ -10,6 +10,9 @@ use super::request::Force;
 /// What is awaited, why, until when, and what can be done about it.
 pub(super) fn message(report: &Report, knows_attachments: bool, now: Timestamp) -> String {
     let mut parts: Vec<String> = report.groups.iter().map(group_text).collect();
+    if report.is_in_line {
+        parts.push("other drains go first, as many at a time as the API server bears".to_owned());
+    }
     if let Some(until) = report.list_until {
         parts.push(format!(
             "the VolumeAttachments of the cluster are not listed yet, and those of the Node are to be let go of: they \

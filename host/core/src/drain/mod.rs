@@ -19,6 +19,7 @@ mod stage;
 mod standing;
 mod step;
 mod transit;
+mod turns;
 mod volume;
 mod wake;
 
@@ -31,4 +32,5 @@ pub use pod::{Ending, PodFact, PodOwner, PodPhase, PodRef};
 pub use report::{Cause, End, Group, Report};
 pub use request::{Facts, Force, NodeState, Request, Settings};
 pub use step::{Step, step};
+pub use turns::Turns;
 pub use volume::{AttachmentFact, AwaitedVolume, ClaimFact, Memory, VolumeName};

@@ -40,6 +40,8 @@ pub struct Report {
     pub timeout_at: Timestamp,
     /// Until when the list of VolumeAttachments is awaited by force, while it is.
     pub list_until: Option<Timestamp>,
+    /// Its pods were not looked at: others go first.
+    pub is_in_line: bool,
     /// Since the start of the clock.
     pub elapsed: SignedDuration,
     /// What failed, a sentence each.
@@ -150,6 +152,7 @@ impl Report {
             force_at: request.patience_at(),
             timeout_at: request.timeout_at(),
             list_until: None,
+            is_in_line: false,
             elapsed: request.elapsed(now),
             failures: Vec::new(),
             memory: request.facts.memory.clone(),

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::act_error::ActError;
 use crate::machine::Wake;
 use crate::retry::RetryPolicy;
 
@@ -10,6 +11,7 @@ use super::report::{End, Report};
 use super::request::{NodeState, Request};
 use super::stage::Stage;
 use super::volume::Memory;
+use super::wake::in_line;
 use super::{forced, ordinary};
 
 /// What to do next.
@@ -56,6 +58,11 @@ pub fn step(request: &Request<'_>, progress: &Progress, now: Timestamp) -> Step 
         }
         (stage @ (Stage::Ask | Stage::Insist), Ok(look)) => {
             ordinary::step(request, stage, look, progress, now)
+        }
+        (Stage::Ask | Stage::Insist, Err(ActError::Throttled { after })) => {
+            let mut report = Report::new(request, now);
+            report.is_in_line = true;
+            Step::Wait { report: report.told(request, now), wake: Wake::After(in_line(request, *after, now)) }
         }
         (Stage::Ask | Stage::Insist, Err(error)) => {
             let mut report = Report::new(request, now);

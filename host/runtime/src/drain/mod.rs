@@ -10,6 +10,7 @@ mod look;
 mod pressure;
 mod raw;
 mod sources;
+mod turn;
 mod unkept;
 mod volumes;
 
@@ -18,9 +19,9 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client, Resource};
 use machinist_core::act_error::ActError;
-use machinist_core::drain::{Effect, EvictError, Outcome, PodRef};
+use machinist_core::drain::{Effect, EvictError, Outcome, PodRef, Read};
 use machinist_core::driver_digest::DriverDigest;
-use machinist_core::id::{Name, ProviderName, Uid};
+use machinist_core::id::{Name, ObjectKey, ProviderName, Uid};
 use serde::de::DeserializeOwned;
 use tracing::info;
 
@@ -30,6 +31,15 @@ use crate::world::World;
 
 pub(crate) use facts::{concerns, facts, volumes_differ};
 pub(crate) use sources::{Sources, SourcesFeed, trim_attachment, trim_budget};
+pub(crate) use turn::Turn;
+
+/// Whose drain it is.
+pub(crate) struct Drainer<'a> {
+    pub(crate) machine: &'a ObjectKey,
+    pub(crate) volumes: VolumeDriver<'a>,
+    /// It is its turn.
+    pub(crate) has_turn: bool,
+}
 
 /// The driver that knows what the cloud calls a volume.
 pub(crate) struct VolumeDriver<'a> {
@@ -41,20 +51,45 @@ pub(crate) struct VolumeDriver<'a> {
 
 /// Does it. Leadership and the gate are the caller's.
 ///
-/// Promises: at most one request deadline for each effect and a moment before it; a drain that finds no room among all
-/// drains is told to come back, so that it holds up nobody.
+/// A look begins a turn, which comes with its outcome and which the pass keeps as long as its drain has something to do: a drain that finds all turns taken is told
+/// to come back, so that it holds up nobody, and is woken when it is its turn. What is forced stands in no line.
+///
+/// Promises: at most one request deadline for each effect and the wait for room before it, which those who have a turn share.
 pub(crate) async fn perform(
     world: &World,
     context: &Context,
-    driver: &VolumeDriver<'_>,
+    drainer: &Drainer<'_>,
     effect: &Effect,
-) -> Outcome {
+) -> (Outcome, Option<Turn>) {
     let (Some(client), Some(sources)) = (&context.target, &world.drains) else {
-        return effect.failed(ActError::Forbidden { reason: "there is no target cluster" });
+        return (effect.failed(ActError::Forbidden { reason: "there is no target cluster" }), None);
+    };
+    let turn = match effect {
+        Effect::LookAtPods { read: Read::Cached | Read::Latest, .. } if !drainer.has_turn => {
+            let Some(turn) = sources.line.turn(drainer.machine) else {
+                return (effect.failed(ActError::Throttled { after: None }), None);
+            };
+            Some(turn)
+        }
+        Effect::LookAtPods { .. }
+        | Effect::Evict(_)
+        | Effect::DeletePod(_)
+        | Effect::DeleteAttachment { .. } => None,
     };
     let Some(_room) = sources.pressure.room().await else {
-        return effect.failed(ActError::Throttled { after: None });
+        return (effect.failed(ActError::Throttled { after: None }), turn);
     };
+    (asked(world, context, (client, sources), drainer, effect).await, turn)
+}
+
+async fn asked(
+    world: &World,
+    context: &Context,
+    (client, sources): (&Client, &Sources),
+    drainer: &Drainer<'_>,
+    effect: &Effect,
+) -> Outcome {
+    let driver = &drainer.volumes;
     match effect {
         Effect::LookAtPods { node, read } => {
             let now = context.clock.now();

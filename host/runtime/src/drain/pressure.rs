@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Requests of drains at the same time: half of what an API server takes of writes from everybody by default.
-const REQUESTS_AT_A_TIME: usize = 100;
+/// Requests of drains at the same time: half of what this process has on its way to an API server.
+const REQUESTS_AT_A_TIME: usize = 50;
 
-/// How long an effect waits for its place. A pass that waits holds a place among the passes, which other Machines need.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long an effect waits for its place: as long as the requests of all those take whose turn it is, on a server that is slow.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// When a server does not say for how long it wants to be left alone.
 const DEFAULT_HOLD: SignedDuration = SignedDuration::from_secs(1);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_finds_no_room_is_sent_away_within_a_moment() {
+    async fn who_finds_no_room_is_sent_away_in_the_end() {
         let pressure = Pressure::default();
         let mut places = Vec::new();
         for _ in 0..REQUESTS_AT_A_TIME {

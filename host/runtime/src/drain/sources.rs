@@ -8,11 +8,14 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use machinist_core::drain::Memory;
 use machinist_core::id::ObjectKey;
+use tokio::sync::mpsc;
 
 use crate::cache::{Change, Store, StoreReader};
+use crate::engine::Message;
 
 use super::held::Held;
 use super::pressure::Pressure;
+use super::turn::Line;
 use super::unkept::Unkept;
 use super::volumes::VolumeMemo;
 
@@ -24,6 +27,7 @@ pub(crate) struct Sources {
     pub(super) volumes: VolumeMemo,
     pub(super) held: Held,
     pub(super) pressure: Pressure,
+    pub(super) line: Arc<Line>,
     unkept: Unkept,
 }
 
@@ -41,6 +45,7 @@ impl Sources {
     /// The Machine is gone.
     pub(crate) fn forget(&self, machine: &ObjectKey) {
         self.unkept.forget(machine);
+        self.line.forget(machine);
     }
 }
 
@@ -54,7 +59,8 @@ pub(crate) struct SourcesFeed {
 }
 
 impl SourcesFeed {
-    pub(crate) fn reader(&self) -> Arc<Sources> {
+    /// The reading side. `engine` hears whose turn it is.
+    pub(crate) fn reader(&self, engine: mpsc::UnboundedSender<Message>) -> Arc<Sources> {
         Arc::new(Sources {
             budgets: self.budgets.reader(),
             attachments: Attachments {
@@ -65,6 +71,7 @@ impl SourcesFeed {
             volumes: VolumeMemo::default(),
             held: self.held.clone(),
             pressure: Pressure::default(),
+            line: Line::new(engine),
             unkept: Unkept::default(),
         })
     }

@@ -21,6 +21,11 @@ impl Engine {
             Message::Secret(change) => self.secret_changed(&change),
             Message::Node(change) => self.node_changed(&change),
             Message::DrainOf(node) => self.wake_drain_of(&node),
+            Message::TurnToDrain(machine) => {
+                if self.world.machines.get(&machine).is_some() {
+                    self.wake(Key::Machine(machine), Priority::Event);
+                }
+            }
             Message::AttachmentsListed => self.wake_drains(),
             Message::Synced(kind, version) => {
                 self.listed.insert(kind);

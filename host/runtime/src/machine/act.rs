@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tracing::{Instrument, info, info_span};
 
 use crate::context::Context;
-use crate::drain::{self, VolumeDriver};
+use crate::drain::{self, Drainer, Turn, VolumeDriver};
 use crate::engine::Kind;
 use crate::kube_error::within_deadline;
 use crate::names::{CREATE_INTENT, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
@@ -33,11 +33,13 @@ pub(super) struct Done {
     pub(super) token: Option<TokenKnown>,
     /// The VM, when it is stored from now on.
     pub(super) provider_id: Option<ProviderId>,
+    /// The drain's turn, when it has begun.
+    pub(super) turn: Option<Turn>,
 }
 
 impl Done {
     fn call(outcome: Outcome) -> Self {
-        Self { outcome, wrote: None, token: None, provider_id: None }
+        Self { outcome, wrote: None, token: None, provider_id: None, turn: None }
     }
 
     fn write(
@@ -45,7 +47,7 @@ impl Done {
         outcome: impl FnOnce(Result<(), ActError>) -> Outcome,
     ) -> Self {
         match result {
-            Ok(wrote) => Self { outcome: outcome(Ok(())), wrote, token: None, provider_id: None },
+            Ok(wrote) => Self { wrote, ..Self::call(outcome(Ok(()))) },
             Err(error) => Self::call(outcome(Err(error))),
         }
     }
@@ -87,12 +89,7 @@ async fn led(
         Effect::Claim => Done::write(claim(context, observed).await, Outcome::Claim),
         Effect::NoteIntent => Done::write(note_intent(context, observed).await, Outcome::NoteIntent),
         Effect::EnsureToken => match token::ensure(context, &world.settings, observed).await {
-            Ok(token) => Done {
-                outcome: Outcome::EnsureToken(Ok(())),
-                wrote: None,
-                token: Some(token),
-                provider_id: None,
-            },
+            Ok(token) => Done { token: Some(token), ..Done::call(Outcome::EnsureToken(Ok(()))) },
             Err(error) => Done::call(Outcome::EnsureToken(Err(error))),
         },
         Effect::ForgetToken => {
@@ -175,9 +172,12 @@ async fn led(
         ),
         Effect::Drain(effect) => {
             let choice = &observed.choice;
-            let driver =
+            let volumes =
                 VolumeDriver { provider: &choice.provider, pin: choice.pin_for(&observed.view.driver) };
-            Done::call(Outcome::Drain(drain::perform(world, context, &driver, effect).await))
+            let drainer =
+                Drainer { machine: &observed.view.machine.key, volumes, has_turn: memory.turn.is_some() };
+            let (outcome, turn) = drain::perform(world, context, &drainer, effect).await;
+            Done { turn, ..Done::call(Outcome::Drain(outcome)) }
         }
         Effect::SetNodeCondition { node, condition } => Done::write(
             node::set_condition(context, observed, node, condition).await,

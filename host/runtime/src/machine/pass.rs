@@ -3,13 +3,14 @@
 use futures::future::join_all;
 use jiff::Timestamp;
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{Conclusion, Progress, Reason, Step, Wake, invariants, step};
+use machinist_core::machine::{Conclusion, Effect, Progress, Reason, Step, Wake, invariants, step};
 use machinist_core::phase::Phase;
 use machinist_core::retry::RetryPolicy;
 use machinist_core::safety::meltdown::Permit;
 use tracing::{debug, warn};
 
 use crate::context::Context;
+use crate::drain::Turn;
 use crate::engine::{Kind, Report};
 use crate::events::News;
 use crate::metrics::Milestone;
@@ -49,14 +50,18 @@ pub(crate) async fn run(
                     Ok(()),
                     "{key}"
                 );
+                if !effects.iter().any(|effect| matches!(effect, Effect::Drain(_))) {
+                    // The drain has nothing to ask any more: others may.
+                    memory.turn = None;
+                }
                 let batch = effects.iter().map(async |effect| {
                     let began = context.clock.now();
                     let done = act::perform(world, context, &observed, &memory, effect).await;
                     let now = context.clock.now();
                     (effect, done, now.duration_since(began), now)
                 });
-                for (effect, done, took, now) in join_all(batch).await {
-                    memory.learn(&done);
+                for (effect, mut done, took, now) in join_all(batch).await {
+                    memory.learn(&mut done);
                     if done.outcome.is_out_of_range() {
                         // Several VMs answer to this Machine: one of them may be nobody's.
                         context.orphans_are_likely.notify_one();
@@ -67,6 +72,7 @@ pub(crate) async fn run(
                 }
             }
             Step::Finish(conclusion) => {
+                memory.turn = None;
                 let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
@@ -94,6 +100,7 @@ pub(super) struct Memory {
     pub(super) token: Option<String>,
     pub(super) provider_id: Option<ProviderId>,
     pub(super) token_until: Option<Timestamp>,
+    pub(super) turn: Option<Turn>,
     wrote: Vec<(Kind, String)>,
     news: Vec<News>,
     milestones: Vec<Milestone>,
@@ -103,10 +110,14 @@ impl Memory {
     fn report(self, observed: &Observed, wake: Wake) -> Report {
         let pool = milestones::pool(observed);
         let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
-        Report { wrote: self.wrote, wake, news: self.news, milestones, wakes: Vec::new() }
+        let ended = (wake == Wake::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
+        Report { wrote: self.wrote, news: self.news, milestones, ended, ..Report::only(wake) }
     }
 
-    fn learn(&mut self, done: &Done) {
+    fn learn(&mut self, done: &mut Done) {
+        if let Some(turn) = done.turn.take() {
+            self.turn = Some(turn);
+        }
         if let Some(token) = &done.token {
             self.token = Some(token.text.clone());
             self.token_until = Some(token.until);

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::pods::PODS;
 use crate::machines::{CONCURRENCY, Requests};
+use crate::progress::Progress;
 
 /// No host looks at this one.
 const NAMESPACE: &str = "plain-deletions";
@@ -62,7 +63,9 @@ pub(super) async fn measure(lab: &Lab, machines: usize, made: &Requests) -> Resu
     let namespace = Namespace { metadata, ..Namespace::default() };
     let namespaces: Api<Namespace> = Api::all(client.clone());
     namespaces.create(&PostParams::default(), &namespace).await.context("failed to create a namespace")?;
-    many(machines, async |number| prepare(lab, number).await).await?;
+    let progress = Progress::of(lab, None);
+    let prepared = many(machines, async |number| prepare(lab, number).await);
+    progress.during(&format!("{machines} Machines and Nodes with {PODS} pods each"), prepared).await?;
     let share = |verb, resource| Share::of(made.of(verb, resource), machines);
     let shares = Shares {
         machine: share("PATCH", "machines")?,
@@ -71,7 +74,8 @@ pub(super) async fn measure(lab: &Lab, machines: usize, made: &Requests) -> Resu
         node_status: share("PATCH", "nodes/status")?,
     };
     let started = Instant::now();
-    let writes = many(machines, async |number| one(&client, number, shares).await).await?;
+    let deletions = many(machines, async |number| one(&client, number, shares).await);
+    let writes = progress.during("their deletion", deletions).await?;
     Ok(Baseline { wall: started.elapsed(), writes })
 }
 

@@ -4,21 +4,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use control_plane::process_usage;
-use e2e::{Host, Lab, within};
+use e2e::{Host, Lab};
 use kube::api::ListParams;
 
-use super::pods::{Ends, PODS};
-use super::{delete, options, prepared};
+use super::pods::{self, Ends, PODS};
+use super::{AGE, delete, options, prepared};
 use crate::machines::{Follow, Goal, Requests, create, requests, start_host};
+use crate::progress::Progress;
 use crate::times::Times;
 
 const LIVES: usize = 10;
-/// Older than the consistency window of the driver. A Machine that is younger when it is deleted waits for that: the cloud may not
-/// show yet all that was made for it.
-const AGE: Duration = Duration::from_secs(12);
 /// How long the drains are left alone.
 const STILL: Duration = Duration::from_secs(20);
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What is measured while drains wait.
 #[derive(Clone, Debug, Default)]
@@ -44,21 +41,22 @@ pub(super) async fn measure(driver: &[u8], drains: usize) -> Result<Flight> {
     let lab = Lab::start(options()).await?;
     let host = start_host(&lab).await?;
     lab.install_driver(driver).await?;
-    let names = prepared(&lab, PREFIX, drains, Ends::Never).await?;
+    let names = prepared(&lab, &host, PREFIX, drains, Ends::Never).await?;
     requests::settled(&host).await?;
     let before_bytes = process_usage(host.pid())?.rss_bytes;
-    let (running_before, gone_before) = lives(&lab, "before").await?;
+    let progress = Progress::of(&lab, Some(&host));
+    let (running_before, gone_before) =
+        progress.during("lives of other Machines before", lives(&lab, "before")).await?;
     let started = Instant::now();
-    delete(&lab, &names).await?;
-    let wanted = u64::try_from(drains * PODS)?;
-    within(PATIENCE, "all pods are asked to end", async || {
-        Ok((lab.nodes.pod_stats().terminating >= wanted).then_some(()))
-    })
-    .await
-    .with_context(|| format!("{:?}", lab.nodes.pod_stats()))?;
+    let asking = async {
+        delete(&lab, &names).await?;
+        pods::until(&lab, drains * PODS, |pods| pods.terminating).await
+    };
+    progress.during("delete until all pods are asked to end", asking).await?;
     let asked = started.elapsed();
-    let (running_meanwhile, gone_meanwhile) = lives(&lab, "meanwhile").await?;
-    let (requests_a_second, cpu_share) = still(&host, STILL).await?;
+    let (running_meanwhile, gone_meanwhile) =
+        progress.during("lives of other Machines meanwhile", lives(&lab, "meanwhile")).await?;
+    let (requests_a_second, cpu_share) = progress.during("nothing happens", still(&host, STILL)).await?;
     let left = lab.machines().list_metadata(&ListParams::default()).await?.items.len();
     ensure!(left == drains, "{left} Machines are left of {drains} whose pods do not end");
     Ok(Flight {

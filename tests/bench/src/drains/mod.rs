@@ -16,6 +16,7 @@ use nodesim::Workloads;
 use crate::machines::{
     CONCURRENCY, Cpu, Follow, Goal, HEARTBEAT, Requests, Usage, create, requests, start_host, stop,
 };
+use crate::progress::Progress;
 use crate::times::Times;
 
 pub(crate) use baseline::Baseline;
@@ -24,6 +25,8 @@ pub(crate) use pods::PODS;
 
 /// From SIGTERM to the end of a pod.
 pub(crate) const EXIT: Duration = Duration::from_millis(500);
+/// Older than the consistency window of the driver.
+const AGE: Duration = Duration::from_secs(12);
 /// Drains that wait, for each one that goes on to the end.
 const WAITING_RATIO: usize = 2;
 
@@ -50,13 +53,13 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let lab = Lab::start(options()).await?;
     let host = start_host(&lab).await?;
     lab.install_driver(&driver).await?;
-    eprintln!("{machines} Machines with {PODS} pods each are deleted");
+    eprintln!("drains: {machines} Machines with {PODS} pods each are deleted");
     let counted = counted(&lab, &host, machines).await?;
     stop(host).await?;
-    eprintln!("a plain client with as many writes");
+    eprintln!("drains: a plain client with as many writes");
     let baseline = baseline::measure(&lab, machines, &counted.requests).await?;
     drop(lab);
-    eprintln!("{} drains that wait", machines * WAITING_RATIO);
+    eprintln!("drains: {} that wait", machines * WAITING_RATIO);
     let flight = flight::measure(&driver, machines * WAITING_RATIO).await?;
     Ok(Figures { baseline, flight, ..counted })
 }
@@ -74,11 +77,25 @@ fn options() -> LabOptions {
 }
 
 /// Machines that run, each with its pods; their names.
-async fn prepared(lab: &Lab, prefix: &str, machines: usize, ends: pods::Ends) -> Result<Vec<String>> {
-    let follow = Follow::start(lab.machines(), prefix, Goal::Running, machines);
-    let names: Vec<String> = create(lab, prefix, machines).await?.into_keys().collect();
-    follow.all().await?;
-    pods::fill(lab, &names, ends).await?;
+async fn prepared(
+    lab: &Lab,
+    host: &Host,
+    prefix: &str,
+    machines: usize,
+    ends: pods::Ends,
+) -> Result<Vec<String>> {
+    let progress = Progress::of(lab, Some(host));
+    let made = async {
+        let follow = Follow::start(lab.machines(), prefix, Goal::Running, machines);
+        let names: Vec<String> = create(lab, prefix, machines).await?.into_keys().collect();
+        follow.all().await?;
+        Ok(names)
+    };
+    let names = progress.during(&format!("{machines} Machines until they run"), made).await?;
+    let filled = pods::fill(lab, &names, ends);
+    progress.during(&format!("{} pods until they run", machines * PODS), filled).await?;
+    // A Machine that is younger when it is deleted waits for that: the cloud may not show yet all that was made for it.
+    tokio::time::sleep(AGE).await;
     Ok(names)
 }
 
@@ -97,14 +114,17 @@ pub(crate) async fn delete(lab: &Lab, names: &[String]) -> Result<BTreeMap<Strin
 
 async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
     const PREFIX: &str = "drained";
-    let names = prepared(lab, PREFIX, machines, pods::Ends::Soon).await?;
+    let names = prepared(lab, host, PREFIX, machines, pods::Ends::Soon).await?;
     let before = requests::settled(host).await?;
     let (usage_before, ended_before) = (Usage::now(lab, host)?, lab.nodes.pod_stats().removed);
     let cores = crate::conditions::BusyCores::start()?;
-    let follow = Follow::start(lab.machines(), PREFIX, Goal::Gone, machines);
     let started = Instant::now();
-    let asked = delete(lab, &names).await?;
-    let gone = follow.all().await?;
+    let deletion = async {
+        let follow = Follow::start(lab.machines(), PREFIX, Goal::Gone, machines);
+        let asked = delete(lab, &names).await?;
+        Ok((asked, follow.all().await?))
+    };
+    let (asked, gone) = Progress::of(lab, Some(host)).during("delete until all are gone", deletion).await?;
     let wall = gone.values().max().context("some are gone")?.duration_since(started);
     let cpu = Usage::now(lab, host)?.since(&usage_before, &cores)?;
     let after = requests::settled(host).await?;

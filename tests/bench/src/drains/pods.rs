@@ -1,15 +1,21 @@
 //! Pods on Nodes.
 
-use anyhow::{Context, Result};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
 use e2e::Lab;
 use e2e::manifests::workloads::{PodShape, pod};
 use futures::{StreamExt, TryStreamExt};
-use nodesim::pods::HANGS;
+use nodesim::pods::{HANGS, PodStats};
 
 use crate::machines::CONCURRENCY;
 
 /// On each Node.
 pub(crate) const PODS: usize = 10;
+
+/// Only what is stuck shows no further pod for so long, however slow the machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How pods end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +42,22 @@ pub(crate) async fn fill(lab: &Lab, nodes: &[String], ends: Ends) -> Result<()> 
         .buffer_unordered(CONCURRENCY)
         .try_for_each(async |_| Ok(()))
         .await?;
-    let wanted = before + u64::try_from(nodes.len() * PODS)?;
-    e2e::within(std::time::Duration::from_secs(300), "all pods run", async || {
-        Ok((lab.nodes.pod_stats().started >= wanted).then_some(()))
-    })
-    .await
-    .with_context(|| format!("{:?}", lab.nodes.pod_stats()))
+    until(lab, usize::try_from(before)? + nodes.len() * PODS, |pods| pods.started).await
+}
+
+/// Waits for as long as the kubelets get on.
+pub(super) async fn until(lab: &Lab, wanted: usize, count: impl Fn(PodStats) -> u64) -> Result<()> {
+    let wanted = u64::try_from(wanted)?;
+    let (mut last, mut since) = (0, Instant::now());
+    loop {
+        let is = count(lab.nodes.pod_stats());
+        if is >= wanted {
+            return Ok(());
+        }
+        if is > last {
+            (last, since) = (is, Instant::now());
+        }
+        ensure!(since.elapsed() < PATIENCE, "stuck for {PATIENCE:?} at {is} of {wanted} pods");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }

@@ -10,9 +10,10 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, ResourceExt};
 use machinist_api::Machine;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
-/// Only what is stuck takes longer.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Only what is stuck shows nothing for so long, however slow the machine.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What Machines are followed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +28,7 @@ pub(crate) struct Follow(JoinHandle<Result<BTreeMap<String, Instant>>>);
 impl Follow {
     pub(crate) fn start(api: Api<Machine>, prefix: &str, goal: Goal, wanted: usize) -> Self {
         let prefix = prefix.to_owned();
-        Self(tokio::spawn(async move {
-            let seen = tokio::time::timeout(PATIENCE, follow(api, &prefix, goal, wanted));
-            seen.await
-                .with_context(|| format!("not all of {wanted} Machines are {goal:?} after {PATIENCE:?}"))?
-        }))
+        Self(tokio::spawn(async move { follow(api, &prefix, goal, wanted).await }))
     }
 
     /// When each came there.
@@ -48,7 +45,10 @@ async fn follow(
 ) -> Result<BTreeMap<String, Instant>> {
     let mut events = pin!(watcher(api, watcher::Config::default()));
     let mut there = BTreeMap::new();
-    while let Some(event) = events.next().await {
+    let stuck = |there: usize| {
+        format!("{there} of {wanted} Machines are {goal:?}, and nothing has happened for {PATIENCE:?}")
+    };
+    while let Some(event) = timeout(PATIENCE, events.next()).await.with_context(|| stuck(there.len()))? {
         let (machine, is_there) = match event? {
             Event::Apply(machine) | Event::InitApply(machine) => {
                 let is_there = goal == Goal::Running && machine.phase().as_str() == "Running";

@@ -1,6 +1,7 @@
 //! Requests of the host to the API server, by what it counts itself.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -35,6 +36,17 @@ impl Request {
 /// Counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Requests(pub(crate) BTreeMap<Request, u64>);
+
+impl fmt::Display for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (Request { verb, resource, failed }, count)) in self.0.iter().enumerate() {
+            let comma = if place > 0 { ", " } else { "" };
+            let failed = failed.as_ref().map_or_else(String::new, |code| format!(" answered by {code}"));
+            write!(f, "{comma}{count} {verb} {resource}{failed}")?;
+        }
+        Ok(())
+    }
+}
 
 impl Requests {
     /// From a scrape.
@@ -143,6 +155,12 @@ machinist_api_requests_total{verb=\"POST\",resource=\"events\",code=\"201\"} 9
         );
         let all = Requests::read(&Metrics::parse(&scrape));
         assert_eq!((all.writes(), all.writes_beside_evictions()), (39, 9));
+    }
+
+    #[test]
+    fn they_are_told_in_one_line_with_what_failed() {
+        let told = Requests::read(&Metrics::parse(SCRAPE)).to_string();
+        assert!(told.contains("7 PATCH machines, 2 PATCH machines answered by 409, 9 POST events"), "{told}");
     }
 
     #[test]

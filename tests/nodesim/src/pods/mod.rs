@@ -63,6 +63,8 @@ struct NodeEntry {
     attached: BTreeSet<String>,
     /// What was told as in use.
     told: BTreeSet<String>,
+    /// Its kubelet was found dead or silent. It is looked at again for the Node, and not for each of its pods.
+    is_down: bool,
     slot: Slot,
 }
 
@@ -261,8 +263,8 @@ impl Pods {
         let entry = self.pods.get_mut(key)?;
         entry.slot.due = None;
         if !is_up(&entry.fact.node) {
-            entry.slot.not_before = Some(after(now, KUBELET_CHECK));
-            self.schedule_pod(key, now);
+            let name = entry.fact.node.clone();
+            self.found_down(&name, now);
             return None;
         }
         entry.slot.not_before = None;
@@ -282,21 +284,32 @@ impl Pods {
         Some((Subject::Pod(key.clone()), action))
     }
 
+    fn found_down(&mut self, name: &str, now: Timestamp) {
+        if let Some(node) = self.nodes.get_mut(name) {
+            // Without pods there is nobody to wake: the next one finds out by itself.
+            node.is_down = !node.pods.is_empty();
+            node.slot.not_before = Some(after(now, KUBELET_CHECK));
+        }
+        self.schedule_node(name, now);
+    }
+
     fn begin_node(
         &mut self,
         name: &str,
         now: Timestamp,
         is_up: impl Fn(&str) -> bool,
     ) -> Option<(Subject, PodAction)> {
-        let volumes = self.in_use(name);
-        let node = self.nodes.get_mut(name)?;
-        node.slot.due = None;
-        if volumes == node.told {
+        self.nodes.get_mut(name)?.slot.due = None;
+        if !is_up(name) {
+            self.found_down(name, now);
             return None;
         }
-        if !is_up(name) {
-            node.slot.not_before = Some(after(now, KUBELET_CHECK));
-            self.schedule_node(name, now);
+        if std::mem::take(&mut self.nodes.get_mut(name)?.is_down) {
+            self.schedule_only_pods_of(name, now);
+        }
+        let volumes = self.in_use(name);
+        let node = self.nodes.get_mut(name)?;
+        if volumes == node.told {
             return None;
         }
         node.slot.not_before = None;
@@ -364,17 +377,23 @@ impl Pods {
     }
 
     fn schedule_pods_of(&mut self, node: &str, now: Timestamp) {
+        self.schedule_only_pods_of(node, now);
+        self.schedule_node(node, now);
+    }
+
+    fn schedule_only_pods_of(&mut self, node: &str, now: Timestamp) {
         let keys: Vec<PodKey> =
             self.nodes.get(node).map(|node| node.pods.iter().cloned().collect()).unwrap_or_default();
         for key in keys {
             self.schedule_pod(&key, now);
         }
-        self.schedule_node(node, now);
     }
 
     fn schedule_pod(&mut self, key: &PodKey, now: Timestamp) {
         let Some(entry) = self.pods.get(key) else { return };
-        let wanted = self.wish(entry).map(|(at, _)| at).filter(|_| !entry.slot.is_busy);
+        let is_down = self.nodes.get(&entry.fact.node).is_some_and(|node| node.is_down);
+        let may_act = !entry.slot.is_busy && !is_down;
+        let wanted = self.wish(entry).map(|(at, _)| at).filter(|_| may_act);
         let Some(entry) = self.pods.get_mut(key) else { return };
         entry.slot.schedule(&mut self.due, wanted, now, || Subject::Pod(key.clone()));
     }
@@ -382,7 +401,7 @@ impl Pods {
     fn schedule_node(&mut self, name: &str, now: Timestamp) {
         let Some(node) = self.nodes.get(name) else { return };
         // Most Nodes have no volumes at all.
-        let has_news = !node.slot.is_busy && self.in_use(name) != node.told;
+        let has_news = !node.slot.is_busy && (node.is_down || self.in_use(name) != node.told);
         let Some(node) = self.nodes.get_mut(name) else { return };
         node.slot.schedule(&mut self.due, has_news.then_some(now), now, || Subject::Node(name.to_owned()));
     }

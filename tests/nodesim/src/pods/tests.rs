@@ -146,6 +146,27 @@ fn nothing_happens_while_the_kubelet_is_down_and_all_of_it_soon_after() {
 }
 
 #[test]
+fn a_kubelet_that_is_down_is_looked_at_for_its_node_and_not_for_each_pod() {
+    let mut pods = Pods::new(PodTiming::default());
+    for number in 0..100 {
+        pods.hear(pod(&format!("p{number}")), at(0));
+    }
+    let looks = std::cell::Cell::new(0);
+    let mut look = |now| {
+        let due = pods.take_due(at(now), 1_000, |_| {
+            looks.set(looks.get() + 1);
+            now >= 20_000
+        });
+        due.len()
+    };
+    for second in 1..20 {
+        assert_eq!(look(second * 1_000), 0);
+    }
+    assert!(looks.get() < 150, "{} looks for 100 pods in 20 s", looks.get());
+    assert_eq!(look(20_000), 100);
+}
+
+#[test]
 fn a_pod_with_volumes_waits_for_them_and_gives_them_back_before_it_goes() {
     let mut world = World::new(PodTiming::default());
     world.pods.catalogue(at(0), |catalogue| {

@@ -113,6 +113,13 @@ fn a_server_that_asks_for_patience_gets_it_for_a_while() {
     assert_eq!(throttled(0), "back in 9 s\n");
     assert_eq!(throttled(7_259), "back in 9 s\n");
     assert_eq!(throttled(7_260), "done ForcedInPart\n");
+    let look = |seconds| {
+        let (_, end) = drain([]).forced(Force::Requested).at(seconds).pass(|effect| {
+            matches!(effect, Effect::LookAtPods { .. }).then_some(ActError::Throttled { after: None })
+        });
+        render(Vec::new(), &end)
+    };
+    assert_eq!((look(7_259).as_str(), look(7_260).as_str()), ("back in 1 s\n", "done ForcedInPart\n"));
 }
 
 #[test]

@@ -284,6 +284,21 @@ fn an_eviction_that_fails_is_told_and_tried_again_later() {
 }
 
 #[test]
+fn a_drain_whose_turn_it_is_not_stands_in_line_and_has_not_failed() {
+    let in_line = |seconds, after| {
+        let (told, end) = drain([pod("a")]).at(seconds).pass(|_| Some(ActError::Throttled { after }));
+        let Step::Wait { report, .. } = &end else { panic!("{end:?}") };
+        assert!(report.is_in_line && report.failures.is_empty(), "{report:?}");
+        assert!(report.message.starts_with("other drains go first"), "{}", report.message);
+        render(told, &end)
+    };
+    assert_eq!(in_line(0, None), "look Cached\nback in 10 s\n");
+    assert_eq!(in_line(0, Some(SignedDuration::from_secs(30))), "look Cached\nback in 30 s\n");
+    // Never past the end of its time.
+    assert_eq!(in_line(7_196, None), "look Cached\nback in 4 s\n");
+}
+
+#[test]
 fn a_look_that_fails_is_tried_again_with_growing_pauses() {
     let (_, end) = drain([pod("a")]).pass(|_| Some(ActError::Unreachable { message: "refused".into() }));
     assert!(matches!(end, Step::Wait { wake: Wake::Retry { .. }, .. }), "{end:?}");

@@ -181,7 +181,10 @@ fn waiting(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Co
     let reason = if has_failed { Reason::DrainFailed } else { Reason::Draining };
     let conclusion = finish(reason, draining(&report), (note, state), wake);
     let told = view.machine.going.told.as_ref();
-    let conditions = if is_worth_telling(told, &condition, now) { vec![condition] } else { Vec::new() };
+    // What the last look has shown says more than that the next one has to wait.
+    let has_news = told.is_none() || !report.is_in_line;
+    let is_worth_it = has_news && is_worth_telling(told, &condition, now);
+    let conditions = if is_worth_it { vec![condition] } else { Vec::new() };
     let drain_memory = (report.memory != view.drain.memory).then_some(report.memory);
     Conclusion { status: StatusChange { conditions, drain_memory, ..conclusion.status }, ..conclusion }
 }

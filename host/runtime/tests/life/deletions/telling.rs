@@ -6,7 +6,13 @@ use super::*;
 
 /// What a deletion of a Machine that has run for a while has told and asked, with pods that take so long to end.
 async fn deletion(pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
+    deletion_behind(Duration::ZERO, pods, takes).await
+}
+
+/// The same by a host whose watches tell everything so much later.
+async fn deletion_behind(lag: Duration, pods: usize, takes: Duration) -> (Vec<String>, Vec<Record>) {
     let stage = running().await;
+    stage.api.delay_watches(lag);
     let _host = stage.host("host");
     stage.until_running("a").await;
     tokio::time::sleep(2 * MOMENT).await;
@@ -46,6 +52,17 @@ async fn a_deletion_asks_for_nothing_that_is_not_there_and_for_nothing_twice() {
     assert_eq!((count(&asked, "GET"), count(&asked, "LIST")), (0, 3), "{}", table(&asked));
     assert!(asked.iter().all(|record| record.code != Some(404)), "{}", table(&asked));
     assert_eq!(asked.iter().filter(|record| record.call.calls("delete")).count(), 2, "{}", table(&asked));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_lag_let_a_deletion_ask_for_nothing_that_is_gone() {
+    for (pods, most) in [(0, 7), (3, 8)] {
+        let (told, asked) = deletion_behind(Duration::from_millis(100), pods, ENDS_AFTER).await;
+        let writes = count(&asked, "PATCH") + count(&asked, "DELETE");
+        assert!(writes <= most, "{}", table(&asked));
+        assert!(asked.iter().all(|record| record.code != Some(404)), "{}", table(&asked));
+        assert_eq!(told.last().map(String::as_str), Some("Deleted"), "{told:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,93 @@
+//! Which drains ask for something at the moment. A thousand that all ask a little hinder each other: few that are through
+//! with it soon, and then the next, are as fast as the API server is.
+
+use std::collections::BTreeMap;
+
+/// A limited number of turns, and who waits for one, first come first served.
+///
+/// Promises: at most as many turns as the limit are taken at a time; who waits keeps the place in the line until it has had its
+/// turn; nobody waits while a turn is free and [`Turns::give_back`] is heeded.
+///
+/// The size is bounded by the number of those who drain.
+#[derive(Clone, Debug)]
+pub struct Turns<K> {
+    limit: usize,
+    taken: usize,
+    next: u64,
+    /// The place in the line of each that was sent away, until it has its turn.
+    places: BTreeMap<K, u64>,
+    /// Those of them that nobody has called since.
+    uncalled: BTreeMap<u64, K>,
+}
+
+impl<K: Ord + Clone> Turns<K> {
+    /// So many at a time.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, taken: 0, next: 0, places: BTreeMap::new(), uncalled: BTreeMap::new() }
+    }
+
+    /// True when it is its turn, which lasts until [`Turns::give_back`]. Otherwise it stands in line and is called.
+    pub fn take(&mut self, who: &K) -> bool {
+        if self.taken < self.limit {
+            self.taken += 1;
+            self.forget(who);
+            return true;
+        }
+        let place = *self.places.entry(who.clone()).or_insert(self.next);
+        self.next += 1;
+        self.uncalled.insert(place, who.clone());
+        false
+    }
+
+    /// A turn is over. Whom to call: as many as there is room for, those first that have waited longest.
+    pub fn give_back(&mut self) -> Vec<K> {
+        self.taken = self.taken.saturating_sub(1);
+        let free = self.limit.saturating_sub(self.taken);
+        std::iter::from_fn(|| self.uncalled.pop_first()).take(free).map(|(_, who)| who).collect()
+    }
+
+    /// It waits no more.
+    pub fn forget(&mut self, who: &K) {
+        if let Some(place) = self.places.remove(who) {
+            self.uncalled.remove(&place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_came_first_is_called_first_as_many_as_there_is_room_for() {
+        let mut turns = Turns::new(2);
+        assert!(turns.take(&"a") && turns.take(&"b"));
+        assert!(!turns.take(&"c") && !turns.take(&"d") && !turns.take(&"e"));
+        assert!(!turns.take(&"c"), "to ask again does not cost the place");
+        assert_eq!(turns.give_back(), ["c"]);
+        assert!(turns.take(&"c"));
+        assert_eq!(turns.give_back(), ["d"]);
+        assert_eq!(turns.give_back(), ["e"], "whoever was called and has not come is not called again");
+        assert!(turns.take(&"d") && turns.take(&"e") && !turns.take(&"f"));
+    }
+
+    #[test]
+    fn who_was_called_and_came_late_keeps_its_place() {
+        let mut turns = Turns::new(1);
+        assert!(turns.take(&"a") && !turns.take(&"late") && !turns.take(&"next"));
+        assert_eq!(turns.give_back(), ["late"]);
+        assert!(turns.take(&"quick") && !turns.take(&"late"));
+        assert_eq!(turns.give_back(), ["late"]);
+    }
+
+    #[test]
+    fn who_waits_no_more_is_not_called_and_nothing_of_it_stays() {
+        let mut turns = Turns::new(1);
+        assert!(turns.take(&"a") && !turns.take(&"gone") && !turns.take(&"b"));
+        turns.forget(&"gone");
+        assert_eq!(turns.give_back(), ["b"]);
+        assert!(turns.take(&"b") && turns.places.is_empty() && turns.uncalled.is_empty());
+        assert!(turns.give_back().is_empty() && turns.give_back().is_empty());
+        assert!(turns.take(&"c") && !turns.take(&"d"), "a turn that nobody had is not given back");
+    }
+}
