@@ -96,11 +96,13 @@ impl<Kind> Held<Kind> {
 pub struct Barrier<K, Kind> {
     streams: BTreeMap<Kind, Stream<K>>,
     owners: BTreeMap<K, Held<Kind>>,
+    /// The owners by the time when they become free at the latest: who asks for the next of thousands does not look at all.
+    deadlines: BTreeSet<(Timestamp, K)>,
 }
 
 impl<K, Kind> Default for Barrier<K, Kind> {
     fn default() -> Self {
-        Self { streams: BTreeMap::new(), owners: BTreeMap::new() }
+        Self { streams: BTreeMap::new(), owners: BTreeMap::new(), deadlines: BTreeSet::new() }
     }
 }
 
@@ -121,17 +123,16 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
             return;
         }
         stream.awaited.entry(version.clone()).or_default().insert(owner.clone());
-        let held = self.owners.entry(owner).or_insert_with(|| Held::since(now));
-        held.blocked.until = deadline(now);
+        let held = self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now));
         held.writes.insert((kind, version));
+        self.prolong(owner, deadline(now));
     }
 
     /// A write for `owner` has ended it, and its answer tells no version: an object that goes with its last finalizer is
     /// answered as it was before. It is blocked until [`Barrier::forget`], which the event of its end calls for.
     pub fn leaves(&mut self, owner: K, now: Timestamp) {
-        let held = self.owners.entry(owner).or_insert_with(|| Held::since(now));
-        held.blocked.until = deadline(now);
-        held.is_leaving = true;
+        self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now)).is_leaving = true;
+        self.prolong(owner, deadline(now));
     }
 
     /// The stream of `kind` has delivered everything up to this version: an event, a bookmark, or the end of a list.
@@ -178,27 +179,27 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     /// When the clock went back, what is left of a wait is cut to [`TIMEOUT`] from here.
     pub fn expire(&mut self, now: Timestamp) -> Vec<K> {
         let latest = deadline(now);
-        let mut expired = Vec::new();
-        for (owner, held) in &mut self.owners {
-            held.blocked.until = held.blocked.until.min(latest);
-            if held.blocked.until <= now {
-                expired.push(owner.clone());
-            }
+        while let Some((until, owner)) = self.deadlines.last().filter(|(until, _)| *until > latest) {
+            let (until, owner) = (*until, owner.clone());
+            self.deadlines.remove(&(until, owner.clone()));
+            self.prolong(owner, latest);
         }
+        let due = self.deadlines.iter().take_while(|(until, _)| *until <= now);
+        let expired: BTreeSet<K> = due.map(|(_, owner)| owner.clone()).collect();
         for owner in &expired {
             self.forget(owner);
         }
-        expired
+        expired.into_iter().collect()
     }
 
     /// When [`Barrier::expire`] has something to do.
     pub fn next_expiry(&self) -> Option<Timestamp> {
-        self.owners.values().map(|held| held.blocked.until).min()
+        self.deadlines.first().map(|(until, _)| *until)
     }
 
     /// The owner is gone: nothing is awaited for it.
     pub fn forget(&mut self, owner: &K) {
-        let Some(held) = self.owners.remove(owner) else { return };
+        let Some(held) = self.release(owner) else { return };
         for (kind, version) in held.writes {
             let Some(stream) = self.streams.get_mut(&kind) else { continue };
             if let Some(owners) = stream.awaited.get_mut(&version) {
@@ -226,9 +227,23 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         held.writes.remove(&(kind.clone(), version.clone()));
         let is_free = held.writes.is_empty() && !held.is_leaving;
         if is_free {
-            self.owners.remove(owner);
+            self.release(owner);
         }
         is_free
+    }
+
+    /// The owner becomes free then at the latest.
+    fn prolong(&mut self, owner: K, until: Timestamp) {
+        let Some(held) = self.owners.get_mut(&owner) else { return };
+        self.deadlines.remove(&(held.blocked.until, owner.clone()));
+        held.blocked.until = until;
+        self.deadlines.insert((until, owner));
+    }
+
+    fn release(&mut self, owner: &K) -> Option<Held<Kind>> {
+        let held = self.owners.remove(owner)?;
+        self.deadlines.remove(&(held.blocked.until, owner.clone()));
+        Some(held)
     }
 }
 

@@ -221,7 +221,9 @@ impl Watches {
         let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
             .backoff(backoff(self.seed, Watch::Budgets));
         let (store, held, changes) = (drains.budgets, drains.held, self.outbox.clone());
+        let places = drains.budget_places;
         let on_change = move |change: Change<PodDisruptionBudget>| {
+            places.change(&change);
             for node in held.freed_by(&change) {
                 drop(changes.send(Message::DrainOf(node)));
             }

@@ -156,7 +156,10 @@ impl ApiServer {
         let stale = (manner == Manner::Stale).then(|| store.history.version_back(STALE_CHANGES)).flatten();
         match stale {
             Some(version) => {
-                let objects = store.all_at(ask.kind, &ask.namespace, version);
+                let objects = match ask.scope.node_of_pods() {
+                    Some(node) => store.pods_of_at(node, &ask.namespace, version),
+                    None => store.all_at(ask.kind, &ask.namespace, version),
+                };
                 ask.page(objects.iter(), version)
             }
             None => match ask.scope.node_of_pods() {

@@ -93,12 +93,28 @@ impl Store {
 
     /// As `all`, as it was when the version was the last one.
     pub(crate) fn all_at(&self, kind: &'static Kind, namespace: &str, version: u64) -> Vec<Shared> {
+        self.as_it_was(self.all(kind, namespace), kind, namespace, version)
+    }
+
+    /// As `pods_of`, as it was when the version was the last one. What changed since is there whatever its Node, for the scope of
+    /// the request to tell.
+    pub(crate) fn pods_of_at(&self, node: &str, namespace: &str, version: u64) -> Vec<Shared> {
+        self.as_it_was(self.pods_of(node), crate::kinds::of("pods"), namespace, version)
+    }
+
+    /// Takes back what has changed since.
+    fn as_it_was<'a>(
+        &self,
+        objects: impl Iterator<Item = &'a Shared>,
+        kind: &'static Kind,
+        namespace: &str,
+        version: u64,
+    ) -> Vec<Shared> {
         let place = |object: &Value| {
             let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
             (text("namespace"), text("name"))
         };
-        let objects = self.all(kind, namespace).map(|object| (place(object), object.clone()));
-        let mut objects: BTreeMap<_, _> = objects.collect();
+        let mut objects: BTreeMap<_, _> = objects.map(|object| (place(object), object.clone())).collect();
         for (old, new) in self.history.before(kind, version) {
             let Some(at) = new.or(old).map(|object| place(object)) else { continue };
             if !namespace.is_empty() && at.0 != namespace {
@@ -419,4 +435,55 @@ fn merged(object: &Value) -> Value {
 
 fn whole_second(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second()).unwrap().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds;
+    use crate::scope::Scope;
+
+    #[test]
+    fn the_pods_of_a_node_as_they_were_are_those_that_a_look_at_all_pods_finds() {
+        let mut store = Store::default();
+        let (pods, now) = (kinds::of("pods"), Timestamp::UNIX_EPOCH);
+        let key = |name: &str| ("pods", "n".to_owned(), name.to_owned());
+        let pod = |name: &str, node: Option<&str>| json!({ "metadata": { "name": name, "namespace": "n" }, "spec": { "nodeName": node } });
+        for (name, node) in
+            [("stays", Some("one")), ("goes", Some("one")), ("binds", None), ("other", Some("two"))]
+        {
+            store.create(pods, key(name), &pod(name, node), now).unwrap();
+        }
+        let versions: Vec<u64> = (0..4)
+            .map(|step| {
+                let before = store.version();
+                match step {
+                    0 => drop(store.create(pods, key("comes"), &pod("comes", Some("one")), now).unwrap()),
+                    1 => drop(store.patch(
+                        pods,
+                        key("binds"),
+                        &json!({ "spec": { "nodeName": "one" } }),
+                        Part::Main,
+                    )),
+                    2 => {
+                        let at_once = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+                        drop(store.delete(pods, &key("goes"), &at_once, now).unwrap());
+                    }
+                    _ => {}
+                }
+                before
+            })
+            .collect();
+        let scope = Scope::new(pods, "", "", "spec.nodeName=one").unwrap();
+        let names = |all: Vec<Shared>| -> Vec<String> {
+            let its = all.iter().filter(|pod| scope.takes(pod));
+            its.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let counts = versions.into_iter().map(|version| {
+            let found = names(store.pods_of_at("one", "", version));
+            assert_eq!(found, names(store.all_at(pods, "", version)));
+            found.len()
+        });
+        assert_eq!(counts.collect::<Vec<_>>(), [2, 3, 4, 3]);
+    }
 }

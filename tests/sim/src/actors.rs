@@ -40,6 +40,13 @@ pub(crate) enum Action {
     UpdateInPlace,
 }
 
+impl Action {
+    /// It is done to what many Machines share.
+    fn concerns_many(self) -> bool {
+        matches!(self, Self::EditClass | Self::BreakClass | Self::BreakSecret)
+    }
+}
+
 const ACTIONS: [(u32, Action); 16] = [
     (20, Action::DeleteMachine),
     (4, Action::ForceDelete),
@@ -132,7 +139,10 @@ impl Actors {
             tokio::time::sleep(chance.pause(self.plan.hourly.actions)).await;
             let favourite = self.plan.favourite.filter(|_| chance.happens(0.5));
             if let Some(action) = favourite.or_else(|| chance.weighed(&ACTIONS)) {
-                self.do_action(action, &mut chance);
+                let is_left_out = action.concerns_many() && chance.happens(1.0 - self.plan.hourly.shared);
+                if !is_left_out {
+                    self.do_action(action, &mut chance);
+                }
             }
         }
     }

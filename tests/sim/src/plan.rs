@@ -15,6 +15,9 @@ use crate::policies::PolicyPlan;
 /// From so many Machines on a cluster is large.
 const LARGE: usize = 1_000;
 
+/// What users do in an hour, however few Machines there are.
+const FEW_ACTIONS: f64 = 40.0;
+
 /// How the cloud of a run is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CloudHabits {
@@ -62,6 +65,8 @@ pub(crate) struct CallFaults {
 pub(crate) struct Hourly {
     /// Users do something.
     pub(crate) actions: f64,
+    /// Of what they would do to classes and Secrets, the share that they do.
+    pub(crate) shared: f64,
     /// All watches of a host break.
     pub(crate) watch_drops: f64,
     /// The API server forgets its past.
@@ -135,8 +140,11 @@ impl Plan {
             stale: some(0.2),
             cloud: some(0.15),
         };
+        let actions = FEW_ACTIONS + machines as f64 / 50.0;
         let hourly = Hourly {
-            actions: 40.0 + machines as f64 / 50.0,
+            actions,
+            // A class is that of thousands where there are many: if it were broken the more often, all would always be broken.
+            shared: if is_large { FEW_ACTIONS / actions } else { 1.0 },
             watch_drops: some(30.0) * rare,
             compactions: some(10.0) * rare,
             crashes: some(20.0) * rare,

@@ -195,6 +195,7 @@ proptest! {
             let awaited: usize = barrier.streams.values().map(|stream| stream.awaited.len()).sum();
             let versions: BTreeSet<_> = model.writes.iter().map(|(_, kind, version)| (kind, version)).collect();
             prop_assert_eq!(awaited, versions.len(), "nothing is left behind");
+            prop_assert_eq!(barrier.deadlines.len(), barrier.len(), "an owner has one deadline");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::safety::thaw;
 
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
 use super::step::{ask_again, operation, reason_of, retry_call};
-use super::view::MachineView;
+use super::view::{MachineView, NodeFact, NodePresence, TargetFact};
 
 pub(super) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
     let message = error.to_string();
@@ -121,5 +121,19 @@ pub(super) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp)
 fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
     let machine = &view.machine;
     matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending)
+        && !has_come(view)
         && elapsed(thaw::counts_from(machine.created, view.thawed_at), now) > view.settings.creation_timeout
+}
+
+/// Its Node is there and Ready: it has a VM that works, whatever the cloud answers at this moment. It is in service as soon as the
+/// cloud can be asked again, and must not be replaced because that took long.
+fn has_come(view: &MachineView) -> bool {
+    let is_ready = |node: &NodeFact| node.ready_since.is_some() && !node.is_deleting;
+    match &view.target {
+        TargetFact::Cluster(NodePresence::Present(node)) => {
+            view.machine.provider_id.is_some() && is_ready(node)
+        }
+        TargetFact::Cluster(NodePresence::Absent | NodePresence::Foreign(_) | NodePresence::Contested(_))
+        | TargetFact::None => false,
+    }
 }

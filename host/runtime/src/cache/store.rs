@@ -76,21 +76,6 @@ impl<T> StoreReader<T> {
         })
     }
 
-    /// The objects of a namespace that are wanted, by key. Only these are copied; `is_wanted` must be quick, as who writes waits.
-    pub(crate) fn in_namespace(
-        &self,
-        namespace: &str,
-        is_wanted: impl Fn(&T) -> bool,
-    ) -> Vec<(ObjectKey, Arc<T>)> {
-        let first = ObjectKey::new(namespace, "");
-        self.read(|contents| {
-            let from_there = contents.objects.range(first..);
-            let of_namespace = from_there.take_while(|(key, _)| key.namespace.as_str() == namespace);
-            let wanted = of_namespace.filter(|(_, object)| is_wanted(object));
-            wanted.map(|(key, object)| (key.clone(), object.clone())).collect()
-        })
-    }
-
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.read(|contents| contents.objects.len())

@@ -1,28 +1,80 @@
 //! Which PodDisruptionBudgets select a pod.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{Selector, SelectorExt};
 use machinist_core::drain::{BudgetFact, UnhealthyPods};
 use machinist_core::id::ObjectKey;
 
+use crate::cache::Change;
+
 use super::raw::RawMeta;
 use super::sources::Sources;
 
+/// A namespace, and one label that a budget asks for there.
+type Place = (String, Option<(String, String)>);
+
+/// Budgets by the first label that they ask for; those that ask for none by their namespace alone. A cluster has a budget for each
+/// application, and a drain asks for each pod which ones are its own.
+#[derive(Clone, Default)]
+pub(crate) struct Places(Arc<RwLock<BTreeMap<Place, BTreeSet<ObjectKey>>>>);
+
+impl Places {
+    /// To be told of each change after the store has it.
+    pub(crate) fn change(&self, change: &Change<PodDisruptionBudget>) {
+        let place = |budget: &PodDisruptionBudget| place(&change.key, budget);
+        let (old, new) = (change.old.as_deref().map(place), change.new.as_deref().map(place));
+        if old == new {
+            return;
+        }
+        let mut places = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = old
+            && let Some(keys) = places.get_mut(&old)
+        {
+            keys.remove(&change.key);
+            if keys.is_empty() {
+                places.remove(&old);
+            }
+        }
+        if let Some(new) = new {
+            places.entry(new).or_default().insert(change.key.clone());
+        }
+    }
+
+    /// By name. Each of them may still turn out not to select the pod.
+    fn near(&self, pod: &RawMeta) -> BTreeSet<ObjectKey> {
+        let places = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let labels = pod.labels.iter().flatten().map(|(name, value)| Some((name.clone(), value.clone())));
+        let asked = labels.chain([None]).filter_map(|label| places.get(&(pod.namespace.clone(), label)));
+        asked.flatten().cloned().collect()
+    }
+}
+
+fn place(key: &ObjectKey, budget: &PodDisruptionBudget) -> Place {
+    let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    let labels = selector.and_then(|selector| selector.match_labels.as_ref());
+    let first = labels.and_then(BTreeMap::first_key_value);
+    (key.namespace.to_string(), first.map(|(name, value)| (name.clone(), value.clone())))
+}
+
 /// By name. Where budgets are not listed yet, none: the API server knows them all the same.
 pub(super) fn of(sources: &Sources, pod: &RawMeta, now: Timestamp) -> Vec<BudgetFact> {
-    let of_pod = sources.budgets.in_namespace(&pod.namespace, |budget| selects(budget, pod));
-    of_pod
-        .iter()
-        .map(|(key, budget)| BudgetFact { held_until: sources.held.until(key, now), ..fact(key, budget) })
-        .collect()
+    let near = sources.budget_places.near(pod).into_iter();
+    near.filter_map(|key| {
+        let budget = sources.budgets.get(&key).filter(|budget| selects(budget, pod))?;
+        Some(BudgetFact { held_until: sources.held.until(&key, now), ..fact(&key, &budget) })
+    })
+    .collect()
 }
 
 /// A budget without a selector selects nothing, and one with an empty selector all pods of its namespace.
 fn selects(budget: &PodDisruptionBudget, pod: &RawMeta) -> bool {
     let Some(selector) = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref()) else { return false };
     let label = |name: &String| pod.labels.as_ref().and_then(|labels| labels.get(name));
-    // Of the budgets of a namespace hardly any is about this pod, and the labels tell it: only then is it worth a copy.
+    // What asks for another label as well is mostly told by it, and only the rest is worth a copy.
     if !selector.match_labels.iter().flatten().all(|(name, value)| label(name) == Some(value)) {
         return false;
     }
@@ -49,5 +101,62 @@ fn fact(key: &ObjectKey, budget: &PodDisruptionBudget) -> BudgetFact {
             Some(_) | None => UnhealthyPods::IfHealthyBudget,
         },
         held_until: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn budget(selector: &Value) -> Arc<PodDisruptionBudget> {
+        Arc::new(serde_json::from_value(json!({ "metadata": {}, "spec": { "selector": selector } })).unwrap())
+    }
+
+    fn change(key: &str, old: Option<&Value>, new: Option<&Value>) -> Change<PodDisruptionBudget> {
+        let (namespace, name) = key.split_once('/').unwrap();
+        Change {
+            key: ObjectKey::new(namespace, name),
+            old: old.map(budget),
+            new: new.map(budget),
+            resource_version: String::new(),
+            is_listed: false,
+        }
+    }
+
+    /// Names of the budgets near a pod with labels `app: a` and `tier: b` in namespace `one`.
+    fn near(places: &Places) -> Vec<String> {
+        let pod =
+            json!({ "name": "p", "namespace": "one", "uid": "u", "labels": { "app": "a", "tier": "b" } });
+        let pod: RawMeta = serde_json::from_value(pod).unwrap();
+        places.near(&pod).into_iter().map(|key| key.name.to_string()).collect()
+    }
+
+    #[test]
+    fn a_pod_is_held_against_the_budgets_of_its_labels_and_those_that_ask_for_none() {
+        let places = Places::default();
+        for (key, selector) in [
+            ("one/its", json!({ "matchLabels": { "app": "a" } })),
+            ("one/of-another-app", json!({ "matchLabels": { "app": "b" } })),
+            ("one/all", json!({})),
+            ("one/by-expression", json!({ "matchExpressions": [{ "key": "app", "operator": "Exists" }] })),
+            ("two/elsewhere", json!({ "matchLabels": { "app": "a" } })),
+        ] {
+            places.change(&change(key, None, Some(&selector)));
+        }
+        assert_eq!(near(&places), ["all", "by-expression", "its"]);
+    }
+
+    #[test]
+    fn a_budget_that_changes_or_goes_is_found_where_it_is() {
+        let places = Places::default();
+        let [a, b] = ["a", "b"].map(|app| json!({ "matchLabels": { "app": app } }));
+        places.change(&change("one/x", None, Some(&b)));
+        assert!(near(&places).is_empty());
+        places.change(&change("one/x", Some(&b), Some(&a)));
+        assert_eq!(near(&places), ["x"]);
+        places.change(&change("one/x", Some(&a), None));
+        assert!(near(&places).is_empty() && places.0.read().unwrap().is_empty());
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::cache::{Change, Store, StoreReader};
 use crate::engine::Message;
 
+use super::budgets;
 use super::held::Held;
 use super::pressure::Pressure;
 use super::turn::Line;
@@ -23,6 +24,7 @@ use super::volumes::VolumeMemo;
 pub(crate) struct Sources {
     /// PodDisruptionBudgets of the target cluster.
     pub(super) budgets: StoreReader<PodDisruptionBudget>,
+    pub(super) budget_places: budgets::Places,
     pub(super) attachments: Attachments,
     pub(super) volumes: VolumeMemo,
     pub(super) held: Held,
@@ -53,6 +55,7 @@ impl Sources {
 #[derive(Default)]
 pub(crate) struct SourcesFeed {
     pub(crate) budgets: Store<PodDisruptionBudget>,
+    pub(crate) budget_places: budgets::Places,
     pub(crate) attachments: Store<VolumeAttachment>,
     pub(crate) held: Held,
     places: Arc<RwLock<Places>>,
@@ -63,6 +66,7 @@ impl SourcesFeed {
     pub(crate) fn reader(&self, engine: mpsc::UnboundedSender<Message>) -> Arc<Sources> {
         Arc::new(Sources {
             budgets: self.budgets.reader(),
+            budget_places: self.budget_places.clone(),
             attachments: Attachments {
                 objects: self.attachments.reader(),
                 places: self.places.clone(),

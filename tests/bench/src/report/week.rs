@@ -12,7 +12,7 @@ pub(super) fn render(page: &mut String, week: &Week) {
         page,
         &format!("A week of {} Machines in the simulator", figures.machines),
         &format!(
-            "Not run whole: two runs of the same seed, of one and of two hours with users, faults and outages, each with its calm in \
+            "Not run whole: two runs of the same seed, of one and of some more hours with users, faults and outages, each with its calm in \
              which everything must come to rest, on one thread. The longer one: {:.1} simulated hours, {} requests and calls of the \
              hosts, {} VMs made.",
             figures.simulated_hours, figures.calls, figures.vms,

@@ -182,7 +182,11 @@ impl Facts {
     }
 }
 
-/// The text at this place; empty when there is none.
+/// The text at this place, a path of plain names; empty when there is none.
 pub(super) fn text<'a>(object: Option<&'a Value>, pointer: &str) -> &'a str {
-    object.and_then(|object| object.pointer(pointer)).and_then(Value::as_str).unwrap_or_default()
+    let mut parts = pointer.split('/').skip(1);
+    object
+        .and_then(|object| parts.try_fold(object, |part, name| part.get(name)))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }

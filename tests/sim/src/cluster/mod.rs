@@ -24,6 +24,7 @@ use crate::check::Watchman;
 use crate::cloud::SimCloud;
 use kubelets::Kubelet;
 use pods::Pods;
+use volumes::Attachments;
 pub(crate) use volumes::claim_of;
 
 /// Something that happens at its time.
@@ -92,6 +93,7 @@ struct State {
 pub(crate) struct Cluster {
     state: Arc<Mutex<State>>,
     news: Arc<Mutex<VecDeque<News>>>,
+    attachments: Arc<Mutex<Attachments>>,
     woken: Arc<Notify>,
     api: ApiServer,
     cloud: SimCloud,
@@ -128,6 +130,7 @@ impl Cluster {
         let cluster = Self {
             state: Arc::new(Mutex::new(state)),
             news: Arc::default(),
+            attachments: Arc::default(),
             woken: Arc::default(),
             api,
             cloud,
@@ -141,6 +144,9 @@ impl Cluster {
 
     /// An object changes. Called while the API server is locked.
     pub(crate) fn changed(&self, change: &Change<'_>) {
+        if change.plural == "volumeattachments" {
+            self.attachments().change(change);
+        }
         let object = change.new.or(change.old);
         let name =
             object.and_then(|object| object["metadata"]["name"].as_str()).unwrap_or_default().to_owned();
@@ -261,6 +267,10 @@ impl Cluster {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn attachments(&self) -> MutexGuard<'_, Attachments> {
+        self.attachments.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn later(&self, after: Duration, due: Due) {

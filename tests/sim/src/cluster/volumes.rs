@@ -1,7 +1,9 @@
 //! Volumes: each claim has one, which is attached where its pod is placed, and detached when that has gone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use memory_api::Change;
 use serde_json::{Value, json};
 
 use super::pods::NAMESPACE;
@@ -36,6 +38,36 @@ fn attachment(claim: &str, node: &str) -> String {
     format!("csi-{claim}-{node}")
 }
 
+/// Names of attachments, by what they attach and by where: there are as many as pods, and each pod asks for its own.
+#[derive(Debug, Default)]
+pub(super) struct Attachments {
+    by_volume: BTreeMap<String, BTreeSet<String>>,
+    by_node: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Attachments {
+    /// An attachment comes or goes. What it attaches, and where, never changes.
+    pub(super) fn change(&mut self, change: &Change<'_>) {
+        let Some(object) = change.new.or(change.old).filter(|_| change.new.is_none() != change.old.is_none())
+        else {
+            return;
+        };
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let volume = object["spec"]["source"]["persistentVolumeName"].as_str().unwrap_or_default();
+        let node = object["spec"]["nodeName"].as_str().unwrap_or_default();
+        for (names, place) in [(&mut self.by_volume, volume), (&mut self.by_node, node)] {
+            if change.new.is_some() {
+                names.entry(place.to_owned()).or_default().insert(name.to_owned());
+            } else if let Some(there) = names.get_mut(place) {
+                there.remove(name);
+                if there.is_empty() {
+                    names.remove(place);
+                }
+            }
+        }
+    }
+}
+
 impl Cluster {
     /// A claim and the volume that it is bound to.
     pub(super) fn make_volume(&self, claim: &str) {
@@ -66,7 +98,7 @@ impl Cluster {
             return found["status"]["attached"] == true
                 && !found["metadata"]["deletionTimestamp"].is_string();
         }
-        if !self.attachments_of(claim).is_empty() || !self.node_works(node) {
+        if self.attachments().by_volume.contains_key(&volume_of(claim)) || !self.node_works(node) {
             return false;
         }
         let object = json!({
@@ -125,20 +157,10 @@ impl Cluster {
 
     /// A Node is gone: what hangs on it is let go.
     pub(super) fn let_go_all(&self, node: &str) {
-        let attachments = self.api.collect("volumeattachments", |one| {
-            let is_its = one["spec"]["nodeName"] == node;
-            is_its.then(|| one["metadata"]["name"].as_str().unwrap_or_default().to_owned())
-        });
+        let attachments = self.attachments().by_node.get(node).cloned().unwrap_or_default();
         for name in attachments {
             let _ = self.api.delete("volumeattachments", &name);
         }
-    }
-
-    fn attachments_of(&self, claim: &str) -> Vec<Value> {
-        let volume = volume_of(claim);
-        self.api.collect("volumeattachments", |one| {
-            (one["spec"]["source"]["persistentVolumeName"] == volume.as_str()).then(|| one.clone())
-        })
     }
 
     fn list_on_node(&self, claim: &str, node: &str, is_attached: bool) {

@@ -11,7 +11,7 @@ use crate::machine::{ClassFact, DriverFact, Outcome, SecretFact};
 use crate::phase::Phase;
 
 use super::facts::{self, CREATION_TIMEOUT_SECONDS, broken, capabilities, guest, in_progress, refused, vm};
-use super::{begun, check, creating};
+use super::{Case, begun, check, creating, pending};
 
 #[test]
 fn a_machine_that_cannot_be_understood_says_so() {
@@ -371,6 +371,18 @@ fn an_intent_that_cannot_be_noted_stops_the_create() {
         retry from 200ms to 5s
     "#]],
     );
+}
+
+#[test]
+fn a_machine_whose_node_is_ready_is_not_given_up_because_the_cloud_cannot_be_asked() {
+    let stuck = pending()
+        .with(|view| view.machine.phase = Phase::CrashLoopBackOff)
+        .on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))
+        .at(CREATION_TIMEOUT_SECONDS * 2);
+    let is_failed = |case: &Case| case.tell().contains("phase Failed");
+    assert!(!is_failed(&stuck.clone().node(facts::node())), "its VM works");
+    assert!(is_failed(&stuck.clone().node(facts::unhealthy_node())));
+    assert!(is_failed(&stuck), "there is no Node");
 }
 
 #[test]
