@@ -85,9 +85,10 @@ where
     }
 }
 
-/// A watch lasts, and whoever leads must be able to say so.
+/// A watch lasts, whoever leads must be able to say so, and Events are written one at a time: behind a hundred others each they would
+/// not be written at all.
 fn stands_in_no_line(verb: &str, resource: &str) -> bool {
-    verb == "WATCH" || resource == "leases"
+    verb == "WATCH" || resource == "leases" || resource == "events"
 }
 
 fn verb_of(method: &Method, query: &str) -> &'static str {
@@ -191,12 +192,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_so_many_requests_are_on_their_way_and_neither_leases_nor_watches_wait() {
+    async fn only_so_many_requests_are_on_their_way_and_neither_leases_nor_watches_nor_events_wait() {
         const MANY: usize = REQUESTS_AT_A_TIME + 20;
         assert_eq!(on_their_way(MANY, "/api/v1/nodes/n").await, REQUESTS_AT_A_TIME);
         let leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases/l";
         assert_eq!(on_their_way(MANY, leases).await, MANY);
         assert_eq!(on_their_way(MANY, "/api/v1/nodes?watch=true").await, MANY);
+        let events = "/apis/events.k8s.io/v1/namespaces/n/events";
+        assert_eq!(on_their_way(MANY, events).await, MANY);
     }
 
     #[test]
