@@ -106,6 +106,16 @@ pub mod annotations {
     /// On a Machine, through its template: how many Machines of its deployment may be replaced at a time because they are
     /// unhealthy, a number or a share such as `20%`.
     pub const MAX_UNHEALTHY_REPLACEMENTS: &str = "machinist.dev/max-unhealthy-replacements";
+    /// On a Machine: its place in the order of its set's Machines, from which its name follows. Written by the host.
+    pub const ORDINAL: &str = "machinist.dev/ordinal";
+    /// On a MachineSet: ordinals up to this one are not given out any more. Written by the host, and about this set only.
+    pub const CLOSED_ORDINAL: &str = "machinist.dev/closed-ordinal";
+    /// On a MachineSet: how many of its Machines in a row have failed to join. Written by the host, and about this set only.
+    pub const FAILED_JOINS: &str = "machinist.dev/failed-joins";
+    /// On the template of a MachineDeployment: another value, such as a time, rolls it without any other change.
+    pub const RESTARTED_AT: &str = "machinist.dev/restarted-at";
+    /// On a MachineDeployment: when its rollouts may go on, such as `Mon-Fri 22:00-06:00 Europe/Berlin`.
+    pub const MAINTENANCE_WINDOWS: &str = "machinist.dev/maintenance-windows";
     /// What the autoscaler's options for one group of nodes begin with.
     pub const AUTOSCALER_PREFIX: &str = "autoscaler.gardener.cloud/";
 }

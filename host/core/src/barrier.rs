@@ -13,6 +13,11 @@ use jiff::{SignedDuration, Timestamp};
 /// unsafe, since effects that must not be doubled look before they act.
 pub const TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
+/// How long a request may take to arrive whose answer got lost.
+///
+/// Longer than a server is given for it, and no longer than it takes another process to lead, which could not know of it.
+pub const LANDING: SignedDuration = SignedDuration::from_secs(15);
+
 /// A resource version, ordered where it is a number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Version {
@@ -68,13 +73,15 @@ struct Held<Kind> {
     writes: BTreeSet<(Kind, Version)>,
     /// The owner's own end is awaited.
     is_leaving: bool,
+    /// Until then a write of unknown version may arrive.
+    lands_until: Option<Timestamp>,
     blocked: Blocked,
 }
 
 impl<Kind> Held<Kind> {
     fn since(now: Timestamp) -> Self {
         let blocked = Blocked { since: now, until: deadline(now) };
-        Self { writes: BTreeSet::new(), is_leaving: false, blocked }
+        Self { writes: BTreeSet::new(), is_leaving: false, lands_until: None, blocked }
     }
 }
 
@@ -84,7 +91,8 @@ impl<Kind> Held<Kind> {
 /// watches of the same kind need two values of `Kind`.
 ///
 /// Promises: an owner is blocked from [`Barrier::wrote`] until each of its writes was seen, or [`TIMEOUT`] after its last
-/// write, and from [`Barrier::leaves`] until it is forgotten, or as long; nothing blocks for ever, whatever the server's versions or the clock do.
+/// write, and from [`Barrier::leaves`] until it is forgotten, or as long; nothing blocks for ever, whatever the server's versions or the
+/// clock do. An owner that became free by time alone is in doubt until it has looked, see [`Barrier::looked`].
 ///
 /// Assumes that [`Barrier::seen`] is called in the order of the stream, after the cache has taken the event in; that during
 /// a list it is called once, at its end, with the list's version, since the objects of a list come in any order; and that
@@ -98,11 +106,17 @@ pub struct Barrier<K, Kind> {
     owners: BTreeMap<K, Held<Kind>>,
     /// The owners by the time when they become free at the latest: who asks for the next of thousands does not look at all.
     deadlines: BTreeSet<(Timestamp, K)>,
+    doubtful: BTreeSet<K>,
 }
 
 impl<K, Kind> Default for Barrier<K, Kind> {
     fn default() -> Self {
-        Self { streams: BTreeMap::new(), owners: BTreeMap::new(), deadlines: BTreeSet::new() }
+        Self {
+            streams: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            doubtful: BTreeSet::new(),
+        }
     }
 }
 
@@ -133,6 +147,28 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     pub fn leaves(&mut self, owner: K, now: Timestamp) {
         self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now)).is_leaving = true;
         self.prolong(owner, deadline(now));
+    }
+
+    /// A write for `owner` may have been done, or may still be, and nobody knows its version. Blocks until it cannot arrive any more,
+    /// and leaves the owner in doubt.
+    pub fn lost(&mut self, owner: K, now: Timestamp) {
+        let lands = now.saturating_add(LANDING).unwrap_or(Timestamp::MAX);
+        let is_held = self.owners.contains_key(&owner);
+        let held = self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now));
+        held.lands_until = Some(lands);
+        let until = if is_held { held.blocked.until.max(lands) } else { lands };
+        self.prolong(owner, until);
+    }
+
+    /// The owner's last writes were not all seen: it is to look at the API server itself before it does what cannot be undone.
+    pub fn is_in_doubt(&self, owner: &K) -> bool {
+        self.doubtful.contains(owner)
+    }
+
+    /// The owner has looked: a listing of this version was decided on. Its next pass waits until the stream is there.
+    pub fn looked(&mut self, owner: K, kind: Kind, resource_version: &str, now: Timestamp) {
+        self.doubtful.remove(&owner);
+        self.wrote(owner, kind, resource_version, now);
     }
 
     /// The stream of `kind` has delivered everything up to this version: an event, a bookmark, or the end of a list.
@@ -188,6 +224,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         let expired: BTreeSet<K> = due.map(|(_, owner)| owner.clone()).collect();
         for owner in &expired {
             self.forget(owner);
+            self.doubtful.insert(owner.clone());
         }
         expired.into_iter().collect()
     }
@@ -199,6 +236,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
 
     /// The owner is gone: nothing is awaited for it.
     pub fn forget(&mut self, owner: &K) {
+        self.doubtful.remove(owner);
         let Some(held) = self.release(owner) else { return };
         for (kind, version) in held.writes {
             let Some(stream) = self.streams.get_mut(&kind) else { continue };
@@ -225,11 +263,14 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     fn settle(&mut self, owner: &K, kind: &Kind, version: &Version) -> bool {
         let Some(held) = self.owners.get_mut(owner) else { return false };
         held.writes.remove(&(kind.clone(), version.clone()));
-        let is_free = held.writes.is_empty() && !held.is_leaving;
-        if is_free {
-            self.release(owner);
+        if !held.writes.is_empty() || held.is_leaving {
+            return false;
         }
-        is_free
+        match held.lands_until {
+            Some(until) => self.prolong(owner.clone(), until),
+            None => drop(self.release(owner)),
+        }
+        !self.owners.contains_key(owner)
     }
 
     /// The owner becomes free then at the latest.

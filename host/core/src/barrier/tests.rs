@@ -199,3 +199,41 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_write_without_an_answer_blocks_until_it_cannot_arrive_and_leaves_its_owner_in_doubt() {
+    let mut barrier: Barrier<&str, &str> = Barrier::new();
+    barrier.lost("a", at(0));
+    barrier.wrote("a", "machine", "5", at(1));
+    // Others that are seen do not free it.
+    assert!(barrier.seen(&"machine", "9").is_empty());
+    assert_eq!(barrier.blocked(&"a"), Some(Blocked { since: at(0), until: at(15) }));
+    assert_eq!((barrier.expire(at(14)), barrier.is_in_doubt(&"a")), (vec![], false));
+    assert_eq!((barrier.expire(at(15)), barrier.is_in_doubt(&"a")), (vec!["a"], true));
+    assert_eq!((barrier.blocked(&"a"), barrier.is_in_doubt(&"b")), (None, false));
+}
+
+#[test]
+fn doubt_ends_with_a_look_and_the_next_pass_waits_until_the_cache_is_there() {
+    let mut barrier = Barrier::new();
+    barrier.wrote("a", "machine", "5", at(0));
+    barrier.expire(at(30));
+    // That the write is seen after all does not tell what else was missed.
+    assert!(barrier.seen(&"machine", "5").is_empty() && barrier.is_in_doubt(&"a"));
+    barrier.looked("a", "machine", "8", at(31));
+    assert!(!barrier.is_in_doubt(&"a") && barrier.blocked(&"a").is_some());
+    assert_eq!(barrier.seen(&"machine", "8"), ["a"]);
+    barrier.lost("a", at(40));
+    barrier.expire(at(55));
+    barrier.forget(&"a");
+    assert!(!barrier.is_in_doubt(&"a"));
+}
+
+#[test]
+fn who_has_seen_all_of_its_writes_is_not_in_doubt() {
+    let mut barrier = Barrier::new();
+    barrier.wrote("a", "machine", "5", at(0));
+    barrier.seen(&"machine", "5");
+    barrier.expire(at(99));
+    assert!(!barrier.is_in_doubt(&"a"));
+}

@@ -93,8 +93,8 @@ impl Found {
 }
 
 /// A look comes before the first create of every pass that is not provably the first. Provably the first is the pass
-/// that put the finalizer on, since nothing is created without it; traces of an earlier create say that somebody has taken
-/// it off. A create that the cloud works on is not looked for but asked again: its resume token finds it.
+/// that put the finalizer on, since nothing is created without it, and that of a newborn, which has it from birth; traces of an
+/// earlier create say otherwise. A create that the cloud works on is not looked for but asked again: its resume token finds it.
 fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts) -> Known<'a> {
     let machine = &view.machine;
     let stored = machine.provider_id.as_ref().map(|id| Found {
@@ -104,7 +104,7 @@ fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts
     });
     let has_traces =
         stored.is_some() || machine.create_intent.is_some() || machine.last_known_state.is_some();
-    let is_first = !machine.has_finalizer && !has_traces;
+    let is_first = (!machine.has_finalizer || machine.is_newborn) && !has_traces;
     if is_first || !driver.capabilities.status || (stored.is_none() && creation_goes_on(view)) {
         return stored.map_or(Known::Nothing, Known::Vm);
     }

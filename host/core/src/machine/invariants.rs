@@ -298,7 +298,7 @@ fn create(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
     }
     let Some(driver) = driver(view) else { return Err(Violation::CreateWithoutLook) };
     let has_looked = progress.probe.is_some() || !driver.capabilities.status;
-    let is_first = !machine.has_finalizer && machine.create_intent.is_none();
+    let is_first = (!machine.has_finalizer || machine.is_newborn) && machine.create_intent.is_none();
     let is_resumed = machine.last_known_state.is_some() && machine.operation.is_some();
     if !has_looked && !is_first && !is_resumed {
         return Err(Violation::CreateWithoutLook);

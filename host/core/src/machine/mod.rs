@@ -31,6 +31,7 @@ pub use conclusion::{
 pub use deletion_note::{DeletionNote, DeletionStage};
 pub use effect::{Effect, MetaChange, NodeConditionWrite, Outcome, Progress};
 pub use join::{conditions_differ, in_place, preserve};
+pub(crate) use step::retry_write;
 pub use step::step;
 pub use view::{
     ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,

@@ -62,7 +62,7 @@ pub(super) fn write_failed(reason: Reason, what: &str, error: &ActError) -> Step
 }
 
 /// How to come back after a write that failed.
-pub(super) fn retry_write(error: &ActError) -> Wake {
+pub(crate) fn retry_write(error: &ActError) -> Wake {
     match error {
         // The caches are behind: the watch brings what is new within moments.
         ActError::Conflict | ActError::Gone => Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None },

@@ -69,6 +69,8 @@ pub struct MachineFact {
     pub has_finalizer: bool,
     /// The priority annotation is there.
     pub has_priority: bool,
+    /// This process has made it, and has not begun to ask for its VM: nobody else may, so that nobody has.
+    pub is_newborn: bool,
     /// When a create was last begun whose cloud keeps no keys.
     pub create_intent: Option<Timestamp>,
     /// The cloud's id.

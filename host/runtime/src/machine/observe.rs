@@ -116,6 +116,8 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
         has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
         has_priority: annotations.is_some_and(|all| all.contains_key(names::annotations::PRIORITY)),
+        // Whoever makes Machines remembers them. This process makes none.
+        is_newborn: false,
         create_intent: annotations
             .and_then(|all| all.get(crate::names::CREATE_INTENT))
             .and_then(|text| text.parse().ok()),

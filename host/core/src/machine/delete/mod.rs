@@ -141,17 +141,17 @@ fn by_substitute(conclusion: Conclusion, why: &str) -> Conclusion {
     Conclusion { message, ..conclusion }
 }
 
-/// Nobody has begun to make a VM for a Machine whose class is not there: this host marks a Machine before it begins, by finalizer
+/// Nobody has begun to make a VM for a newborn, nor for a Machine whose class is not there and that has no mark: this host marks a Machine before it begins, by finalizer
 /// and priority in one write, and whoever has begun leaves a trace in the status. The finalizer alone comes from a template, or
 /// from machine-controller-manager, which puts it on before it looks at the class. A status that waits for the class says so
 /// without a driver's code.
 pub(super) fn was_never_made(view: &MachineView) -> bool {
     let machine = &view.machine;
-    matches!(view.class, ClassFact::Missing(_))
+    let is_unmarked = matches!(view.class, ClassFact::Missing(_)) && !machine.has_priority;
+    (is_unmarked || machine.is_newborn)
         && matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Failed)
         && machine.operation.is_none_or(|last| last.kind == OperationType::Create)
         && !machine.going.has_error_code
-        && !machine.has_priority
         && machine.provider_id.is_none()
         && machine.node_name.is_none()
         && view.node().is_none()

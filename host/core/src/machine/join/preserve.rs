@@ -12,6 +12,7 @@ use crate::gate::{EffectKind, FreezeReason, Gate, permits};
 use crate::health::Status;
 use crate::node_sync::{Own, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::preservation;
 use crate::safety::thaw;
 
 use super::super::conclusion::{Conclusion, ConditionKind, Note, Operation, OwnCondition, Step, Wake};
@@ -60,21 +61,16 @@ enum Wish<'a> {
 /// Which annotation counts.
 fn value<'a>(view: &'a MachineView, node: Option<&'a NodeFact>) -> Result<&'a str, &'a str> {
     let keeping = &view.machine.keeping;
-    let known = |text: &str| matches!(text, "" | "now" | "when-failed" | "auto-preserved" | "false");
-    match node.filter(|node| node_decides(view, node)) {
-        Some(node) => Some(node_wish(view, node)).filter(|wish| known(wish)).ok_or(node_wish(view, node)),
-        None => Ok(keeping.wish.as_deref().filter(|wish| known(wish)).unwrap_or_default()),
-    }
+    let of_node = node.map(|node| node_wish(view, node));
+    preservation::effective(keeping.wish.as_deref(), of_node, keeping.node_wish_heeded.as_deref())
 }
 
 fn node_wish<'a>(view: &MachineView, node: &'a NodeFact) -> &'a str {
     node.meta.annotations.get(view.names.preserve).map(String::as_str).unwrap_or_default()
 }
 
-/// The Node's annotation counts once it is there, also when it is taken away.
 fn node_decides(view: &MachineView, node: &NodeFact) -> bool {
-    let heeded = view.machine.keeping.node_wish_heeded.as_deref().unwrap_or_default();
-    !(node_wish(view, node).is_empty() && heeded.is_empty())
+    preservation::node_decides(Some(node_wish(view, node)), view.machine.keeping.node_wish_heeded.as_deref())
 }
 
 fn wish<'a>(view: &'a MachineView, node: Option<&'a NodeFact>, phase: Phase, now: Timestamp) -> Wish<'a> {

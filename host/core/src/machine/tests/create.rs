@@ -72,6 +72,31 @@ fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
 }
 
 #[test]
+fn a_newborn_needs_neither_a_mark_nor_a_look() {
+    let newborn = begun().with(|view| view.machine.is_newborn = true);
+    check(
+        &newborn.clone(),
+        &expect![[r#"
+            act ensure-token
+            act create-vm
+            act record-vm sim://1 node-1
+            WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
+            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            again at once
+        "#]],
+    );
+    // What somebody has noted on it outweighs what this process remembers.
+    let traced = newborn.with(|view| view.machine.create_intent = Some(seconds(0)));
+    assert!(traced.tell().starts_with("act probe-vm\n"));
+}
+
+#[test]
+fn a_newborn_without_a_mark_is_marked_first() {
+    let unmarked = creating().with(|view| view.machine.is_newborn = true);
+    assert!(unmarked.tell().starts_with("act claim\nact ensure-token\nact create-vm\n"));
+}
+
+#[test]
 fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
     check(
         &creating().with(|view| view.machine.create_intent = Some(seconds(0))),

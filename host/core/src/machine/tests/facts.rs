@@ -93,6 +93,7 @@ fn machine() -> MachineFact {
         deletion: None,
         has_finalizer: false,
         has_priority: false,
+        is_newborn: false,
         create_intent: None,
         provider_id: None,
         node_name: None,

@@ -400,6 +400,35 @@ fn a_machine_that_nobody_has_begun_to_make_goes_without_its_class() {
 }
 
 #[test]
+fn a_newborn_leaves_without_asking_the_cloud() {
+    let newborn = || {
+        super::begun().at(100).with(|view| {
+            view.machine.is_newborn = true;
+            view.machine.deletion = Some(seconds(99));
+        })
+    };
+    check(
+        &newborn(),
+        &expect![[r#"
+            act forget-token
+            act release-finalizer
+            Deleted: no VM was ever asked for
+            never again
+        "#]],
+    );
+    let traces: [fn(&mut MachineView); 4] = [
+        |view| view.machine.is_newborn = false,
+        |view| view.machine.provider_id = Some("sim://1".into()),
+        |view| view.machine.create_intent = Some(seconds(1)),
+        |view| view.machine.last_known_state = Some("job".into()),
+    ];
+    for trace in traces {
+        let text = newborn().with(trace).tell();
+        assert!(!text.contains("no VM was ever asked for"), "{text}");
+    }
+}
+
+#[test]
 fn that_a_machine_had_failed_reaches_its_node_although_the_first_write_fails() {
     let begins = || failed().with(|view| view.machine.deletion = Some(seconds(99))).node(node()).at(100);
     for error in [ActError::Conflict, ActError::Denied { message: "no rights".into() }] {

@@ -1,0 +1,177 @@
+//! How many Machines may be taken away within a time, whoever does it: rollouts, replacements of unhealthy ones, expiry.
+//!
+//! The past is a list of moments that the caller stores with what the budget is for. It is as short as the budget is small.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::duration;
+
+/// At most so many within any span of this length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    machines: u32,
+    within: SignedDuration,
+}
+
+/// A text that is no budget.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Not two parts.
+    #[error("{0:?} is not a number of Machines and a time, such as 3/1h")]
+    Parts(String),
+    /// No number.
+    #[error("{0:?} is not a number of Machines of at least 1")]
+    Machines(String),
+    /// No time.
+    #[error("the time of a disruption budget cannot be read or is not above 0")]
+    Within(#[source] Option<duration::Error>),
+}
+
+/// What has been taken away, and when.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past(Vec<Timestamp>);
+
+/// Whether another Machine may be taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// So many.
+    Machines(u32),
+    /// None before then.
+    Later(Timestamp),
+}
+
+impl Budget {
+    /// Reads a budget such as `3/1h`.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let told = |text: &str| text.chars().take(40).collect::<String>();
+        let (machines, within) = text.split_once('/').ok_or_else(|| Error::Parts(told(text)))?;
+        let number = machines.trim().parse().ok().filter(|machines| *machines > 0);
+        let machines = number.ok_or_else(|| Error::Machines(told(machines)))?;
+        let within = duration::parse(within.trim()).map_err(|error| Error::Within(Some(error)))?;
+        if within <= SignedDuration::ZERO {
+            return Err(Error::Within(None));
+        }
+        Ok(Self { machines, within })
+    }
+
+    /// What is left of it.
+    ///
+    /// A moment that lies ahead, as after a clock that was wrong, counts as this one: it holds nothing up for longer.
+    pub fn allowance(self, past: &Past, now: Timestamp) -> Allowance {
+        let mut recent: Vec<Timestamp> =
+            past.0.iter().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
+        recent.sort_unstable();
+        let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
+        match self.machines.saturating_sub(used) {
+            0 => {
+                // As many of the oldest have to be past as are too much, and one more.
+                let index = recent.len().saturating_sub(usize::try_from(self.machines).unwrap_or(usize::MAX));
+                Allowance::Later(recent.get(index).map_or(now, |at| self.ends(*at)))
+            }
+            left => Allowance::Machines(left),
+        }
+    }
+
+    fn ends(self, at: Timestamp) -> Timestamp {
+        at.checked_add(self.within).unwrap_or(Timestamp::MAX)
+    }
+}
+
+impl Past {
+    /// Reads what was stored. What cannot be read is left out: a list that somebody has spoilt holds up nothing for ever.
+    pub fn parse(text: &str) -> Self {
+        Self(text.split(',').filter_map(|at| at.trim().parse().ok()).collect())
+    }
+
+    /// With so many that are taken away at this moment, and without what does not count any more.
+    pub fn with(&self, machines: u32, budget: Budget, now: Timestamp) -> Self {
+        let at = Timestamp::from_second(now.as_second()).unwrap_or(now);
+        let counts = self.0.iter().copied().filter(|at| budget.ends(*at) > now);
+        let taken = std::iter::repeat_n(at, usize::try_from(machines).unwrap_or(usize::MAX));
+        Self(counts.chain(taken).collect())
+    }
+
+    /// As it is stored.
+    pub fn to_text(&self) -> String {
+        self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn budget(text: &str) -> Budget {
+        Budget::parse(text).unwrap()
+    }
+
+    fn past(seconds: &[i64]) -> Past {
+        Past(seconds.iter().map(|second| at(*second)).collect())
+    }
+
+    #[test]
+    fn as_many_are_allowed_as_have_not_been_taken_within_the_time() {
+        let three = budget("3/1h");
+        assert_eq!(three.allowance(&past(&[]), at(10_000)), Allowance::Machines(3));
+        assert_eq!(three.allowance(&past(&[9_000, 9_500]), at(10_000)), Allowance::Machines(1));
+        assert_eq!(three.allowance(&past(&[6_000, 9_000, 9_500]), at(10_000)), Allowance::Machines(1));
+        assert_eq!(three.allowance(&past(&[9_500, 9_000, 9_900]), at(10_000)), Allowance::Later(at(12_600)));
+        // More than the budget, since it was made smaller.
+        assert_eq!(
+            budget("1/1h").allowance(&past(&[9_000, 9_500]), at(10_000)),
+            Allowance::Later(at(13_100))
+        );
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_holds_nothing_up_for_longer_than_the_time() {
+        assert_eq!(budget("1/1h").allowance(&past(&[999_999]), at(10_000)), Allowance::Later(at(13_600)));
+    }
+
+    #[test]
+    fn what_is_stored_is_read_again_and_what_is_spoilt_is_left_out() {
+        let hour = budget("2/1h");
+        let noted = past(&[1_000, 9_000]).with(2, hour, at(10_000));
+        assert_eq!(noted, past(&[9_000, 10_000, 10_000]));
+        assert_eq!(Past::parse(&noted.to_text()), noted);
+        assert_eq!(Past::parse("never, 1970-01-01T00:00:07Z,"), past(&[7]));
+    }
+
+    #[test]
+    fn what_is_no_budget_is_named() {
+        let error = |text: &str| Budget::parse(text).unwrap_err().to_string();
+        assert!(error("3").contains("\"3\" is not a number of Machines and a time"), "{}", error("3"));
+        assert!(error("0/1h").contains("at least 1") && error("x/1h").contains("\"x\""));
+        assert!(error("3/never").contains("cannot be read") && error("3/0s").contains("not above 0"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_span_of_the_time_has_more_than_the_budget(machines in 1_u32..4, steps in prop::collection::vec(0_i64..900, 1..60)) {
+            let budget = budget(&format!("{machines}/1h"));
+            let (mut past, mut now, mut taken) = (Past::default(), 0, Vec::new());
+            for step in steps {
+                now += step;
+                match budget.allowance(&past, at(now)) {
+                    Allowance::Machines(_) => {
+                        past = past.with(1, budget, at(now));
+                        taken.push(now);
+                    }
+                    Allowance::Later(until) => prop_assert!(until > at(now)),
+                }
+                let within = taken.iter().filter(|at| **at > now - 3_600).count();
+                prop_assert!(within <= usize::try_from(machines).unwrap());
+            }
+        }
+    }
+}

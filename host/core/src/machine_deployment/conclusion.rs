@@ -1,0 +1,175 @@
+//! How a pass over a deployment ends.
+
+use crate::machine::{Severity, Wake};
+
+use super::effect::Effect;
+use super::status::Status;
+
+/// What to do next in a pass.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Do these, at the same time, and ask again.
+    Act(Vec<Effect>),
+    /// The pass is over.
+    Finish(Conclusion),
+}
+
+/// The end of a pass.
+#[derive(Clone, Debug)]
+pub struct Conclusion {
+    /// What the status is to say, all of it.
+    pub status: Status,
+    /// Why the deployment is as it is; shown as condition and, when it changes, as an Event.
+    pub reason: Reason,
+    /// The same for people.
+    pub message: String,
+    /// What this pass did that people want to know, as Events.
+    pub notes: Vec<Note>,
+    /// When to look again.
+    pub wake: Wake,
+}
+
+/// An Event of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Its reason.
+    pub kind: NoteKind,
+    /// Its message.
+    pub message: String,
+}
+
+/// Why something is told. Others count some of these words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoteKind {
+    /// A set was made larger or smaller.
+    ScalingSet,
+    /// An earlier template is in place again.
+    Rollback,
+    /// The earlier template is not kept.
+    RollbackRevisionNotFound,
+    /// The earlier template is the one in place.
+    RollbackTemplateUnchanged,
+    /// The autoscaler's list names what cannot be heeded.
+    TriggerIgnored,
+    /// A set was adopted or released.
+    SetClaimed,
+}
+
+impl NoteKind {
+    /// The reason of the Event.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ScalingSet => "ScalingMachineSet",
+            Self::Rollback => "DeploymentRollback",
+            Self::RollbackRevisionNotFound => "DeploymentRollbackRevisionNotFound",
+            Self::RollbackTemplateUnchanged => "DeploymentRollbackTemplateUnchanged",
+            Self::TriggerIgnored => "TriggerIgnored",
+            Self::SetClaimed => "MachineSetClaimed",
+        }
+    }
+
+    /// How it concerns the user.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::ScalingSet | Self::Rollback | Self::SetClaimed => Severity::Normal,
+            Self::RollbackRevisionNotFound | Self::RollbackTemplateUnchanged | Self::TriggerIgnored => {
+                Severity::Warning
+            }
+        }
+    }
+}
+
+/// Why a deployment is as it is. Printed as condition and Event reasons; stable once released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The spec cannot be understood.
+    InvalidDeployment,
+    /// The selector is empty.
+    SelectingAll,
+    /// Dangerous work is held.
+    Frozen,
+    /// A set has too many Machines and makes none.
+    SetFrozen,
+    /// A write failed.
+    WriteFailed,
+    /// The set of the template could not be made.
+    SetCreateFailed,
+    /// The name of the set was taken; another one is tried.
+    SetNameTaken,
+    /// Something was written, and the next pass goes on from there.
+    UnderWay,
+    /// A set has not taken note of what was asked of it.
+    WaitingForSet,
+    /// The rollout waits until Machines are gone.
+    WaitingForDeletion,
+    /// The rollout waits until Machines are available.
+    WaitingForMachines,
+    /// Nodes are being updated in place.
+    UpdatingInPlace,
+    /// Somebody has to choose Nodes that are to be updated in place.
+    WaitingForSelection,
+    /// Nothing is rolled while it is paused.
+    Paused,
+    /// The rollout goes on in its maintenance window.
+    WaitingForWindow,
+    /// The rollout makes no progress.
+    ProgressDeadlineExceeded,
+    /// All Machines are there, of the current template.
+    Complete,
+    /// Its sets are being deleted.
+    Deleting,
+    /// Gone.
+    Deleted,
+}
+
+impl Reason {
+    /// The word in conditions and Events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidDeployment => "InvalidDeployment",
+            Self::SelectingAll => "SelectingAll",
+            Self::Frozen => "Frozen",
+            Self::SetFrozen => "MachineSetFrozen",
+            Self::WriteFailed => "WriteFailed",
+            Self::SetCreateFailed => "MachineSetCreateError",
+            Self::SetNameTaken => "MachineSetNameTaken",
+            Self::UnderWay => "UnderWay",
+            Self::WaitingForSet => "WaitingForMachineSet",
+            Self::WaitingForDeletion => "WaitingForDeletion",
+            Self::WaitingForMachines => "WaitingForMachines",
+            Self::UpdatingInPlace => "UpdatingInPlace",
+            Self::WaitingForSelection => "WaitingForSelection",
+            Self::Paused => "Paused",
+            Self::WaitingForWindow => "WaitingForWindow",
+            Self::ProgressDeadlineExceeded => "ProgressDeadlineExceeded",
+            Self::Complete => "Complete",
+            Self::Deleting => "Deleting",
+            Self::Deleted => "Deleted",
+        }
+    }
+
+    /// How the reason concerns the user.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::UnderWay
+            | Self::WaitingForSet
+            | Self::WaitingForDeletion
+            | Self::WaitingForMachines
+            | Self::UpdatingInPlace
+            | Self::WaitingForSelection
+            | Self::Paused
+            | Self::WaitingForWindow
+            | Self::Complete
+            | Self::Deleting
+            | Self::Deleted => Severity::Normal,
+            Self::InvalidDeployment
+            | Self::SelectingAll
+            | Self::Frozen
+            | Self::SetFrozen
+            | Self::WriteFailed
+            | Self::SetCreateFailed
+            | Self::SetNameTaken
+            | Self::ProgressDeadlineExceeded => Severity::Warning,
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The sets of a deployment, counted so that whatever is on its way cannot break a promise.
+//!
+//! A set may have as many Machines as it wants, and those that it has, and those that are going; and no Machine is available
+//! for its deployment that its set is about to delete, or that is about to be updated. Where the status of a set and the
+//! Machines that are seen differ, the worse of both counts.
+
+use std::cmp::Reverse;
+
+use jiff::Timestamp;
+
+use crate::phase::Phase;
+
+use super::leaving;
+use super::strategy::Bounds;
+use super::view::{DeploymentView, MachineFact, NodeFact, Owner, SetFact};
+
+/// A set, counted.
+#[derive(Clone, Debug)]
+pub(super) struct Tally<'a> {
+    pub set: &'a SetFact,
+    /// How many Machines it is to have.
+    pub wanted: u32,
+    /// Machines that are there and not being deleted.
+    pub live: u32,
+    /// Machines that are being deleted.
+    pub going: u32,
+    /// How many Machines of it there may be at this moment.
+    pub occupied: u32,
+    /// How many Machines of it are available and stay.
+    pub available: u32,
+    /// What each Machine less costs, in this order: whether one goes that is available.
+    pub costs: Vec<Cost>,
+}
+
+/// What it costs to want one Machine less of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// None has to go, or one that is not available.
+    Nothing,
+    /// An available one goes.
+    Available,
+    /// An available one goes that the autoscaler wants to go.
+    Marked,
+}
+
+/// Whether a Machine is of use.
+pub(super) fn is_available(machine: &MachineFact) -> bool {
+    let is_being_updated = machine.node.as_ref().is_some_and(NodeFact::is_out_of_service);
+    !machine.is_deleting && !is_being_updated && matches!(machine.phase, Phase::Running | Phase::Available)
+}
+
+/// The priority of a Machine that is to go before all others.
+pub(super) const FIRST_PRIORITY: i64 = 1;
+
+fn is_marked(machine: &MachineFact) -> bool {
+    machine.marked_at.is_some() || machine.priority <= FIRST_PRIORITY
+}
+
+impl<'a> Tally<'a> {
+    fn of(set: &'a SetFact, now: Timestamp) -> Self {
+        let wanted = if set.is_deleting { 0 } else { set.wanted };
+        let going = count(set.machines.iter().filter(|machine| machine.is_deleting));
+        let live = count(set.machines.iter()).saturating_sub(going);
+        let in_order = leaving::in_order(&set.machines, now);
+        let condemned = in_order.len().saturating_sub(size(wanted));
+        let staying = in_order.iter().skip(condemned);
+        let updated = set.machines.iter().filter(|machine| machine.is_labelled_updated);
+        let available =
+            count(staying.clone().copied().chain(updated).filter(|machine| is_available(machine)));
+        let missing = wanted.saturating_sub(count(in_order.iter()));
+        let costs = std::iter::repeat_n(Cost::Nothing, size(missing));
+        let costs = costs.chain(staying.map(|machine| match (is_available(machine), is_marked(machine)) {
+            (false, _) => Cost::Nothing,
+            (true, false) => Cost::Available,
+            (true, true) => Cost::Marked,
+        }));
+        Self {
+            set,
+            wanted,
+            live,
+            going,
+            occupied: live.max(wanted).saturating_add(going).max(set.status.replicas),
+            available: available.min(set.status.available),
+            costs: costs.collect(),
+        }
+    }
+
+    /// Nothing is left of it, and nothing is to come.
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted == 0 && self.occupied == 0 && self.is_settled()
+    }
+
+    /// Its status is about what was asked of it last.
+    pub(super) fn is_settled(&self) -> bool {
+        self.set.observed_generation.is_some_and(|observed| observed >= self.set.generation)
+    }
+
+    /// How many fewer it can want for so much, at most `limit`. Takes from the budget what that costs.
+    pub(super) fn give_up(&self, from: u32, limit: u32, available: &mut u32) -> u32 {
+        let mut fewer = 0;
+        for cost in self.costs.iter().skip(size(self.wanted.saturating_sub(from))) {
+            if fewer >= limit {
+                break;
+            }
+            match cost {
+                Cost::Nothing => {}
+                Cost::Available | Cost::Marked if *available > 0 => *available -= 1,
+                Cost::Available | Cost::Marked => break,
+            }
+            fewer += 1;
+        }
+        fewer
+    }
+
+    /// How many of the next that would go are such.
+    pub(super) fn leading(&self, from: u32, is_such: impl Fn(Cost) -> bool) -> u32 {
+        let given_up = size(self.wanted.saturating_sub(from));
+        count(self.costs.iter().skip(given_up).take_while(|cost| is_such(**cost)))
+    }
+}
+
+/// The sets that a deployment owns.
+#[derive(Clone, Debug)]
+pub(super) struct Group<'a> {
+    /// The oldest with the deployment's template.
+    pub new: Option<Tally<'a>>,
+    /// All others, the oldest first.
+    pub old: Vec<Tally<'a>>,
+    /// Those that somebody deletes.
+    pub leaving: Vec<Tally<'a>>,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn of(view: &'a DeploymentView, now: Timestamp) -> Self {
+        let mut owned: Vec<&SetFact> = view.sets.iter().filter(|set| set.owner == Owner::This).collect();
+        owned.sort_by_key(|set| (set.created, set.name.clone()));
+        let template = &view.deployment.spec.template;
+        let mut group = Self { new: None, old: Vec::new(), leaving: Vec::new() };
+        for set in owned {
+            let tally = Tally::of(set, now);
+            let is_same = || set.template.makes_the_same_as(template, view.names.template_hash);
+            if set.is_deleting {
+                group.leaving.push(tally);
+            } else if group.new.is_none() && is_same() {
+                group.new = Some(tally);
+            } else {
+                group.old.push(tally);
+            }
+        }
+        group
+    }
+
+    /// All sets.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Tally<'a>> {
+        self.new.iter().chain(&self.old).chain(&self.leaving)
+    }
+
+    /// Those that can be scaled.
+    pub(super) fn staying(&self) -> impl Iterator<Item = &Tally<'a>> {
+        self.new.iter().chain(&self.old)
+    }
+
+    /// Those that are to have Machines, the larger first, then the older.
+    pub(super) fn active(&self) -> Vec<&Tally<'a>> {
+        let mut active: Vec<_> = self.staying().filter(|tally| tally.wanted > 0).collect();
+        active.sort_by_key(|tally| (Reverse(tally.wanted), tally.set.created, tally.set.name.clone()));
+        active
+    }
+
+    /// Every set's status is about what was asked of it last.
+    pub(super) fn unsettled(&self) -> Option<&Tally<'a>> {
+        self.staying().find(|tally| !tally.is_settled())
+    }
+
+    /// How many Machines there may be at this moment.
+    pub(super) fn occupied(&self) -> u32 {
+        sum(self.all().map(|tally| tally.occupied))
+    }
+
+    /// How many Machines the sets are to have.
+    pub(super) fn wanted(&self) -> u32 {
+        sum(self.all().map(|tally| tally.wanted))
+    }
+
+    /// How many Machines are available and stay.
+    pub(super) fn available(&self) -> u32 {
+        sum(self.all().map(|tally| tally.available))
+    }
+
+    /// Nothing is left of another template.
+    pub(super) fn has_only_new(&self) -> bool {
+        self.old.iter().chain(&self.leaving).all(Tally::is_empty)
+    }
+
+    /// Failed Machines that somebody wants to look at. They have a place, are of no use, and are nobody's to remove.
+    pub(super) fn preserved_failed(&self, now: Timestamp) -> u32 {
+        let is_kept = |machine: &&MachineFact| {
+            let is_preserved = machine.preserved.is_some_and(|preserved| preserved.until > now);
+            !machine.is_deleting && machine.phase == Phase::Failed && is_preserved
+        };
+        sum(self.all().map(|tally| count(tally.set.machines.iter().filter(is_kept))))
+    }
+
+    /// How many more available Machines there are than there must be.
+    pub(super) fn spare(&self, bounds: Bounds, now: Timestamp) -> u32 {
+        self.available().saturating_sub(self.fewest(bounds, now))
+    }
+
+    /// How many Machines must be available.
+    pub(super) fn fewest(&self, bounds: Bounds, now: Timestamp) -> u32 {
+        bounds.fewest().saturating_sub(self.preserved_failed(now))
+    }
+
+    /// How many Machines there may be in addition.
+    pub(super) fn room(&self, bounds: Bounds) -> u32 {
+        bounds.most().saturating_sub(self.occupied())
+    }
+}
+
+pub(super) fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
+}
+
+pub(super) fn sum(numbers: impl Iterator<Item = u32>) -> u32 {
+    numbers.fold(0, u32::saturating_add)
+}
+
+pub(super) fn size(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

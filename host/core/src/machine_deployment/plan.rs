@@ -1,0 +1,212 @@
+//! What a pass over a deployment does, and what the deployment waits for.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::gate::{EffectKind, Gate, permits};
+use crate::machine::Wake;
+
+use super::claims;
+use super::conclusion::{Note, NoteKind, Reason};
+use super::deletion;
+use super::effect::{DeploymentChange, Effect};
+use super::freeze;
+use super::group::Group;
+use super::revision;
+use super::rollback::{self, Rollback};
+use super::rollout;
+use super::trigger::{self, Trigger};
+use super::validity::{Refusal, Valid, oddities, validity};
+use super::view::DeploymentView;
+
+/// How many Machines are marked or labelled in one pass.
+const MACHINES_PER_PASS: usize = 200;
+
+/// How often a deployment that is held looks whether it still is. That it goes on is told to all; this is for what is not.
+const HELD: SignedDuration = SignedDuration::from_mins(1);
+
+/// Effects that can be done at the same time.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    pub effects: Vec<Effect>,
+    /// What comes after relies on it.
+    pub is_vital: bool,
+}
+
+/// A whole pass.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// One after the other.
+    pub batches: Vec<Batch>,
+    /// Why the deployment is as it is.
+    pub reason: Reason,
+    /// The same for people.
+    pub message: String,
+    /// What to tell if all goes well.
+    pub notes: Vec<Note>,
+    /// When to look again if nothing was to do.
+    pub wake: Wake,
+    /// What the spec means, if it can be acted on.
+    pub valid: Option<Valid>,
+    /// The spec is acted on in this pass, and not only something that has to come first.
+    pub has_acted: bool,
+    /// It is bad news when this lasts for longer than the deadline.
+    pub can_be_late: bool,
+    /// Nothing is rolled: it is paused, or waits for its window.
+    pub is_held: bool,
+}
+
+impl Plan {
+    pub(super) fn waiting(reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            batches: Vec::new(),
+            reason,
+            message: message.into(),
+            notes: Vec::new(),
+            wake: Wake::Resync,
+            valid: None,
+            has_acted: true,
+            can_be_late: false,
+            is_held: false,
+        }
+    }
+
+    pub(super) fn then(mut self, effects: Vec<Effect>, is_vital: bool) -> Self {
+        if !effects.is_empty() {
+            self.batches.push(Batch { effects, is_vital });
+        }
+        self
+    }
+
+    /// Something has to be done and seen before the spec is acted on.
+    fn first(message: &str, mut effects: Vec<Effect>) -> Self {
+        effects.truncate(MACHINES_PER_PASS);
+        let mut plan = Self::waiting(Reason::UnderWay, message).then(effects, true);
+        plan.has_acted = false;
+        plan
+    }
+
+    fn after(mut self, change: DeploymentChange) -> Self {
+        if !change.is_empty() {
+            let effects = vec![Effect::WriteDeployment(change)];
+            self.batches.insert(0, Batch { effects, is_vital: true });
+        }
+        self
+    }
+}
+
+/// Plans a pass.
+pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
+    if view.deployment.deletion.is_some() {
+        return deletion::plan(view);
+    }
+    let mut change = DeploymentChange {
+        finalizer: (!view.deployment.has_finalizer).then_some(true),
+        ..DeploymentChange::default()
+    };
+    freeze::follow(view, &mut change);
+    let valid = match validity(view) {
+        Ok(valid) => valid,
+        Err(refusal) => return refused(&refusal).after(change),
+    };
+    if let Gate::Frozen { reason, .. } = view.gate
+        && !permits(view.gate, EffectKind::SetDelete)
+    {
+        let mut plan =
+            Plan::waiting(Reason::Frozen, format!("the deployment is held: {}", reason.sentence()));
+        plan.wake = Wake::After(HELD);
+        plan.has_acted = false;
+        plan.valid = Some(valid);
+        return plan.after(change);
+    }
+    let trigger = trigger::read(view, now);
+    if let Some(list) = &trigger.annotation {
+        change.annotations.insert(view.names.trigger_deletion.to_owned(), list.clone());
+    }
+    let mut plan = ordered(view, valid, &trigger, &mut change, now).after(change);
+    plan.valid = Some(valid);
+    plan.notes.extend(ignored(&trigger));
+    if let Some(left) = trigger.look_again {
+        plan.wake = super::step::sooner(plan.wake, Wake::After(left));
+    }
+    let oddities = oddities(view, valid);
+    if !oddities.is_empty() {
+        plan.message = format!("{} ({})", plan.message, oddities.join("; "));
+    }
+    plan
+}
+
+/// What comes first: whose sets there are, how their Machines are told apart, which of them the autoscaler wants to go, and
+/// which template is wanted. Each is seen before the next.
+fn ordered(
+    view: &DeploymentView,
+    valid: Valid,
+    trigger: &Trigger,
+    change: &mut DeploymentChange,
+    now: Timestamp,
+) -> Plan {
+    let claims = claims::claims(view);
+    if !claims.is_empty() {
+        return Plan::first("sets are being adopted or released", claims);
+    }
+    let labels = claims::label_by_hash(view);
+    if !labels.is_empty() {
+        return Plan::first("an adopted set and its Machines get the label of their template's hash", labels);
+    }
+    if !trigger.marks.is_empty() {
+        return Plan::first(
+            "Machines that the autoscaler wants to go are being marked",
+            trigger.marks.clone(),
+        );
+    }
+    let group = Group::of(view, now);
+    let spec = &view.deployment.spec;
+    if let Some(wished) = spec.rollback_to.filter(|_| !spec.is_paused) {
+        return rolled_back(rollback::decide(view, &group, wished), change);
+    }
+    let revision = revision::current(view, &group).to_string();
+    if !spec.is_paused && view.deployment.annotations.get(view.names.revision) != Some(&revision) {
+        change.annotations.insert(view.names.revision.to_owned(), Some(revision));
+    }
+    rollout::plan(view, &group, valid, now)
+}
+
+fn refused(refusal: &Refusal) -> Plan {
+    match refusal {
+        Refusal::SelectsEverything => Plan::waiting(
+            Reason::SelectingAll,
+            "spec.selector is empty and would select all Machines: set it to labels of spec.template; until then nothing is done",
+        ),
+        Refusal::Invalid(problems) => {
+            Plan::waiting(Reason::InvalidDeployment, format!("{problems}; until then nothing is done"))
+        }
+    }
+}
+
+fn rolled_back(rollback: Rollback, change: &mut DeploymentChange) -> Plan {
+    let (written, kind, message) = match rollback {
+        Rollback::To { change, revision } => {
+            (change, NoteKind::Rollback, format!("Rolled back to revision {revision}"))
+        }
+        Rollback::Unchanged { change, revision } => (
+            change,
+            NoteKind::RollbackTemplateUnchanged,
+            format!("nothing to roll back: the template is that of revision {revision} already"),
+        ),
+        Rollback::NotFound { change, because } => {
+            (change, NoteKind::RollbackRevisionNotFound, format!("cannot roll back: {because}"))
+        }
+    };
+    change.annotations.extend(written.annotations);
+    change.rollback = written.rollback;
+    let mut plan = Plan::first("an earlier template is being put in place", Vec::new());
+    plan.notes.push(Note { kind, message });
+    plan
+}
+
+fn ignored(trigger: &Trigger) -> Option<Note> {
+    let message = format!(
+        "the autoscaler's list of Machines that are to go names what is not heeded: {}",
+        trigger.dropped.join("; ")
+    );
+    (!trigger.dropped.is_empty()).then_some(Note { kind: NoteKind::TriggerIgnored, message })
+}

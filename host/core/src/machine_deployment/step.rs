@@ -1,0 +1,159 @@
+//! What comes next for a deployment.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act_error::ActError;
+use crate::machine::Wake;
+use crate::retry::RetryPolicy;
+
+use super::conclusion::{Conclusion, Note, NoteKind, Reason, Step};
+use super::effect::{Done, Effect, Progress};
+use super::plan::{self, Plan};
+use super::progress;
+use super::status::Status;
+use super::view::DeploymentView;
+
+/// After a write to an API server that failed: soon, and at most a minute apart, since its return is not announced.
+const WRITE: RetryPolicy =
+    RetryPolicy { base: SignedDuration::from_secs(1), cap: SignedDuration::from_mins(1) };
+
+/// Decides what comes next for a deployment. Pure: the same arguments give the same answer.
+///
+/// A pass plans once, from what it has observed, does the batches of its plan one after the other, and ends. What comes of them
+/// is seen by the next pass.
+pub fn step(view: &DeploymentView, progress: &Progress, now: Timestamp) -> Step {
+    let plan = plan::plan(view, now);
+    for batch in &plan.batches {
+        let open: Vec<Effect> =
+            batch.effects.iter().filter(|effect| progress.of(effect).is_none()).cloned().collect();
+        if !open.is_empty() {
+            return Step::Act(open);
+        }
+        let has_failed = batch.effects.iter().any(|effect| !matches!(progress.of(effect), Some(Ok(_))));
+        if batch.is_vital && has_failed {
+            break;
+        }
+    }
+    Step::Finish(conclude(view, &plan, progress, now))
+}
+
+fn conclude(view: &DeploymentView, plan: &Plan, progress: &Progress, now: Timestamp) -> Conclusion {
+    let mut notes: Vec<Note> = progress.done().filter_map(|(effect, done)| note(effect, done)).collect();
+    if progress.failure().is_none() {
+        notes.extend(plan.notes.iter().cloned());
+    }
+    let (mut status, wake) = progress::status(view, plan, progress, now);
+    let ended = ending(view, plan, progress, &mut status);
+    let (reason, message) = ended
+        .as_ref()
+        .map_or((plan.reason, plan.message.clone()), |ended| (ended.reason, ended.message.clone()));
+    let is_late = ended.is_none() && progress::is_late(&status) && plan.can_be_late;
+    let (reason, message) =
+        if is_late { (Reason::ProgressDeadlineExceeded, late(view, &message)) } else { (reason, message) };
+    let wake = match ended {
+        Some(ended) => ended.wake,
+        None if plan.wake == Wake::Gone => Wake::Gone,
+        None if progress.has_written() => Wake::Now,
+        None => sooner(plan.wake, wake),
+    };
+    Conclusion { status, reason, message, notes, wake }
+}
+
+fn late(view: &DeploymentView, message: &str) -> String {
+    let seconds = view.deployment.spec.progress_deadline_seconds.unwrap_or_default();
+    format!(
+        "no progress for {seconds} s (spec.progressDeadlineSeconds): {message}; mend what holds it up, or return to the \
+         template before with spec.rollbackTo"
+    )
+}
+
+/// How a pass ends that could not do all of its plan.
+struct Ended {
+    reason: Reason,
+    message: String,
+    wake: Wake,
+}
+
+fn ending(view: &DeploymentView, plan: &Plan, progress: &Progress, status: &mut Status) -> Option<Ended> {
+    if let Some((effect, error)) = progress.failure() {
+        let reason = match effect {
+            Effect::CreateSet(_) => Reason::SetCreateFailed,
+            Effect::WriteDeployment(_)
+            | Effect::AdoptSet(_)
+            | Effect::ReleaseSet(_)
+            | Effect::WriteSet { .. }
+            | Effect::DeleteSet(_)
+            | Effect::WriteMachine { .. }
+            | Effect::WriteNode { .. } => Reason::WriteFailed,
+        };
+        let message = format!("failed to {}: {error}", effect.subject());
+        return Some(Ended { reason, message, wake: retry(error) });
+    }
+    progress.done().find_map(|(effect, done)| match (effect, done) {
+        (Effect::CreateSet(set), Done::Taken(by)) => {
+            let template = &view.deployment.spec.template;
+            let is_it = by.template.makes_the_same_as(template, view.names.template_hash);
+            if by.is_own && !by.is_deleting && is_it {
+                let message = format!("MachineSet {} is there, and is awaited in the cache", set.name);
+                let wake = Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None };
+                return Some(Ended { reason: plan.reason, message, wake });
+            }
+            let collisions = view.deployment.status.collision_count.unwrap_or_default().saturating_add(1);
+            status.collision_count = Some(collisions);
+            let why = match (by.is_own, by.is_deleting) {
+                (false, _) => "has that name and is not this deployment's",
+                (true, true) => "has that name and is being deleted",
+                (true, false) => "has that name and another template",
+            };
+            let message = format!("MachineSet {} {why}: another name is tried", set.name);
+            Some(Ended { reason: Reason::SetNameTaken, message, wake: Wake::Now })
+        }
+        (_, Done::Done | Done::Taken(_)) => None,
+    })
+}
+
+fn note(effect: &Effect, done: &Done) -> Option<Note> {
+    let (name, from, to) = match effect {
+        Effect::CreateSet(set) if *done == Done::Done && set.replicas > 0 => (&set.name, 0, set.replicas),
+        Effect::WriteSet { set, change } => change.replicas.map(|(from, to)| (&set.name, from, to))?,
+        Effect::AdoptSet(set) => {
+            let message = format!("adopted MachineSet {}", set.name);
+            return Some(Note { kind: NoteKind::SetClaimed, message });
+        }
+        Effect::ReleaseSet(set) => {
+            let message = format!("released MachineSet {}, which is not selected any more", set.name);
+            return Some(Note { kind: NoteKind::SetClaimed, message });
+        }
+        Effect::CreateSet(_)
+        | Effect::WriteDeployment(_)
+        | Effect::DeleteSet(_)
+        | Effect::WriteMachine { .. }
+        | Effect::WriteNode { .. } => return None,
+    };
+    let way = if to > from { "up" } else { "down" };
+    Some(Note { kind: NoteKind::ScalingSet, message: format!("Scaled {way} machine set {name} to {to}") })
+}
+
+/// How to come back after a write that failed.
+fn retry(error: &ActError) -> Wake {
+    match error {
+        // The caches are behind: the watch brings what is new within moments.
+        ActError::Conflict | ActError::Gone => Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None },
+        ActError::Throttled { after } => Wake::Retry { policy: WRITE, hint: *after },
+        // What the server refuses it refuses until somebody changes it.
+        ActError::Invalid { .. } => Wake::Retry { policy: RetryPolicy::LONG, hint: None },
+        ActError::Denied { .. }
+        | ActError::Unreachable { .. }
+        | ActError::Ambiguous { .. }
+        | ActError::Forbidden { .. } => Wake::Retry { policy: WRITE, hint: None },
+    }
+}
+
+/// The earlier of two wakes, of which neither is at once.
+pub(super) fn sooner(one: Wake, other: Wake) -> Wake {
+    match (one, other) {
+        (Wake::After(one), Wake::After(other)) => Wake::After(one.min(other)),
+        (Wake::Resync, other) => other,
+        (one, _) => one,
+    }
+}

@@ -1,0 +1,191 @@
+//! Facts to begin with: a deployment of three Machines that all run.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::gate::Gate;
+use crate::id::{Name, ObjectKey};
+use crate::int_or_percent::RawIntOrPercent;
+use crate::machine_deployment::{
+    DeploymentFact, DeploymentView, MachineFact, Names, NodeFact, Owner, RawBounds, RawStrategy, ScaleDown,
+    SelectorFact, SetFact, SetStatusFact, Settings, SpecFact, Status, WindowsFact,
+};
+use crate::machine_template::Template;
+use crate::phase::Phase;
+
+pub(in super::super) static NAMES: Names = Names {
+    template_hash: "template-hash",
+    revision: "revision",
+    revision_history: "revision-history",
+    desired_replicas: "desired",
+    max_replicas: "max",
+    prefer_no_schedule: "prefer-no-schedule",
+    trigger_deletion: "trigger",
+    replica_change_time: "lowered",
+    unfreeze: "unfreeze",
+    scale_up_disabled: "scale-up-disabled",
+    selected_for_update: "selected",
+    annotations_of_tools: &["last-applied"],
+};
+
+pub(in super::super) fn seconds(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+pub(in super::super) fn template(class: &str) -> Template {
+    Template {
+        labels: BTreeMap::from([("app".into(), "workers".into())]),
+        class_name: class.into(),
+        class_kind: "MachineClass".into(),
+        ..Template::default()
+    }
+}
+
+pub(in super::super) fn rolling(unavailable: i64, surge: i64) -> RawStrategy {
+    RawStrategy {
+        kind: Some("RollingUpdate".into()),
+        rolling: bounds(unavailable, surge),
+        ..RawStrategy::default()
+    }
+}
+
+pub(in super::super) fn in_place(unavailable: i64, surge: i64, who: &str) -> RawStrategy {
+    RawStrategy {
+        kind: Some("InPlaceUpdate".into()),
+        in_place: bounds(unavailable, surge),
+        orchestration: Some(who.into()),
+        ..RawStrategy::default()
+    }
+}
+
+pub(in super::super) fn recreate() -> RawStrategy {
+    RawStrategy { kind: Some("Recreate".into()), ..RawStrategy::default() }
+}
+
+fn bounds(unavailable: i64, surge: i64) -> Option<RawBounds> {
+    let int = |number| Some(RawIntOrPercent::Int(number));
+    Some(RawBounds { max_unavailable: int(unavailable), max_surge: int(surge) })
+}
+
+/// A deployment that nobody has looked at.
+pub(in super::super) fn deployment() -> DeploymentFact {
+    DeploymentFact {
+        key: ObjectKey::new("shoot", "workers"),
+        uid: "deployment-1".into(),
+        deletion: None,
+        leaves_sets: false,
+        generation: 1,
+        has_finalizer: true,
+        is_labelled_frozen: false,
+        spec: SpecFact {
+            replicas: 3,
+            selector: SelectorFact::Selects,
+            template: template("a"),
+            strategy: rolling(0, 1),
+            min_ready_seconds: None,
+            revision_history_limit: None,
+            is_paused: false,
+            rollback_to: None,
+            progress_deadline_seconds: None,
+            auto_preserve_max: None,
+            windows: WindowsFact::None,
+        },
+        annotations: BTreeMap::from([("revision".into(), "1".into())]),
+        status: Status::default(),
+    }
+}
+
+pub(in super::super) fn node(machine: &str) -> NodeFact {
+    NodeFact {
+        name: format!("node-{machine}").as_str().into(),
+        has_old_taint: false,
+        scale_down: ScaleDown::Allowed,
+        is_cordoned: false,
+        is_candidate: false,
+        is_selected: false,
+        update: None,
+        stage: None,
+    }
+}
+
+pub(in super::super) fn machine(name: &str, phase: Phase) -> MachineFact {
+    MachineFact {
+        name: name.into(),
+        uid: format!("uid-{name}").as_str().into(),
+        created: seconds(10),
+        is_deleting: false,
+        phase,
+        preserved: None,
+        priority: 3,
+        marked_at: None,
+        is_labelled_updated: false,
+        hash: None,
+        node: (phase == Phase::Running).then(|| node(name)),
+    }
+}
+
+/// A set of this class with Machines in these phases, which has noted what it has.
+pub(in super::super) fn set(class: &str, created: i64, phases: &[Phase]) -> SetFact {
+    let name = format!("workers-{class}");
+    let mut template = template(class);
+    let hash = template.hash(NAMES.template_hash, None).to_string();
+    template.labels.insert(NAMES.template_hash.into(), hash.clone());
+    let machines: Vec<MachineFact> = phases
+        .iter()
+        .enumerate()
+        .map(|(index, phase)| MachineFact {
+            hash: Some(hash.clone()),
+            ..machine(&format!("{class}{index}"), *phase)
+        })
+        .collect();
+    let mut set = SetFact {
+        name: Name::new(&name),
+        uid: format!("uid-{name}").as_str().into(),
+        created: seconds(created),
+        is_deleting: false,
+        generation: 1,
+        observed_generation: Some(1),
+        owner: Owner::This,
+        is_selected: true,
+        wanted: u32::try_from(phases.len()).unwrap(),
+        template,
+        selected_hash: Some(hash),
+        annotations: BTreeMap::from([
+            ("revision".into(), created.to_string()),
+            ("desired".into(), "3".into()),
+            ("max".into(), "4".into()),
+        ]),
+        is_scale_up_disabled: false,
+        is_frozen: false,
+        min_ready_seconds: None,
+        auto_preserve_max: None,
+        status: SetStatusFact::default(),
+        machines,
+    };
+    report(&mut set);
+    set
+}
+
+/// The status says what there is.
+pub(in super::super) fn report(set: &mut SetFact) {
+    let number = |is_such: fn(&MachineFact) -> bool| {
+        u32::try_from(set.machines.iter().filter(|machine| is_such(machine)).count()).unwrap()
+    };
+    let replicas = number(|_| true);
+    let ready = number(|machine| machine.phase == Phase::Running);
+    let available = number(|machine| matches!(machine.phase, Phase::Running | Phase::Available));
+    set.status = SetStatusFact { replicas, ready, available, ..set.status.clone() };
+    set.observed_generation = Some(set.generation);
+}
+
+pub(in super::super) fn view(sets: Vec<SetFact>) -> DeploymentView {
+    DeploymentView {
+        deployment: deployment(),
+        sets,
+        overlapping: Vec::new(),
+        gate: Gate::Open,
+        settings: Settings { holds_autoscaler: true, has_target: true },
+        names: &NAMES,
+    }
+}

@@ -1,0 +1,79 @@
+//! Whether a deployment can be understood, and what is to be mended where it cannot.
+
+use super::strategy::Strategy;
+use super::view::{DeploymentView, SelectorFact};
+
+/// A spec, understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Valid {
+    /// How many Machines.
+    pub desired: u32,
+    /// How they are replaced.
+    pub strategy: Strategy,
+}
+
+/// Why a spec is not acted on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It selects everything.
+    SelectsEverything,
+    /// It cannot be understood.
+    Invalid(String),
+}
+
+pub(super) fn validity(view: &DeploymentView) -> Result<Valid, Refusal> {
+    let spec = &view.deployment.spec;
+    let mut problems = Vec::new();
+    let desired = u32::try_from(spec.replicas).ok().filter(|replicas| i32::try_from(*replicas).is_ok());
+    if desired.is_none() {
+        problems.push(format!("spec.replicas is {}: set it to 0 or more", spec.replicas));
+    }
+    match &spec.selector {
+        SelectorFact::Everything => return Err(Refusal::SelectsEverything),
+        SelectorFact::Missing => {
+            problems.push("spec.selector is missing: set it to labels of spec.template".to_owned());
+        }
+        SelectorFact::Invalid(error) => problems.push(format!("spec.selector cannot be understood: {error}")),
+        SelectorFact::Misses => problems.push(
+            "spec.selector does not select the labels of spec.template.metadata: make one fit the other"
+                .to_owned(),
+        ),
+        SelectorFact::Selects => {}
+    }
+    let template = &spec.template;
+    if template.class_name.is_empty() {
+        problems.push("spec.template.spec.class.name is missing: set it to a MachineClass".to_owned());
+    }
+    if template.class_kind.is_empty() {
+        problems.push("spec.template.spec.class.kind is missing: set it to MachineClass".to_owned());
+    }
+    let strategy = Strategy::parse(&spec.strategy, view.settings.has_target);
+    let strategy = strategy.map_err(|more| problems.extend(more)).ok();
+    match (desired, strategy) {
+        (Some(desired), Some(strategy)) if problems.is_empty() => Ok(Valid { desired, strategy }),
+        _ => Err(Refusal::Invalid(problems.join("; "))),
+    }
+}
+
+/// What is odd and does no harm: what counts instead.
+pub(super) fn oddities(view: &DeploymentView, valid: Valid) -> Vec<String> {
+    let spec = &view.deployment.spec;
+    let mut odd = valid.strategy.oddities();
+    if let Some(limit @ ..0) = spec.revision_history_limit {
+        odd.push(format!("revisionHistoryLimit {limit} keeps all: set it to 0 or more, or remove it"));
+    }
+    if let Some(seconds @ ..=0) = spec.progress_deadline_seconds {
+        odd.push(format!(
+            "progressDeadlineSeconds {seconds} is no deadline: set it to 1 or more, or remove it"
+        ));
+    }
+    if !view.overlapping.is_empty() {
+        let names: Vec<&str> = view.overlapping.iter().map(crate::id::Name::as_str).collect();
+        odd.push(format!(
+            "its selector overlaps with that of {}, so that sets without an owner go to whichever comes first: give each \
+             deployment a label of its own",
+            names.join(", ")
+        ));
+    }
+    odd
+}

@@ -1,0 +1,133 @@
+//! Machines that are missing are made: one, then two, then four at a time, so that what is wrong with the first is not wrong with
+//! a hundred.
+
+use jiff::Timestamp;
+
+use crate::act_error::ActError;
+use crate::gate::{EffectKind, permits};
+use crate::machine::ClassFact;
+
+use super::claim;
+use super::effect::{BURST, Birth, Effect, Progress, TakenBy};
+use super::members;
+use super::names;
+use super::overshoot;
+use super::trouble::Troubles;
+use super::view::SetView;
+
+/// A name that somebody else's Machine has is left out. So many in a row are no accident.
+const FOREIGN_NAMES: usize = 5;
+
+/// How many are missing, whether or not they may be made.
+pub(super) fn missing(view: &SetView, progress: &Progress) -> usize {
+    members::wanted(view).saturating_sub(members::living(view, progress).len())
+}
+
+/// Nothing holds creation.
+pub(super) fn is_free(view: &SetView, progress: &Progress) -> bool {
+    permits(view.gate, EffectKind::Create)
+        && !view.set.is_scale_up_disabled
+        && !overshoot::holds_creation(view, progress)
+}
+
+/// What the attempts of this pass say.
+enum Attempts {
+    /// These are to be done first: a name is taken, and it is not known by whose Machine; or an answer got lost.
+    First(Vec<Effect>),
+    /// No more are made in this pass.
+    Stop,
+    /// So many were made.
+    Made(usize),
+}
+
+/// The next batch.
+pub(super) fn next(
+    view: &SetView,
+    progress: &Progress,
+    troubles: &mut Troubles,
+    now: Timestamp,
+) -> Option<Vec<Effect>> {
+    let planned = missing(view, progress).min(BURST);
+    if planned == 0 || !claim::is_settled(view, progress) || !is_free(view, progress) {
+        return None;
+    }
+    if names::is_unwritten(view, progress, now) {
+        return None;
+    }
+    if names::may_be_unseen(view, progress) && !matches!(progress.listing, Some(Ok(_))) {
+        return None;
+    }
+    let made = match attempts(view, progress, troubles) {
+        Attempts::First(effects) => return Some(effects),
+        Attempts::Stop => return None,
+        Attempts::Made(made) => made,
+    };
+    let batch = (made + 1).min(planned.saturating_sub(made));
+    if batch > 0 && names::open(view, progress).next().is_none() {
+        troubles.ordinals_used_up(view.names.closed_ordinal);
+        return None;
+    }
+    let creations: Vec<Effect> =
+        names::open(view, progress).take(batch).map(|ordinal| creation(view, ordinal)).collect();
+    (!creations.is_empty()).then_some(creations)
+}
+
+/// A listing, where Machines may be there that are not seen and others are to be made.
+pub(super) fn unseen(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+    if missing(view, progress) == 0 || !names::may_be_unseen(view, progress) {
+        return None;
+    }
+    match &progress.listing {
+        None => Some(vec![Effect::ListMachines]),
+        Some(Ok(_)) => None,
+        Some(Err(error)) => {
+            troubles.write("list the Machines of the set before it makes others", error);
+            None
+        }
+    }
+}
+
+fn creation(view: &SetView, ordinal: u32) -> Effect {
+    let birth = match &view.class {
+        ClassFact::Ready(_) => Birth::Claimed,
+        ClassFact::Missing(_) | ClassFact::Invalid { .. } | ClassFact::Deleting(_) => Birth::Unclaimed,
+    };
+    let name = names::name(&view.set.key.name, &view.set.uid, ordinal);
+    Effect::Create { name, ordinal, birth }
+}
+
+fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Attempts {
+    let (mut foreign, mut stops, mut first) = (0, false, Vec::new());
+    for (ordinal, attempt) in &progress.created {
+        match &attempt.result {
+            Ok(()) => {}
+            Err(_) if progress.is_made(attempt) => {}
+            Err(_) if attempt.is_to_be_repeated() => first.push(creation(view, *ordinal)),
+            Err(ActError::Conflict) => match progress.taken.get(&attempt.name) {
+                None => first.push(Effect::LookAtMachine { name: attempt.name.clone() }),
+                Some(Ok(TakenBy::Other)) => foreign += 1,
+                Some(Ok(TakenBy::This) | Err(ActError::Gone)) => {
+                    troubles.unseen("a Machine that the caches do not show yet was made by an earlier pass");
+                    stops = true;
+                }
+                Some(Err(error)) => {
+                    troubles.write("look whose Machine has the name of the next one", error);
+                    stops = true;
+                }
+            },
+            Err(error) => {
+                troubles.creation(error);
+                stops = true;
+            }
+        }
+    }
+    if foreign >= FOREIGN_NAMES {
+        troubles.names_taken(foreign);
+        stops = true;
+    }
+    match (first.is_empty(), stops) {
+        (false, _) => Attempts::First(first),
+        (true, true) => Attempts::Stop,
+        (true, false) => Attempts::Made(progress.creations()),
+    }
+}

@@ -1,0 +1,305 @@
+//! What a pass over a set may do, and what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::act_error::ActError;
+use crate::gate::EffectKind;
+use crate::id::{Name, Uid};
+use crate::machine::MetaChange;
+
+use super::view::{ChildFact, Part};
+
+/// How many Machines a pass creates, deletes or writes at most. Others are to have their turn, and what goes wrong is to be seen
+/// before it has gone wrong a thousand times.
+pub const BURST: usize = 100;
+
+/// How often a pass asks for one Machine. An answer that gets lost is rare; several in a row mean that there is no connection.
+const ATTEMPTS: u32 = 3;
+
+/// One thing to do. Who it is done for is the view's set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Put our finalizer on the set.
+    Claim,
+    /// Take it off.
+    ReleaseFinalizer,
+    /// List the Machines of the view from the API server itself.
+    ListMachines,
+    /// Get the set from the API server itself.
+    LookAtSet,
+    /// Get a Machine from the API server itself whose name is taken.
+    LookAtMachine {
+        /// Its name.
+        name: Name,
+    },
+    /// Make the set the controller of a Machine that has none.
+    Adopt(MachineRef),
+    /// Take the set off the owners of a Machine.
+    Release(MachineRef),
+    /// Write the wish to keep a Machine, or take it away.
+    Preserve(MachineRef, Keep),
+    /// Write what the set hands down, as it was observed.
+    Sync(MachineRef, BTreeSet<Part>),
+    /// Create a Machine from the template. Fails with `Conflict` when its name is taken.
+    Create {
+        /// Its name.
+        name: Name,
+        /// Its place in the order of the set's Machines.
+        ordinal: u32,
+        /// What it carries beside what the template says.
+        birth: Birth,
+    },
+    /// Delete a Machine, if it is as it was observed.
+    Delete(MachineRef, Why),
+    /// Write labels and annotations of the set.
+    WriteSet(MetaChange),
+}
+
+/// Which Machine, and only this one, not a later one of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MachineRef {
+    /// Its name.
+    pub name: Name,
+    /// Its uid.
+    pub uid: Uid,
+}
+
+impl MachineRef {
+    pub(super) fn of(machine: &ChildFact) -> Self {
+        Self { name: machine.name.clone(), uid: machine.uid.clone() }
+    }
+}
+
+/// Whether the wish to keep a failed Machine comes or goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    /// There is room for it.
+    Begin,
+    /// There is none any more.
+    End,
+}
+
+/// How a Machine is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Birth {
+    /// With our finalizer and the default priority, so that its first pass need not write them. Both together say that a VM
+    /// may have been asked for.
+    Claimed,
+    /// Without: its class is not there, so that nothing is asked for before somebody mends that, and it can be deleted until then
+    /// although no driver is there to ask.
+    Unclaimed,
+}
+
+/// Why a Machine is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// There are more than are wanted.
+    Surplus,
+    /// The autoscaler has chosen it.
+    Marked,
+    /// It has failed, and nobody wishes to keep it.
+    Failed,
+    /// Its set is being deleted.
+    SetDeleted,
+}
+
+/// The set as the API server has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetLook {
+    /// Its uid.
+    pub uid: Uid,
+    /// Its deletion was asked for.
+    pub is_deleting: bool,
+}
+
+/// Whose Machine has the name that was to be given to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenBy {
+    /// This set's: the caches do not show it yet.
+    This,
+    /// Somebody else's.
+    Other,
+}
+
+impl Effect {
+    /// For logs and metrics: a closed set.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::ReleaseFinalizer => "release-finalizer",
+            Self::ListMachines => "list-machines",
+            Self::LookAtSet => "look-at-set",
+            Self::LookAtMachine { .. } => "look-at-machine",
+            Self::Adopt(_) => "adopt",
+            Self::Release(_) => "release",
+            Self::Preserve(..) => "preserve",
+            Self::Sync(..) => "sync",
+            Self::Create { .. } => "create",
+            Self::Delete(..) => "delete",
+            Self::WriteSet(_) => "write-set",
+        }
+    }
+
+    /// What the gate asks of it.
+    pub fn kind(&self) -> EffectKind {
+        match self {
+            Self::ListMachines | Self::LookAtSet | Self::LookAtMachine { .. } => EffectKind::CloudRead,
+            Self::Create { .. } => EffectKind::Create,
+            Self::Delete(..) => EffectKind::SetDelete,
+            Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
+            Self::Claim
+            | Self::Adopt(_)
+            | Self::Release(_)
+            | Self::Preserve(..)
+            | Self::Sync(..)
+            | Self::WriteSet(_) => EffectKind::ObjectWrite,
+        }
+    }
+}
+
+/// What came of one effect.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Of `Claim`.
+    Claim(Result<(), ActError>),
+    /// Of `ReleaseFinalizer`.
+    ReleaseFinalizer(Result<(), ActError>),
+    /// Of `ListMachines`.
+    ListMachines(Result<Vec<ChildFact>, ActError>),
+    /// Of `LookAtSet`.
+    LookAtSet(Result<SetLook, ActError>),
+    /// Of `LookAtMachine`.
+    LookAtMachine(Name, Result<TakenBy, ActError>),
+    /// Of `Adopt`.
+    Adopt(Uid, Result<(), ActError>),
+    /// Of `Release`.
+    Release(Uid, Result<(), ActError>),
+    /// Of `Preserve`.
+    Preserve(Uid, Keep, Result<(), ActError>),
+    /// Of `Sync`.
+    Sync(Uid, Result<(), ActError>),
+    /// Of `Create`, by ordinal.
+    Create(u32, Name, Result<(), ActError>),
+    /// Of `Delete`. That it is gone already is success.
+    Delete(Uid, Why, Result<(), ActError>),
+    /// Of `WriteSet`.
+    WriteSet(Result<(), ActError>),
+}
+
+/// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Of `Claim`.
+    pub claim: Option<Result<(), ActError>>,
+    /// Of `ReleaseFinalizer`.
+    pub release_finalizer: Option<Result<(), ActError>>,
+    /// Of `ListMachines`.
+    pub listing: Option<Result<Vec<ChildFact>, ActError>>,
+    /// Of `LookAtSet`.
+    pub set: Option<Result<SetLook, ActError>>,
+    /// Of `LookAtMachine`.
+    pub taken: BTreeMap<Name, Result<TakenBy, ActError>>,
+    /// Of `Adopt`.
+    pub adopted: BTreeMap<Uid, Result<(), ActError>>,
+    /// Of `Release`.
+    pub released: BTreeMap<Uid, Result<(), ActError>>,
+    /// Of `Preserve`.
+    pub kept: BTreeMap<Uid, (Keep, Result<(), ActError>)>,
+    /// Of `Sync`.
+    pub synced: BTreeMap<Uid, Result<(), ActError>>,
+    /// Of `Create`, by ordinal.
+    pub created: BTreeMap<u32, Creation>,
+    /// Of `Delete`.
+    pub deleted: BTreeMap<Uid, (Why, Result<(), ActError>)>,
+    /// Of `WriteSet`.
+    pub write_set: Option<Result<(), ActError>>,
+}
+
+/// The attempts to make one Machine.
+#[derive(Clone, Debug)]
+pub struct Creation {
+    /// Its name.
+    pub name: Name,
+    /// How many there were.
+    pub attempts: u32,
+    /// One before the last may have made it.
+    pub was_unclear: bool,
+    /// What came of the last one.
+    pub result: Result<(), ActError>,
+}
+
+impl Creation {
+    /// It may have made the Machine.
+    pub(super) fn is_unclear(&self) -> bool {
+        matches!(self.result, Err(ActError::Ambiguous { .. }))
+    }
+
+    /// It is to be asked for once more: what is answered clearly tells what became of the earlier attempts too.
+    pub(super) fn is_to_be_repeated(&self) -> bool {
+        self.is_unclear() && self.attempts < ATTEMPTS
+    }
+}
+
+impl Progress {
+    /// Remembers an outcome.
+    pub fn record(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Claim(result) => self.claim = Some(result),
+            Outcome::ReleaseFinalizer(result) => self.release_finalizer = Some(result),
+            Outcome::ListMachines(result) => self.listing = Some(result),
+            Outcome::LookAtSet(result) => self.set = Some(result),
+            Outcome::LookAtMachine(name, result) => drop(self.taken.insert(name, result)),
+            Outcome::Adopt(uid, result) => drop(self.adopted.insert(uid, result)),
+            Outcome::Release(uid, result) => drop(self.released.insert(uid, result)),
+            Outcome::Preserve(uid, keep, result) => drop(self.kept.insert(uid, (keep, result))),
+            Outcome::Sync(uid, result) => drop(self.synced.insert(uid, result)),
+            Outcome::Create(ordinal, name, result) => {
+                let earlier = self.created.get(&ordinal);
+                let attempts = earlier.map_or(0, |earlier| earlier.attempts) + 1;
+                let was_unclear = earlier.is_some_and(|earlier| earlier.was_unclear || earlier.is_unclear());
+                self.created.insert(ordinal, Creation { name, attempts, was_unclear, result });
+            }
+            Outcome::Delete(uid, why, result) => drop(self.deleted.insert(uid, (why, result))),
+            Outcome::WriteSet(result) => self.write_set = Some(result),
+        }
+    }
+
+    /// How many Machines this pass has made.
+    pub(super) fn creations(&self) -> usize {
+        self.created.values().filter(|creation| self.is_made(creation)).count()
+    }
+
+    /// The Machine is there, and it is the set's.
+    pub(super) fn is_made(&self, creation: &Creation) -> bool {
+        let is_own = || matches!(self.taken.get(&creation.name), Some(Ok(TakenBy::This)));
+        match creation.result {
+            Ok(()) => true,
+            Err(ActError::Conflict) => creation.was_unclear && is_own(),
+            Err(_) => false,
+        }
+    }
+
+    /// A Machine may have been made or deleted, or may still be: whoever runs the passes lets none begin for this set until that
+    /// cannot be any more, and puts the next one in doubt.
+    pub fn is_unclear(&self) -> bool {
+        let is_unclear = |result: &Result<(), ActError>| matches!(result, Err(ActError::Ambiguous { .. }));
+        self.created.values().any(Creation::is_unclear)
+            || self.deleted.values().any(|(_, result)| is_unclear(result))
+    }
+
+    /// How many Machines this pass has deleted.
+    pub(super) fn deletions(&self) -> usize {
+        self.deleted.values().filter(|(_, result)| result.is_ok()).count()
+    }
+
+    /// Something was written after which the set may look different.
+    pub(super) fn has_written(&self) -> bool {
+        let any = |results: &BTreeMap<Uid, Result<(), ActError>>| results.values().any(Result::is_ok);
+        self.creations() + self.deletions() > 0
+            || any(&self.adopted)
+            || any(&self.released)
+            || any(&self.synced)
+            || self.kept.values().any(|(_, result)| result.is_ok())
+            || matches!(self.write_set, Some(Ok(())))
+    }
+}

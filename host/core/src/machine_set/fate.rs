@@ -1,0 +1,41 @@
+//! What becomes of a Machine that has failed, or that the autoscaler has chosen.
+
+use jiff::Timestamp;
+
+use crate::phase::Phase;
+use crate::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
+
+use super::effect::Progress;
+use super::keep;
+use super::order;
+use super::view::{ChildFact, SetView};
+
+/// It has failed, and nobody wishes to keep it, or not any longer.
+pub(super) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timestamp) -> bool {
+    if machine.phase != Phase::Failed || keep::is_unwritten(machine, progress) {
+        return false;
+    }
+    match machine.preserved_until {
+        Some(until) => until <= now,
+        None => !is_wished(machine, progress),
+    }
+}
+
+/// Somebody wishes to keep it. A wish that nobody understands is none.
+fn is_wished(machine: &ChildFact, progress: &Progress) -> bool {
+    let own = keep::wish(machine, progress);
+    let of_node = machine.node_preserve_wish.as_deref();
+    let wish = preservation::effective(own, of_node, machine.node_wish_heeded.as_deref());
+    matches!(wish, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
+}
+
+/// The autoscaler has marked it, and has lowered the number of Machines since. It goes even when the number was raised again in
+/// between: its Node is empty, and another Machine takes its place.
+pub(super) fn is_marked(view: &SetView, machine: &ChildFact) -> bool {
+    let is_first = order::priority(machine) == order::FIRST_PRIORITY;
+    let is_scaled = match (machine.marked_at, view.set.scaled_down_at) {
+        (Some(marked), Some(scaled)) => marked <= scaled,
+        (None, _) | (_, None) => false,
+    };
+    is_first && is_scaled
+}

@@ -1,0 +1,299 @@
+//! What must hold whatever happens. Used by tests, assertions and simulation alike.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::gate::permits;
+use crate::machine::Wake;
+
+use super::claim;
+use super::conclusion::Conclusion;
+use super::create;
+use super::effect::{BURST, Effect, MachineRef, Progress, SetLook, Why};
+use super::fate;
+use super::members;
+use super::names;
+use super::validity;
+use super::view::{ChildFact, Freshness, SetView};
+
+/// A rule that a step has broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// There would be more than are wanted.
+    #[error("a Machine is made that is not wanted")]
+    SurplusCreation,
+    /// There would be fewer than are wanted.
+    #[error("a Machine is deleted as surplus that is wanted")]
+    WantedDeleted,
+    /// It does well, or somebody wishes to keep it.
+    #[error("a Machine is deleted that has neither failed nor was chosen")]
+    HealthyDeleted,
+    /// The whole set is not being deleted.
+    #[error("all Machines of a set are deleted that stays, or its finalizer is taken off")]
+    SetStays,
+    /// Nothing would find the Machine again.
+    #[error("a Machine is made or changed for a set whose spec is invalid")]
+    InvalidSet,
+    /// The set could vanish before its Machines.
+    #[error("a Machine is made for a set without our finalizer, or that is being deleted")]
+    Unheld,
+    /// Nobody knows how many there are.
+    #[error(
+        "Machines are made, deleted or let go on a view that is in doubt, or before it is settled whose they are"
+    )]
+    Unsettled,
+    /// Another pass could not know that the name was given out.
+    #[error("a Machine gets a name that does not follow from its ordinal, or an ordinal that was given out")]
+    WrongName,
+    /// It belongs to somebody else, or is wanted.
+    #[error("a Machine is adopted or let go that should not be")]
+    WrongClaim,
+    /// The cache may not know that the set is gone.
+    #[error("a Machine is adopted without a look at the set")]
+    BlindAdoption,
+    /// It is somebody else's.
+    #[error("a Machine is touched that is not the set's")]
+    Foreign,
+    /// Machines would have no owner that removes them.
+    #[error("the finalizer of a set is taken off that has Machines")]
+    ReleaseBeforeMachines,
+    /// The gate or a label forbids it.
+    #[error("what is held is done")]
+    Held,
+    /// More than others can wait for.
+    #[error("a pass does more than a burst")]
+    TooMany,
+    /// The same effect twice: its outcome is known already.
+    #[error("an effect is done twice in one pass")]
+    Repeated,
+    /// A pass without an end.
+    #[error("a batch has no effects")]
+    EmptyBatch,
+    /// Nothing would ever look at the set again, or at once without reason.
+    #[error("a set is looked at never again although it is there, or at once although nothing has changed")]
+    WrongWake,
+    /// Nobody would know why.
+    #[error("a pass ends without a word")]
+    Mute,
+}
+
+/// Whether a batch may be done.
+pub fn batch(
+    view: &SetView,
+    progress: &Progress,
+    effects: &[Effect],
+    now: Timestamp,
+) -> Result<(), Violation> {
+    if effects.is_empty() {
+        return Err(Violation::EmptyBatch);
+    }
+    let subjects: BTreeSet<String> = effects.iter().map(subject).collect();
+    if subjects.len() < effects.len() || effects.iter().any(|effect| is_done(progress, effect)) {
+        return Err(Violation::Repeated);
+    }
+    if effects.iter().any(|effect| !permits(view.gate, effect.kind())) {
+        return Err(Violation::Held);
+    }
+    if !effects.iter().all(is_for_any_set) && view.set.deletion.is_none() && validity::problem(view).is_some()
+    {
+        return Err(Violation::InvalidSet);
+    }
+    effects.iter().try_for_each(|effect| one(view, progress, effect, now))?;
+    creations(view, progress, effects, now)?;
+    deletions(view, progress, effects)
+}
+
+/// Who an effect is about, so that it is done once.
+fn subject(effect: &Effect) -> String {
+    let of = |machine: &MachineRef| format!("{} {}", effect.name(), machine.uid);
+    match effect {
+        Effect::Adopt(machine)
+        | Effect::Release(machine)
+        | Effect::Preserve(machine, _)
+        | Effect::Sync(machine, _)
+        | Effect::Delete(machine, _) => of(machine),
+        Effect::Create { name, .. } | Effect::LookAtMachine { name } => format!("{} {name}", effect.name()),
+        Effect::Claim
+        | Effect::ReleaseFinalizer
+        | Effect::ListMachines
+        | Effect::LookAtSet
+        | Effect::WriteSet(_) => effect.name().to_owned(),
+    }
+}
+
+fn is_done(progress: &Progress, effect: &Effect) -> bool {
+    match effect {
+        Effect::Claim => progress.claim.is_some(),
+        Effect::ReleaseFinalizer => progress.release_finalizer.is_some(),
+        Effect::ListMachines => progress.listing.is_some(),
+        Effect::LookAtSet => progress.set.is_some(),
+        Effect::LookAtMachine { name } => progress.taken.contains_key(name),
+        Effect::Adopt(machine) => progress.adopted.contains_key(&machine.uid),
+        Effect::Release(machine) => progress.released.contains_key(&machine.uid),
+        Effect::Preserve(machine, _) => progress.kept.contains_key(&machine.uid),
+        Effect::Sync(machine, _) => progress.synced.contains_key(&machine.uid),
+        Effect::Create { ordinal, .. } => {
+            progress.created.get(ordinal).is_some_and(|creation| !creation.is_to_be_repeated())
+        }
+        Effect::Delete(machine, _) => progress.deleted.contains_key(&machine.uid),
+        Effect::WriteSet(_) => progress.write_set.is_some(),
+    }
+}
+
+/// Reads change nothing.
+fn is_for_any_set(effect: &Effect) -> bool {
+    matches!(effect, Effect::ListMachines | Effect::LookAtSet | Effect::LookAtMachine { .. })
+}
+
+fn one(view: &SetView, progress: &Progress, effect: &Effect, now: Timestamp) -> Result<(), Violation> {
+    let is_deleting = view.set.deletion.is_some();
+    let machine = |target: &MachineRef| {
+        members::all(view, progress)
+            .iter()
+            .find(|machine| machine.uid == target.uid)
+            .ok_or(Violation::Foreign)
+    };
+    match effect {
+        Effect::ListMachines | Effect::LookAtSet | Effect::LookAtMachine { .. } => Ok(()),
+        Effect::Claim | Effect::WriteSet(_) if is_deleting => Err(Violation::Unheld),
+        Effect::Claim | Effect::WriteSet(_) => Ok(()),
+        Effect::ReleaseFinalizer if !is_deleting => Err(Violation::SetStays),
+        Effect::ReleaseFinalizer if is_in_doubt(view, progress) => Err(Violation::Unsettled),
+        Effect::ReleaseFinalizer if !members::owned(view, progress).is_empty() => {
+            Err(Violation::ReleaseBeforeMachines)
+        }
+        Effect::ReleaseFinalizer => Ok(()),
+        Effect::Adopt(target) | Effect::Release(target) => {
+            if is_deleting || !claim::is_right(view, effect, machine(target)?) {
+                return Err(Violation::WrongClaim);
+            }
+            let has_looked = matches!(&progress.set, Some(Ok(SetLook { uid, is_deleting: false }))
+                if *uid == view.set.uid);
+            let is_adoption = matches!(effect, Effect::Adopt(_));
+            if is_adoption && !has_looked { Err(Violation::BlindAdoption) } else { Ok(()) }
+        }
+        Effect::Preserve(target, _) | Effect::Sync(target, _) if is_deleting => {
+            machine(target).and(Err(Violation::SetStays))
+        }
+        Effect::Preserve(target, _) | Effect::Sync(target, _) => is_own(view, progress, machine(target)?),
+        Effect::Create { name, ordinal, .. } => {
+            let follows = *name == names::name(&view.set.key.name, &view.set.uid, *ordinal);
+            let is_open = progress.created.contains_key(ordinal)
+                || names::open(view, progress).take(2 * BURST).any(|open| open == *ordinal);
+            if follows && is_open { Ok(()) } else { Err(Violation::WrongName) }
+        }
+        Effect::Delete(target, why) => {
+            let machine = machine(target)?;
+            is_own(view, progress, machine)?;
+            deletion(view, progress, machine, *why, now)
+        }
+    }
+}
+
+fn is_own(view: &SetView, progress: &Progress, machine: &ChildFact) -> Result<(), Violation> {
+    let is_own = members::owned(view, progress).iter().any(|own| own.uid == machine.uid);
+    if is_own { Ok(()) } else { Err(Violation::Foreign) }
+}
+
+fn is_in_doubt(view: &SetView, progress: &Progress) -> bool {
+    view.freshness == Freshness::InDoubt && !matches!(progress.listing, Some(Ok(_)))
+}
+
+fn deletion(
+    view: &SetView,
+    progress: &Progress,
+    machine: &ChildFact,
+    why: Why,
+    now: Timestamp,
+) -> Result<(), Violation> {
+    let is_deleting = view.set.deletion.is_some();
+    let is_settled = claim::is_settled(view, progress) && !names::is_unwritten(view, progress, now);
+    if is_in_doubt(view, progress) || (!is_deleting && !is_settled) {
+        return Err(Violation::Unsettled);
+    }
+    match why {
+        Why::SetDeleted if is_deleting && !view.set.leaves_machines => Ok(()),
+        Why::SetDeleted => Err(Violation::SetStays),
+        Why::Surplus => Ok(()),
+        Why::Marked if fate::is_marked(view, machine) => Ok(()),
+        Why::Failed if fate::is_given_up(machine, progress, now) => Ok(()),
+        Why::Marked | Why::Failed => Err(Violation::HealthyDeleted),
+    }
+}
+
+/// Never more than are wanted, with those that this pass has made.
+fn creations(
+    view: &SetView,
+    progress: &Progress,
+    effects: &[Effect],
+    now: Timestamp,
+) -> Result<(), Violation> {
+    let planned = effects.iter().filter(|effect| matches!(effect, Effect::Create { .. })).count();
+    if planned == 0 {
+        return Ok(());
+    }
+    let is_held = view.set.has_finalizer || matches!(progress.claim, Some(Ok(())));
+    if !is_held || view.set.deletion.is_some() {
+        return Err(Violation::Unheld);
+    }
+    let is_listed = matches!(progress.listing, Some(Ok(_)));
+    let is_unseen = names::may_be_unseen(view, progress) && !is_listed;
+    let is_noted = !names::is_unwritten(view, progress, now);
+    if is_unseen || !is_noted || is_in_doubt(view, progress) || !claim::is_settled(view, progress) {
+        return Err(Violation::Unsettled);
+    }
+    if !create::is_free(view, progress) {
+        return Err(Violation::Held);
+    }
+    let made = progress.creations();
+    if members::living(view, progress).len() + made + planned > members::wanted(view) {
+        return Err(Violation::SurplusCreation);
+    }
+    if made + planned > BURST { Err(Violation::TooMany) } else { Ok(()) }
+}
+
+/// Never fewer than are wanted, as far as the number goes.
+fn deletions(view: &SetView, progress: &Progress, effects: &[Effect]) -> Result<(), Violation> {
+    let surplus = |why: &Why| *why == Why::Surplus;
+    let planned: Vec<&Why> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Delete(_, why) => Some(why),
+            Effect::Claim
+            | Effect::ReleaseFinalizer
+            | Effect::ListMachines
+            | Effect::LookAtSet
+            | Effect::LookAtMachine { .. }
+            | Effect::Adopt(_)
+            | Effect::Release(_)
+            | Effect::Preserve(..)
+            | Effect::Sync(..)
+            | Effect::Create { .. }
+            | Effect::WriteSet(_) => None,
+        })
+        .collect();
+    let earlier = progress.deleted.values().filter(|(why, _)| surplus(why)).count();
+    let surplus = earlier + planned.iter().filter(|why| surplus(why)).count();
+    let eligible = members::eligible(view, progress).len();
+    if surplus > 0 && eligible.saturating_sub(surplus) < members::wanted(view) {
+        return Err(Violation::WantedDeleted);
+    }
+    if progress.deleted.len() + planned.len() > BURST { Err(Violation::TooMany) } else { Ok(()) }
+}
+
+/// Whether a pass that has come so far may end so.
+pub fn conclusion(view: &SetView, progress: &Progress, conclusion: &Conclusion) -> Result<(), Violation> {
+    if conclusion.message.is_empty() {
+        return Err(Violation::Mute);
+    }
+    let is_released = !view.set.has_finalizer || matches!(progress.release_finalizer, Some(Ok(())));
+    let is_right = match conclusion.wake {
+        Wake::Gone => view.set.deletion.is_some() && is_released,
+        Wake::Now => progress.has_written(),
+        Wake::After(after) => after > SignedDuration::ZERO,
+        Wake::Retry { policy, .. } => policy.base.max(policy.cap) > SignedDuration::ZERO,
+        Wake::Resync => true,
+    };
+    if is_right { Ok(()) } else { Err(Violation::WrongWake) }
+}

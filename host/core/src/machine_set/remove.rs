@@ -1,0 +1,74 @@
+//! Which Machines of a set that stays are deleted.
+
+use jiff::Timestamp;
+
+use crate::act_error::ActError;
+use crate::gate::{EffectKind, permits};
+
+use super::claim;
+use super::effect::{BURST, Effect, MachineRef, Progress, Why};
+use super::fate;
+use super::members;
+use super::names;
+use super::order;
+use super::trouble::Troubles;
+use super::view::{ChildFact, SetView};
+
+/// Those that are to go, as the facts have it; what the pass has deleted is among them. At most a burst.
+pub(super) fn plan<'a>(
+    view: &'a SetView,
+    progress: &'a Progress,
+    now: Timestamp,
+) -> Vec<(&'a ChildFact, Why)> {
+    let mut machines = members::eligible(view, progress);
+    let surplus = machines.len().saturating_sub(members::wanted(view));
+    // Most sets are as they should be, and are not sorted.
+    if surplus > 0 {
+        machines.sort_by(|a, b| order::sooner(a, b, now));
+    }
+    let surplus = surplus.min(BURST);
+    let too_many = machines.iter().take(surplus).map(|machine| (*machine, Why::Surplus));
+    let others = machines.iter().skip(surplus).filter_map(|machine| {
+        if fate::is_marked(view, machine) {
+            Some((*machine, Why::Marked))
+        } else if fate::is_given_up(machine, progress, now) {
+            Some((*machine, Why::Failed))
+        } else {
+            None
+        }
+    });
+    too_many.chain(others).take(BURST).collect()
+}
+
+/// The next batch.
+pub(super) fn next(
+    view: &SetView,
+    progress: &Progress,
+    troubles: &mut Troubles,
+    now: Timestamp,
+) -> Option<Vec<Effect>> {
+    tell(progress, troubles);
+    let may_go = claim::is_settled(view, progress) && permits(view.gate, EffectKind::SetDelete);
+    if !may_go || names::is_unwritten(view, progress, now) {
+        return None;
+    }
+    let effects: Vec<Effect> = plan(view, progress, now)
+        .into_iter()
+        .filter(|(machine, _)| !progress.deleted.contains_key(&machine.uid))
+        .map(|(machine, why)| Effect::Delete(MachineRef::of(machine), why))
+        .collect();
+    (!effects.is_empty()).then_some(effects)
+}
+
+/// What went wrong with deletions.
+pub(super) fn tell(progress: &Progress, troubles: &mut Troubles) {
+    for (_, result) in progress.deleted.values() {
+        match result {
+            Ok(()) => {}
+            Err(ActError::Conflict) => {
+                troubles.unseen("a Machine that was to be deleted has changed: it is looked at again");
+            }
+            Err(error) => troubles.deletion(error),
+        }
+    }
+}

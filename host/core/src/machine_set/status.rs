@@ -1,0 +1,137 @@
+//! What the status of a set says.
+
+use jiff::Timestamp;
+
+use crate::health::Status;
+use crate::machine::OperationFact;
+use crate::phase::{OperationState, OperationType, Phase};
+
+use super::claim;
+use super::conclusion::{
+    ConditionKind, OwnCondition, OwnConditionKind, Reason, SetCondition, SetOperation, SetStatus,
+};
+use super::effect::Progress;
+use super::keep;
+use super::members;
+use super::order;
+use super::overshoot;
+use super::trouble::{Trouble, Troubles};
+use super::view::{ChildFact, SetView};
+
+/// So many of what overlaps are named.
+const NAMED: usize = 3;
+
+/// The counts, which hold whatever else could be done.
+pub(super) fn counts(view: &SetView, progress: &Progress, now: Timestamp) -> SetStatus {
+    let machines = members::owned(view, progress);
+    let count = |holds: &dyn Fn(&ChildFact) -> bool| machines.iter().filter(|machine| holds(machine)).count();
+    let labels = view.set.template.as_ref().map(|template| &template.labels);
+    let is_kept = |machine: &ChildFact| machine.phase == Phase::Failed && order::is_preserved(machine, now);
+    let has_failed =
+        |machine: &ChildFact| machine.operation.is_some_and(|last| last.state == OperationState::Failed);
+    let failed = machines.iter().filter(|machine| has_failed(machine) && !is_kept(machine));
+    let mut failed: Vec<_> = failed.map(|machine| machine.name.clone()).collect();
+    failed.sort();
+    SetStatus {
+        replicas: machines.len(),
+        fully_labeled: count(&|machine| {
+            labels
+                .is_none_or(|labels| labels.iter().all(|(key, value)| machine.labels.get(key) == Some(value)))
+        }),
+        ready: count(&|machine| machine.phase == Phase::Running),
+        available: count(&|machine| matches!(machine.phase, Phase::Running | Phase::Available)),
+        preserved_failed: count(&is_kept),
+        auto_preserved: keep::count(view, progress),
+        failed,
+        ..SetStatus::default()
+    }
+}
+
+/// All of it, at the end of a pass that could act.
+pub(super) fn of(view: &SetView, progress: &Progress, troubles: &Troubles, now: Timestamp) -> SetStatus {
+    let worst = troubles.worst();
+    let failure = worst.and_then(|trouble| Some((trouble, replica_failure(trouble)?)));
+    let condition = failure.map(|(trouble, reason)| SetCondition {
+        kind: ConditionKind::ReplicaFailure,
+        reason,
+        message: trouble.message.clone(),
+    });
+    SetStatus {
+        observed_generation: Some(view.set.generation),
+        conditions: condition.into_iter().chain(overshoot::condition(view, progress)).collect(),
+        own_conditions: overlapping(view, progress).into_iter().collect(),
+        operation: operation(view, progress, worst),
+        ..counts(view, progress, now)
+    }
+}
+
+/// As others count it.
+fn replica_failure(trouble: &Trouble) -> Option<&'static str> {
+    match trouble.reason {
+        Reason::CreationFailed => Some("FailedCreate"),
+        Reason::DeletionFailed => Some("FailedDelete"),
+        Reason::InvalidSet
+        | Reason::ClassNotNamed
+        | Reason::SelectsEverything
+        | Reason::SelectorMismatch
+        | Reason::ClaimFailed
+        | Reason::FinalizerHeld
+        | Reason::WriteFailed
+        | Reason::CachesBehind
+        | Reason::Held
+        | Reason::Frozen
+        | Reason::ScaleUpDisabled
+        | Reason::Orphaning
+        | Reason::Deleting
+        | Reason::Creating
+        | Reason::Removing
+        | Reason::Waiting
+        | Reason::AllAvailable
+        | Reason::Deleted => None,
+    }
+}
+
+fn operation(view: &SetView, progress: &Progress, worst: Option<&Trouble>) -> Option<SetOperation> {
+    let done = |kind, text: &str| {
+        Some(SetOperation { kind, state: OperationState::Successful, text: text.to_owned() })
+    };
+    match worst {
+        Some(trouble) if replica_failure(trouble).is_some() => {
+            let is_creation = trouble.reason == Reason::CreationFailed;
+            let kind = if is_creation { OperationType::Create } else { OperationType::Delete };
+            Some(SetOperation { kind, state: OperationState::Failed, text: trouble.message.clone() })
+        }
+        Some(_) | None if progress.creations() > 0 => done(OperationType::Create, "Machines were created"),
+        Some(_) | None if progress.deletions() > 0 => done(OperationType::Delete, "Machines were deleted"),
+        Some(_) => None,
+        None => match view.set.told.operation {
+            Some(OperationFact { kind, state: OperationState::Failed }) => {
+                done(kind, "what had failed is not needed any more")
+            }
+            Some(_) | None => None,
+        },
+    }
+}
+
+/// Machines of others that the selector selects. They are left alone, and what is made of the same labels by two owners may be
+/// adopted by the wrong one later.
+fn overlapping(view: &SetView, progress: &Progress) -> Option<OwnCondition> {
+    let kind = OwnConditionKind::Overlapping;
+    let overlaps = claim::overlaps(view, progress);
+    if overlaps.is_empty() {
+        let message = "the selector selects no Machines of others".to_owned();
+        let is_over = OwnCondition { kind, status: Status::False, reason: "NoOverlap", message };
+        return view.set.told.is_overlapping.then_some(is_over);
+    }
+    let mut owners: Vec<&str> = overlaps.iter().map(|(_, owner)| *owner).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    let more = if owners.len() > NAMED { " and others" } else { "" };
+    owners.truncate(NAMED);
+    let message = format!(
+        "spec.selector also selects Machines that are controlled by {}{more}: they are left alone; give each its own label \
+         in selector and template",
+        owners.join(", ")
+    );
+    Some(OwnCondition { kind, status: Status::True, reason: "SelectsMachinesOfOthers", message })
+}

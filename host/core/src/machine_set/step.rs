@@ -1,0 +1,168 @@
+//! What comes next for a set.
+
+use jiff::Timestamp;
+
+use crate::act_error::ActError;
+use crate::gate::Gate;
+use crate::machine::{Wake, retry_write};
+
+use super::claim;
+use super::conclusion::{Conclusion, Reason, SetStatus, Step};
+use super::create;
+use super::delete;
+use super::effect::{Effect, Progress};
+use super::keep;
+use super::members;
+use super::overshoot;
+use super::remove;
+use super::status;
+use super::sync;
+use super::trouble::Troubles;
+use super::validity;
+use super::view::{Freshness, SetView};
+
+/// Decides what comes next for a set. Pure: the same arguments give the same answer.
+pub fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step {
+    if view.set.deletion.is_some() {
+        return delete::step(view, progress, now);
+    }
+    if let Some(problem) = validity::problem(view) {
+        let status = status::of(view, progress, &Troubles::default(), now);
+        let (reason, message) = (problem.reason, problem.message);
+        return Step::Finish(Conclusion { status, reason, message, wake: Wake::Resync });
+    }
+    if !view.set.has_finalizer {
+        match &progress.claim {
+            None => return Step::act(Effect::Claim),
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                let message = format!("failed to put the finalizer on the set: {error}");
+                return stopped(view, progress, Reason::ClaimFailed, message, retry_write(error), now);
+            }
+        }
+    }
+    if view.freshness == Freshness::InDoubt {
+        match &progress.listing {
+            None => return Step::act(Effect::ListMachines),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return unlisted(view, progress, error, now),
+        }
+    }
+    let mut troubles = Troubles::default();
+    match effects(view, progress, &mut troubles, now) {
+        Some(effects) => Step::Act(effects),
+        None => Step::Finish(end(view, progress, &troubles, now)),
+    }
+}
+
+/// Each question in turn. What goes wrong with one of them does not hold up the others, except that nobody is made or deleted
+/// while it is open whose the Machines are.
+fn effects(
+    view: &SetView,
+    progress: &Progress,
+    troubles: &mut Troubles,
+    now: Timestamp,
+) -> Option<Vec<Effect>> {
+    create::unseen(view, progress, troubles)
+        .or_else(|| claim::next(view, progress, troubles))
+        .or_else(|| keep::next(view, progress, troubles))
+        .or_else(|| sync::next(view, progress, troubles))
+        .or_else(|| written(view, progress, troubles, now))
+        .or_else(|| remove::next(view, progress, troubles, now))
+        .or_else(|| create::next(view, progress, troubles, now))
+}
+
+fn written(
+    view: &SetView,
+    progress: &Progress,
+    troubles: &mut Troubles,
+    now: Timestamp,
+) -> Option<Vec<Effect>> {
+    match &progress.write_set {
+        None => overshoot::change(view, progress, now).map(|change| vec![Effect::WriteSet(change)]),
+        Some(Ok(())) => None,
+        Some(Err(error)) => {
+            troubles.write("write labels and annotations of the set", error);
+            None
+        }
+    }
+}
+
+/// The Machines could not be listed, and the caches may be behind: nothing is counted.
+pub(super) fn unlisted(view: &SetView, progress: &Progress, error: &ActError, now: Timestamp) -> Step {
+    let message = format!("failed to list the Machines of the set: {error}");
+    stopped(view, progress, Reason::WriteFailed, message, retry_write(error), now)
+}
+
+/// Nothing could be done.
+fn stopped(
+    view: &SetView,
+    progress: &Progress,
+    reason: Reason,
+    message: String,
+    wake: Wake,
+    now: Timestamp,
+) -> Step {
+    let status =
+        SetStatus { observed_generation: None, ..status::of(view, progress, &Troubles::default(), now) };
+    Step::Finish(Conclusion { status, reason, message, wake })
+}
+
+fn end(view: &SetView, progress: &Progress, troubles: &Troubles, now: Timestamp) -> Conclusion {
+    let status = status::of(view, progress, troubles, now);
+    if let Some(trouble) = troubles.worst() {
+        let (reason, message) = (trouble.reason, trouble.message.clone());
+        return Conclusion { status, reason, message, wake: trouble.wake };
+    }
+    let (reason, message) = standing(view, progress, &status, now);
+    let wake = if progress.has_written() { Wake::Now } else { next_look(view, progress, now) };
+    Conclusion { status, reason, message, wake }
+}
+
+/// How things stand where nothing went wrong. Without numbers, which the status has, so that it is told once.
+fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timestamp) -> (Reason, String) {
+    let missing = create::missing(view, progress);
+    let leaving = remove::plan(view, progress, now).len();
+    if let Gate::Frozen { since, reason } = view.gate
+        && missing + leaving > 0
+    {
+        let since = since.round(jiff::Unit::Second).unwrap_or(since);
+        let message = format!("Machines are neither made nor deleted since {since}: {}", reason.sentence());
+        return (Reason::Held, message);
+    }
+    if missing > 0 && overshoot::holds_creation(view, progress) {
+        let message = match overshoot::condition(view, progress) {
+            Some(condition) => condition.message,
+            None => format!(
+                "Machines are missing and the label {} of the set holds creation: remove it",
+                view.names.freeze
+            ),
+        };
+        return (Reason::Frozen, message);
+    }
+    if missing > 0 && view.set.is_scale_up_disabled {
+        let message = "Machines are missing and none is made while Machines of the set are updated in place";
+        return (Reason::ScaleUpDisabled, message.to_owned());
+    }
+    if missing > 0 {
+        return (Reason::Creating, "missing Machines are being made".to_owned());
+    }
+    if leaving > 0 {
+        return (Reason::Removing, "Machines that are not needed any more are being deleted".to_owned());
+    }
+    let living = members::living(view, progress).len();
+    if status.available < living {
+        return (
+            Reason::Waiting,
+            "the Machines are there; those that are not available are waited for".to_owned(),
+        );
+    }
+    (Reason::AllAvailable, "all Machines that are wanted are available".to_owned())
+}
+
+/// Machines that change wake their set. Time that passes does not.
+fn next_look(view: &SetView, progress: &Progress, now: Timestamp) -> Wake {
+    let ends = members::living(view, progress).into_iter().filter_map(|machine| machine.preserved_until);
+    let next = ends.filter(|until| *until > now).min();
+    next.map_or(Wake::Resync, |until| Wake::After(until.duration_since(now)))
+}

@@ -1,0 +1,128 @@
+//! The set and the Machines of these tests.
+
+use std::collections::BTreeSet;
+
+use crate::gate::Gate;
+use crate::id::ObjectKey;
+use crate::machine::{ClassFact, OperationFact};
+use crate::machine_set::{
+    ChildFact, Freshness, Owner, SelectorFact, SetFact, SetNames, SetSettings, SetView, TemplateFact,
+    ToldFact,
+};
+use crate::phase::{OperationState, OperationType, Phase};
+use crate::selector::{Labels, Selector};
+
+use super::seconds;
+
+/// Short ones.
+static NAMES: SetNames = SetNames {
+    freeze: "freeze",
+    freeze_value: "True",
+    unfreeze: "unfreeze",
+    closed_ordinal: "closed-ordinal",
+    failed_joins: "failed-joins",
+};
+
+pub(super) fn labels(pairs: &[(&str, &str)]) -> Labels {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(super) fn selector(pairs: &[(&str, &str)]) -> SelectorFact {
+    SelectorFact::Given(Selector::parse(&labels(pairs), []).unwrap())
+}
+
+/// A set without Machines that is claimed and wants none.
+pub(super) fn view() -> SetView {
+    let template =
+        TemplateFact { labels: labels(&[("pool", "a"), ("more", "x")]), class: Some("worker".into()) };
+    SetView {
+        set: SetFact {
+            key: ObjectKey::new("garden", "pool-a"),
+            uid: "set-uid".into(),
+            generation: 7,
+            deletion: None,
+            leaves_machines: false,
+            has_finalizer: true,
+            replicas: 0,
+            selector: selector(&[("pool", "a")]),
+            template: Some(template),
+            is_frozen: false,
+            is_scale_up_disabled: false,
+            is_thaw_asked: false,
+            scaled_down_at: None,
+            closed_ordinal: None,
+            failed_joins: None,
+            auto_preserve_max: 0,
+            told: ToldFact::default(),
+        },
+        machines: Vec::new(),
+        class: ClassFact::Ready("worker".into()),
+        deployment: None,
+        gate: Gate::Open,
+        freshness: Freshness::Current,
+        settings: SetSettings::default(),
+        names: &NAMES,
+    }
+}
+
+/// The set's Machine with this ordinal, created that many seconds after the first. It does well.
+pub(super) fn child(ordinal: u32) -> ChildFact {
+    ChildFact {
+        name: format!("m{ordinal}").into(),
+        uid: format!("uid-{ordinal}").into(),
+        created: seconds(i64::from(ordinal)),
+        labels: labels(&[("pool", "a"), ("more", "x")]),
+        owner: Owner::This,
+        is_deleting: false,
+        phase: Phase::Running,
+        operation: Some(OperationFact { kind: OperationType::Create, state: OperationState::Successful }),
+        ordinal: Some(ordinal),
+        priority: Some("3".into()),
+        marked_at: None,
+        is_updated_in_place: false,
+        preserve_wish: None,
+        node_preserve_wish: Some(String::new()),
+        node_wish_heeded: None,
+        preserved_until: None,
+        drift: BTreeSet::new(),
+    }
+}
+
+impl ChildFact {
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub(super) fn phase(self, phase: Phase) -> Self {
+        self.with(|machine| machine.phase = phase)
+    }
+
+    pub(super) fn going(self) -> Self {
+        self.with(|machine| {
+            machine.is_deleting = true;
+            machine.phase = Phase::Terminating;
+        })
+    }
+
+    pub(super) fn failed(self) -> Self {
+        self.with(|machine| {
+            machine.phase = Phase::Failed;
+            machine.operation =
+                Some(OperationFact { kind: OperationType::HealthCheck, state: OperationState::Failed });
+        })
+    }
+
+    pub(super) fn owner(self, owner: Owner) -> Self {
+        self.with(|machine| machine.owner = owner)
+    }
+
+    pub(super) fn wish(self, wish: &str) -> Self {
+        self.with(|machine| machine.preserve_wish = Some(wish.into()))
+    }
+
+    /// Kept until this second.
+    pub(super) fn kept(self, until: i64) -> Self {
+        self.with(|machine| machine.preserved_until = Some(seconds(until)))
+    }
+}

@@ -1,0 +1,271 @@
+//! What is decided about a set, told as behaviour: facts and answers in, the whole pass out.
+
+mod claims;
+mod creation;
+mod exhaustive;
+mod facts;
+mod freeze;
+mod going;
+mod handed_down;
+mod invalid;
+mod keeping;
+mod model;
+mod order;
+mod planted;
+mod removal;
+mod told;
+mod world;
+
+use std::collections::BTreeMap;
+
+use expect_test::Expect;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::act_error::ActError;
+use crate::gate::{FreezeReason, Gate};
+use crate::id::Uid;
+
+use super::{
+    ChildFact, Conclusion, Effect, Freshness, Outcome, Progress, SetLook, SetView, Step, TakenBy, invariants,
+    step,
+};
+
+use facts::child;
+
+/// No pass needs more: seven for a burst of creations, two for each name that is taken, and one for each of the other questions.
+const BATCHES_PER_PASS: usize = 32;
+
+/// One pass: what is known, when, and what the world answers. What is not told answers well.
+#[derive(Clone)]
+struct Case {
+    view: SetView,
+    now: Timestamp,
+    answers: BTreeMap<&'static str, Outcome>,
+    /// Creations with these ordinals fail so.
+    creations: BTreeMap<u32, ActError>,
+}
+
+/// A set that wants so many Machines, with these.
+fn set(wanted: i32, machines: impl IntoIterator<Item = ChildFact>) -> Case {
+    let mut view = facts::view();
+    view.set.replicas = wanted;
+    view.machines = machines.into_iter().collect();
+    Case { view, now: seconds(1_000), answers: BTreeMap::new(), creations: BTreeMap::new() }
+}
+
+/// A set whose Machines' ordinals are closed, as after a pass that saw some of them go.
+fn closed(wanted: i32, machines: impl IntoIterator<Item = ChildFact>) -> Case {
+    set(wanted, machines).with(|view| {
+        view.set.closed_ordinal = view.machines.iter().filter_map(|machine| machine.ordinal).max();
+    })
+}
+
+/// So many Machines that do well.
+fn running(machines: u32) -> Vec<ChildFact> {
+    (0..machines).map(child).collect()
+}
+
+impl Case {
+    fn with(mut self, change: impl FnOnce(&mut SetView)) -> Self {
+        change(&mut self.view);
+        self
+    }
+
+    fn on(mut self, outcome: Outcome) -> Self {
+        self.answers.insert(effect_of(&outcome), outcome);
+        self
+    }
+
+    fn failing(mut self, ordinal: u32, error: ActError) -> Self {
+        self.creations.insert(ordinal, error);
+        self
+    }
+
+    fn frozen_gate(self) -> Self {
+        let reason = FreezeReason::ControlClusterUnreachable;
+        self.with(|view| view.gate = Gate::Frozen { since: seconds(0), reason })
+    }
+
+    fn in_doubt(self) -> Self {
+        self.with(|view| view.freshness = Freshness::InDoubt)
+    }
+
+    fn answer(&self, effect: &Effect) -> Outcome {
+        let given = |name: &str| self.answers.get(name).cloned();
+        match effect {
+            Effect::Create { name, ordinal, .. } => {
+                let result = self.creations.get(ordinal).cloned().map_or(Ok(()), Err);
+                Outcome::Create(*ordinal, name.clone(), result)
+            }
+            Effect::Adopt(machine) => of_uid(given("adopt"), &machine.uid, Outcome::Adopt),
+            Effect::Release(machine) => of_uid(given("release"), &machine.uid, Outcome::Release),
+            Effect::Sync(machine, _) => of_uid(given("sync"), &machine.uid, Outcome::Sync),
+            Effect::Preserve(machine, keep) => {
+                of_uid(given("preserve"), &machine.uid, |uid, result| Outcome::Preserve(uid, *keep, result))
+            }
+            Effect::Delete(machine, why) => {
+                of_uid(given("delete"), &machine.uid, |uid, result| Outcome::Delete(uid, *why, result))
+            }
+            Effect::LookAtMachine { name } => match given("look-at-machine") {
+                Some(Outcome::LookAtMachine(_, result)) => Outcome::LookAtMachine(name.clone(), result),
+                _ => Outcome::LookAtMachine(name.clone(), Ok(TakenBy::This)),
+            },
+            Effect::Claim => given("claim").unwrap_or(Outcome::Claim(Ok(()))),
+            Effect::ReleaseFinalizer => {
+                given("release-finalizer").unwrap_or(Outcome::ReleaseFinalizer(Ok(())))
+            }
+            Effect::ListMachines => given("list-machines")
+                .unwrap_or_else(|| Outcome::ListMachines(Ok(self.view.machines.clone()))),
+            Effect::LookAtSet => given("look-at-set").unwrap_or_else(|| {
+                Outcome::LookAtSet(Ok(SetLook { uid: self.view.set.uid.clone(), is_deleting: false }))
+            }),
+            Effect::WriteSet(_) => given("write-set").unwrap_or(Outcome::WriteSet(Ok(()))),
+        }
+    }
+
+    /// Runs the pass to its end. The invariants hold at every step.
+    fn pass(&self) -> (Vec<Vec<Effect>>, Conclusion) {
+        let mut progress = Progress::default();
+        let mut batches = Vec::new();
+        for _ in 0..BATCHES_PER_PASS {
+            match step(&self.view, &progress, self.now) {
+                Step::Act(effects) => {
+                    let verdict = invariants::batch(&self.view, &progress, &effects, self.now);
+                    assert_eq!(verdict, Ok(()), "{batches:?} {effects:?}");
+                    for effect in &effects {
+                        progress.record(self.answer(effect));
+                    }
+                    batches.push(effects);
+                }
+                Step::Finish(conclusion) => {
+                    let verdict = invariants::conclusion(&self.view, &progress, &conclusion);
+                    assert_eq!(verdict, Ok(()), "{batches:?} {conclusion:?}");
+                    return (batches, conclusion);
+                }
+            }
+        }
+        panic!("the pass does not end: {batches:?}");
+    }
+
+    /// The effects of the pass, in a row.
+    fn effects(&self) -> Vec<Effect> {
+        self.pass().0.concat()
+    }
+
+    /// The ordinals of the Machines that the pass makes.
+    fn ordinals(&self) -> Vec<u32> {
+        let ordinal = |effect: Effect| match effect {
+            Effect::Create { ordinal, .. } => Some(ordinal),
+            _ => None,
+        };
+        self.effects().into_iter().filter_map(ordinal).collect()
+    }
+
+    /// The names of the Machines that the pass deletes, in order.
+    fn deleted(&self) -> Vec<String> {
+        let name = |effect: Effect| match effect {
+            Effect::Delete(machine, _) => Some(machine.name.to_string()),
+            _ => None,
+        };
+        self.effects().into_iter().filter_map(name).collect()
+    }
+
+    fn tell(&self) -> String {
+        let (batches, conclusion) = self.pass();
+        let mut text = String::new();
+        for batch in batches {
+            let effects: Vec<String> = batch.iter().map(effect_text).collect();
+            text.push_str(&format!("act {}\n", effects.join(" + ")));
+        }
+        let status = &conclusion.status;
+        text.push_str(&format!(
+            "{} {:?}\n{}\n",
+            conclusion.reason.as_str(),
+            conclusion.wake,
+            conclusion.message
+        ));
+        for condition in &status.conditions {
+            text.push_str(&format!("{}={}\n", condition.kind.as_str(), condition.reason));
+        }
+        for condition in &status.own_conditions {
+            text.push_str(&format!(
+                "{}={:?} {}: {}\n",
+                condition.kind.as_str(),
+                condition.status,
+                condition.reason,
+                condition.message
+            ));
+        }
+        text
+    }
+}
+
+fn of_uid(
+    given: Option<Outcome>,
+    uid: &Uid,
+    outcome: impl Fn(Uid, Result<(), ActError>) -> Outcome,
+) -> Outcome {
+    let result = match given {
+        Some(
+            Outcome::Adopt(_, result)
+            | Outcome::Release(_, result)
+            | Outcome::Sync(_, result)
+            | Outcome::Preserve(_, _, result)
+            | Outcome::Delete(_, _, result),
+        ) => result,
+        _ => Ok(()),
+    };
+    outcome(uid.clone(), result)
+}
+
+fn effect_of(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Claim(_) => "claim",
+        Outcome::ReleaseFinalizer(_) => "release-finalizer",
+        Outcome::ListMachines(_) => "list-machines",
+        Outcome::LookAtSet(_) => "look-at-set",
+        Outcome::LookAtMachine(..) => "look-at-machine",
+        Outcome::Adopt(..) => "adopt",
+        Outcome::Release(..) => "release",
+        Outcome::Preserve(..) => "preserve",
+        Outcome::Sync(..) => "sync",
+        Outcome::Create(..) => "create",
+        Outcome::Delete(..) => "delete",
+        Outcome::WriteSet(_) => "write-set",
+    }
+}
+
+fn effect_text(effect: &Effect) -> String {
+    let name = effect.name();
+    match effect {
+        Effect::Adopt(machine) | Effect::Release(machine) => format!("{name} {}", machine.name),
+        Effect::Preserve(machine, keep) => format!("{name} {} {keep:?}", machine.name),
+        Effect::Sync(machine, parts) => format!("{name} {} {parts:?}", machine.name),
+        Effect::Create { ordinal, birth, .. } => format!("{name} #{ordinal} {birth:?}"),
+        Effect::Delete(machine, why) => format!("{name} {} {why:?}", machine.name),
+        Effect::WriteSet(change) => {
+            let all = change.labels.iter().chain(&change.annotations);
+            let told = all.map(|(key, value)| format!("{key}={}", value.as_deref().unwrap_or("-")));
+            format!("{name} {}", told.collect::<Vec<_>>().join(","))
+        }
+        Effect::Claim
+        | Effect::ReleaseFinalizer
+        | Effect::ListMachines
+        | Effect::LookAtSet
+        | Effect::LookAtMachine { .. } => name.to_owned(),
+    }
+}
+
+/// Second of the tests' clock.
+fn seconds(second: i64) -> Timestamp {
+    Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 365) + SignedDuration::from_secs(second)
+}
+
+/// The pass tells as expected.
+fn check(case: &Case, expected: &Expect) {
+    expected.assert_eq(&case.tell());
+}
+
+fn unclear() -> ActError {
+    ActError::Ambiguous { message: "no answer".into() }
+}

@@ -1,0 +1,153 @@
+//! Machines that are too many, have failed, or were chosen.
+
+use expect_test::expect;
+
+use crate::act_error::ActError;
+use crate::machine_set::{BURST, Outcome, Why};
+
+use super::facts::child;
+use super::{check, closed, running, seconds, set, unclear};
+
+#[test]
+fn what_is_too_much_goes_the_oldest_first() {
+    check(
+        &closed(2, running(4)),
+        &expect![[r#"
+            act delete m0 Surplus + delete m1 Surplus
+            RemovingMachines Now
+            Machines that are not needed any more are being deleted
+        "#]],
+    );
+}
+
+#[test]
+fn ordinals_are_closed_before_their_machines_go() {
+    check(
+        &set(1, running(2)),
+        &expect![[r#"
+            act write-set closed-ordinal=1
+            act delete m0 Surplus
+            RemovingMachines Now
+            Machines that are not needed any more are being deleted
+        "#]],
+    );
+    // Where that cannot be written they stay.
+    let unwritten = set(3, [child(0).failed(), child(1)]).on(Outcome::WriteSet(Err(ActError::Conflict)));
+    check(
+        &unwritten,
+        &expect![[r#"
+            act write-set closed-ordinal=1
+            WriteFailed Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
+            failed to write labels and annotations of the set: the object changed in the meantime
+        "#]],
+    );
+    let of_another_program = child(0).with(|machine| machine.ordinal = None);
+    assert_eq!(set(0, [of_another_program]).effects().len(), 1);
+}
+
+#[test]
+fn a_pass_deletes_a_hundred_at_most() {
+    let case = closed(0, running(250)).with(|view| view.set.is_frozen = true);
+    assert_eq!(case.deleted().len(), BURST);
+}
+
+#[test]
+fn a_failed_machine_goes_and_is_replaced_once_it_is_on_its_way() {
+    check(
+        &closed(2, [child(0), child(1).failed()]),
+        &expect![[r#"
+            act delete m1 Failed
+            RemovingMachines Now
+            Machines that are not needed any more are being deleted
+        "#]],
+    );
+    assert_eq!(closed(2, [child(0), child(1).failed().going()]).ordinals(), [2]);
+}
+
+#[test]
+fn machines_are_missing_and_others_have_failed_at_the_same_time() {
+    check(
+        &closed(3, [child(0), child(1).failed()]),
+        &expect![[r#"
+            act delete m1 Failed
+            act create #2 Claimed
+            CreatingMachines Now
+            missing Machines are being made
+        "#]],
+    );
+}
+
+#[test]
+fn who_was_marked_before_the_last_scale_down_goes_even_if_nobody_is_too_many() {
+    let chosen = |second| {
+        child(1).with(|machine| {
+            machine.priority = Some("1".into());
+            machine.marked_at = Some(seconds(second));
+        })
+    };
+    let deleted = |marked: i64, scaled: Option<i64>| {
+        let machines = [child(0), chosen(marked)];
+        closed(2, machines).with(|view| view.set.scaled_down_at = scaled.map(seconds)).deleted()
+    };
+    assert_eq!(deleted(10, Some(10)), ["m1"]);
+    assert_eq!(deleted(11, Some(10)), [""; 0]);
+    assert_eq!(deleted(10, None), [""; 0]);
+    let unmarked = [child(0), child(1).with(|machine| machine.priority = Some("1".into()))];
+    assert_eq!(
+        closed(2, unmarked).with(|view| view.set.scaled_down_at = Some(seconds(9))).deleted(),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_marked_machine_is_the_one_that_is_too_many() {
+    let marked = |ordinal| {
+        child(ordinal).with(|machine| {
+            machine.priority = Some("1".into());
+            machine.marked_at = Some(seconds(10));
+        })
+    };
+    let case = closed(2, [child(0), child(1), marked(2)]);
+    assert_eq!(case.with(|view| view.set.scaled_down_at = Some(seconds(11))).deleted(), ["m2"]);
+}
+
+#[test]
+fn who_was_just_updated_in_place_is_not_chosen() {
+    let machines = [child(0).with(|machine| machine.is_updated_in_place = true), child(1), child(2)];
+    assert_eq!(closed(1, machines).deleted(), ["m1"]);
+}
+
+#[test]
+fn a_deletion_that_fails_is_told_and_others_go_on() {
+    let denied = Err(ActError::Denied { message: "no".into() });
+    check(
+        &closed(1, running(2)).on(Outcome::Delete("any".into(), Why::Surplus, denied)),
+        &expect![[r#"
+            act delete m0 Surplus
+            DeletionFailed Retry { policy: RetryPolicy { base: 1s, cap: 1m }, hint: None }
+            failed to delete a Machine: forbidden: no
+            ReplicaFailure=FailedDelete
+        "#]],
+    );
+    let changed = Outcome::Delete("any".into(), Why::Surplus, Err(ActError::Conflict));
+    check(
+        &closed(1, running(2)).on(changed),
+        &expect![[r#"
+            act delete m0 Surplus
+            CachesBehind Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
+            a Machine that was to be deleted has changed: it is looked at again
+        "#]],
+    );
+}
+
+#[test]
+fn a_deletion_without_an_answer_is_told() {
+    let case = closed(1, running(2)).on(Outcome::Delete("any".into(), Why::Surplus, Err(unclear())));
+    assert_eq!(case.pass().1.reason.as_str(), "DeletionFailed");
+}
+
+#[test]
+fn behind_a_shut_gate_nobody_is_deleted() {
+    assert_eq!(closed(0, running(2)).frozen_gate().deleted(), [""; 0]);
+    assert_eq!(closed(2, [child(0), child(1).failed()]).frozen_gate().deleted(), [""; 0]);
+}

@@ -1,0 +1,51 @@
+//! Specs that nothing is done for, and what to mend. A set that is being deleted is deleted whatever its spec says.
+
+use crate::id::ClassName;
+
+use super::conclusion::Reason;
+use super::view::{SelectorFact, SetView};
+
+/// What is wrong.
+pub(super) struct Problem {
+    pub(super) reason: Reason,
+    pub(super) message: String,
+}
+
+/// The first thing that is wrong.
+pub(super) fn problem(view: &SetView) -> Option<Problem> {
+    let set = &view.set;
+    let invalid = |message: String| Some(Problem { reason: Reason::InvalidSet, message });
+    if set.replicas < 0 {
+        return invalid(format!("spec.replicas is {}: set it to 0 or more", set.replicas));
+    }
+    let Some(template) = &set.template else {
+        return invalid("spec.template is missing: say what the Machines are made from".to_owned());
+    };
+    if template.class.as_ref().is_none_or(ClassName::is_empty) {
+        let message = "spec.template.spec.class.name is missing: name a MachineClass".to_owned();
+        return Some(Problem { reason: Reason::ClassNotNamed, message });
+    }
+    let selector = match &set.selector {
+        SelectorFact::Given(selector) => selector,
+        SelectorFact::Missing => {
+            return invalid("spec.selector is missing: select labels of spec.template.metadata".to_owned());
+        }
+        SelectorFact::Invalid(error) => {
+            return invalid(format!("spec.selector cannot be understood: {error}"));
+        }
+    };
+    if selector.is_everything() {
+        let message =
+            "spec.selector is empty and would select every Machine of the namespace: select labels of \
+                       spec.template.metadata"
+                .to_owned();
+        return Some(Problem { reason: Reason::SelectsEverything, message });
+    }
+    if !selector.matches(&template.labels) {
+        let message = "spec.selector does not select the labels of spec.template.metadata, so that the set would never \
+                       find the Machines that it makes: make them agree"
+            .to_owned();
+        return Some(Problem { reason: Reason::SelectorMismatch, message });
+    }
+    None
+}

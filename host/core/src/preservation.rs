@@ -1,0 +1,56 @@
+//! Which wish to keep a Machine counts: the one on the Machine or the one on its Node.
+
+/// The wishes that are understood.
+pub const NOW: &str = "now";
+/// Once it has failed.
+pub const WHEN_FAILED: &str = "when-failed";
+/// Set by a controller, once it has failed.
+pub const AUTO_PRESERVED: &str = "auto-preserved";
+/// Not.
+pub const NEVER: &str = "false";
+
+/// Whether a wish is understood. None at all is, too.
+pub fn is_known(wish: &str) -> bool {
+    matches!(wish, "" | NOW | WHEN_FAILED | AUTO_PRESERVED | NEVER)
+}
+
+/// The Node's annotation counts once it is there, also when it is taken away. `node` is empty where a Node without a wish is
+/// there, and `None` without a Node.
+pub fn node_decides(node: Option<&str>, heeded: Option<&str>) -> bool {
+    node.is_some_and(|wish| !(wish.is_empty() && heeded.unwrap_or_default().is_empty()))
+}
+
+/// The wish that counts, empty for none; `Err` with a text on the Node that nobody understands. Such a text on the Machine counts
+/// as none.
+pub fn effective<'a>(
+    machine: Option<&'a str>,
+    node: Option<&'a str>,
+    heeded: Option<&str>,
+) -> Result<&'a str, &'a str> {
+    match node.filter(|_| node_decides(node, heeded)) {
+        Some(wish) if is_known(wish) => Ok(wish),
+        Some(wish) => Err(wish),
+        None => Ok(machine.filter(|wish| is_known(wish)).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_node_decides_once_it_has_said_something() {
+        let rows = [
+            (Some("now"), None, None, Ok("now")),
+            (Some("now"), Some(""), None, Ok("now")),
+            (Some("now"), Some("false"), None, Ok("false")),
+            (Some("now"), Some(""), Some("when-failed"), Ok("")),
+            (Some("nwo"), None, None, Ok("")),
+            (Some("now"), Some("nwo"), None, Err("nwo")),
+            (None, None, Some("now"), Ok("")),
+        ];
+        for (machine, node, heeded, expected) in rows {
+            assert_eq!(effective(machine, node, heeded), expected, "{machine:?} {node:?} {heeded:?}");
+        }
+    }
+}
