@@ -31,6 +31,7 @@ pub mod policy;
 pub mod pools;
 pub mod preservation;
 pub mod queue;
+pub mod removal_order;
 pub mod retry;
 pub mod safety;
 pub mod same_vm;

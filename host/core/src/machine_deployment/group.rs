@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use jiff::Timestamp;
 
 use crate::phase::Phase;
+use crate::removal_order::FIRST_PRIORITY;
 
 use super::leaving;
 use super::strategy::Bounds;
@@ -48,9 +49,6 @@ pub(super) fn is_available(machine: &MachineFact) -> bool {
     let is_being_updated = machine.node.as_ref().is_some_and(NodeFact::is_out_of_service);
     !machine.is_deleting && !is_being_updated && matches!(machine.phase, Phase::Running | Phase::Available)
 }
-
-/// The priority of a Machine that is to go before all others.
-pub(super) const FIRST_PRIORITY: i64 = 1;
 
 fn is_marked(machine: &MachineFact) -> bool {
     machine.marked_at.is_some() || machine.priority <= FIRST_PRIORITY

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::phase::Phase;
+use crate::removal_order::FIRST_PRIORITY;
 
 use super::effect::{Effect, MachineChange};
-use super::group::FIRST_PRIORITY;
 use super::view::{DeploymentView, MachineFact, Owner};
 
 /// How long an entry may name a Machine that is not there: a watch may be behind.

@@ -42,7 +42,7 @@ pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step 
         let message = format!("the deletion of Machines is held: {}", reason.sentence());
         return end(view, progress, now, Reason::Held, message, Wake::Resync);
     }
-    living.sort_by(|a, b| order::sooner(a, b, now));
+    living.sort_by_cached_key(|machine| order::place(machine, now));
     let untried = living.iter().filter(|machine| !progress.deleted.contains_key(&machine.uid));
     let effects: Vec<Effect> = untried
         .take(BURST.saturating_sub(progress.deleted.len()))

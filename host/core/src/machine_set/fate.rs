@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::phase::Phase;
 use crate::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
+use crate::removal_order::FIRST_PRIORITY;
 
 use super::effect::Progress;
 use super::keep;
@@ -32,7 +33,7 @@ fn is_wished(machine: &ChildFact, progress: &Progress) -> bool {
 /// The autoscaler has marked it, and has lowered the number of Machines since. It goes even when the number was raised again in
 /// between: its Node is empty, and another Machine takes its place.
 pub(super) fn is_marked(view: &SetView, machine: &ChildFact) -> bool {
-    let is_first = order::priority(machine) == order::FIRST_PRIORITY;
+    let is_first = order::priority(machine) == FIRST_PRIORITY;
     let is_scaled = match (machine.marked_at, view.set.scaled_down_at) {
         (Some(marked), Some(scaled)) => marked <= scaled,
         (None, _) | (_, None) => false,

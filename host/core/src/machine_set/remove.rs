@@ -24,7 +24,7 @@ pub(super) fn plan<'a>(
     let surplus = machines.len().saturating_sub(members::wanted(view));
     // Most sets are as they should be, and are not sorted.
     if surplus > 0 {
-        machines.sort_by(|a, b| order::sooner(a, b, now));
+        machines.sort_by_cached_key(|machine| order::place(machine, now));
     }
     let surplus = surplus.min(BURST);
     let too_many = machines.iter().take(surplus).map(|machine| (*machine, Why::Surplus));
