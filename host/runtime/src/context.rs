@@ -41,6 +41,10 @@ pub(crate) struct Context {
     pub orphans_are_likely: Notify,
     /// Whether the API server keeps `status.machinist`.
     pub own_status: OwnStatus,
+    /// The same for sets.
+    pub own_set_status: OwnStatus,
+    /// The same for deployments.
+    pub own_deployment_status: OwnStatus,
     random: Mutex<StdRng>,
 }
 
@@ -62,6 +66,8 @@ impl Context {
             hold,
             orphans_are_likely: Notify::new(),
             own_status: OwnStatus::new(),
+            own_set_status: OwnStatus::new(),
+            own_deployment_status: OwnStatus::new(),
             random: Mutex::new(StdRng::from_seed(seed)),
         }
     }

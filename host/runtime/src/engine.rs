@@ -5,6 +5,7 @@
 mod index;
 mod insight;
 mod own_writes;
+mod owners;
 mod standing;
 mod thaw;
 mod wake;
@@ -14,10 +15,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Secret};
-use machinist_api::{Machine, MachineClass};
+use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::barrier::Barrier;
 use machinist_core::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::machine::Wake;
+use machinist_core::machine_set::Freshness;
 use machinist_core::queue::{Priority, Queue};
 use machinist_core::retry::Ledger;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,10 +34,11 @@ use crate::insight::MachineInsight;
 use crate::metrics::{Metrics, Milestone, Pool};
 use crate::safety::class_check;
 use crate::world::World;
-use crate::{hold, machine};
+use crate::{hold, machine, machine_deployment, machine_set};
 
 use index::Index;
 use own_writes::OwnWrites;
+use owners::Owners;
 
 /// What is worked on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +49,10 @@ pub(crate) enum Key {
     Class(ObjectKey),
     /// A Machine.
     Machine(ObjectKey),
+    /// A MachineSet.
+    Set(ObjectKey),
+    /// A MachineDeployment.
+    Deployment(ObjectKey),
 }
 
 impl Key {
@@ -55,13 +62,30 @@ impl Key {
             Self::Secret(_) => "secret",
             Self::Class(_) => "machineclass",
             Self::Machine(_) => "machine",
+            Self::Set(_) => "machineset",
+            Self::Deployment(_) => "machinedeployment",
         }
     }
 
     /// Namespace and name.
     pub(crate) fn object(&self) -> &ObjectKey {
         match self {
-            Self::Secret(key) | Self::Class(key) | Self::Machine(key) => key,
+            Self::Secret(key)
+            | Self::Class(key)
+            | Self::Machine(key)
+            | Self::Set(key)
+            | Self::Deployment(key) => key,
+        }
+    }
+
+    /// Of which kind its own object is.
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Secret(_) => Kind::Secret,
+            Self::Class(_) => Kind::Class,
+            Self::Machine(_) => Kind::Machine,
+            Self::Set(_) => Kind::Set,
+            Self::Deployment(_) => Kind::Deployment,
         }
     }
 }
@@ -77,6 +101,10 @@ pub(crate) enum Kind {
     Secret,
     /// Nodes of the target cluster.
     Node,
+    /// Sets of the control namespace.
+    Set,
+    /// Deployments of the control namespace.
+    Deployment,
 }
 
 /// What the loop is told.
@@ -90,6 +118,10 @@ pub(crate) enum Message {
     Secret(Change<Secret>),
     /// A Node changed.
     Node(Change<Node>),
+    /// A set changed.
+    Set(Change<MachineSet>),
+    /// A deployment changed.
+    Deployment(Change<MachineDeployment>),
     /// Something changed that a drain of this Node may wait for: a VolumeAttachment, or a budget of its pods.
     DrainOf(NodeName),
     /// A drain of this Machine stood in line, and it is its turn.
@@ -115,6 +147,10 @@ pub(crate) enum Message {
 pub(crate) struct Report {
     /// What it wrote: the next pass of this key waits until the caches have it.
     pub wrote: Vec<(Kind, String)>,
+    /// A write that must not be repeated had no clear answer: no pass begins before it cannot arrive any more.
+    pub is_unclear: bool,
+    /// It has listed what the caches did not show, and decided on that: kind and version of the listing.
+    pub looked: Option<(Kind, String)>,
     /// When to look again.
     pub wake: Wake,
     /// What to tell on the object, when it is not what was told last.
@@ -132,6 +168,8 @@ impl Report {
     pub(crate) fn only(wake: Wake) -> Self {
         Self {
             wrote: Vec::new(),
+            is_unclear: false,
+            looked: None,
             wake,
             news: Vec::new(),
             milestones: Vec::new(),
@@ -156,6 +194,7 @@ pub(crate) struct Engine {
     barrier: Barrier<Key, Kind>,
     ledger: Ledger<Key>,
     index: Index,
+    owners: Owners,
     own_writes: OwnWrites,
     /// Keys that are due and whose own writes are not in the caches yet.
     parked: BTreeMap<Key, Priority>,
@@ -190,6 +229,7 @@ impl Engine {
             barrier: Barrier::new(),
             ledger: Ledger::new(),
             index: Index::default(),
+            owners: Owners::default(),
             own_writes: OwnWrites::default(),
             parked: BTreeMap::new(),
             passes: JoinSet::new(),
@@ -248,8 +288,11 @@ impl Engine {
 
     fn is_listed(&self) -> bool {
         let control = [Kind::Machine, Kind::Class, Kind::Secret];
+        let owners = [Kind::Set, Kind::Deployment];
         self.knows_plugins
             && control.iter().all(|kind| self.listed.contains(kind))
+            && (!self.world.settings.controllers.know_owners()
+                || owners.iter().all(|kind| self.listed.contains(kind)))
             && (self.world.nodes.is_none() || self.listed.contains(&Kind::Node))
     }
 
@@ -283,6 +326,9 @@ impl Engine {
         let jitter = context.jitter();
         let users = self.index.users(&key);
         let rivals = self.rivals(&key);
+        let members = self.members(&key);
+        let family = self.family(&key);
+        let freshness = if self.barrier.is_in_doubt(&key) { Freshness::InDoubt } else { Freshness::Current };
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
         let subject = key.clone();
         let pass = async move {
@@ -295,6 +341,10 @@ impl Engine {
                     machine::run(&world, &context, object, failures, &rivals, jitter).await
                 }
                 Key::Secret(object) => hold::secret(&world, &context, object, users).await,
+                Key::Set(object) => machine_set::run(&world, &context, object, &members, freshness).await,
+                Key::Deployment(object) => {
+                    machine_deployment::run(&world, &context, object, &family, failures, jitter).await
+                }
             }
         };
         self.own_writes.begin(&key);
@@ -321,8 +371,14 @@ impl Engine {
         for (kind, version) in &report.wrote {
             self.barrier.wrote(key.clone(), *kind, version, now);
         }
-        let wrote =
-            report.wrote.iter().filter(|(kind, _)| *kind == Kind::Machine).map(|(_, version)| version);
+        if let Some((kind, version)) = &report.looked {
+            self.barrier.looked(key.clone(), *kind, version, now);
+        }
+        if report.is_unclear {
+            self.barrier.lost(key.clone(), now);
+        }
+        let own = key.kind();
+        let wrote = report.wrote.iter().filter(|(kind, _)| *kind == own).map(|(_, version)| version);
         if let Some(priority) = self.own_writes.end(&key, wrote) {
             self.queue.push(key.clone(), now, priority);
         }
@@ -371,12 +427,19 @@ impl Engine {
     }
 
     fn wake(&mut self, key: Key, priority: Priority) {
+        self.wake_at(key, self.context.clock.now(), priority);
+    }
+
+    fn wake_at(&mut self, key: Key, due: Timestamp, priority: Priority) {
+        if !self.world.settings.controllers.run(&key) {
+            return;
+        }
         if let Some(parked) = self.parked.get_mut(&key) {
             *parked = (*parked).max(priority);
             return;
         }
         self.metrics.added(self.part(&key));
-        self.queue.push(key, self.context.clock.now(), priority);
+        self.queue.push(key, due, priority);
     }
 
     fn unpark(&mut self, key: Key, now: Timestamp) {

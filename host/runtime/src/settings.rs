@@ -1,6 +1,9 @@
 //! Settings of one tenant. Immutable: a change means a new process.
 
 use jiff::SignedDuration;
+use machinist_core::machine_set::SetSettings;
+
+use crate::engine::Key;
 
 /// What the flags say. Names and defaults are those of machine-controller-manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,10 +50,46 @@ pub struct Settings {
     pub api_check_timeout: SignedDuration,
     /// `auth-extra-groups` of bootstrap tokens.
     pub bootstrap_token_extra_groups: String,
+    /// Which controllers run.
+    pub controllers: Controllers,
+    /// When a set makes no more Machines.
+    pub sets: SetSettings,
+    /// The autoscaler is asked to leave the Nodes of a deployment alone while it is rolled.
+    pub holds_autoscaler: bool,
     /// Passes at the same time. A pass that waits for a cloud holds a place, not a thread.
     pub passes_in_flight: usize,
     /// Everything is looked at at least this often, with jitter up to twice that.
     pub resync: SignedDuration,
+}
+
+/// Which controllers this process runs. The others may run elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controllers {
+    /// Of Machines, their classes and Secrets, with the safety checks.
+    pub machines: bool,
+    /// Of MachineSets.
+    pub sets: bool,
+    /// Of MachineDeployments.
+    pub deployments: bool,
+}
+
+impl Controllers {
+    /// All of them.
+    pub const ALL: Self = Self { machines: true, sets: true, deployments: true };
+
+    /// Sets and deployments are watched: each of the two needs the other's.
+    pub(crate) fn know_owners(self) -> bool {
+        self.sets || self.deployments
+    }
+
+    /// Passes over this key are run.
+    pub(crate) fn run(self, key: &Key) -> bool {
+        match key {
+            Key::Machine(_) | Key::Class(_) | Key::Secret(_) => self.machines,
+            Key::Set(_) => self.sets,
+            Key::Deployment(_) => self.deployments,
+        }
+    }
 }
 
 impl Settings {
@@ -79,6 +118,9 @@ impl Settings {
             api_check_period: SignedDuration::from_mins(1),
             api_check_timeout: SignedDuration::from_secs(30),
             bootstrap_token_extra_groups: String::new(),
+            controllers: Controllers::ALL,
+            sets: SetSettings::default(),
+            holds_autoscaler: true,
             // Enough that slow clouds do not hold up fast ones; each costs some kilobytes.
             passes_in_flight: 1_000,
             resync: SignedDuration::from_hours(12),

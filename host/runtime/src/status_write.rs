@@ -6,18 +6,90 @@
 
 use std::fmt::Debug;
 
-use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
+use kube::{Api, Resource, ResourceExt};
 use machinist_core::act_error::ActError;
+use machinist_core::machine::Wake;
+use machinist_core::retry::RetryPolicy;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tracing::debug;
 
 use crate::kube_error::within_deadline;
 use crate::names::FIELD_MANAGER;
+use crate::own_status::{OwnStatus, Sending};
 
 /// How often others may be faster; the next pass tries again.
 const ATTEMPTS: usize = 3;
+
+/// What has become of a pass's one status write.
+pub(crate) enum Published {
+    /// There was nothing to say, or nobody is left to say it to.
+    Nothing,
+    /// Written as this version.
+    Version(String),
+    /// Written as this version, and nothing of it was kept.
+    Dropped(String),
+    /// Not written.
+    Failed(RetryPolicy),
+    /// Not written, since the gate has been shut during the pass.
+    Held,
+}
+
+/// Merges a status that differs from what stands there, without `machinist` where the server drops that. `keeps` says whether
+/// an answer has it, `wake` how the pass ends otherwise.
+pub(crate) async fn send<K>(
+    own_status: &OwnStatus,
+    api: &Api<K>,
+    seen: &ObjectMeta,
+    version: Option<&str>,
+    mut status: Map<String, Value>,
+    keeps: impl Fn(&K) -> bool,
+    wake: Wake,
+) -> Published
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    // Let go of when the answer is there.
+    let mut sending = None;
+    if status.contains_key("machinist") {
+        match own_status.sending().await {
+            Sending::Dropped => drop(status.remove("machinist")),
+            kept_or_asks => sending = Some(kept_or_asks),
+        }
+    }
+    if status.is_empty() {
+        return Published::Nothing;
+    }
+    match merge_status(api, seen, version, &json!(status)).await {
+        Ok(object) => {
+            let was_kept = keeps(&object);
+            let version = object.resource_version().unwrap_or_default();
+            if sending.is_none() {
+                return Published::Version(version);
+            }
+            own_status.was_written(was_kept);
+            if !was_kept {
+                debug!("the API server drops status.machinist: its CRDs do not have it");
+            }
+            if !was_kept && status.len() == 1 {
+                Published::Dropped(version)
+            } else {
+                Published::Version(version)
+            }
+        }
+        Err(ActError::Gone) => Published::Nothing,
+        Err(error) => {
+            debug!(error = %error, "status not written");
+            Published::Failed(match wake {
+                // The next pass also does again what has just failed, which is not to be hurried.
+                Wake::Retry { .. } => RetryPolicy::SHORT,
+                Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => RetryPolicy::CONFLICT,
+            })
+        }
+    }
+}
 
 /// Merges `status` into that of the object with the uid of `seen`, whatever else of it has changed since `version`.
 /// [`ActError::Gone`] when the object is gone, also when another one has its name.

@@ -11,7 +11,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::core::DeserializeGuard;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
-use machinist_api::{Machine, MachineClass};
+use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::id::NodeName;
 use machinist_core::safety::meltdown::Meltdown;
 use serde::de::DeserializeOwned;
@@ -74,12 +74,17 @@ impl Tenant {
         let mut tasks = JoinSet::new();
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
+        let (sets, deployments) = (Store::default(), Store::default());
+        let knows_owners = self.settings.controllers.know_owners();
         let drains = SourcesFeed::default();
         let world = World {
             drains: self.target.as_ref().map(|_| drains.reader(outbox.clone())),
             machines: machines.reader(),
             classes: classes.reader(),
             secrets: secrets.reader(),
+            sets: sets.reader(),
+            deployments: deployments.reader(),
+            newborns: Arc::default(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             policies: Policies::new(self.ports.policies.clone()),
             class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
@@ -104,6 +109,14 @@ impl Tenant {
         let (client, namespace) = control();
         let api: Api<DeserializeGuard<Secret>> = Api::namespaced(client, &namespace);
         watches.start(&mut tasks, api, secrets, |_| {}, (Kind::Secret, Message::Secret));
+        if knows_owners {
+            let (client, namespace) = control();
+            let api: Api<DeserializeGuard<MachineSet>> = Api::namespaced(client, &namespace);
+            watches.start(&mut tasks, api, sets, |_| {}, (Kind::Set, Message::Set));
+            let (client, namespace) = control();
+            let api: Api<DeserializeGuard<MachineDeployment>> = Api::namespaced(client, &namespace);
+            watches.start(&mut tasks, api, deployments, |_| {}, (Kind::Deployment, Message::Deployment));
+        }
         if let Some(target) = &self.target {
             let api = Api::all(target.clone());
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));

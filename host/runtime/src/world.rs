@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Node, Secret};
-use machinist_api::{Machine, MachineClass};
+use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::id::ObjectKey;
 use machinist_core::safety::meltdown::Meltdown;
 
 use crate::cache::StoreReader;
 use crate::drain::Sources;
 use crate::engine::Key;
+use crate::newborns::Newborns;
 use crate::policies::Policies;
 use crate::ports::Drivers;
 use crate::safety::class_check::ClassChecks;
@@ -24,6 +25,12 @@ pub(crate) struct World {
     pub classes: StoreReader<MachineClass>,
     /// Secrets of the control namespace.
     pub secrets: StoreReader<Secret>,
+    /// Sets of the control namespace.
+    pub sets: StoreReader<MachineSet>,
+    /// Deployments of the control namespace.
+    pub deployments: StoreReader<MachineDeployment>,
+    /// Machines that this process has made and has not asked a VM for.
+    pub newborns: Arc<Newborns>,
     /// Nodes of the target cluster; `None` without one.
     pub nodes: Option<StoreReader<Node>>,
     /// What drains share; `None` without a target cluster.
@@ -46,6 +53,8 @@ impl World {
         self.machines.is_synced()
             && self.classes.is_synced()
             && self.secrets.is_synced()
+            && (!self.settings.controllers.know_owners()
+                || (self.sets.is_synced() && self.deployments.is_synced()))
             && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
     }
 
@@ -60,6 +69,8 @@ impl World {
             Key::Machine(key) => self.machines.get(key).is_some(),
             Key::Class(key) => self.classes.get(key).is_some(),
             Key::Secret(key) => self.secrets.get(key).is_some(),
+            Key::Set(key) => self.sets.get(key).is_some(),
+            Key::Deployment(key) => self.deployments.get(key).is_some(),
         }
     }
 
@@ -69,6 +80,8 @@ impl World {
             Key::Machine(key) => self.machines.get(key)?.metadata.uid.clone(),
             Key::Class(key) => self.classes.get(key)?.metadata.uid.clone(),
             Key::Secret(key) => self.secrets.get(key)?.metadata.uid.clone(),
+            Key::Set(key) => self.sets.get(key)?.metadata.uid.clone(),
+            Key::Deployment(key) => self.deployments.get(key)?.metadata.uid.clone(),
         }
     }
 

@@ -25,6 +25,10 @@ pub(crate) enum Watch {
     Budgets,
     /// Of VolumeAttachments.
     Attachments,
+    /// Of MachineSets.
+    Sets,
+    /// Of MachineDeployments.
+    Deployments,
 }
 
 impl From<Kind> for Watch {
@@ -34,6 +38,8 @@ impl From<Kind> for Watch {
             Kind::Class => Self::Classes,
             Kind::Secret => Self::Secrets,
             Kind::Node => Self::Nodes,
+            Kind::Set => Self::Sets,
+            Kind::Deployment => Self::Deployments,
         }
     }
 }

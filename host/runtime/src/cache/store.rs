@@ -76,6 +76,13 @@ impl<T> StoreReader<T> {
         })
     }
 
+    /// Those that are wanted. The others are not copied.
+    pub(crate) fn select(&self, is_wanted: impl Fn(&ObjectKey, &T) -> bool) -> Vec<(ObjectKey, Arc<T>)> {
+        let chosen = |(key, object): &(&ObjectKey, &Arc<T>)| is_wanted(key, object);
+        let copied = |(key, object): (&ObjectKey, &Arc<T>)| (key.clone(), object.clone());
+        self.read(|contents| contents.objects.iter().filter(chosen).map(copied).collect())
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.read(|contents| contents.objects.len())

@@ -72,7 +72,7 @@ impl Index {
         match key {
             Key::Secret(secret) => self.by_secret.get(secret).map_or(0, BTreeSet::len),
             Key::Class(class) => self.by_class.get(class).map_or(0, BTreeSet::len),
-            Key::Machine(_) => 0,
+            Key::Machine(_) | Key::Set(_) | Key::Deployment(_) => 0,
         }
     }
 }
@@ -88,7 +88,7 @@ pub(super) fn class_key(machine_key: &ObjectKey, machine: &Machine) -> Option<Ob
     Some(ObjectKey::new(machine_key.namespace.as_str(), name))
 }
 
-fn move_entry<K: Ord + Clone>(
+pub(super) fn move_entry<K: Ord + Clone>(
     map: &mut BTreeMap<K, BTreeSet<ObjectKey>>,
     key: &ObjectKey,
     from: Option<K>,

@@ -46,6 +46,8 @@ impl Engine {
         match key {
             Key::Secret(_) => Part::Secret,
             Key::Class(_) => Part::MachineClass,
+            Key::Set(_) => Part::MachineSet,
+            Key::Deployment(_) => Part::MachineDeployment,
             Key::Machine(machine) => {
                 let machine = self.world.machines.get(machine);
                 let is_deleting =

@@ -19,6 +19,7 @@ impl Engine {
         if is_open(before) == is_open(gate) {
             return;
         }
+        self.wake_owners();
         let now = self.context.clock.now();
         let later = now.checked_add(SETTLE).unwrap_or(now);
         for (key, object) in self.world.machines.all() {
@@ -36,7 +37,7 @@ impl Engine {
             if is_held {
                 self.wake(key.clone(), Priority::Event);
             }
-            if is_open(gate) {
+            if is_open(gate) && self.world.settings.controllers.run(&key) {
                 self.queue.push(key, later, Priority::Resync);
             }
         }

@@ -20,6 +20,8 @@ impl Engine {
             Message::Class(change) => self.class_changed(&change),
             Message::Secret(change) => self.secret_changed(&change),
             Message::Node(change) => self.node_changed(&change),
+            Message::Set(change) => self.set_changed(&change),
+            Message::Deployment(change) => self.deployment_changed(&change),
             Message::DrainOf(node) => self.wake_drain_of(&node),
             Message::TurnToDrain(machine) => {
                 if self.world.machines.get(&machine).is_some() {
@@ -34,7 +36,10 @@ impl Engine {
             Message::Providers(providers) => self.providers_changed(&providers),
             Message::Policies => self.policies_changed(),
             Message::PluginsListed => self.knows_plugins = true,
-            Message::ClassChecked(class) => self.wake_machines_of_class(&class),
+            Message::ClassChecked(class) => {
+                self.wake_machines_of_class(&class);
+                self.wake_sets_of_class(&class);
+            }
             // Who asked and has gone since needs no answer.
             Message::Explain(machine, answer) => drop(answer.send(self.explain(&machine))),
         }
@@ -52,6 +57,7 @@ impl Engine {
         self.index.machine(&change.key, old, new);
         self.claims_changed(&change.key, old, new);
         self.stands(&change.key, new);
+        self.machine_of_owners_changed(&change.key, old, new);
         if let (Some(old), Some(new)) = (old, new) {
             self.time_phase(old, new);
         }
@@ -110,6 +116,7 @@ impl Engine {
         };
         if differs {
             self.wake_machines_of_class(&change.key);
+            self.wake_sets_of_class(&change.key);
         }
         let key = Key::Class(change.key.clone());
         if new.is_some() {
@@ -143,6 +150,7 @@ impl Engine {
         let node = NodeName::new(change.key.name.as_str());
         if machine::node_matters(old, new) {
             for machine in self.index.machines_of_node(&node) {
+                self.node_of_owners_changed(&machine, old, new);
                 self.node_of_machine_changed(machine);
             }
         } else if drain::volumes_differ(old, new) {
@@ -169,7 +177,7 @@ impl Engine {
     }
 
     /// A listing brings versions in any order: it counts as a whole, at its end.
-    fn seen_change<T>(&mut self, kind: Kind, change: &Change<T>) {
+    pub(super) fn seen_change<T>(&mut self, kind: Kind, change: &Change<T>) {
         if !change.is_listed {
             self.seen(kind, &change.resource_version);
         }

@@ -13,6 +13,7 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use machinist_api::names;
 use machinist_core::machine::Severity;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
@@ -73,6 +74,38 @@ pub(crate) struct About {
     pub name: String,
     /// Uid.
     pub uid: String,
+}
+
+impl About {
+    /// An object of one of the four kinds.
+    pub(crate) fn of(kind: &str, meta: &ObjectMeta) -> Self {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        Self {
+            api_version: names::API_VERSION.to_owned(),
+            kind: kind.to_owned(),
+            namespace: text(&meta.namespace),
+            name: text(&meta.name),
+            uid: text(&meta.uid),
+        }
+    }
+}
+
+impl News {
+    /// Something that went as it should, and that nothing else tells.
+    pub(crate) fn normal(about: About, topic: &'static str, reason: &'static str, message: String) -> Self {
+        Self {
+            about,
+            topic,
+            reason,
+            message,
+            same: None,
+            severity: Severity::Normal,
+            repeats: false,
+            is_known: false,
+            is_mute: false,
+            is_implied: false,
+        }
+    }
 }
 
 /// Tells news, each once for as long as it stays the same.

@@ -20,9 +20,9 @@ use crate::world::World;
 use super::node;
 use super::observe::Observed;
 use super::pass::Memory;
-use super::patch::Metadata;
 use super::request::{UserData, request};
 use super::token::{self, TokenKnown};
+use crate::metadata::Metadata;
 
 /// What came of an effect.
 pub(super) struct Done {
@@ -99,6 +99,8 @@ async fn led(
             Done::call(Outcome::ProbeVm(world.drivers.get_status(request(observed, cluster, None)).await))
         }
         Effect::CreateVm => {
+            // From here on its VM may be there, whatever comes of the call.
+            world.newborns.asked(&observed.view.machine.uid);
             let answer = world.drivers.create(request(observed, cluster, user_data())).await;
             if let Ok(machinist_core::driver::Creation::Created(vm)) = &answer {
                 info!(provider_id = %vm.provider_id, "VM created");

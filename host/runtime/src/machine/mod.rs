@@ -11,7 +11,6 @@ mod news;
 mod node;
 mod observe;
 mod pass;
-mod patch;
 mod publish;
 mod request;
 mod sentence;
@@ -21,7 +20,7 @@ mod template;
 mod token;
 
 pub(crate) use choice::Choice;
-pub(crate) use observe::{node_matters, node_name_of, phase_of, secrets, timeouts};
+pub(crate) use observe::{class_fact, node_matters, node_name_of, operation_of, phase_of, secrets, timeouts};
 pub(crate) use pass::run;
 pub(crate) use request::class_spec;
 pub(crate) use standing::member;

@@ -1,7 +1,6 @@
 //! What a pass has to tell of its Machine: what it did, what holds from here on, and that this has changed.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use machinist_api::names;
 use machinist_core::health::Status;
 use machinist_core::machine::{
     Conclusion, ConditionKind, DeletionStage, Effect, Outcome, OwnCondition, Severity, Wake,
@@ -11,7 +10,7 @@ use machinist_core::phase::Phase;
 use crate::events::{About, News};
 
 use super::observe::Observed;
-use super::publish::READY;
+use crate::conditions::READY;
 
 /// An effect that users see and that no condition shows.
 pub(super) fn of_deed(observed: &Observed, effect: &Effect, outcome: &Outcome) -> Option<News> {
@@ -33,7 +32,7 @@ pub(super) fn of_deed(observed: &Observed, effect: &Effect, outcome: &Outcome) -
 pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec<News> {
     let stored = stored(observed, READY);
     let reason = conclusion.reason.as_str();
-    let message = crate::events::clip(&conclusion.message, super::publish::MESSAGE_BYTES);
+    let message = crate::events::clip(&conclusion.message, crate::conditions::MESSAGE_BYTES);
     let has_reason = stored.is_some_and(|stored| stored.reason == reason);
     let mut news = vec![News {
         severity: conclusion.reason.severity(),
@@ -99,26 +98,7 @@ fn stored<'a>(observed: &'a Observed, kind: &str) -> Option<&'a Condition> {
 }
 
 fn normal(observed: &Observed, topic: &'static str, reason: &'static str, message: String) -> News {
-    let meta = &observed.machine.metadata;
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    News {
-        about: About {
-            api_version: names::API_VERSION.to_owned(),
-            kind: "Machine".to_owned(),
-            namespace: text(&meta.namespace),
-            name: text(&meta.name),
-            uid: text(&meta.uid),
-        },
-        topic,
-        reason,
-        message,
-        same: None,
-        severity: Severity::Normal,
-        repeats: false,
-        is_known: false,
-        is_mute: false,
-        is_implied: false,
-    }
+    News::normal(About::of("Machine", &observed.machine.metadata), topic, reason, message)
 }
 
 fn word(phase: Phase) -> &'static str {

@@ -20,7 +20,7 @@ use crate::names::FIELD_MANAGER;
 
 use super::act::{Wrote, gone_is_done};
 use super::observe::Observed;
-use super::patch::Metadata;
+use crate::metadata::Metadata;
 
 /// How often a kubelet may be faster than one write; the next pass tries again.
 const ATTEMPTS: usize = 3;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Secret, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use machinist_api::machine::LastOperation;
 use machinist_api::template::NodeTemplate;
 use machinist_api::{Machine, MachineClass, names};
 use machinist_core::driver::Address;
@@ -61,7 +62,8 @@ pub(super) fn observe(
         None => DriverFact::NotChosen,
         Some(_) => choice.fact(&*world.drivers),
     };
-    let fact = machine_fact(key, &machine);
+    let mut fact = machine_fact(key, &machine);
+    fact.is_newborn = world.newborns.contains(&fact.uid);
     let Claims { target, node, rivals } = claims::of(world, &machine, &fact, rivals);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
@@ -73,7 +75,7 @@ pub(super) fn observe(
     };
     let drain = drain::facts(world, name, node.as_deref(), memory, now);
     let mut view = MachineView {
-        class: class_fact(world, &machine, class.as_deref(), &choice),
+        class: class_fact(world, machine.spec.class.name.as_deref(), class.as_deref(), &choice),
         secret,
         driver,
         target,
@@ -100,12 +102,7 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let annotations = meta.annotations.as_ref();
     let created = meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-    let operation = status.and_then(|status| {
-        let last = &status.last_operation;
-        let kind = last.type_.as_ref().and_then(machinist_api::Word::known)?;
-        let state = last.state.as_ref().and_then(machinist_api::Word::known)?;
-        Some(OperationFact { kind, state })
-    });
+    let operation = status.and_then(|status| operation_of(&status.last_operation));
     let addresses = status.map(|status| status.addresses.as_slice()).unwrap_or_default();
     let phase = phase_of(machine);
     let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
@@ -116,7 +113,6 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
         has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
         has_priority: annotations.is_some_and(|all| all.contains_key(names::annotations::PRIORITY)),
-        // Whoever makes Machines remembers them. This process makes none.
         is_newborn: false,
         create_intent: annotations
             .and_then(|all| all.get(crate::names::CREATE_INTENT))
@@ -148,6 +144,13 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         in_place_copied: keeping::condition_text(conditions, names::node_conditions::IN_PLACE_UPDATE)
             .map(|told| told.reason),
     }
+}
+
+/// What was done last, where its words are known.
+pub(crate) fn operation_of(last: &LastOperation) -> Option<OperationFact> {
+    let kind = last.type_.as_ref().and_then(machinist_api::Word::known)?;
+    let state = last.state.as_ref().and_then(machinist_api::Word::known)?;
+    Some(OperationFact { kind, state })
 }
 
 /// The phase. A word that nobody knows is treated as Unknown when there is a VM, so that health decides, and as new when
@@ -200,8 +203,14 @@ fn taint_fact(taint: &Taint) -> TaintFact {
     }
 }
 
-fn class_fact(world: &World, machine: &Machine, class: Option<&MachineClass>, choice: &Choice) -> ClassFact {
-    let name = ClassName::new(machine.spec.class.name.as_deref().unwrap_or_default());
+/// The class of that name, as far as it can be used.
+pub(crate) fn class_fact(
+    world: &World,
+    name: Option<&str>,
+    class: Option<&MachineClass>,
+    choice: &Choice,
+) -> ClassFact {
+    let name = ClassName::new(name.unwrap_or_default());
     let Some(class) = class else { return ClassFact::Missing(name) };
     if class.metadata.deletion_timestamp.is_some() {
         return ClassFact::Deleting(name);

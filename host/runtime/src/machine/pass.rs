@@ -14,13 +14,14 @@ use crate::drain::Turn;
 use crate::engine::{Kind, Report};
 use crate::events::News;
 use crate::metrics::Milestone;
+use crate::status_write::Published;
 use crate::world::World;
 
 use super::act::{self, Done};
 use super::milestones;
 use super::news;
 use super::observe::{Observed, observe};
-use super::publish::{self, Published};
+use super::publish;
 
 /// A batch follows a batch only with new outcomes, so a pass is short. More than this is a bug, not a slow cloud.
 const BATCHES_PER_PASS: usize = 16;

@@ -2,45 +2,24 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::{Api, ResourceExt};
+use kube::Api;
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
-use machinist_core::act_error::ActError;
 use machinist_core::gate::permits;
 use machinist_core::machine::{
     Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake, in_place, preserve,
 };
 use machinist_core::phase::Phase;
-use machinist_core::retry::{self, RetryPolicy};
+use machinist_core::retry;
 use serde_json::{Map, Value, json};
-use tracing::debug;
 
+use crate::conditions::{READY, condition, is_same, merged};
 use crate::context::Context;
-use crate::own_status::Sending;
-use crate::status_write::merge_status;
+use crate::status_write::{Published, send};
 
 use super::drain_status;
 use super::observe::Observed;
 use super::sentence::sentence;
-
-/// Our condition on every Machine.
-pub(super) const READY: &str = "Ready";
-
-/// The longest message of a condition.
-pub(super) const MESSAGE_BYTES: usize = 2_048;
-
-pub(super) enum Published {
-    /// There was nothing to say, or nobody is left to say it to.
-    Nothing,
-    /// Written as this version.
-    Version(String),
-    /// Written as this version, and nothing of it was kept.
-    Dropped(String),
-    /// Not written.
-    Failed(RetryPolicy),
-    /// Not written, since the gate has been shut during the pass.
-    Held,
-}
 
 /// `written` is the version that the pass itself has written last.
 pub(super) async fn publish(
@@ -60,51 +39,16 @@ pub(super) async fn publish(
     if observed.machine.status.as_ref().is_some_and(|status| status.machinist.is_some()) {
         context.own_status.was_seen();
     }
-    let Some(mut status) = status_patch(observed, conclusion, context.clock.now(), jitter) else {
+    let Some(status) = status_patch(observed, conclusion, context.clock.now(), jitter) else {
         return Published::Nothing;
     };
-    // Let go of when the answer is there.
-    let mut sending = None;
-    if status.contains_key("machinist") {
-        match context.own_status.sending().await {
-            Sending::Dropped => drop(status.remove("machinist")),
-            kept_or_asks => sending = Some(kept_or_asks),
-        }
-    }
-    if status.is_empty() {
-        return Published::Nothing;
-    }
     let meta = &observed.machine.metadata;
     let api: Api<Machine> =
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
     let version = written.or(meta.resource_version.as_deref());
-    match merge_status(&api, meta, version, &json!(status)).await {
-        Ok(machine) => {
-            let was_kept = machine.status.as_ref().is_some_and(|status| status.machinist.is_some());
-            let version = machine.resource_version().unwrap_or_default();
-            if sending.is_none() {
-                return Published::Version(version);
-            }
-            context.own_status.was_written(was_kept);
-            if !was_kept {
-                debug!("the API server drops status.machinist: its CRDs do not have it");
-            }
-            if !was_kept && status.len() == 1 {
-                Published::Dropped(version)
-            } else {
-                Published::Version(version)
-            }
-        }
-        Err(ActError::Gone) => Published::Nothing,
-        Err(error) => {
-            debug!(error = %error, "status not written");
-            Published::Failed(match conclusion.wake {
-                // The next pass also does again what has just failed, which is not to be hurried.
-                Wake::Retry { .. } => RetryPolicy::SHORT,
-                Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => RetryPolicy::CONFLICT,
-            })
-        }
-    }
+    let is_kept =
+        |machine: &Machine| machine.status.as_ref().is_some_and(|status| status.machinist.is_some());
+    send(&context.own_status, &api, meta, version, status, is_kept, conclusion.wake).await
 }
 
 /// A merge patch of what differs; `None` when nothing does. Times alone are no difference.
@@ -249,7 +193,7 @@ fn own(
     };
     let domain =
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
-    let is_told = |new: &Condition| old.conditions.iter().any(|old| is_same_condition(old, new));
+    let is_told = |new: &Condition| old.conditions.iter().any(|old| is_same(old, new));
     let is_of_drain = |new: &&Condition| {
         new.type_ == ConditionKind::Drained.as_str()
             || new.reason == in_place::DRAINING
@@ -264,8 +208,7 @@ fn own(
     if is_same {
         return None;
     }
-    let is_kept = |old: &&Condition| changed.iter().all(|new| new.type_ != old.type_);
-    let conditions: Vec<&Condition> = old.conditions.iter().filter(is_kept).chain(&changed).collect();
+    let conditions = merged(&old.conditions, &changed);
     let mut value = json!({
         "conditions": conditions,
         "observedGeneration": generation,
@@ -305,7 +248,13 @@ fn ready(
         Reason::CloudUnreachable => "Unknown",
         _ => "False",
     };
-    condition(old, (READY, status), (conclusion.reason.as_str(), &conclusion.message), generation, now)
+    condition(
+        &old.conditions,
+        (READY, status),
+        (conclusion.reason.as_str(), &conclusion.message),
+        generation,
+        now,
+    )
 }
 
 fn own_condition(
@@ -315,31 +264,7 @@ fn own_condition(
     now: Timestamp,
 ) -> Condition {
     let status = own.status.to_string();
-    condition(old, (own.kind.as_str(), &status), (own.reason, &own.message), generation, now)
-}
-
-fn condition(
-    old: &OwnMachineStatus,
-    (kind, status): (&str, &str),
-    (reason, message): (&str, &str),
-    generation: Option<i64>,
-    now: Timestamp,
-) -> Condition {
-    let since = old.conditions.iter().find(|old| old.type_ == kind && old.status == status);
-    Condition {
-        type_: kind.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: crate::events::clip(message, MESSAGE_BYTES),
-        observed_generation: generation,
-        last_transition_time: since
-            .map_or(machinist_api::value::time(now), |old| old.last_transition_time.clone()),
-    }
-}
-
-fn is_same_condition(old: &Condition, new: &Condition) -> bool {
-    (&old.type_, &old.status, &old.reason, &old.message)
-        == (&new.type_, &new.status, &new.reason, &new.message)
+    condition(&old.conditions, (own.kind.as_str(), &status), (own.reason, &own.message), generation, now)
 }
 
 /// As objects store it.

@@ -19,11 +19,19 @@ pub(crate) enum Part {
     MachineClass,
     Machine,
     MachineTermination,
+    MachineSet,
+    MachineDeployment,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Secret, Self::MachineClass, Self::Machine, Self::MachineTermination];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Secret,
+        Self::MachineClass,
+        Self::Machine,
+        Self::MachineTermination,
+        Self::MachineSet,
+        Self::MachineDeployment,
+    ];
 
     /// As machine-controller-manager calls its queues.
     pub(crate) fn name(self) -> &'static str {
@@ -32,6 +40,8 @@ impl Part {
             Self::MachineClass => "machineclass",
             Self::Machine => "machine",
             Self::MachineTermination => "machinetermination",
+            Self::MachineSet => "machineset",
+            Self::MachineDeployment => "machinedeployment",
         }
     }
 }
@@ -128,7 +138,7 @@ impl Queue {
     }
 
     /// Of the passes that run: all their time together, and the longest, in seconds, for each part.
-    pub(super) fn unfinished(&self, now: Timestamp) -> [(Part, f64, f64); 4] {
+    pub(super) fn unfinished(&self, now: Timestamp) -> [(Part, f64, f64); 6] {
         let running = self.running();
         Part::ALL.map(|part| {
             let times = running.values().filter(|(of, _)| *of == part);

@@ -1,0 +1,35 @@
+//! All Machines as the API server itself has them.
+
+use kube::Api;
+use kube::api::ListParams;
+use machinist_api::Machine;
+use machinist_core::act_error::ActError;
+
+use crate::kube_error::within_deadline;
+
+/// Of one page: small enough that no server stumbles over it.
+const PAGE: u32 = 500;
+
+/// The Machines of a namespace, and the version that they are of.
+pub(super) struct Listing {
+    pub(super) machines: Vec<Machine>,
+    pub(super) version: String,
+}
+
+/// Without a version in the request, which makes the server look at what is stored and not at what it remembers. All pages
+/// are of the version of the first.
+pub(super) async fn list(api: &Api<Machine>) -> Result<Listing, ActError> {
+    let mut machines = Vec::new();
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = within_deadline(api.list(&params)).await?;
+        machines.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => {
+                let version = page.metadata.resource_version.unwrap_or_default();
+                return Ok(Listing { machines, version });
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::core::ObjectMeta;
+use machinist_api::template::MachineTemplate;
+use machinist_api::{Machine, MachineSet, names};
+use machinist_core::gate::Gate;
+use machinist_core::id::{ClassName, Name, ObjectKey, Uid};
+use machinist_core::machine::ClassFact;
+use machinist_core::machine_deployment::Strategy;
+use machinist_core::machine_set::{
+    ChildFact, ConditionKind, DeploymentFact, FailedJoins, Freshness, OwnConditionKind, SelectorFact,
+    SetFact, SetNames, SetView, TemplateFact, ToldFact,
+};
+use machinist_core::selector::Selector;
+
+use crate::machine::{Choice, class_fact, operation_of};
+use crate::selection::{self, labels_of};
+use crate::strategy;
+use crate::world::World;
+
+use super::{body, child};
+
+/// Labels and annotations that a set's pass writes.
+static NAMES: SetNames = SetNames {
+    freeze: names::labels::FREEZE,
+    freeze_value: names::labels::TRUE,
+    unfreeze: names::annotations::UNFREEZE,
+    closed_ordinal: names::annotations::CLOSED_ORDINAL,
+    failed_joins: names::annotations::FAILED_JOINS,
+};
+
+/// Who deletes an object with this finalizer wants what it owns to stay.
+const ORPHAN: &str = "orphan";
+
+/// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
+pub(super) struct Observed {
+    pub(super) view: SetView,
+    pub(super) set: Arc<MachineSet>,
+    /// What it hands down.
+    pub(super) template: Option<MachineTemplate>,
+    /// The Machines of the view.
+    pub(super) machines: BTreeMap<Uid, Arc<Machine>>,
+}
+
+/// `None` when the set is not there any more. `members` are the Machines that it may control.
+pub(super) fn observe(
+    world: &World,
+    gate: Gate,
+    key: &ObjectKey,
+    members: &[ObjectKey],
+    freshness: Freshness,
+) -> Option<Observed> {
+    let set = world.sets.get(key)?;
+    let template = body::handed_down(&set);
+    let fact = set_fact(key, &set);
+    let selector = match &fact.selector {
+        SelectorFact::Given(selector) => Some(selector),
+        SelectorFact::Missing | SelectorFact::Invalid(_) => None,
+    };
+    let mut machines: BTreeMap<ObjectKey, Arc<Machine>> =
+        members.iter().filter_map(|key| Some((key.clone(), world.machines.get(key)?))).collect();
+    machines.retain(|_, machine| concerns(&set, selector, machine));
+    // Machines of others that its selector selects are none of the members, and it has to say so.
+    if let Some(selector) = selector {
+        let namespace = &key.namespace;
+        machines.extend(
+            world
+                .machines
+                .select(|key, machine| &key.namespace == namespace && selects(selector, &machine.metadata)),
+        );
+    }
+    let class_name = template.as_ref().and_then(|template| template.spec.class.name.as_deref());
+    let view = SetView {
+        machines: machines
+            .values()
+            .map(|machine| child::fact(world, &set, template.as_ref(), machine))
+            .collect(),
+        class: class(world, key, class_name),
+        deployment: deployment(world, key, &set),
+        gate,
+        freshness,
+        settings: world.settings.sets,
+        names: &NAMES,
+        set: fact,
+    };
+    let machines = by_uid(machines.into_values());
+    Some(Observed { view, set, template, machines })
+}
+
+/// Facts of Machines that were listed just now.
+pub(super) fn listed(
+    world: &World,
+    observed: &Observed,
+    machines: Vec<Machine>,
+) -> (Vec<ChildFact>, BTreeMap<Uid, Arc<Machine>>) {
+    let selector = match &observed.view.set.selector {
+        SelectorFact::Given(selector) => Some(selector),
+        SelectorFact::Missing | SelectorFact::Invalid(_) => None,
+    };
+    let concerned = machines.into_iter().filter(|machine| concerns(&observed.set, selector, machine));
+    let machines: Vec<Arc<Machine>> = concerned.map(Arc::new).collect();
+    let fact =
+        |machine: &Arc<Machine>| child::fact(world, &observed.set, observed.template.as_ref(), machine);
+    (machines.iter().map(fact).collect(), by_uid(machines))
+}
+
+fn by_uid(machines: impl IntoIterator<Item = Arc<Machine>>) -> BTreeMap<Uid, Arc<Machine>> {
+    let uid = |machine: &Machine| Uid::new(machine.metadata.uid.as_deref().unwrap_or_default());
+    machines.into_iter().map(|machine| (uid(&machine), machine)).collect()
+}
+
+/// The set controls it, or its selector selects it.
+fn concerns(set: &MachineSet, selector: Option<&Selector>, machine: &Machine) -> bool {
+    let mut owners = machine.metadata.owner_references.iter().flatten();
+    let is_own =
+        owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == set.metadata.uid.as_ref());
+    is_own || selector.is_some_and(|selector| selects(selector, &machine.metadata))
+}
+
+/// A selector without requirements is refused by the core, which need not see all Machines of the namespace for that.
+fn selects(selector: &Selector, meta: &ObjectMeta) -> bool {
+    static NONE: BTreeMap<String, String> = BTreeMap::new();
+    !selector.is_everything() && selector.matches(meta.labels.as_ref().unwrap_or(&NONE))
+}
+
+fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
+    let meta = &set.metadata;
+    let (labels, finalizers) = (labels_of(meta), meta.finalizers.as_deref().unwrap_or_default());
+    let annotation = |name: &str| meta.annotations.as_ref().and_then(|all| all.get(name));
+    let selector = match &set.spec.selector {
+        None => SelectorFact::Missing,
+        Some(selector) => match selection::parse(selector) {
+            Ok(selector) => SelectorFact::Given(selector),
+            Err(error) => SelectorFact::Invalid(error.to_string()),
+        },
+    };
+    SetFact {
+        key: key.clone(),
+        uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
+        generation: meta.generation.unwrap_or_default(),
+        deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
+        leaves_machines: finalizers.iter().any(|name| name == ORPHAN),
+        has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
+        replicas: set.spec.replicas.unwrap_or_default(),
+        selector,
+        template: set.spec.template.as_ref().map(template_fact),
+        is_frozen: labels.get(names::labels::FREEZE).is_some_and(|value| value == names::labels::TRUE),
+        is_scale_up_disabled: labels.contains_key(names::labels::SCALE_UP_DISABLED),
+        is_thaw_asked: annotation(names::annotations::UNFREEZE).is_some(),
+        scaled_down_at: annotation(names::annotations::REPLICA_CHANGE_BY_SCALER_TIME)
+            .and_then(|text| text.parse().ok()),
+        closed_ordinal: annotation(names::annotations::CLOSED_ORDINAL).and_then(|text| text.parse().ok()),
+        failed_joins: annotation(names::annotations::FAILED_JOINS).and_then(|text| FailedJoins::parse(text)),
+        auto_preserve_max: set.spec.auto_preserve_failed_machine_max.unwrap_or_default(),
+        told: told(set),
+    }
+}
+
+fn template_fact(template: &MachineTemplate) -> TemplateFact {
+    let labels = template.metadata.as_ref().map(|metadata| metadata.labels()).unwrap_or_default();
+    let class = template.spec.class.name.as_deref().filter(|name| !name.is_empty()).map(ClassName::new);
+    TemplateFact { labels, class }
+}
+
+fn told(set: &MachineSet) -> ToldFact {
+    let Some(status) = &set.status else { return ToldFact::default() };
+    let is_frozen = |kind: &str, status: &str| kind == ConditionKind::Frozen.as_str() && status == "True";
+    let own = status.machinist.as_ref();
+    ToldFact {
+        is_frozen: status.conditions.iter().any(|told| is_frozen(&told.type_, &told.status)),
+        is_overlapping: own.is_some_and(|own| {
+            own.conditions
+                .iter()
+                .any(|told| told.type_ == OwnConditionKind::Overlapping.as_str() && told.status == "True")
+        }),
+        operation: operation_of(&status.last_operation),
+    }
+}
+
+fn class(world: &World, key: &ObjectKey, name: Option<&str>) -> ClassFact {
+    let class = name.and_then(|name| world.classes.get(&ObjectKey::new(key.namespace.as_str(), name)));
+    class_fact(world, name, class.as_deref(), &Choice::of(class.as_deref()))
+}
+
+/// The deployment that controls the set, and is there.
+fn deployment(world: &World, key: &ObjectKey, set: &MachineSet) -> Option<DeploymentFact> {
+    let owner =
+        set.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+    let name = Name::new(owner.name.as_str());
+    let deployment = world.deployments.get(&ObjectKey { namespace: key.namespace.clone(), name })?;
+    if deployment.metadata.uid.as_ref() != Some(&owner.uid) {
+        return None;
+    }
+    let replicas = deployment.spec.replicas.unwrap_or_default();
+    let wanted = u32::try_from(replicas).unwrap_or_default();
+    let strategy = Strategy::parse(&strategy::raw(&deployment.spec.strategy), world.nodes.is_some());
+    let surge = strategy.map_or(0, |strategy| strategy.bounds(wanted).most().saturating_sub(wanted));
+    Some(DeploymentFact { replicas, surge: i32::try_from(surge).unwrap_or(i32::MAX) })
+}

@@ -1,0 +1,151 @@
+//! One pass over a set: observe once, then ask the core and act until it concludes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use kube::core::ObjectMeta;
+use machinist_api::Machine;
+use machinist_core::id::{ObjectKey, Uid};
+use machinist_core::machine::Wake;
+use machinist_core::machine_set::{Conclusion, Freshness, Progress, Step, invariants, step};
+use machinist_core::retry::RetryPolicy;
+use tracing::{debug, warn};
+
+use crate::context::Context;
+use crate::engine::{Kind, Report};
+use crate::events::News;
+use crate::status_write::Published;
+use crate::world::World;
+
+use super::act::{self, Scene};
+use super::news::{self, Deeds};
+use super::observe::{Observed, observe};
+use super::publish;
+
+/// Seven batches make a hundred Machines, and each question before that takes a few. More than this is a bug.
+const BATCHES_PER_PASS: usize = 32;
+
+/// Runs a pass. `members` are the Machines that the set may control.
+pub(crate) async fn run(
+    world: &World,
+    context: &Context,
+    key: &ObjectKey,
+    members: &[ObjectKey],
+    freshness: Freshness,
+) -> Report {
+    let gate = context.hold.borrow().gate;
+    let Some(observed) = observe(world, gate, key, members, freshness) else {
+        return Report::only(Wake::Gone);
+    };
+    let mut progress = Progress::default();
+    let mut memory = Memory::of(&observed);
+    for _ in 0..BATCHES_PER_PASS {
+        let now = context.clock.now();
+        match step(&observed.view, &progress, now) {
+            Step::Act(effects) => {
+                debug_assert_eq!(
+                    invariants::batch(&observed.view, &progress, &effects, now),
+                    Ok(()),
+                    "{key}"
+                );
+                let scene = Scene {
+                    world,
+                    context,
+                    observed: &observed,
+                    machines: &memory.machines,
+                    set: &memory.set,
+                };
+                let batch = effects.iter().map(async |effect| (effect, act::perform(&scene, effect).await));
+                let done = join_all(batch).await;
+                for (effect, done) in done {
+                    memory.deeds.note(effect, &done.outcome);
+                    if let Some((kind, version)) = done.wrote {
+                        if kind == Kind::Set {
+                            memory.set.resource_version = Some(version.clone());
+                        }
+                        memory.wrote.push((kind, version));
+                    }
+                    if let Some((machines, version)) = done.listed {
+                        memory.machines = machines;
+                        memory.looked = Some((Kind::Machine, version));
+                    }
+                    progress.record(done.outcome);
+                }
+            }
+            Step::Finish(conclusion) => {
+                let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
+                debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
+                return finish(context, &observed, &progress, &conclusion, memory).await;
+            }
+        }
+    }
+    warn!("pass cut off: the steps do not come to an end");
+    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    memory.report(&observed, &progress, wake, Vec::new())
+}
+
+/// What a pass carries from batch to batch beside the outcomes.
+struct Memory {
+    /// The set's metadata, in the version that this pass has written last.
+    set: ObjectMeta,
+    machines: BTreeMap<Uid, Arc<Machine>>,
+    wrote: Vec<(Kind, String)>,
+    looked: Option<(Kind, String)>,
+    deeds: Deeds,
+}
+
+impl Memory {
+    fn of(observed: &Observed) -> Self {
+        Self {
+            set: observed.set.metadata.clone(),
+            machines: observed.machines.clone(),
+            wrote: Vec::new(),
+            looked: None,
+            deeds: Deeds::default(),
+        }
+    }
+
+    fn report(self, observed: &Observed, progress: &Progress, wake: Wake, news: Vec<News>) -> Report {
+        let ended = (wake == Wake::Gone).then(|| observed.set.metadata.uid.clone()).flatten();
+        Report {
+            wrote: self.wrote,
+            is_unclear: progress.is_unclear(),
+            looked: self.looked,
+            news,
+            ended,
+            ..Report::only(wake)
+        }
+    }
+}
+
+async fn finish(
+    context: &Context,
+    observed: &Observed,
+    progress: &Progress,
+    conclusion: &Conclusion,
+    mut memory: Memory,
+) -> Report {
+    debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
+    let version = memory.set.resource_version.as_deref();
+    let published = publish::publish(context, observed, &memory.machines, conclusion, version).await;
+    let is_mute = context.own_set_status.is_dropped()
+        && matches!(published, Published::Nothing | Published::Dropped(_))
+        && conclusion.wake != Wake::Gone;
+    let mut news = std::mem::take(&mut memory.deeds).told(observed, conclusion);
+    let wake = match published {
+        Published::Nothing => conclusion.wake,
+        Published::Version(version) | Published::Dropped(version) => {
+            memory.wrote.push((Kind::Set, version));
+            conclusion.wake
+        }
+        Published::Failed(policy) => Wake::Retry { policy, hint: None },
+        Published::Held => {
+            debug!("conclusion held: the gate was shut during the pass");
+            let wake = Wake::Retry { policy: RetryPolicy::SHORT, hint: None };
+            return memory.report(observed, progress, wake, news);
+        }
+    };
+    news.extend(news::of_conclusion(observed, conclusion).into_iter().map(|news| News { is_mute, ..news }));
+    memory.report(observed, progress, wake, news)
+}
