@@ -10,13 +10,13 @@ use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
 use machinist_runtime::settings::Settings;
-use machinist_runtime::tenant::Tenant;
+use machinist_runtime::tenant::{Ended, Tenant};
 use prometheus_client::registry::Registry;
 use rand::RngExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use crate::adapter::Adapter;
@@ -95,15 +95,16 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
 
 /// Until the controllers have ended, because of a signal or because leadership is lost.
 async fn wait(
-    mut controllers: tokio::task::JoinHandle<()>,
+    mut controllers: tokio::task::JoinHandle<Ended>,
     election: Option<tokio::task::JoinHandle<()>>,
     stop: &CancellationToken,
     resign: &CancellationToken,
 ) -> anyhow::Result<()> {
     let Some(mut election) = election else {
-        return controllers.await.context("the controllers broke down");
+        controllers.await.context("the controllers broke down")?;
+        return Ok(());
     };
-    tokio::select! {
+    let ended = tokio::select! {
         ended = &mut controllers => ended.context("the controllers broke down")?,
         _ = &mut election => {
             // Another process may lead from here on: end at once, as a new process starts with a clean slate.
@@ -112,6 +113,12 @@ async fn wait(
             controllers.await.context("the controllers broke down")?;
             anyhow::bail!("leadership is lost");
         }
+    };
+    if ended == Ended::Unsettled {
+        // Whoever takes over then has waited for longer than any of them takes.
+        warn!("requests are still on their way: leadership is not given back, it runs out by itself");
+        election.abort();
+        return Ok(());
     }
     resign.cancel();
     if tokio::time::timeout(RELEASE, election).await.is_err() {

@@ -249,6 +249,11 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         }
     }
 
+    /// A write without an answer may still arrive, see [`Barrier::lost`].
+    pub fn may_land(&self) -> bool {
+        self.owners.values().any(|held| held.lands_until.is_some())
+    }
+
     /// How many owners are blocked.
     pub fn len(&self) -> usize {
         self.owners.len()

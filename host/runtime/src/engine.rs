@@ -4,6 +4,8 @@
 
 mod index;
 mod insight;
+mod key;
+mod message;
 mod own_writes;
 mod owners;
 mod standing;
@@ -14,169 +16,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Secret};
-use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::barrier::Barrier;
-use machinist_core::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::machine::Wake;
 use machinist_core::machine_set::Freshness;
 use machinist_core::queue::{Priority, Queue};
 use machinist_core::retry::Ledger;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info, info_span};
 
-use crate::cache::Change;
 use crate::context::Context;
 use crate::events::Events;
-use crate::insight::MachineInsight;
-use crate::metrics::{Metrics, Milestone, Pool};
+use crate::metrics::{Metrics, Milestone};
 use crate::safety::class_check;
 use crate::world::World;
 use crate::{hold, machine, machine_deployment, machine_set};
+
+pub(crate) use key::{Key, Kind};
+pub(crate) use message::{Message, Report};
 
 use index::Index;
 use own_writes::OwnWrites;
 use owners::Owners;
 
-/// What is worked on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
-    /// A Secret, for its finalizer.
-    Secret(ObjectKey),
-    /// A MachineClass, for its finalizer.
-    Class(ObjectKey),
-    /// A Machine.
-    Machine(ObjectKey),
-    /// A MachineSet.
-    Set(ObjectKey),
-    /// A MachineDeployment.
-    Deployment(ObjectKey),
-}
-
-impl Key {
-    /// For metrics and logs: a closed set.
-    pub(crate) fn controller(&self) -> &'static str {
-        match self {
-            Self::Secret(_) => "secret",
-            Self::Class(_) => "machineclass",
-            Self::Machine(_) => "machine",
-            Self::Set(_) => "machineset",
-            Self::Deployment(_) => "machinedeployment",
-        }
-    }
-
-    /// Namespace and name.
-    pub(crate) fn object(&self) -> &ObjectKey {
-        match self {
-            Self::Secret(key)
-            | Self::Class(key)
-            | Self::Machine(key)
-            | Self::Set(key)
-            | Self::Deployment(key) => key,
-        }
-    }
-
-    /// Of which kind its own object is.
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Secret(_) => Kind::Secret,
-            Self::Class(_) => Kind::Class,
-            Self::Machine(_) => Kind::Machine,
-            Self::Set(_) => Kind::Set,
-            Self::Deployment(_) => Kind::Deployment,
-        }
-    }
-}
-
-/// Kinds whose versions arrive in order, one watch each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    /// Machines of the control namespace.
-    Machine,
-    /// Classes of the control namespace.
-    Class,
-    /// Secrets of the control namespace.
-    Secret,
-    /// Nodes of the target cluster.
-    Node,
-    /// Sets of the control namespace.
-    Set,
-    /// Deployments of the control namespace.
-    Deployment,
-}
-
-/// What the loop is told.
-#[derive(Debug)]
-pub(crate) enum Message {
-    /// A Machine changed.
-    Machine(Change<Machine>),
-    /// A class changed.
-    Class(Change<MachineClass>),
-    /// A Secret changed.
-    Secret(Change<Secret>),
-    /// A Node changed.
-    Node(Change<Node>),
-    /// A set changed.
-    Set(Change<MachineSet>),
-    /// A deployment changed.
-    Deployment(Change<MachineDeployment>),
-    /// Something changed that a drain of this Node may wait for: a VolumeAttachment, or a budget of its pods.
-    DrainOf(NodeName),
-    /// A drain of this Machine stood in line, and it is its turn.
-    TurnToDrain(ObjectKey),
-    /// All VolumeAttachments are listed.
-    AttachmentsListed,
-    /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
-    Synced(Kind, String),
-    /// The plugins of these providers changed.
-    Providers(Vec<ProviderName>),
-    /// A health policy changed.
-    Policies,
-    /// Every ConfigMap with a plugin that was there at the start has been declared.
-    PluginsListed,
-    /// Its driver thinks otherwise of this class than before.
-    ClassChecked(ObjectKey),
-    /// Somebody asks what is known of a Machine.
-    Explain(ObjectKey, oneshot::Sender<MachineInsight>),
-}
-
-/// What a pass did.
-#[derive(Debug)]
-pub(crate) struct Report {
-    /// What it wrote: the next pass of this key waits until the caches have it.
-    pub wrote: Vec<(Kind, String)>,
-    /// A write that must not be repeated had no clear answer: no pass begins before it cannot arrive any more.
-    pub is_unclear: bool,
-    /// It has listed what the caches did not show, and decided on that: kind and version of the listing.
-    pub looked: Option<(Kind, String)>,
-    /// When to look again.
-    pub wake: Wake,
-    /// What to tell on the object, when it is not what was told last.
-    pub news: Vec<crate::events::News>,
-    /// What is counted and timed, by MachineDeployment where there is one.
-    pub milestones: Vec<(Option<Pool>, Milestone)>,
-    /// Machines that waited for what this pass gave back.
-    pub wakes: Vec<ObjectKey>,
-    /// It has ended the object of this uid, which the cache may show for a moment.
-    pub ended: Option<String>,
-}
-
-impl Report {
-    /// Nothing was written and there is nothing to tell.
-    pub(crate) fn only(wake: Wake) -> Self {
-        Self {
-            wrote: Vec::new(),
-            is_unclear: false,
-            looked: None,
-            wake,
-            news: Vec::new(),
-            milestones: Vec::new(),
-            wakes: Vec::new(),
-            ended: None,
-        }
-    }
+/// How a tenant has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All that it has asked of the API servers was answered.
+    Settled,
+    /// Requests may still arrive: whoever leads next must not do so before they cannot.
+    Unsettled,
 }
 
 /// The loop of one tenant.
@@ -247,7 +117,7 @@ impl Engine {
         mut leads: watch::Receiver<bool>,
         stop: CancellationToken,
         grace: SignedDuration,
-    ) {
+    ) -> Ended {
         let mut told_synced = false;
         let mut hold = self.context.hold.clone();
         let mut shown = *hold.borrow_and_update();
@@ -283,7 +153,7 @@ impl Engine {
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
             }
         }
-        self.finish(grace).await;
+        self.finish(grace).await
     }
 
     fn is_listed(&self) -> bool {
@@ -473,20 +343,21 @@ impl Engine {
     }
 
     /// No pass begins any more; those that run may end what they are at.
-    async fn finish(mut self, grace: SignedDuration) {
-        if self.passes.is_empty() {
-            return;
-        }
+    async fn finish(mut self, grace: SignedDuration) -> Ended {
         info!(passes = self.passes.len(), "waiting for running passes");
         let end = tokio::time::sleep(grace.unsigned_abs());
         let mut end = std::pin::pin!(end);
         loop {
             tokio::select! {
-                done = self.passes.join_next() => if done.is_none() { return },
+                done = self.passes.join_next_with_id() => match done {
+                    Some(done) => self.ended(done),
+                    None if self.barrier.may_land() => return Ended::Unsettled,
+                    None => return Ended::Settled,
+                },
                 () = &mut end => {
                     // What is cut off here is what a crash would cut off: the next process looks and goes on.
                     self.passes.abort_all();
-                    return;
+                    return Ended::Unsettled;
                 }
             }
         }

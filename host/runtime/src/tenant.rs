@@ -23,6 +23,7 @@ use crate::cache::{Change, Store, Watch, backoff, feed};
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
 use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
+pub use crate::engine::Ended;
 use crate::engine::{Engine, Kind, Message};
 use crate::events::{EventWriter, Events};
 use crate::metrics::{Metrics, Sources};
@@ -68,7 +69,7 @@ impl Tenant {
         leads: watch::Receiver<bool>,
         synced: watch::Sender<bool>,
         stop: CancellationToken,
-    ) {
+    ) -> Ended {
         let (outbox, inbox) = mpsc::unbounded_channel();
         let insight = outbox.clone();
         let mut tasks = JoinSet::new();
@@ -163,9 +164,10 @@ impl Tenant {
         };
         safety::start(&mut tasks, &watch, gate);
         let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox);
-        engine.run(leads, stop, GRACE).await;
+        let ended = engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.
         tasks.shutdown().await;
+        ended
     }
 }
 

@@ -16,7 +16,7 @@ use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
 use machinist_runtime::settings::Settings;
-use machinist_runtime::tenant::Tenant;
+use machinist_runtime::tenant::{Ended, Tenant};
 use memory_api::ApiServer;
 use memory_api::wire::Wire;
 use tokio::sync::{Notify, watch};
@@ -238,7 +238,7 @@ fn settings(planted: Option<Planted>) -> Settings {
 
 /// A host that runs. Dropped, it dies.
 struct Process {
-    run: JoinHandle<()>,
+    run: JoinHandle<Ended>,
     election: JoinHandle<()>,
     /// Who believes to lead always does so for as long as this is there.
     _always: watch::Sender<bool>,

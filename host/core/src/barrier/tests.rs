@@ -209,7 +209,9 @@ fn a_write_without_an_answer_blocks_until_it_cannot_arrive_and_leaves_its_owner_
     assert!(barrier.seen(&"machine", "9").is_empty());
     assert_eq!(barrier.blocked(&"a"), Some(Blocked { since: at(0), until: at(15) }));
     assert_eq!((barrier.expire(at(14)), barrier.is_in_doubt(&"a")), (vec![], false));
+    assert!(barrier.may_land());
     assert_eq!((barrier.expire(at(15)), barrier.is_in_doubt(&"a")), (vec!["a"], true));
+    assert!(!barrier.may_land());
     assert_eq!((barrier.blocked(&"a"), barrier.is_in_doubt(&"b")), (None, false));
 }
 

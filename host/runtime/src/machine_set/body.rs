@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use machinist_api::template::MachineTemplate;
+use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineSet, MachineSpec, names};
 use machinist_core::id::Name;
 use machinist_core::machine_set::{Birth, Part};
@@ -46,9 +46,9 @@ pub(super) fn machine(
     birth: Birth,
 ) -> Value {
     let metadata = template.metadata.as_ref();
-    let labels = metadata.map(|metadata| metadata.labels()).unwrap_or_default();
-    let mut annotations = metadata.map(|metadata| metadata.annotations()).unwrap_or_default();
-    let mut finalizers = metadata.map(|metadata| metadata.finalizers()).unwrap_or_default();
+    let labels = metadata.map(TemplateMetadata::labels).unwrap_or_default();
+    let mut annotations = metadata.map(TemplateMetadata::annotations).unwrap_or_default();
+    let mut finalizers = metadata.map(TemplateMetadata::finalizers).unwrap_or_default();
     annotations.insert(names::annotations::ORDINAL.to_owned(), ordinal.to_string());
     let ours = names::finalizers::MACHINE;
     match birth {

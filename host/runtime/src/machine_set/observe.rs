@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::core::ObjectMeta;
-use machinist_api::template::MachineTemplate;
+use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineSet, names};
 use machinist_core::gate::Gate;
 use machinist_core::id::{ClassName, Name, ObjectKey, Uid};
@@ -160,7 +160,7 @@ fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
 }
 
 fn template_fact(template: &MachineTemplate) -> TemplateFact {
-    let labels = template.metadata.as_ref().map(|metadata| metadata.labels()).unwrap_or_default();
+    let labels = template.metadata.as_ref().map(TemplateMetadata::labels).unwrap_or_default();
     let class = template.spec.class.name.as_deref().filter(|name| !name.is_empty()).map(ClassName::new);
     TemplateFact { labels, class }
 }

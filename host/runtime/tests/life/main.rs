@@ -34,5 +34,6 @@ mod reboots;
 mod repeatable;
 mod replacing;
 mod retries;
+mod sets;
 mod theirs;
 mod unmanaged;

@@ -14,7 +14,7 @@ use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins, Ports};
 use machinist_runtime::settings::Settings;
-use machinist_runtime::tenant::Tenant;
+use machinist_runtime::tenant::{Ended, Tenant};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -399,7 +399,7 @@ pub(crate) struct Host {
     leads: watch::Sender<bool>,
     is_synced: watch::Receiver<bool>,
     stop: CancellationToken,
-    run: JoinHandle<()>,
+    run: JoinHandle<Ended>,
     election: Option<(CancellationToken, JoinHandle<()>)>,
     wire: Wire,
 }
@@ -423,8 +423,8 @@ impl Host {
     /// Ends it in order: passes first, then the Leases.
     pub(crate) async fn end(mut self) {
         self.stop.cancel();
-        (&mut self.run).await.unwrap();
-        if let Some((resign, election)) = self.election.take() {
+        let ended = (&mut self.run).await.unwrap();
+        if let Some((resign, election)) = self.election.take().filter(|_| ended == Ended::Settled) {
             resign.cancel();
             election.await.unwrap();
         }

@@ -1,0 +1,85 @@
+//! What the loop is told: by watches, by plugins, and by passes at their end.
+
+use k8s_openapi::api::core::v1::{Node, Secret};
+use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
+use machinist_core::id::{NodeName, ObjectKey, ProviderName};
+use machinist_core::machine::Wake;
+use tokio::sync::oneshot;
+
+use crate::cache::Change;
+use crate::insight::MachineInsight;
+use crate::metrics::{Milestone, Pool};
+
+use super::Kind;
+
+/// What the loop is told.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A Machine changed.
+    Machine(Change<Machine>),
+    /// A class changed.
+    Class(Change<MachineClass>),
+    /// A Secret changed.
+    Secret(Change<Secret>),
+    /// A Node changed.
+    Node(Change<Node>),
+    /// A set changed.
+    Set(Change<MachineSet>),
+    /// A deployment changed.
+    Deployment(Change<MachineDeployment>),
+    /// Something changed that a drain of this Node may wait for: a VolumeAttachment, or a budget of its pods.
+    DrainOf(NodeName),
+    /// A drain of this Machine stood in line, and it is its turn.
+    TurnToDrain(ObjectKey),
+    /// All VolumeAttachments are listed.
+    AttachmentsListed,
+    /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
+    Synced(Kind, String),
+    /// The plugins of these providers changed.
+    Providers(Vec<ProviderName>),
+    /// A health policy changed.
+    Policies,
+    /// Every ConfigMap with a plugin that was there at the start has been declared.
+    PluginsListed,
+    /// Its driver thinks otherwise of this class than before.
+    ClassChecked(ObjectKey),
+    /// Somebody asks what is known of a Machine.
+    Explain(ObjectKey, oneshot::Sender<MachineInsight>),
+}
+
+/// What a pass did.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// What it wrote: the next pass of this key waits until the caches have it.
+    pub wrote: Vec<(Kind, String)>,
+    /// A write that must not be repeated had no clear answer: no pass begins before it cannot arrive any more.
+    pub is_unclear: bool,
+    /// It has listed what the caches did not show, and decided on that: kind and version of the listing.
+    pub looked: Option<(Kind, String)>,
+    /// When to look again.
+    pub wake: Wake,
+    /// What to tell on the object, when it is not what was told last.
+    pub news: Vec<crate::events::News>,
+    /// What is counted and timed, by MachineDeployment where there is one.
+    pub milestones: Vec<(Option<Pool>, Milestone)>,
+    /// Machines that waited for what this pass gave back.
+    pub wakes: Vec<ObjectKey>,
+    /// It has ended the object of this uid, which the cache may show for a moment.
+    pub ended: Option<String>,
+}
+
+impl Report {
+    /// Nothing was written and there is nothing to tell.
+    pub(crate) fn only(wake: Wake) -> Self {
+        Self {
+            wrote: Vec::new(),
+            is_unclear: false,
+            looked: None,
+            wake,
+            news: Vec::new(),
+            milestones: Vec::new(),
+            wakes: Vec::new(),
+            ended: None,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Hosts that die between any two requests, servers in trouble: never one Machine too many, at no moment.
+
+use std::time::Duration;
+
+use memory_api::wire::{Call, Fate};
+
+use super::{Census, scale, stage, until_settled};
+
+/// What happens to the set.
+#[derive(Clone, Copy, Debug)]
+enum Story {
+    /// It is filled.
+    Fill,
+    /// It has six, and loses four.
+    Shrink,
+}
+
+/// Lets the host die at the `number`th call of the story. False when the story was over before.
+async fn survives(story: Story, number: usize, is_carried_out: bool) -> bool {
+    let stage = stage(6);
+    let census = Census::of(&stage);
+    let mut wanted = 6;
+    let host = stage.host("host");
+    if matches!(story, Story::Shrink) {
+        until_settled(&stage, 6).await;
+        census.begin();
+        scale(&stage, 2);
+        wanted = 2;
+    }
+    stage.crash_at(number, is_carried_out);
+    let ends = async { until_settled(&stage, wanted).await };
+    tokio::select! {
+        biased;
+        () = stage.wire.crashed() => {}
+        () = ends => return false,
+    }
+    drop(host);
+    stage.wire.heal();
+    let _next = stage.host("next");
+    until_settled(&stage, wanted).await;
+    assert_eq!(census.most(), 6, "one too many\n{}", stage.wire.trace());
+    if matches!(story, Story::Shrink) {
+        assert_eq!(census.fewest(), 2, "one too few\n{}", stage.wire.trace());
+    }
+    census.assert_no_name_twice();
+    assert!(stage.cloud.made().values().all(|made| *made == 1), "{}", stage.wire.trace());
+    assert_eq!(stage.cloud.vms(), wanted);
+    true
+}
+
+async fn check(story: Story, at_least: usize) {
+    for is_carried_out in [false, true] {
+        let mut number = 1;
+        while survives(story, number, is_carried_out).await {
+            number += 1;
+        }
+        assert!(number > at_least, "only {} moments", number - 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_moment_of_a_set_that_is_filled_makes_none_too_many() {
+    check(Story::Fill, 60).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_moment_of_a_set_that_shrinks_takes_none_too_many() {
+    check(Story::Shrink, 20).await;
+}
+
+/// A set that is filled and emptied, where the `number`th call of its passes fares so. False when there were not so many.
+async fn weathers(number: usize, fate: &Fate) -> bool {
+    let concerns =
+        |call: &Call| call.verb != "CALL" && (call.what == "machines" || call.what == "machinesets");
+    let stage = stage(4);
+    let census = Census::of(&stage);
+    let (mut seen, planned) = (0, fate.clone());
+    stage.wire.plan(move |call| {
+        seen += usize::from(concerns(call));
+        if seen == number && concerns(call) { planned.clone() } else { Fate::Pass }
+    });
+    let _host = stage.host("host");
+    until_settled(&stage, 4).await;
+    census.begin();
+    scale(&stage, 1);
+    until_settled(&stage, 1).await;
+    assert_eq!((census.most(), census.fewest()), (4, 1), "{fate:?} at {number}\n{}", stage.wire.trace());
+    census.assert_no_name_twice();
+    assert_eq!(stage.cloud.vms(), 1);
+    stage.wire.records(concerns).len() >= number
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_in_trouble_at_any_request_makes_none_too_many() {
+    for fate in [Fate::Refuse(500), Fate::Refuse(409), Fate::Refuse(429), Fate::Lose, Fate::LoseAnswer] {
+        let mut number = 1;
+        while weathers(number, &fate).await {
+            number += 1;
+        }
+        assert!(number > 10, "{fate:?} concerned nothing");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn caches_that_lag_make_none_too_many() {
+    for lag in [20, 400, 5_000] {
+        let stage = stage(30);
+        let census = Census::of(&stage);
+        stage.api.delay_watches(Duration::from_millis(lag));
+        let _host = stage.host("host");
+        until_settled(&stage, 30).await;
+        census.begin();
+        scale(&stage, 7);
+        until_settled(&stage, 7).await;
+        scale(&stage, 12);
+        until_settled(&stage, 12).await;
+        assert_eq!((census.most(), census.fewest()), (30, 7), "{lag} ms");
+        census.assert_no_name_twice();
+    }
+}

@@ -1,0 +1,73 @@
+//! What a template hands down to Machines that are there.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{edit, look, names, stage, until_settled};
+use crate::stage::{Stage, in_namespace};
+
+fn specs(stage: &Stage) -> Vec<Value> {
+    stage.api.collect("machines", |machine| Some(machine["spec"].clone()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn node_template_time_outs_and_the_kind_of_the_class_reach_machines_that_are_there() {
+    let stage = stage(2);
+    let _host = stage.host("host");
+    until_settled(&stage, 2).await;
+    let template = json!({ "spec": {
+        "class": { "kind": "OtherClass" },
+        "drainTimeout": "5m",
+        "nodeTemplate": { "metadata": { "labels": { "pool": null, "tier": "b" } } },
+    } });
+    edit(&stage, &json!({ "spec": { "template": template } }));
+    let holds = |spec: &Value| {
+        spec["drainTimeout"] == "5m"
+            && spec["class"] == json!({ "kind": "OtherClass", "name": "small" })
+            && spec["nodeTemplate"]["metadata"]["labels"] == json!({ "tier": "b" })
+    };
+    let all = || specs(&stage).iter().all(holds);
+    stage.until("all have it", Duration::from_secs(60), all).await;
+    let node = || stage.api.find("nodes", &names(&stage)[0]).unwrap()["metadata"]["labels"].clone();
+    let is_on_node = || node()["tier"] == "b" && node()["pool"].is_null();
+    stage.until("their Nodes too", Duration::from_secs(60), is_on_node).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_class_counts_for_machines_to_come() {
+    let stage = stage(1);
+    let _host = stage.host("host");
+    until_settled(&stage, 1).await;
+    edit(&stage, &json!({ "spec": { "template": { "spec": { "class": { "name": "large" } } } } }));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(specs(&stage)[0]["class"]["name"], "small");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_time_out_that_was_found_out_wins() {
+    let stage = stage(1);
+    let timeout = json!({ "node.machine.sapcloud.io/effective-creation-timeout": "7m" });
+    edit(&stage, &json!({ "metadata": { "annotations": timeout } }));
+    let _host = stage.host("host");
+    until_settled(&stage, 1).await;
+    assert_eq!(specs(&stage)[0]["creationTimeout"], "7m");
+    let version = |stage: &Stage| stage.api.all("machines")[0]["metadata"]["generation"].clone();
+    let before = version(&stage);
+    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    assert_eq!(version(&stage), before, "nobody writes it back and forth");
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_rest_nothing_is_written() {
+    let stage = stage(3);
+    let _host = stage.host("host");
+    until_settled(&stage, 3).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = stage.wire.records(memory_api::wire::Call::is_write).len();
+    let version = look(&stage, "pool").unwrap()["metadata"]["resourceVersion"].clone();
+    tokio::time::sleep(Duration::from_secs(25 * 3_600)).await;
+    assert_eq!(stage.wire.records(memory_api::wire::Call::is_write).len(), before);
+    assert_eq!(look(&stage, "pool").unwrap()["metadata"]["resourceVersion"], version);
+    assert!(stage.api.find("machines", &in_namespace(&names(&stage)[0])).is_some());
+}
