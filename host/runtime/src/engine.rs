@@ -212,9 +212,7 @@ impl Engine {
                 }
                 Key::Secret(object) => hold::secret(&world, &context, object, users).await,
                 Key::Set(object) => machine_set::run(&world, &context, object, &members, freshness).await,
-                Key::Deployment(object) => {
-                    machine_deployment::run(&world, &context, object, &family, failures, jitter).await
-                }
+                Key::Deployment(object) => machine_deployment::run(&world, &context, object, &family).await,
             }
         };
         self.own_writes.begin(&key);

@@ -37,20 +37,27 @@ pub(crate) enum Published {
     Held,
 }
 
-/// Merges a status that differs from what stands there, without `machinist` where the server drops that. `keeps` says whether
-/// an answer has it, `wake` how the pass ends otherwise.
-pub(crate) async fn send<K>(
-    own_status: &OwnStatus,
-    api: &Api<K>,
-    seen: &ObjectMeta,
-    version: Option<&str>,
-    mut status: Map<String, Value>,
-    keeps: impl Fn(&K) -> bool,
-    wake: Wake,
-) -> Published
+/// The object whose status is to be written.
+pub(crate) struct StatusOf<'a, K> {
+    /// Whether the server keeps `status.machinist` of its kind.
+    pub own_status: &'a OwnStatus,
+    /// Where it is.
+    pub api: &'a Api<K>,
+    /// As it was observed.
+    pub seen: &'a ObjectMeta,
+    /// In which version it was seen or written last.
+    pub version: Option<&'a str>,
+    /// An answer has `status.machinist`.
+    pub keeps: fn(&K) -> bool,
+}
+
+/// Merges a status that differs from what stands there, without `machinist` where the server drops that. `wake` says how the
+/// pass ends otherwise.
+pub(crate) async fn send<K>(object: StatusOf<'_, K>, mut status: Map<String, Value>, wake: Wake) -> Published
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
+    let StatusOf { own_status, api, seen, version, keeps } = object;
     // Let go of when the answer is there.
     let mut sending = None;
     if status.contains_key("machinist") {

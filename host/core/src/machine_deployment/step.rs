@@ -76,6 +76,10 @@ struct Ended {
 
 fn ending(view: &DeploymentView, plan: &Plan, progress: &Progress, status: &mut Status) -> Option<Ended> {
     if let Some((effect, error)) = progress.failure() {
+        if let ActError::Conflict | ActError::Gone = error {
+            // Others write as well: what holds is what was planned, and the next pass looks again within moments.
+            return Some(Ended { reason: plan.reason, message: plan.message.clone(), wake: retry(error) });
+        }
         let reason = match effect {
             Effect::CreateSet(_) => Reason::SetCreateFailed,
             Effect::WriteDeployment(_)

@@ -59,6 +59,8 @@ pub(crate) struct News {
     pub is_mute: bool,
     /// Another piece of news of the same pass says as much.
     pub is_implied: bool,
+    /// Something that was done, which is told each time, and does not take away from what else there is to tell.
+    pub is_deed: bool,
 }
 
 /// The object of an Event.
@@ -104,6 +106,7 @@ impl News {
             is_known: false,
             is_mute: false,
             is_implied: false,
+            is_deed: false,
         }
     }
 }
@@ -132,10 +135,21 @@ impl Events {
     /// Tells, unless the same was told last.
     fn tell(&mut self, key: &Key, news: News, now: Timestamp) {
         let told = self.told.entry(key.clone()).or_default();
-        let News { about, topic, reason, message, same, severity, repeats, is_known, is_mute: _, is_implied } =
-            news;
+        let News {
+            about,
+            topic,
+            reason,
+            message,
+            same,
+            severity,
+            repeats,
+            is_known,
+            is_mute: _,
+            is_implied,
+            is_deed,
+        } = news;
         let same = same.as_deref().unwrap_or(&message);
-        match told.decide(Item { topic, reason, same, repeats, is_known, is_implied }, now) {
+        match told.decide(Item { topic, reason, same, repeats, is_known, is_implied, is_deed }, now) {
             Tell::Nothing => {}
             Tell::Event => {
                 let event = self.writer.write(about, reason.to_owned(), &message, severity, now);

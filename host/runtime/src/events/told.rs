@@ -20,6 +20,14 @@ const HEARTBEAT: SignedDuration = SignedDuration::from_mins(6);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     topics: BTreeMap<&'static str, Last>,
+    states: Budget,
+    /// A rollout takes hundreds of steps: they must not use up what bad news needs.
+    deeds: Budget,
+}
+
+/// How many Events there may be.
+#[derive(Clone, Debug, Default)]
+struct Budget {
     used: u32,
     refilled: Option<Timestamp>,
 }
@@ -51,6 +59,8 @@ pub(crate) struct Item<'a> {
     pub is_known: bool,
     /// Another Event of the same pass says as much.
     pub is_implied: bool,
+    /// It was done: each time is news.
+    pub is_deed: bool,
 }
 
 /// How it is to be told.
@@ -67,6 +77,9 @@ pub(crate) enum Tell {
 impl Told {
     /// Decides how to tell. After [`Tell::Event`] the caller says which one it was.
     pub(crate) fn decide(&mut self, item: Item<'_>, now: Timestamp) -> Tell {
+        if item.is_deed {
+            return if self.deeds.may_write(now) { Tell::Event } else { Tell::Nothing };
+        }
         if item.is_implied {
             self.remember(item, None, now);
             return Tell::Nothing;
@@ -82,7 +95,7 @@ impl Told {
             self.remember(item, None, now);
             return Tell::Nothing;
         }
-        if !self.may_write(now) {
+        if !self.states.may_write(now) {
             return Tell::Nothing;
         }
         self.remember(item, None, now);
@@ -107,7 +120,9 @@ impl Told {
         };
         self.topics.insert(item.topic, last);
     }
+}
 
+impl Budget {
     fn may_write(&mut self, now: Timestamp) -> bool {
         let since = *self.refilled.get_or_insert(now);
         let periods = now.duration_since(since).as_secs() / REFILL.as_secs();
@@ -154,11 +169,20 @@ mod tests {
             repeats: true,
             is_known: false,
             is_implied: false,
+            is_deed: false,
         }
     }
 
     fn state<'a>(reason: &'static str, same: &'a str) -> Item<'a> {
-        Item { topic: "state", reason, same, repeats: false, is_known: false, is_implied: false }
+        Item {
+            topic: "state",
+            reason,
+            same,
+            repeats: false,
+            is_known: false,
+            is_implied: false,
+            is_deed: false,
+        }
     }
 
     /// Decides, and writes what is to be written.
@@ -240,5 +264,14 @@ mod tests {
         assert_eq!(tell(&mut told, drained, 0), Tell::Event);
         assert_eq!(tell(&mut told, state("Deleting", ""), 0), Tell::Event);
         assert_eq!(tell(&mut told, drained, 1), Tell::Nothing);
+    }
+
+    #[test]
+    fn what_is_done_is_told_each_time_and_leaves_room_for_bad_news() {
+        let mut told = Told::default();
+        let deed = |same| Item { topic: "deed", is_deed: true, ..state("Scaled", same) };
+        let tells: Vec<Tell> = (0..100).map(|_| told.decide(deed("the same"), at(0))).collect();
+        assert_eq!(tells.iter().filter(|tell| **tell == Tell::Event).count(), 25);
+        assert_eq!(told.decide(failure("no capacity"), at(0)), Tell::Event);
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::conditions::{READY, condition, is_same, merged};
 use crate::context::Context;
-use crate::status_write::{Published, send};
+use crate::status_write::{Published, StatusOf, send};
 
 use super::drain_status;
 use super::observe::Observed;
@@ -48,7 +48,8 @@ pub(super) async fn publish(
     let version = written.or(meta.resource_version.as_deref());
     let is_kept =
         |machine: &Machine| machine.status.as_ref().is_some_and(|status| status.machinist.is_some());
-    send(&context.own_status, &api, meta, version, status, is_kept, conclusion.wake).await
+    let object = StatusOf { own_status: &context.own_status, api: &api, seen: meta, version, keeps: is_kept };
+    send(object, status, conclusion.wake).await
 }
 
 /// A merge patch of what differs; `None` when nothing does. Times alone are no difference.

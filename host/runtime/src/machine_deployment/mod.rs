@@ -1,35 +1,31 @@
-//! MachineDeployments: facts from caches, effects on sets, Machines and Nodes, one status write a pass.
+//! MachineDeployments: facts about sets, Machines and Nodes from caches, writes to them, one status write a pass.
+
+mod act;
+mod members;
+mod news;
+mod node;
+mod observe;
+mod pass;
+mod publish;
+mod selector;
+mod sets;
+mod status;
+mod template;
+mod words;
 
 use std::collections::BTreeMap;
 
 use machinist_core::id::{ObjectKey, Uid};
-use machinist_core::machine::Wake;
 
-use crate::context::Context;
-use crate::engine::Report;
-use crate::world::World;
+pub(crate) use pass::run;
 
-/// What a deployment has to look at, by the indexes.
+/// Who concerns a deployment, as the indexes know it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Family {
-    /// Sets that it controls, and those that nobody does.
+    /// Sets that it controls, and those without a controller that its selector selects.
     pub sets: Vec<ObjectKey>,
-    /// The Machines of these sets, by the uid of their set.
+    /// Machines of these sets, by the uid of the set.
     pub machines: BTreeMap<Uid, Vec<ObjectKey>>,
     /// Other deployments of the namespace.
     pub rivals: Vec<ObjectKey>,
-}
-
-/// Not written yet.
-#[expect(clippy::unused_async, reason = "its passes come with the next change")]
-pub(crate) async fn run(
-    _world: &World,
-    _context: &Context,
-    _object: &ObjectKey,
-    family: &Family,
-    _failures: u32,
-    _jitter: f64,
-) -> Report {
-    let Family { sets: _, machines: _, rivals: _ } = family;
-    Report::only(Wake::Resync)
 }

@@ -44,7 +44,7 @@ impl Deeds {
         let about = || About::of("MachineSet", &observed.set.metadata);
         let counted = |reason: &'static str, done: &str, machines: &[String]| {
             (!machines.is_empty()).then(|| News {
-                repeats: true,
+                is_deed: true,
                 ..News::normal(about(), reason, reason, format!("{done} {}", list(machines)))
             })
         };
@@ -58,7 +58,7 @@ impl Deeds {
             } else {
                 (names::events::UNFROZE_SET, "Machines are created again".to_owned())
             };
-            News::normal(about(), "freeze", reason, message)
+            News { is_deed: true, ..News::normal(about(), "freeze", reason, message) }
         });
         [made, deleted, freeze].into_iter().flatten().collect()
     }

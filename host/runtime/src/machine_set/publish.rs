@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::conditions::{READY, are_told, condition, merged};
 use crate::context::Context;
-use crate::status_write::{Published, send};
+use crate::status_write::{Published, StatusOf, send};
 
 use super::observe::Observed;
 
@@ -46,7 +46,9 @@ pub(super) async fn publish(
     let api: Api<MachineSet> =
         Api::namespaced(context.control.clone(), meta.namespace.as_deref().unwrap_or_default());
     let is_kept = |set: &MachineSet| set.status.as_ref().is_some_and(|status| status.machinist.is_some());
-    send(&context.own_set_status, &api, meta, version, status, is_kept, conclusion.wake).await
+    let object =
+        StatusOf { own_status: &context.own_set_status, api: &api, seen: meta, version, keeps: is_kept };
+    send(object, status, conclusion.wake).await
 }
 
 /// A merge patch of what differs; `None` when nothing does. Times alone are no difference.

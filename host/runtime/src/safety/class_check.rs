@@ -154,6 +154,7 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
         repeats: false,
         is_mute: false,
         is_implied: false,
+        is_deed: false,
         is_known: false,
         severity,
     }));

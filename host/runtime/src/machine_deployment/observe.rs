@@ -1,0 +1,260 @@
+//! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use k8s_openapi::api::core::v1::Node;
+use kube::core::ObjectMeta;
+use machinist_api::template::{MachineTemplate, TemplateMetadata};
+use machinist_api::{Machine, MachineDeployment, MachineSet, names};
+use machinist_core::gate::Gate;
+use machinist_core::id::{Name, NodeName, ObjectKey, Uid};
+use machinist_core::machine_deployment::{
+    DeploymentFact, DeploymentView, MachineFact, Owner, SetFact, SetStatusFact, Settings, SpecFact,
+    WindowsFact,
+};
+use machinist_core::maintenance::Windows;
+use machinist_core::selector::Labels;
+
+use crate::machine::node_name_of;
+use crate::selection;
+use crate::strategy;
+use crate::world::World;
+
+use super::status::number;
+use super::words::{NAMES, ORPHAN};
+use super::{Family, members, selector, status, template};
+
+/// The facts of a pass, and the objects that they were taken from: writes are built from these, not from a second look.
+pub(super) struct Observed {
+    pub(super) view: DeploymentView,
+    pub(super) deployment: Arc<MachineDeployment>,
+    pub(super) sets: BTreeMap<Name, Arc<MachineSet>>,
+    pub(super) machines: BTreeMap<Name, Arc<Machine>>,
+    pub(super) nodes: BTreeMap<NodeName, Arc<Node>>,
+}
+
+/// `None` when the deployment is not there any more.
+pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Family) -> Option<Observed> {
+    let deployment = world.deployments.get(key)?;
+    let uid = Uid::new(deployment.metadata.uid.as_deref().unwrap_or_default());
+    let sets: BTreeMap<Name, Arc<MachineSet>> = family
+        .sets
+        .iter()
+        .filter_map(|set| Some((set.name.clone(), world.sets.get(set)?)))
+        .filter(|(_, set)| concerns(&deployment, &uid, set))
+        .collect();
+    let machines: BTreeMap<Name, Arc<Machine>> = family
+        .machines
+        .values()
+        .flatten()
+        .filter_map(|machine| Some((machine.name.clone(), world.machines.get(machine)?)))
+        .collect();
+    let nodes = nodes(world, &machines);
+    let mut by_set: BTreeMap<Uid, Vec<MachineFact>> = BTreeMap::new();
+    for machine in machines.values() {
+        // By what the cache shows, which may be ahead of the indexes.
+        if let Some(set) = controller(&machine.metadata) {
+            let node = nodes.get(machine.metadata.name.as_deref().unwrap_or_default());
+            let fact = members::machine(machine, node.map(|node| members::node(node)));
+            by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
+        }
+    }
+    let set_fact = |set: &Arc<MachineSet>| {
+        let machines = by_set.remove(&uid_of(&set.metadata)).unwrap_or_default();
+        set_fact(&deployment, &uid, set, machines)
+    };
+    let view = DeploymentView {
+        deployment: deployment_fact(key, &deployment),
+        sets: sets.values().map(set_fact).collect(),
+        overlapping: overlapping(world, &deployment, &family.rivals),
+        gate,
+        settings: Settings {
+            holds_autoscaler: world.settings.holds_autoscaler,
+            has_target: world.nodes.is_some(),
+        },
+        names: &NAMES,
+    };
+    let nodes = nodes.into_values().map(|node| (NodeName::new(node_name(&node)), node)).collect();
+    Some(Observed { view, deployment, sets, machines, nodes })
+}
+
+/// It controls the set, or might adopt it.
+fn concerns(deployment: &MachineDeployment, uid: &Uid, set: &MachineSet) -> bool {
+    match owner(&set.metadata, uid) {
+        Owner::This => true,
+        Owner::Nobody => selection::selects(deployment.spec.selector.as_ref(), &set.metadata),
+        Owner::Other(_) => false,
+    }
+}
+
+/// Nodes by the names of their Machines. A Node that two Machines name is the older one's: no two of them are to write it.
+fn nodes(world: &World, machines: &BTreeMap<Name, Arc<Machine>>) -> BTreeMap<String, Arc<Node>> {
+    let Some(nodes) = &world.nodes else { return BTreeMap::new() };
+    let mut by_age: Vec<&Arc<Machine>> = machines.values().collect();
+    by_age.sort_by_key(|machine| created(&machine.metadata));
+    let mut taken: BTreeMap<NodeName, &Arc<Machine>> = BTreeMap::new();
+    for machine in by_age {
+        if let Some(name) = node_name_of(machine) {
+            taken.entry(name).or_insert(machine);
+        }
+    }
+    let found = taken.into_iter().filter_map(|(name, machine)| {
+        let node = nodes.get(&ObjectKey::new("", name.as_str()))?;
+        Some((machine.metadata.name.clone()?, node))
+    });
+    found.collect()
+}
+
+fn node_name(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn deployment_fact(key: &ObjectKey, deployment: &MachineDeployment) -> DeploymentFact {
+    let (meta, spec) = (&deployment.metadata, &deployment.spec);
+    let finalizers = meta.finalizers.as_deref().unwrap_or_default();
+    let has = |finalizer: &str| finalizers.iter().any(|name| name == finalizer);
+    let annotations = meta.annotations.clone().unwrap_or_default();
+    DeploymentFact {
+        key: key.clone(),
+        uid: uid_of(meta),
+        deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
+        leaves_sets: has(ORPHAN),
+        generation: meta.generation.unwrap_or_default(),
+        has_finalizer: has(names::finalizers::MACHINE),
+        is_labelled_frozen: is_labelled_frozen(meta),
+        spec: SpecFact {
+            replicas: i64::from(spec.replicas.unwrap_or_default()),
+            selector: selector::fact(spec.selector.as_ref(), &template_labels(&spec.template)),
+            template: template::fact(&spec.template),
+            strategy: strategy::raw(&spec.strategy),
+            min_ready_seconds: spec.min_ready_seconds,
+            revision_history_limit: spec.revision_history_limit,
+            is_paused: spec.paused == Some(true),
+            rollback_to: spec.rollback_to.as_ref().map(|wish| wish.revision.unwrap_or_default()),
+            progress_deadline_seconds: spec.progress_deadline_seconds,
+            auto_preserve_max: spec.auto_preserve_failed_machine_max,
+            windows: windows(annotations.get(names::annotations::MAINTENANCE_WINDOWS)),
+        },
+        annotations,
+        status: status::fact(deployment.status.as_ref()),
+    }
+}
+
+fn template_labels(template: &MachineTemplate) -> Labels {
+    template.metadata.as_ref().map(TemplateMetadata::labels).unwrap_or_default()
+}
+
+fn windows(text: Option<&String>) -> WindowsFact {
+    match text.map(|text| Windows::parse(text, zone)) {
+        None => WindowsFact::None,
+        Some(Ok(windows)) => WindowsFact::Given(windows),
+        Some(Err(error)) => WindowsFact::Invalid(error.to_string()),
+    }
+}
+
+/// `UTC` is known also where there is no database of time zones.
+fn zone(name: &str) -> Option<TimeZone> {
+    if name == "UTC" { Some(TimeZone::UTC) } else { TimeZone::get(name).ok() }
+}
+
+/// Other deployments that select Machines of this one's template, or whose template this one selects.
+fn overlapping(world: &World, deployment: &MachineDeployment, rivals: &[ObjectKey]) -> Vec<Name> {
+    let selects = |one: &MachineDeployment, other: &MachineDeployment| {
+        selector::selects(one.spec.selector.as_ref(), &template_labels(&other.spec.template))
+    };
+    let overlaps = |rival: &MachineDeployment| selects(rival, deployment) || selects(deployment, rival);
+    let found = rivals.iter().filter_map(|key| Some((key, world.deployments.get(key)?)));
+    let mut names: Vec<Name> =
+        found.filter(|(_, rival)| overlaps(rival)).map(|(key, _)| key.name.clone()).collect();
+    names.sort();
+    names
+}
+
+fn set_fact(
+    deployment: &MachineDeployment,
+    uid: &Uid,
+    set: &MachineSet,
+    machines: Vec<MachineFact>,
+) -> SetFact {
+    let (meta, spec) = (&set.metadata, &set.spec);
+    let owner = owner(meta, uid);
+    let selector = deployment.spec.selector.as_ref();
+    let can_select = selector
+        .and_then(|selector| selection::parse(selector).ok())
+        .is_some_and(|selector| !selector.is_everything());
+    let labels = meta.labels.as_ref();
+    SetFact {
+        name: Name::new(meta.name.as_deref().unwrap_or_default()),
+        uid: uid_of(meta),
+        created: created(meta),
+        is_deleting: meta.deletion_timestamp.is_some(),
+        generation: meta.generation.unwrap_or_default(),
+        observed_generation: set.status.as_ref().and_then(|status| status.observed_generation),
+        // A selector that cannot be understood releases nothing.
+        is_selected: if can_select { selection::selects(selector, meta) } else { owner == Owner::This },
+        owner,
+        wanted: number(spec.replicas),
+        template: spec.template.as_ref().map(template::fact).unwrap_or_default(),
+        selected_hash: selector::only_value(spec.selector.as_ref(), NAMES.template_hash),
+        annotations: meta.annotations.clone().unwrap_or_default(),
+        is_scale_up_disabled: labels.is_some_and(|labels| labels.contains_key(NAMES.scale_up_disabled)),
+        is_frozen: is_labelled_frozen(meta) || says_frozen(set),
+        min_ready_seconds: spec.min_ready_seconds,
+        auto_preserve_max: spec.auto_preserve_failed_machine_max,
+        status: set_status(set),
+        machines,
+    }
+}
+
+fn set_status(set: &MachineSet) -> SetStatusFact {
+    let Some(status) = &set.status else { return SetStatusFact::default() };
+    let failure = status.conditions.iter().find(|condition| {
+        condition.type_ == names::conditions::REPLICA_FAILURE && condition.status == "True"
+    });
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let failed = status.failed_machines.iter().filter_map(|machine| machine.name.as_deref());
+    SetStatusFact {
+        replicas: number(status.replicas),
+        ready: number(status.ready_replicas),
+        available: number(status.available_replicas),
+        preserved_failed: number(status.preserved_failed_replicas),
+        failure: failure.map(|condition| (text(&condition.reason), text(&condition.message))),
+        failed_machines: failed.map(Name::new).collect(),
+    }
+}
+
+fn says_frozen(set: &MachineSet) -> bool {
+    let conditions = set.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|told| told.type_ == names::conditions::FROZEN && told.status == "True")
+}
+
+fn is_labelled_frozen(meta: &ObjectMeta) -> bool {
+    let label = meta.labels.as_ref().and_then(|labels| labels.get(names::labels::FREEZE));
+    label.is_some_and(|value| value == names::labels::TRUE)
+}
+
+fn owner(meta: &ObjectMeta, uid: &Uid) -> Owner {
+    match controller(meta) {
+        None => Owner::Nobody,
+        Some(owner) if owner.uid == uid.as_str() => Owner::This,
+        Some(owner) => Owner::Other(format!("{} {}", owner.kind, owner.name)),
+    }
+}
+
+/// Who controls the object.
+pub(super) fn controller(
+    meta: &ObjectMeta,
+) -> Option<&k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference> {
+    meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+}
+
+fn uid_of(meta: &ObjectMeta) -> Uid {
+    Uid::new(meta.uid.as_deref().unwrap_or_default())
+}
+
+fn created(meta: &ObjectMeta) -> Timestamp {
+    meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)
+}

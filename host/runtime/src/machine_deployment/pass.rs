@@ -1,0 +1,93 @@
+//! One pass over a deployment: observe once, then ask the core and act until it concludes.
+
+use futures::future::join_all;
+use machinist_core::act_error::ActError;
+use machinist_core::id::ObjectKey;
+use machinist_core::machine::Wake;
+use machinist_core::machine_deployment::{Conclusion, Effect, Progress, Step, invariants, step};
+use machinist_core::retry::RetryPolicy;
+use tracing::{debug, warn};
+
+use crate::context::Context;
+use crate::engine::{Kind, Report};
+use crate::events::News;
+use crate::status_write::Published;
+use crate::world::World;
+
+use super::observe::{Observed, observe};
+use super::{Family, act, news, publish};
+
+/// A pass plans once and does what it has planned: a handful of batches. More than this is a bug.
+const BATCHES_PER_PASS: usize = 16;
+
+/// Runs a pass.
+pub(crate) async fn run(world: &World, context: &Context, key: &ObjectKey, family: &Family) -> Report {
+    let gate = context.hold.borrow().gate;
+    let Some(observed) = observe(world, gate, key, family) else { return Report::only(Wake::Gone) };
+    // One moment for the whole pass: its plan must not change between its batches.
+    let now = context.clock.now();
+    let mut progress = Progress::default();
+    let mut report = Report::only(Wake::Resync);
+    for _ in 0..BATCHES_PER_PASS {
+        match step(&observed.view, &progress, now) {
+            Step::Act(effects) => {
+                let is_kept = invariants::batch(&observed.view, &progress, &effects, now);
+                debug_assert_eq!(is_kept, Ok(()), "{key}: {effects:?}");
+                let batch = effects.into_iter().map(async |effect| {
+                    let acted = act::perform(context, &observed, &effect).await;
+                    (effect, acted)
+                });
+                for (effect, acted) in join_all(batch).await {
+                    report.is_unclear |= is_unclear(&effect, acted.as_ref().err());
+                    let outcome = acted.map(|(done, wrote)| {
+                        report.wrote.extend(wrote);
+                        done
+                    });
+                    progress.record(effect, outcome);
+                }
+            }
+            Step::Finish(conclusion) => {
+                let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
+                debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
+                return finish(context, &observed, conclusion, report).await;
+            }
+        }
+    }
+    warn!("pass cut off: the steps do not come to an end");
+    Report { wake: Wake::Retry { policy: RetryPolicy::LONG, hint: None }, ..report }
+}
+
+/// A set that may still be made: nothing is decided about its deployment before that cannot happen any more.
+fn is_unclear(effect: &Effect, error: Option<&ActError>) -> bool {
+    matches!((effect, error), (Effect::CreateSet(_), Some(ActError::Ambiguous { .. })))
+}
+
+async fn finish(
+    context: &Context,
+    observed: &Observed,
+    conclusion: Conclusion,
+    mut report: Report,
+) -> Report {
+    debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
+    let own = report.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Deployment);
+    let written = own.map(|(_, version)| version.clone());
+    let published = publish::publish(context, observed, &conclusion, written.as_deref()).await;
+    // The object cannot say how things stand, and there was nothing else to say.
+    let is_mute = context.own_deployment_status.is_dropped()
+        && matches!(published, Published::Nothing | Published::Dropped(_))
+        && conclusion.wake != Wake::Gone;
+    report.wake = match published {
+        Published::Nothing | Published::Held => conclusion.wake,
+        Published::Version(version) | Published::Dropped(version) => {
+            report.wrote.push((Kind::Deployment, version));
+            conclusion.wake
+        }
+        Published::Failed(policy) => Wake::Retry { policy, hint: None },
+    };
+    if report.wake == Wake::Gone {
+        report.ended = observed.deployment.metadata.uid.clone();
+    }
+    let news = news::of_conclusion(observed, &conclusion);
+    report.news.extend(news.into_iter().map(|news| News { is_mute, ..news }));
+    report
+}
