@@ -1,7 +1,7 @@
 //! The four CustomResourceDefinitions, from the types of this crate.
 //!
-//! The schemas say what a field is and nothing more: no defaults, enumerations or bounds, so that whatever
-//! machine-controller-manager's own definitions accept is accepted here.
+//! The schemas say what a field is: no defaults or enumerations, so that whatever machine-controller-manager's own definitions
+//! accept is accepted here. What that project's controllers refuse is refused by [`crate::rules`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::Resource;
@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::rules::{self, Rule};
 use crate::{Machine, MachineClass, MachineDeployment, MachineSet, names};
 
 /// Why the definitions could not be made.
@@ -22,6 +23,14 @@ pub enum Error {
         /// What is wrong with it.
         #[source]
         source: serde_json::Error,
+    },
+    /// A rule stands where there is no field.
+    #[error("failed to find {at} of {kind}, where a rule is to stand")]
+    NoSuchField {
+        /// Its kind.
+        kind: String,
+        /// Where the rule was to stand.
+        at: String,
     },
     /// It cannot be written as YAML.
     #[error("failed to write the definition of {kind} as YAML")]
@@ -63,6 +72,7 @@ struct Surface {
     short_name: &'static str,
     columns: &'static [Column],
     is_scalable: bool,
+    rules: fn() -> Vec<Rule>,
     /// Fields that may hold null, as paths from the root.
     nullable: &'static [&'static str],
 }
@@ -105,11 +115,17 @@ const MACHINE: Surface = Surface {
         },
     ],
     is_scalable: false,
+    rules: rules::of_machine,
     nullable: &["status.currentStatus.preserveExpiryTime"],
 };
 
-const MACHINE_CLASS: Surface =
-    Surface { short_name: "mcc", columns: &[], is_scalable: false, nullable: &["nodeTemplate.architecture"] };
+const MACHINE_CLASS: Surface = Surface {
+    short_name: "mcc",
+    columns: &[],
+    is_scalable: false,
+    rules: rules::of_machine_class,
+    nullable: &["nodeTemplate.architecture"],
+};
 
 const MACHINE_SET: Surface = Surface {
     short_name: "mcs",
@@ -120,6 +136,7 @@ const MACHINE_SET: Surface = Surface {
         AGE,
     ],
     is_scalable: true,
+    rules: rules::of_machine_set,
     nullable: &[],
 };
 
@@ -133,6 +150,7 @@ const MACHINE_DEPLOYMENT: Surface = Surface {
         AGE,
     ],
     is_scalable: true,
+    rules: rules::of_machine_deployment,
     nullable: &[],
 };
 
@@ -142,11 +160,13 @@ where
 {
     let kind = K::kind(&()).into_owned();
     let plural = K::plural(&()).into_owned();
+    let mut schema = schema::<K>(surface.nullable);
+    restrict(&mut schema, surface).map_err(|at| Error::NoSuchField { kind: kind.clone(), at })?;
     let mut version = json!({
         "name": names::VERSION,
         "served": true,
         "storage": true,
-        "schema": { "openAPIV3Schema": schema::<K>(surface.nullable) },
+        "schema": { "openAPIV3Schema": schema },
         "subresources": { "status": {} },
     });
     if surface.is_scalable {
@@ -209,6 +229,18 @@ fn schema<K: JsonSchema>(nullable: &[&str]) -> Value {
     root
 }
 
+/// Puts the kind's rules into its schema, or tells the place that there is not.
+fn restrict(schema: &mut Value, surface: &Surface) -> Result<(), String> {
+    for rule in (surface.rules)() {
+        let Some(Value::Object(field)) = property_mut(schema, &rule.at) else { return Err(rule.at) };
+        let rules = field.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
+        if let Value::Array(rules) = rules {
+            rules.push(rule.json());
+        }
+    }
+    Ok(())
+}
+
 /// Removes from a schema, at all depths, what Rust's types say and the API does not: titles, defaults, bounds, formats that
 /// Kubernetes has not, and that a field which may be absent may also be null.
 fn simplify(schema: &mut Value) {
@@ -250,7 +282,11 @@ fn unwrap_optional(schema: &mut Map<String, Value>) {
 }
 
 fn property_mut<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
-    path.split('.').try_fold(schema, |schema, name| schema.get_mut("properties")?.get_mut(name))
+    path.split('.').try_fold(schema, |schema, name| match name {
+        "[]" if schema["type"] == "array" => schema.get_mut("items"),
+        "[]" => schema.get_mut("additionalProperties"),
+        name => schema.get_mut("properties")?.get_mut(name),
+    })
 }
 
 const HEADER: &str = "# Generated from host/api by `cargo xtask generate`. Changes belong there.\n";

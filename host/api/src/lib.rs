@@ -16,6 +16,7 @@ pub mod machine_deployment;
 pub mod machine_set;
 pub mod names;
 pub mod own_status;
+mod rules;
 pub mod template;
 pub mod value;
 pub mod word;

@@ -7,7 +7,7 @@ use crate::machine::Wake;
 use crate::retry::RetryPolicy;
 
 use super::conclusion::{Conclusion, Note, NoteKind, Reason, Step};
-use super::effect::{Done, Effect, Progress};
+use super::effect::{DeploymentChange, Done, Effect, Progress, SetKey};
 use super::plan::{self, Plan};
 use super::progress;
 use super::status::Status;
@@ -31,6 +31,10 @@ pub fn step(view: &DeploymentView, progress: &Progress, now: Timestamp) -> Step 
         }
         let has_failed = batch.effects.iter().any(|effect| !matches!(progress.of(effect), Some(Ok(_))));
         if batch.is_vital && has_failed {
+            let withdrawal = RefusedRollback::of(&plan, progress).map(|refused| refused.withdrawal());
+            if let Some(effect) = withdrawal.filter(|effect| progress.of(effect).is_none()) {
+                return Step::Act(vec![effect]);
+            }
             break;
         }
     }
@@ -42,6 +46,7 @@ fn conclude(view: &DeploymentView, plan: &Plan, progress: &Progress, now: Timest
     if progress.failure().is_none() {
         notes.extend(plan.notes.iter().cloned());
     }
+    notes.extend(withdrawn(plan, progress).map(|refused| refused.note()));
     let (mut status, wake) = progress::status(view, plan, progress, now);
     let ended = ending(view, plan, progress, &mut status);
     let (reason, message) = ended
@@ -91,7 +96,8 @@ fn ending(view: &DeploymentView, plan: &Plan, progress: &Progress, status: &mut 
             | Effect::WriteNode { .. } => Reason::WriteFailed,
         };
         let message = format!("failed to {}: {error}", effect.subject());
-        return Some(Ended { reason, message, wake: retry(error) });
+        let wake = if withdrawn(plan, progress).is_some() { Wake::Now } else { retry(error) };
+        return Some(Ended { reason, message, wake });
     }
     progress.done().find_map(|(effect, done)| match (effect, done) {
         (Effect::CreateSet(set), Done::Taken(by)) => {
@@ -114,6 +120,46 @@ fn ending(view: &DeploymentView, plan: &Plan, progress: &Progress, status: &mut 
         }
         (_, Done::Done | Done::Taken(_)) => None,
     })
+}
+
+/// An earlier template that the server does not let in.
+struct RefusedRollback<'a> {
+    set: &'a SetKey,
+    error: &'a ActError,
+}
+
+impl<'a> RefusedRollback<'a> {
+    fn of(plan: &'a Plan, progress: &'a Progress) -> Option<Self> {
+        plan.batches.iter().flat_map(|batch| &batch.effects).find_map(|effect| {
+            let Effect::WriteDeployment(change) = effect else { return None };
+            let set = change.rollback.as_ref()?.as_ref()?;
+            let error = progress.of(effect)?.as_ref().err()?;
+            matches!(error, ActError::Invalid { .. }).then_some(Self { set, error })
+        })
+    }
+
+    /// The write that takes the wish for it away. Asking again would hold everything else up until somebody notices.
+    fn withdrawal(&self) -> Effect {
+        let change = DeploymentChange { rollback: Some(None), ..DeploymentChange::default() };
+        Effect::WriteDeployment(change)
+    }
+
+    fn is_withdrawn(&self, progress: &Progress) -> bool {
+        matches!(progress.of(&self.withdrawal()), Some(Ok(_)))
+    }
+
+    fn note(&self) -> Note {
+        let Self { set, error } = self;
+        let message = format!(
+            "cannot roll back to the template of MachineSet {}: {error}; write the template that is wanted",
+            set.name
+        );
+        Note { kind: NoteKind::RollbackRevisionNotFound, message }
+    }
+}
+
+fn withdrawn<'a>(plan: &'a Plan, progress: &'a Progress) -> Option<RefusedRollback<'a>> {
+    RefusedRollback::of(plan, progress).filter(|refused| refused.is_withdrawn(progress))
 }
 
 fn note(effect: &Effect, done: &Done) -> Option<Note> {

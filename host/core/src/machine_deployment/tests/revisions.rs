@@ -3,11 +3,12 @@
 use expect_test::expect;
 
 use crate::act_error::ActError;
-use crate::machine_deployment::{Done, SetFact, TakenBy};
+use crate::machine::Wake;
+use crate::machine_deployment::{Done, Progress, SetFact, Step, TakenBy, step};
 use crate::phase::Phase::Running;
 
 use super::facts::{set, template};
-use super::tell::{Case, case};
+use super::tell::{Case, case, effect_text};
 
 fn revised(mut set: SetFact, revision: &str) -> SetFact {
     set.annotations.insert("revision".into(), revision.into());
@@ -83,6 +84,39 @@ fn a_rollback_to_what_is_in_place_or_gone_is_told_and_the_wish_is_taken_away() {
         UnderWay: an earlier template is being put in place
         event Warning DeploymentRollbackRevisionNotFound: cannot roll back: revision -4 is not kept, and neither is any other: write the template that is wanted
         then at once
+    "#]]);
+}
+
+/// Rules of the server's, or of an administrator's, may be younger than a set.
+#[test]
+fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_for() {
+    let case = rolled_back(1);
+    let mut progress = Progress::default();
+    let refused = ActError::Invalid { message: "spec.template: no".into() };
+    for (expected, outcome) in [
+        ("write-deployment template of workers-a \n", Err(refused.clone())),
+        ("write-deployment -rollback \n", Ok(Done::Done)),
+    ] {
+        let Step::Act(effects) = step(&case.view, &progress, case.now) else { panic!("{expected}") };
+        assert_eq!(effects.iter().map(effect_text).collect::<String>(), expected);
+        effects.into_iter().for_each(|effect| progress.record(effect, outcome.clone()));
+    }
+    let Step::Finish(end) = step(&case.view, &progress, case.now) else { panic!("the pass is over") };
+    assert_eq!((end.wake, end.reason.as_str()), (Wake::Now, "WriteFailed"));
+    let told: Vec<&str> = end.notes.iter().map(|note| note.message.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "cannot roll back to the template of MachineSet workers-a: refused: spec.template: no; write the template that is \
+          wanted"
+        ]
+    );
+    // What may be let in a moment later is asked for again.
+    let conflict = rolled_back(1).on("write-deployment", Err(ActError::Conflict));
+    conflict.check(&expect![[r#"
+        write-deployment template of workers-a 
+        WriteFailed: failed to write the deployment: the object changed in the meantime
+        then retry after 200ms
     "#]]);
 }
 

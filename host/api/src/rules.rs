@@ -1,0 +1,209 @@
+//! What an API server refuses, beside what has the wrong type: rules in CEL, in the generated definitions.
+//!
+//! An API server checks them with every write, and nobody can mend an object whose every write is refused. So an object that is
+//! wrong in one way, and was so before, can still be written in every other way. There are two means, decision 24:
+//!
+//! - A [`Past::Equal`] rule stands at a field that nobody but a user writes. The server itself takes what is wrong and did not change.
+//! - A [`Past::Wrong`] or [`Past::Same`] rule looks at the object before, and takes what was wrong in the same way. So it may stand above fields
+//!   that a controller writes, and programs that leave out what is empty may write the object.
+//!
+//! That `spec.replicas` is not negative an API server sees to by itself, for every kind that can be scaled.
+//!
+//! Neither ever stands at a whole `spec`, and no rule speaks of a field that a controller may have to write as it finds it in a
+//! template.
+
+use serde_json::{Value, json};
+
+/// A rule for one kind.
+pub(crate) struct Rule {
+    /// Where it stands: names of fields from the root, and `[]` for the items of a list or the values of a map.
+    pub(crate) at: String,
+    holds: String,
+    past: Past,
+    /// The field that the complaint names, seen from `at`.
+    about: &'static str,
+    reason: &'static str,
+    message: &'static str,
+}
+
+/// How it takes what is stored.
+enum Past {
+    /// What is equal to what it was is taken.
+    Equal,
+    /// What is as wrong as it was is taken.
+    Wrong,
+    /// What is the same as it was is taken, which is when this holds. For rules of which an API server reckons that asking them
+    /// of what was would cost too much.
+    Same(String),
+}
+
+/// The text in `holds` that stands for the value at the rule's place.
+const IT: &str = "{it}";
+
+impl Rule {
+    fn of_value(at: impl Into<String>, holds: &str, message: &'static str) -> Self {
+        let (at, holds) = (at.into(), holds.to_owned());
+        Self { at, holds, past: Past::Equal, about: "", reason: "FieldValueInvalid", message }
+    }
+
+    fn of_field(at: &str, about: &'static str, holds: String, message: &'static str) -> Self {
+        Self { at: at.into(), holds, past: Past::Wrong, about, reason: "FieldValueInvalid", message }
+    }
+
+    fn requires(at: &str, about: &'static str, holds: String, message: &'static str) -> Self {
+        Self { reason: "FieldValueRequired", ..Self::of_field(at, about, holds, message) }
+    }
+
+    /// As it stands in `x-kubernetes-validations`.
+    pub(crate) fn json(&self) -> Value {
+        let now = self.holds.replace(IT, "self");
+        let mut json = json!({ "rule": now, "message": self.message, "reason": self.reason });
+        if !self.about.is_empty() {
+            json["fieldPath"] = format!(".{}", self.about).into();
+        }
+        let before = match &self.past {
+            Past::Equal => return json,
+            Past::Wrong => format!("!({})", self.holds.replace(IT, "oldSelf.value()")),
+            Past::Same(when) => when.clone(),
+        };
+        json["rule"] = format!("{now} || (oldSelf.hasValue() && {before})").into();
+        json["optionalOldSelf"] = true.into();
+        json
+    }
+}
+
+pub(crate) fn of_machine() -> Vec<Rule> {
+    class("spec.class", "name", "kind").into()
+}
+
+pub(crate) fn of_machine_class() -> Vec<Rule> {
+    let mut rules = vec![Rule::of_value(
+        "nodeTemplate.capacity",
+        "'cpu' in self && 'gpu' in self && 'memory' in self",
+        "cpu, gpu or memory is missing: name all three, 0 for what there is none of",
+    )];
+    for field in ["instanceType", "region", "zone"] {
+        let message = "empty: say what Nodes of this class will have, or leave out nodeTemplate";
+        rules.push(Rule::of_value(format!("nodeTemplate.{field}"), "self != ''", message));
+    }
+    rules
+}
+
+pub(crate) fn of_machine_set() -> Vec<Rule> {
+    let mut rules: Vec<Rule> = class("spec.template", "spec.class.name", "spec.class.kind").into();
+    rules.extend(expressions());
+    rules
+}
+
+pub(crate) fn of_machine_deployment() -> Vec<Rule> {
+    let mut rules: Vec<Rule> = class("spec.template", "spec.class.name", "spec.class.kind").into();
+    rules.extend(durations());
+    rules.push(Rule::of_field(
+        "spec.selector",
+        "",
+        "(has({it}.matchLabels) && size({it}.matchLabels) > 0) \
+         || (has({it}.matchExpressions) && size({it}.matchExpressions) > 0)"
+            .to_owned(),
+        "empty, which would select every Machine: set matchLabels to labels of spec.template.metadata",
+    ));
+    rules.extend(expressions());
+    rules.extend(strategy());
+    rules
+}
+
+/// What is made from a template without a class, or refers to none, is never made.
+fn class(at: &str, name: &'static str, kind: &'static str) -> [Rule; 2] {
+    let is_set = |field: &str| format!("{IT}.?{}.orValue('') != ''", field.replace('.', ".?"));
+    [
+        Rule::requires(at, name, is_set(name), "name a MachineClass of this namespace"),
+        Rule::requires(at, kind, is_set(kind), "set it to MachineClass"),
+    ]
+}
+
+/// Durations of a deployment's template. Sets and Machines get theirs handed down.
+fn durations() -> impl Iterator<Item = Rule> {
+    const IS_DURATION: &str =
+        r"self.matches('^[-+]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$')";
+    let fields = [
+        "creationTimeout",
+        "drainTimeout",
+        "healthTimeout",
+        "inPlaceUpdateTimeout",
+        "machinePreserveTimeout",
+    ];
+    fields.into_iter().map(|field| {
+        let message = "not a duration: write numbers, each with one of the units h, m, s, ms, us and ns, such as 20m or 1h30m";
+        Rule::of_value(format!("spec.template.spec.{field}"), IS_DURATION, message)
+    })
+}
+
+/// A selector that cannot be understood selects nothing, and nothing is done for its object.
+fn expressions() -> [Rule; 3] {
+    const ITEM: &str = "spec.selector.matchExpressions.[]";
+    [
+        Rule::of_value(format!("{ITEM}.key"), "self != ''", "empty: name a label"),
+        Rule::of_value(
+            format!("{ITEM}.operator"),
+            "self == 'In' || self == 'NotIn' || self == 'Exists' || self == 'DoesNotExist'",
+            "not known: set it to In, NotIn, Exists or DoesNotExist",
+        ),
+        Rule::of_value(
+            ITEM,
+            "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 \
+             : !(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
+            "In and NotIn need values, Exists and DoesNotExist have none",
+        ),
+    ]
+}
+
+/// What a strategy needs depends on its type; what belongs to another type is not looked at.
+fn strategy() -> Vec<Rule> {
+    const AT: &str = "spec.strategy";
+    const TYPE: &str = "set it to RollingUpdate, Recreate or InPlaceUpdate";
+    const SHARE: &str = "set it to a number of at least 0 such as 1, or to a share such as 25%";
+    let mut rules = vec![
+        Rule::requires(AT, "type", format!("{IT}.?type.orValue('') != ''"), TYPE),
+        Rule::of_value(
+            format!("{AT}.type"),
+            "self in ['', 'RollingUpdate', 'Recreate', 'InPlaceUpdate']",
+            TYPE,
+        ),
+    ];
+    let bounds = [
+        ("RollingUpdate", "rollingUpdate", "rollingUpdate.maxSurge", "rollingUpdate.maxUnavailable"),
+        ("InPlaceUpdate", "inPlaceUpdate", "inPlaceUpdate.maxSurge", "inPlaceUpdate.maxUnavailable"),
+    ];
+    for (kind, place, surge, unavailable) in bounds {
+        let is_other = format!("{IT}.?type.orValue('') != '{kind}'");
+        let message = "missing for this type: set maxSurge and maxUnavailable there";
+        rules.push(Rule::requires(AT, place, format!("({is_other} || has({IT}.{place}))"), message));
+        for share in [surge, unavailable] {
+            let holds =
+                format!("{is_other} || !has({IT}.{place}) || (has({IT}.{share}) && {})", is_share(share));
+            let past = Past::Same(is_same_share(kind, place, share));
+            rules.push(Rule { past, ..Rule::of_field(AT, share, holds, SHARE) });
+        }
+    }
+    let who = "inPlaceUpdate.orchestrationType";
+    let is_known = format!(
+        "{IT}.?type.orValue('') != 'InPlaceUpdate' || !has({IT}.inPlaceUpdate) \
+         || {IT}.?inPlaceUpdate.?orchestrationType.orValue('') in ['Auto', 'Manual']"
+    );
+    rules.push(Rule::of_field(AT, who, format!("({is_known})"), "set it to Auto or Manual"));
+    rules
+}
+
+/// As `core::int_or_percent` reads it.
+fn is_share(field: &str) -> String {
+    let field = format!("{IT}.{field}");
+    format!(r"(type({field}) == string ? {field}.matches('^\\s*0*[0-9]{{1,10}}%?\\s*$') : {field} >= 0)")
+}
+
+/// It was there for the same type, and was the same, or was missing as well.
+fn is_same_share(kind: &str, place: &str, share: &str) -> String {
+    let (now, before) = (format!("self.{share}"), format!("oldSelf.value().{share}"));
+    format!(
+        "oldSelf.value().?type.orValue('') == '{kind}' && has(oldSelf.value().{place}) \
+         && has({now}) == has({before}) && (!has({now}) || {now} == {before})"
+    )
+}

@@ -1,0 +1,90 @@
+//! What an API server with the definitions of `deploy/crds` lets in, and what it refuses. No host runs.
+
+mod accepted;
+mod objects;
+mod refused;
+mod stored;
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "other tests use the rest of it")]
+mod support;
+mod surface;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use control_plane::{ControlPlane, Options};
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Client, Error};
+use serde::Deserialize;
+use serde_json::Value;
+use support::until;
+
+const NAMESPACE: &str = "default";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds")
+}
+
+/// The definitions of `deploy/crds`.
+fn definitions() -> Result<Vec<Value>> {
+    let mut definitions = Vec::new();
+    for entry in std::fs::read_dir(folder())? {
+        let text = std::fs::read_to_string(entry?.path())?;
+        for document in serde_yaml_ng::Deserializer::from_str(&text) {
+            definitions.push(Value::deserialize(document)?);
+        }
+    }
+    ensure!(definitions.len() == 4, "four kinds");
+    Ok(definitions)
+}
+
+/// An API server with nothing but these definitions.
+async fn server(definitions: &[Value]) -> Result<(ControlPlane, Client)> {
+    let plane = ControlPlane::start(Options::without_controller_manager()).await?;
+    install(&plane, definitions).await?;
+    let client = plane.client()?;
+    Ok((plane, client))
+}
+
+async fn install(plane: &ControlPlane, definitions: &[Value]) -> Result<()> {
+    for definition in definitions {
+        plane.apply(&serde_yaml_ng::to_string(definition)?).await?;
+    }
+    Ok(())
+}
+
+/// Objects of a kind, whatever they hold.
+fn objects_of(client: &Client, kind: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("machine.sapcloud.io", "v1alpha1", kind);
+    let plural = match kind.kind.as_str() {
+        "MachineClass" => "machineclasses".to_owned(),
+        other => format!("{}s", other.to_lowercase()),
+    };
+    Api::namespaced_with(client.clone(), NAMESPACE, &ApiResource::from_gvk_with_plural(&kind, &plural))
+}
+
+fn object(json: &Value) -> Result<(String, DynamicObject)> {
+    let kind = json["kind"].as_str().context("an object has a kind")?.to_owned();
+    Ok((kind, serde_json::from_value(json.clone())?))
+}
+
+/// Whether the server would create it.
+async fn trial(client: &Client, json: &Value) -> Result<(), Error> {
+    let (kind, object) = object(json).expect("it is an object");
+    let trial = PostParams { dry_run: true, ..PostParams::default() };
+    objects_of(client, &kind).create(&trial, &object).await.map(drop)
+}
+
+/// What a server complains of: fields and messages.
+fn complaints(refused: Result<(), Error>) -> Result<Vec<(String, String)>> {
+    let Err(Error::Api(status)) = refused else { anyhow::bail!("not refused: {refused:?}") };
+    ensure!(status.code == 422, "refused for another reason: {status:?}");
+    let causes = status.details.map(|details| details.causes).unwrap_or_default();
+    Ok(causes.into_iter().map(|cause| (cause.field, cause.message)).collect())
+}
+
+/// Waits until the server refuses this, which it takes over from a changed definition a moment later.
+async fn until_refused(client: &Client, json: &Value) {
+    until("the rules hold", async || trial(client, json).await.is_err()).await;
+}

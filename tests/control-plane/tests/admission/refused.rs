@@ -1,0 +1,115 @@
+//! Slips are refused when they are applied, with the field and with what to write there.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use kube::api::{Patch, PatchParams};
+use serde_json::Value;
+
+use super::{complaints, definitions, object, objects, objects_of, server, trial};
+
+/// A field without the index or key of what it is in.
+fn place(field: &str) -> String {
+    let mut place = String::new();
+    let mut rest = field;
+    while let Some((before, after)) = rest.split_once('[') {
+        place += before;
+        rest = after.split_once(']').map_or("", |(_, after)| after);
+    }
+    place + rest
+}
+
+/// All rules of a schema: the field that each speaks of, and what it says.
+fn rules(schema: &Value, at: &str, found: &mut BTreeSet<(String, String)>) {
+    for rule in schema["x-kubernetes-validations"].as_array().into_iter().flatten() {
+        let about = rule["fieldPath"].as_str().unwrap_or_default();
+        let message = rule["message"].as_str().unwrap_or_default();
+        found.insert((format!("{at}{about}"), message.to_owned()));
+    }
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+        let at = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+        rules(inner, &at, found);
+    }
+    for keyword in ["items", "additionalProperties"] {
+        rules(&schema[keyword], at, found);
+    }
+}
+
+async fn every_slip_is_named() -> Result<()> {
+    let definitions = definitions()?;
+    let (_plane, client) = server(&definitions).await?;
+    let mut silent = BTreeSet::new();
+    for definition in &definitions {
+        let kind = definition["spec"]["names"]["kind"].as_str().context("it has a kind")?;
+        let mut found = BTreeSet::new();
+        rules(&definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"], "", &mut found);
+        ensure!(!found.is_empty(), "{kind} has no rules");
+        silent.extend(found.into_iter().map(|(field, message)| (kind.to_owned(), field, message)));
+    }
+    for wrong in objects::wrong() {
+        let told = complaints(trial(&client, &wrong.object).await)
+            .with_context(|| format!("{} {}: {}", wrong.kind, wrong.field, wrong.object))?;
+        ensure!(
+            told.iter().any(|(field, _)| field.trim_start_matches('.') == wrong.field),
+            "{}: {told:?}",
+            wrong.field
+        );
+        for (field, message) in &told {
+            silent.retain(|(kind, at, said)| {
+                kind != wrong.kind || place(field) != *at || !message.contains(said.as_str())
+            });
+        }
+    }
+    ensure!(silent.is_empty(), "no row breaks these rules: {silent:#?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_slip_is_refused_with_its_field_and_what_to_write_there() {
+    every_slip_is_named().await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// As `kubectl apply` asks, and as it prints the answer.
+async fn applied(client: &kube::Client, json: &Value) -> Result<String> {
+    let (kind, object) = object(json)?;
+    let params = PatchParams::apply("kubectl");
+    let name = object.metadata.name.clone().context("it has a name")?;
+    match objects_of(client, &kind).patch(&name, &params, &Patch::Apply(&object)).await {
+        Ok(_) => Ok("applied".to_owned()),
+        Err(kube::Error::Api(status)) => Ok(status.message.clone()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn a_typo_is_told_and_its_mending_taken() -> Result<()> {
+    let (_plane, client) = server(&definitions()?).await?;
+    let deployment = objects::valid("MachineDeployment");
+    let strategy = serde_json::json!({
+        "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "l0%", "maxUnavailable": 1 },
+    });
+    let typo = objects::with(deployment.clone(), &[("spec.strategy", strategy)]);
+    let told = applied(&client, &typo).await?;
+    ensure!(
+        told == "MachineDeployment.machine.sapcloud.io \"workers\" is invalid: spec.strategy.rollingUpdate.maxSurge: \
+                 Invalid value: set it to a number of at least 0 such as 1, or to a share such as 25%",
+        "{told}"
+    );
+    ensure!(applied(&client, &deployment).await? == "applied", "mended");
+    // What is right cannot be made wrong either.
+    for wrong in objects::wrong().into_iter().filter(|wrong| wrong.kind == "MachineDeployment") {
+        let told = applied(&client, &wrong.object).await?;
+        ensure!(told.contains(wrong.field), "{}: {told}", wrong.object);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_typo_is_told_by_kubectl_apply_and_its_mending_taken() {
+    a_typo_is_told_and_its_mending_taken().await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+#[test]
+fn an_index_is_no_part_of_a_place() {
+    assert_eq!(place("spec.a[0].b"), "spec.a.b");
+    assert_eq!(place("capacity[example.com/a]"), "capacity");
+}

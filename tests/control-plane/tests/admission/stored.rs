@@ -1,0 +1,202 @@
+//! Objects that are wrong and were stored before there were rules: whoever has to write them can.
+
+use anyhow::{Context, Result, ensure};
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+
+use super::objects::{Wrong, valid, with, wrong};
+use super::{definitions, install, objects_of, server, until_refused};
+
+/// The definition without anything that refuses.
+fn without_rules(definition: &Value) -> Value {
+    match definition {
+        Value::Object(fields) => {
+            let kept = fields.iter().filter(|(key, _)| *key != "x-kubernetes-validations");
+            kept.map(|(key, value)| (key.clone(), without_rules(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_rules).collect(),
+        other => other.clone(),
+    }
+}
+
+/// One object, and its writers.
+struct Stored {
+    wrong: Wrong,
+    name: String,
+    api: Api<DynamicObject>,
+}
+
+impl Stored {
+    async fn patch(&self, patch: Value) -> Result<DynamicObject> {
+        let written = self.api.patch(&self.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        written.with_context(|| format!("{patch} for {}", self.wrong.object))
+    }
+
+    /// Replaces the whole object, as a program does that decodes, changes and encodes.
+    async fn replace(&self, change: impl FnOnce(&mut Value)) -> Result<()> {
+        let mut object = serde_json::to_value(self.api.get(&self.name).await?)?;
+        change(&mut object);
+        let replaced =
+            self.api.replace(&self.name, &PostParams::default(), &serde_json::from_value(object)?).await;
+        replaced.map(drop).with_context(|| format!("a replacement of {}", self.wrong.object))
+    }
+
+    async fn scale(&self, replicas: i32) -> Result<()> {
+        let patch = json!({ "spec": { "replicas": replicas } });
+        let scaled = self.api.patch_scale(&self.name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        scaled.map(drop).with_context(|| format!("scale of {}", self.wrong.object))
+    }
+
+    /// What any controller writes, at the beginning.
+    async fn marks(&self) -> Result<()> {
+        let metadata =
+            json!({ "labels": { "l": "1" }, "annotations": { "a": "1" }, "finalizers": ["example.com/f"] });
+        self.patch(json!({ "metadata": metadata })).await?;
+        let status = Patch::Merge(json!({ "status": { "machinist": { "conditions": [] } } }));
+        let written = self.api.patch_status(&self.name, &PatchParams::default(), &status).await;
+        written.with_context(|| format!("status of {}", self.wrong.object))?;
+        self.patch(json!({ "metadata": { "labels": { "l": null }, "annotations": { "a": null } } })).await?;
+        self.replace(|object| object["metadata"]["labels"] = json!({ "l": "2" })).await
+    }
+
+    /// What the controllers of its kind write, and the autoscaler.
+    async fn duties(&self) -> Result<()> {
+        let handed_on = json!({
+            "nodeTemplate": { "metadata": { "labels": { "p": "1" } }, "spec": { "taints": [{ "key": "t", "effect": "Odd" }] } },
+            "drainTimeout": "whenever", "maxEvictRetries": -7, "nodeConditions": "A,B",
+        });
+        match self.wrong.kind {
+            "Machine" => {
+                self.patch(json!({ "spec": { "providerID": "sim:///1" } })).await?;
+                self.patch(json!({ "spec": handed_on })).await?;
+                self.patch(json!({ "spec": { "class": { "kind": "OtherClass" } } })).await?;
+            }
+            "MachineSet" => {
+                self.scale(3).await?;
+                let annotations = json!({ "deployment.kubernetes.io/desired-replicas": "2" });
+                self.patch(json!({ "metadata": { "annotations": annotations }, "spec": { "replicas": 2 } }))
+                    .await?;
+                let settings = json!({ "minReadySeconds": 5, "autoPreserveFailedMachineMax": 1 });
+                self.patch(json!({ "spec": settings })).await?;
+                self.patch(json!({ "spec": { "template": { "spec": handed_on } } })).await?;
+                self.patch(
+                    json!({ "spec": { "template": { "spec": { "class": { "kind": "OtherClass" } } } } }),
+                )
+                .await?;
+                let hash = json!({ "machine-template-hash": "1" });
+                self.patch(json!({ "spec": { "template": { "metadata": { "labels": hash } } } })).await?;
+                self.patch(json!({ "spec": { "selector": { "matchLabels": hash } } })).await?;
+            }
+            "MachineDeployment" => {
+                self.scale(3).await?;
+                let annotations =
+                    json!({ "node.machine.sapcloud.io/trigger-deletion-by-mcm": "m~2026-01-01T00:00:00Z" });
+                self.patch(json!({ "metadata": { "annotations": annotations }, "spec": { "replicas": 2 } }))
+                    .await?;
+                self.replace(|object| {
+                    object["spec"]["replicas"] = json!(4);
+                    leave_out_what_is_empty(object);
+                })
+                .await?;
+                self.patch(json!({ "spec": { "rollbackTo": { "revision": 1 }, "paused": true } })).await?;
+                self.patch(json!({ "spec": { "rollbackTo": null, "paused": null } })).await?;
+                let restarted =
+                    json!({ "annotations": { "machinist.dev/restarted-at": "2026-01-01T00:00:00Z" } });
+                self.patch(json!({ "spec": { "template": { "metadata": restarted } } })).await?;
+                let settings =
+                    json!({ "minReadySeconds": 5, "revisionHistoryLimit": 1, "progressDeadlineSeconds": 1 });
+                self.patch(json!({ "spec": settings })).await?;
+            }
+            "MachineClass" => {
+                self.patch(json!({ "providerSpec": { "image": "2" }, "secretRef": { "name": "s" } })).await?;
+            }
+            other => anyhow::bail!("{other} is no kind of ours"),
+        }
+        Ok(())
+    }
+
+    /// Its deletion, which its finalizer holds until that is taken off.
+    async fn ends(&self) -> Result<()> {
+        self.api.delete(&self.name, &DeleteParams::default()).await?;
+        let held = self.api.get(&self.name).await?;
+        ensure!(held.metadata.deletion_timestamp.is_some(), "{} is held", self.name);
+        self.patch(json!({ "metadata": { "annotations": { "note": "going" } } })).await?;
+        self.patch(json!({ "metadata": { "finalizers": null } })).await?;
+        ensure!(self.api.get_opt(&self.name).await?.is_none(), "{} is gone", self.name);
+        Ok(())
+    }
+}
+
+/// As Go's types write an object that they have read: empty texts and empty maps are left out.
+fn leave_out_what_is_empty(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.values_mut().for_each(leave_out_what_is_empty);
+        fields.retain(|key, value| *value != json!("") || key.starts_with("max"));
+    }
+}
+
+async fn stored(client: &Client) -> Result<Vec<Stored>> {
+    let mut all = Vec::new();
+    // Numbers below 0 cannot be stored: the API server refuses them for every kind that can be scaled.
+    let storable = wrong().into_iter().filter(|wrong| wrong.field != "spec.replicas");
+    for (number, mut wrong) in storable.enumerate() {
+        let name = format!("w{number}");
+        wrong.object["metadata"]["name"] = json!(name);
+        let api = objects_of(client, wrong.kind);
+        let object = serde_json::from_value(wrong.object.clone())?;
+        api.create(&PostParams::default(), &object).await.with_context(|| format!("{}", wrong.object))?;
+        all.push(Stored { wrong, name, api });
+    }
+    Ok(all)
+}
+
+async fn all_can_be_written() -> Result<()> {
+    let definitions = definitions()?;
+    let bare: Vec<Value> = definitions.iter().map(without_rules).collect();
+    let (plane, client) = server(&bare).await?;
+    let all = stored(&client).await?;
+    install(&plane, &definitions).await?;
+    for kind in ["Machine", "MachineClass", "MachineSet", "MachineDeployment"] {
+        let one = all.iter().find(|stored| stored.wrong.kind == kind).context("each kind has rules")?;
+        let mut another = one.wrong.object.clone();
+        another["metadata"]["name"] = json!("another");
+        until_refused(&client, &another).await;
+    }
+    for stored in &all {
+        stored.marks().await?;
+        stored.duties().await?;
+        stored.ends().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_stored_before_the_rules_can_be_written_scaled_finalised_and_deleted() {
+    all_can_be_written().await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+async fn a_mended_one_stays_mended() -> Result<()> {
+    let definitions = definitions()?;
+    let bare: Vec<Value> = definitions.iter().map(without_rules).collect();
+    let (plane, client) = server(&bare).await?;
+    let all = stored(&client).await?;
+    install(&plane, &definitions).await?;
+    let of_deployments = all.iter().filter(|stored| stored.wrong.kind == "MachineDeployment");
+    let of_deployments: Vec<&Stored> = of_deployments.collect();
+    let one = of_deployments.first().context("deployments have rules")?;
+    until_refused(&client, &with(one.wrong.object.clone(), &[("metadata.name", json!("another"))])).await;
+    for stored in of_deployments {
+        let slip = stored.wrong.object.clone();
+        let right = valid("MachineDeployment");
+        stored.replace(|object| object["spec"] = right["spec"].clone()).await?;
+        let again = stored.replace(|object| object["spec"] = slip["spec"].clone()).await;
+        ensure!(again.is_err(), "the slip is refused once it is mended: {slip}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_mended_cannot_be_made_wrong_again() {
+    a_mended_one_stays_mended().await.unwrap_or_else(|error| panic!("{error:#}"));
+}
