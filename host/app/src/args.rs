@@ -1,5 +1,7 @@
 //! The command line. The flags of `run` are in `flags`.
 
+mod fleet;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -7,6 +9,10 @@ use clap_complete::Shell;
 use jiff::SignedDuration;
 
 use crate::flags::RunFlags;
+
+pub(crate) use fleet::{
+    AccessFlags, HistoryFlags, PlaceFlags, RolloutCommand, StatusFlags, SubjectFlags, TreeFlags, UndoFlags,
+};
 
 /// Kubernetes controllers for cloud machines, with drivers in a sandbox.
 #[derive(Debug, Parser)]
@@ -30,6 +36,13 @@ pub(crate) enum Command {
     /// time of the next look come from the host that leads, which is asked through the API server's proxy for pods; when that
     /// does not work, the rest is printed all the same.
     Explain(Box<ExplainFlags>),
+    /// Show MachineDeployments with their sets and Machines as a tree: equal Machines are counted, odd ones say why
+    ///
+    /// Reads MachineDeployments, MachineSets and Machines of one namespace. What belongs to nobody is shown as well.
+    Tree(TreeFlags),
+    /// Follow, list, undo, pause, resume and restart rollouts of MachineDeployments
+    #[command(subcommand)]
+    Rollout(RolloutCommand),
     /// Print a completion script, e.g. `machinist completion bash > /etc/bash_completion.d/machinist`
     Completion {
         /// For which shell
@@ -66,9 +79,8 @@ pub(crate) enum PluginCommand {
 /// Which cluster, and where in it.
 #[derive(Debug, Args)]
 pub(crate) struct ClusterFlags {
-    /// Kubeconfig file; without it the pod's own account
-    #[arg(long, env = "KUBECONFIG")]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessFlags,
     /// Namespace of the plugins
     #[arg(long, short, default_value = "machinist-system")]
     pub(crate) namespace: String,
@@ -79,12 +91,8 @@ pub(crate) struct ExplainFlags {
     /// machine/NAME; machines/NAME and mc/NAME are the same
     #[arg(required = true, num_args = 1..=3, value_name = "machine/NAME")]
     pub(crate) subject: Vec<String>,
-    /// Namespace of the Machine
-    #[arg(long, short, default_value = "machinist-system")]
-    pub(crate) namespace: String,
-    /// Kubeconfig of the cluster of the Machines; without it the pod's own account
-    #[arg(long, env = "KUBECONFIG", value_hint = clap::ValueHint::FilePath)]
-    pub(crate) kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceFlags,
     /// Kubeconfig of the cluster of the Nodes, `none` for none; by default the cluster of the Machines
     #[arg(long, value_name = "FILE|none", value_hint = clap::ValueHint::FilePath)]
     pub(crate) target_kubeconfig: Option<String>,

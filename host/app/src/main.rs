@@ -8,7 +8,11 @@
 mod adapter;
 mod admin;
 mod args;
+mod called;
+mod cluster;
+mod completion;
 mod explain;
+mod family;
 mod flags;
 mod incidents;
 mod plugin_cluster;
@@ -21,26 +25,41 @@ mod plugin_push;
 mod plugin_view;
 mod plugin_wait;
 mod reference;
+mod rollout;
 mod run;
 mod start;
+mod subject;
+mod tree;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 
 use args::{Command, Machinist, PluginCommand};
+use called::{Called, own_kubeconfig};
 
 fn main() -> ExitCode {
-    match Machinist::parse().command {
+    let called = Called::by(std::env::args_os().next().as_deref());
+    let command = called.command(own_kubeconfig());
+    if called == Called::PluginCompletion {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        return report(async_main(async { Ok(completion::answer(command, &words).await?) }));
+    }
+    let mut matches = command.get_matches();
+    let parsed = Machinist::from_arg_matches_mut(&mut matches);
+    match parsed.unwrap_or_else(|error| error.exit()).command {
         // Before anything else: the compiler limits its own process.
         Command::CompileComponent => machinist_plugin_host::compile_main(),
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Machinist::command(), "machinist", &mut std::io::stdout());
+            let mut command = called.command(None);
+            clap_complete::generate(shell, &mut command, called.file(), &mut std::io::stdout());
             ExitCode::SUCCESS
         }
         Command::Run(flags) => report(async_main(run::run(*flags))),
         Command::Reference { folder } => report(reference::write(&folder)),
-        Command::Explain(flags) => report(async_main(explain::explain(*flags))),
+        Command::Explain(flags) => report(async_main(explain::explain(*flags, called))),
+        Command::Tree(flags) => report(async_main(tree::tree(flags, called))),
+        Command::Rollout(command) => report(async_main(rollout::rollout(command, called))),
         Command::Plugin(command) => report(async_main(plugin(command))),
     }
 }

@@ -1,20 +1,15 @@
 //! ConfigMaps of a cluster, for the commands about plugins: the client, the host's view of them, and errors that say what to do.
 
-use std::sync::Arc;
-
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use machinist_plugin_host::source::configmap::RawConfigMap;
-use machinist_runtime::clusters::{Access, client, config};
-use machinist_runtime::metrics::Metrics;
 
 use crate::args::ClusterFlags;
+use crate::cluster::client_of;
 
 /// The ConfigMaps of the namespace.
 pub(crate) async fn config_maps(flags: &ClusterFlags) -> anyhow::Result<Api<ConfigMap>> {
-    let access = flags.kubeconfig.clone().map_or(Access::InCluster, Access::Kubeconfig);
-    let client = client(config(&access).await?, Arc::new(Metrics::default()))?;
-    Ok(Api::namespaced(client, &flags.namespace))
+    Ok(Api::namespaced(client_of(&flags.access).await?, &flags.namespace))
 }
 
 /// As the host sees it.

@@ -18,7 +18,7 @@ fn refuses(arguments: &[&str], part: &str) {
 #[test]
 fn help_names_the_commands_and_the_flags_that_operators_know() {
     let help = String::from_utf8(machinist(&["--help"]).stdout).expect("help is text");
-    for command in ["run", "plugin", "completion"] {
+    for command in ["run", "plugin", "tree", "rollout", "explain", "completion"] {
         assert!(help.contains(command), "{command} is missing in\n{help}");
     }
     assert!(!help.contains("compile-component"), "a command for the host itself is shown");
@@ -41,8 +41,34 @@ fn completion_is_printed_for_a_shell() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("_machinist"));
 }
 
+#[cfg(unix)]
+#[test]
+fn called_by_kubectl_it_speaks_as_its_plugin() {
+    use std::os::unix::process::CommandExt;
+
+    let called = |name: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
+        command.arg0(name).args(arguments).env_remove("KUBECONFIG").env("HOME", "/nowhere");
+        command.output().expect("the binary starts")
+    };
+    let help = called("/opt/kubectl-machinist", &["rollout", "undo", "--help"]);
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(help.contains("Usage: kubectl machinist rollout undo"), "{help}");
+    assert!(help.contains("by default that of the context"), "{help}");
+    let script = called("kubectl-machinist", &["completion", "bash"]);
+    assert!(String::from_utf8_lossy(&script.stdout).contains(" kubectl-machinist"));
+    let words = called("kubectl_complete-machinist", &["rollout", "un"]);
+    assert_eq!(String::from_utf8_lossy(&words.stdout), "undo\tReturn to an earlier template\n:4\n");
+    let own = String::from_utf8(machinist(&["rollout", "undo", "--help"]).stdout).expect("help is text");
+    assert!(own.contains("Usage: machinist rollout undo") && own.contains("machinist-system"), "{own}");
+}
+
 #[test]
 fn wrong_flags_are_refused_with_the_reason() {
+    refuses(&["rollout", "status"], "<NAME>");
+    refuses(&["rollout", "undo", "w", "--to-revision=-1"], "-1");
+    refuses(&["rollout", "status", "w", "--timeout", "ten"], "ten");
+    refuses(&["tree", "w", "--context", "c", "--kubeconfig", "/does/not/exist"], "/does/not/exist");
     refuses(&["run", "--machine-health-timeout", "ten"], "ten");
     refuses(&["run", "--machine-health-timeout=-5m"], "must not be negative");
     refuses(&["run", "--concurrent-syncs", "0"], "0");

@@ -42,3 +42,5 @@ mod status_write;
 mod strategy;
 pub mod tenant;
 mod world;
+
+pub use machine_deployment::template_fact;

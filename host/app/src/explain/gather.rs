@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::leader;
 use crate::args::ExplainFlags;
+use crate::cluster::{Cluster, explained, instead, is_missing, reach, said};
 
 /// All of it.
 pub(super) struct Facts {
@@ -42,72 +43,39 @@ pub(super) enum Look<T> {
 }
 
 pub(super) async fn gather(flags: &ExplainFlags, name: &str) -> Result<Facts> {
-    let control = reach(flags.kubeconfig.clone().map_or(Access::InCluster, Access::Kubeconfig)).await?;
-    let machine = machine(&control, &flags.namespace, name).await?;
-    let class = class(&control, &machine, &flags.namespace).await;
+    let Cluster { client: control, namespace } = reach(&flags.place).await?;
+    let machine = machine(&control, &namespace, name).await?;
+    let class = class(&control, &machine, &namespace).await;
     let target = match flags.target_kubeconfig.as_deref() {
         None => Some(control.clone()),
         Some("none") => None,
-        Some(path) => Some(reach(Access::Kubeconfig(path.into())).await?),
+        Some(path) => {
+            let access = Access::Kubeconfig(path.into());
+            Some(client(config(&access).await?, Arc::new(Metrics::default()))?)
+        }
     };
     let node = node(target, &machine).await;
-    let plugin_namespace = flags.plugin_namespace.as_deref().unwrap_or(&flags.namespace);
+    let plugin_namespace = flags.plugin_namespace.as_deref().unwrap_or(&namespace);
     let plugin = plugin(&control, &class, plugin_namespace).await;
-    let key = ObjectKey::new(&flags.namespace, name);
+    let key = ObjectKey::new(&namespace, name);
     let leader = leader::ask(&control, flags, &key).await;
     Ok(Facts { machine, class, node, plugin, leader })
-}
-
-async fn reach(access: Access) -> Result<Client> {
-    Ok(client(config(&access).await?, Arc::new(Metrics::default()))?)
 }
 
 async fn machine(control: &Client, namespace: &str, name: &str) -> Result<Machine> {
     let api: Api<Machine> = Api::namespaced(control.clone(), namespace);
     match api.get(name).await {
         Ok(machine) => Ok(machine),
-        Err(kube::Error::Api(status)) if status.code == 404 => {
+        Err(error) if is_missing(&error) => {
             let others = api.list_metadata(&ListParams::default().limit(500)).await;
             let names: Vec<String> =
                 others.into_iter().flatten().filter_map(|other| other.metadata.name).collect();
-            bail!("there is no Machine {name} in namespace {namespace}: {}", instead(&names, name))
+            bail!("there is no Machine {name} in namespace {namespace}: {}", instead(&names, name, "Machine"))
         }
         Err(error) => {
-            let help = match &error {
-                kube::Error::Api(status) if status.code == 401 => {
-                    ": log in again, or choose another --kubeconfig"
-                }
-                kube::Error::Api(status) if status.code == 403 => {
-                    ": ask an administrator for get on machines, machineclasses and leases in this namespace"
-                }
-                _ => "",
-            };
-            Err(error)
-                .with_context(|| format!("failed to read Machine {name} in namespace {namespace}{help}"))
+            let rights = "get on machines, machineclasses and leases";
+            Err(explained(error, &format!("read Machine {name} in namespace {namespace}"), rights))
         }
-    }
-}
-
-/// What somebody may have meant.
-fn instead(names: &[String], name: &str) -> String {
-    if names.is_empty() {
-        return "it has no Machines at all; choose the namespace with -n".to_owned();
-    }
-    let near: Vec<&str> = names
-        .iter()
-        .filter(|other| other.contains(name) || name.contains(other.as_str()))
-        .take(5)
-        .map(String::as_str)
-        .collect();
-    if near.is_empty() {
-        let some: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
-        format!(
-            "choose another namespace with -n, or one of {} Machines, such as {}",
-            names.len(),
-            some.join(", ")
-        )
-    } else {
-        format!("did you mean {}?", near.join(", "))
     }
 }
 
@@ -162,25 +130,4 @@ async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -
             && providers.iter().any(|served| served == &provider)
     };
     statuses.into_iter().find(serves).map_or(Look::Missing(provider), Look::Found)
-}
-
-/// Why a request failed, in few words.
-pub(super) fn said(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
-        other => other.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_that_is_nearly_right_is_shown() {
-        let names = ["worker-1", "worker-2", "big"].map(str::to_owned);
-        assert!(instead(&names, "worker").contains("did you mean worker-1, worker-2?"));
-        assert!(instead(&names, "nothing").contains("one of 3 Machines"));
-        assert!(instead(&[], "x").contains("-n"));
-    }
 }

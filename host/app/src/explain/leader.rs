@@ -10,8 +10,8 @@ use machinist_core::id::ObjectKey;
 use machinist_runtime::insight::MachineInsight;
 use std::time::Duration;
 
-use super::gather::said;
 use crate::args::ExplainFlags;
+use crate::cluster::said;
 
 /// Long enough for a proxy that has to dial first.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,9 +29,16 @@ pub(super) async fn ask(
     let (whom, answer) = match &flags.address {
         Some(address) => (address.clone(), tokio::time::timeout(PATIENCE, directly(address, &page)).await),
         None => {
-            let holder = holder(control, flags).await?;
+            let holder = holder(control, machine.namespace.as_str()).await?;
             let pod = pod_of(&holder).to_owned();
-            (format!("pod {pod}"), tokio::time::timeout(PATIENCE, proxied(control, flags, &pod, &page)).await)
+            (
+                format!("pod {pod}"),
+                tokio::time::timeout(
+                    PATIENCE,
+                    proxied(control, flags, (machine.namespace.as_str(), &pod), &page),
+                )
+                .await,
+            )
         }
     };
     let text = match answer {
@@ -46,8 +53,7 @@ pub(super) async fn ask(
 }
 
 /// Who holds the Lease.
-async fn holder(control: &Client, flags: &ExplainFlags) -> Result<String, String> {
-    let namespace = &flags.namespace;
+async fn holder(control: &Client, namespace: &str) -> Result<String, String> {
     let name = leases::MACHINE_CONTROLLER;
     let api: Api<Lease> = Api::namespaced(control.clone(), namespace);
     let lease = api.get_opt(name).await.map_err(|error| {
@@ -67,8 +73,14 @@ fn pod_of(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(host, _)| host)
 }
 
-async fn proxied(control: &Client, flags: &ExplainFlags, pod: &str, page: &str) -> Result<String, String> {
-    let namespace = flags.host_namespace.as_deref().unwrap_or(&flags.namespace);
+/// Asks a pod of a namespace, or one of that name where the flags say that the host is.
+async fn proxied(
+    control: &Client,
+    flags: &ExplainFlags,
+    (namespace, pod): (&str, &str),
+    page: &str,
+) -> Result<String, String> {
+    let namespace = flags.host_namespace.as_deref().unwrap_or(namespace);
     let port = flags.port;
     let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{page}");
     let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;

@@ -9,10 +9,13 @@ mod subject;
 
 use jiff::Timestamp;
 
-use crate::args::{ExplainFlags, Output};
+pub(crate) use next::short;
 
-pub(crate) async fn explain(flags: ExplainFlags) -> anyhow::Result<()> {
-    let name = subject::machine(&flags.subject)?;
+use crate::args::{ExplainFlags, Output};
+use crate::called::Called;
+
+pub(crate) async fn explain(flags: ExplainFlags, called: Called) -> anyhow::Result<()> {
+    let name = subject::machine(&flags.subject, called.program())?;
     let facts = gather::gather(&flags, &name).await?;
     let explanation = chain::explain(&facts, Timestamp::now());
     match flags.output {

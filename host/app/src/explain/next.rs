@@ -125,7 +125,7 @@ fn count(number: i32, what: &str) -> String {
 }
 
 /// Whole seconds, as Go writes durations.
-pub(super) fn short(time: SignedDuration) -> String {
+pub(crate) fn short(time: SignedDuration) -> String {
     duration::format(SignedDuration::from_secs(time.as_secs()))
 }
 

@@ -2,31 +2,32 @@
 
 use anyhow::{Result, bail};
 
+use crate::subject::{Kind, named, split};
+
 /// The name of the Machine.
 ///
 /// # Errors
 /// When it is no Machine, or has no name.
-pub(super) fn machine(words: &[String]) -> Result<String> {
-    let help = "write machine/NAME, as in `machinist explain machine/worker-1 -n my-namespace`";
-    let (kind, name) = match words {
-        [one] => match one.split_once('/') {
-            Some(parts) => parts,
-            None => bail!("{one:?} is a kind or a name, and both are needed: {help}"),
-        },
-        [kind, name] => (kind.as_str(), name.as_str()),
-        _ => bail!("one object at a time is explained: {help}"),
+pub(super) fn machine(words: &[String], program: &str) -> Result<String> {
+    let help = format!("write machine/NAME, as in `{program} explain machine/worker-1 -n my-namespace`");
+    let (kind, name) = match split(words) {
+        Some((Some(kind), name)) => (kind, name),
+        Some((None, one)) => bail!("{one:?} is a kind or a name, and both are needed: {help}"),
+        None => bail!("one object at a time is explained: {help}"),
     };
-    match kind.to_ascii_lowercase().as_str() {
-        "machine" | "machines" | "mc" | "machine.machine.sapcloud.io" | "machines.machine.sapcloud.io" => {}
-        "node" | "nodes" | "no" => bail!(
+    match kind {
+        Kind::Machine => {}
+        Kind::Node => bail!(
             "Nodes are not explained, their Machines are: `kubectl get machines -A -l node={name}` says which it is; {help}"
         ),
-        _ => bail!("{kind:?} is not explained, only Machines are: {help}"),
+        Kind::Deployment => {
+            bail!("`{program} tree machinedeployment/{name}` shows MachineDeployments; {help}")
+        }
+        Kind::Set => bail!("`{program} tree machineset/{name}` shows MachineSets; {help}"),
+        Kind::PodDeployment => bail!("\"deployment\" is not explained, only Machines are: {help}"),
+        Kind::Other(kind) => bail!("{kind:?} is not explained, only Machines are: {help}"),
     }
-    if name.is_empty() || name.contains('/') {
-        bail!("{name:?} is no name of a Machine: {help}");
-    }
-    Ok(name.to_owned())
+    Ok(named(name, "Machine", &help)?.to_owned())
 }
 
 #[cfg(test)]
@@ -42,7 +43,7 @@ mod tests {
         for text in
             ["machine/m", "machines/m", "mc/m", "Machine/m", "machine m", "machines.machine.sapcloud.io/m"]
         {
-            assert_eq!(machine(&words(text)).unwrap(), "m", "{text}");
+            assert_eq!(machine(&words(text), "machinist").unwrap(), "m", "{text}");
         }
     }
 
@@ -52,11 +53,13 @@ mod tests {
             ("m", "both are needed"),
             ("pod/m", "only Machines"),
             ("node/n", "-l node=n"),
+            ("mcd/w", "`machinist tree machinedeployment/w`"),
+            ("mcs/w", "`machinist tree machineset/w`"),
             ("machine/", "no name"),
             ("machine/a/b", "no name"),
             ("a b c", "one object at a time"),
         ] {
-            let said = machine(&words(text)).unwrap_err().to_string();
+            let said = machine(&words(text), "machinist").unwrap_err().to_string();
             assert!(said.contains(part) && said.contains("machine/NAME"), "{text}: {said}");
         }
     }

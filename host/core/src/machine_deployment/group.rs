@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use crate::phase::Phase;
 use crate::removal_order::FIRST_PRIORITY;
 
+use super::current::{Candidate, current};
 use super::leaving;
 use super::strategy::Bounds;
 use super::view::{DeploymentView, MachineFact, NodeFact, Owner, SetFact};
@@ -132,14 +133,19 @@ impl<'a> Group<'a> {
     pub(super) fn of(view: &'a DeploymentView, now: Timestamp) -> Self {
         let mut owned: Vec<&SetFact> = view.sets.iter().filter(|set| set.owner == Owner::This).collect();
         owned.sort_by_key(|set| (set.created, set.name.clone()));
-        let template = &view.deployment.spec.template;
+        let staying = owned.iter().filter(|set| !set.is_deleting).map(|set| Candidate {
+            set: &set.uid,
+            created: set.created,
+            name: &set.name,
+            template: &set.template,
+        });
+        let new = current(staying, &view.deployment.spec.template, view.names.template_hash);
         let mut group = Self { new: None, old: Vec::new(), leaving: Vec::new() };
         for set in owned {
             let tally = Tally::of(set, now);
-            let is_same = || set.template.makes_the_same_as(template, view.names.template_hash);
             if set.is_deleting {
                 group.leaving.push(tally);
-            } else if group.new.is_none() && is_same() {
+            } else if new == Some(&set.uid) {
                 group.new = Some(tally);
             } else {
                 group.old.push(tally);

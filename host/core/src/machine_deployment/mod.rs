@@ -5,6 +5,7 @@
 
 mod claims;
 mod conclusion;
+mod current;
 mod deletion;
 mod effect;
 mod freeze;
@@ -22,6 +23,7 @@ mod rollback;
 mod rolling;
 mod rollout;
 mod scaling;
+mod stage;
 mod status;
 mod step;
 mod strategy;
@@ -37,11 +39,14 @@ mod window;
 mod tests;
 
 pub use conclusion::{Conclusion, Note, NoteKind, Reason, Step};
+pub use current::{Candidate, current};
 pub use effect::{
     DeploymentChange, Done, Effect, MachineChange, MachineKey, NewSet, NodeChange, Progress, SetChange,
     SetKey, TakenBy,
 };
 pub use progress::words;
+pub use revision::{find_revision, parse_revision};
+pub use stage::{Counts, Stage};
 pub use status::{Condition, ConditionKind, FailedMachine, Status};
 pub use step::step;
 pub use strategy::{Bounds, Orchestration, RawBounds, RawStrategy, Shares, Strategy};

@@ -9,6 +9,7 @@ use super::effect::{Done, Effect, Progress};
 use super::freeze;
 use super::group::{Group, sum};
 use super::plan::Plan;
+use super::stage::{Counts, Stage};
 use super::status::{Condition, ConditionKind, FailedMachine, Status};
 use super::view::{DeploymentView, SetStatusFact};
 
@@ -153,10 +154,15 @@ fn frozen(view: &DeploymentView) -> Option<Said> {
 
 /// All Machines are there, of the current template and no other, and this generation was acted on.
 fn is_complete(view: &DeploymentView, group: &Group<'_>, status: &Status) -> bool {
-    let wanted = u32::try_from(view.deployment.spec.replicas).unwrap_or(u32::MAX);
-    status.observed_generation.is_some_and(|observed| observed >= view.deployment.generation)
-        && [status.updated, status.replicas, status.available].iter().all(|number| *number == wanted)
-        && group.has_only_new()
+    let counts = Counts {
+        wanted: u32::try_from(view.deployment.spec.replicas).unwrap_or(u32::MAX),
+        updated: status.updated,
+        replicas: status.replicas,
+        available: status.available,
+    };
+    let is_observed =
+        status.observed_generation.is_some_and(|observed| observed >= view.deployment.generation);
+    Stage::of(counts, is_observed) == Stage::Complete && group.has_only_new()
 }
 
 fn progressing(

@@ -28,9 +28,8 @@ pub(super) fn decide(view: &DeploymentView, group: &Group<'_>, wished: i64) -> R
             kept.insert(revision, tally.set);
         }
     }
-    let current = group.new.as_ref().map_or(i64::MAX, |new| revision::of(view, new.set));
-    let found = if wished == 0 { kept.range(..current).next_back() } else { kept.get_key_value(&wished) };
-    let Some((revision, set)) = found.map(|(revision, set)| (*revision, *set)) else {
+    let current = group.new.as_ref().map(|new| revision::of(view, new.set));
+    let Some((revision, &set)) = revision::find_revision(&kept, current, wished) else {
         let change = DeploymentChange { rollback: Some(None), ..DeploymentChange::default() };
         return Rollback::NotFound { change, because: not_found(view, wished, &kept) };
     };

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use machinist_core::id::{ObjectKey, Uid};
 
 pub(crate) use pass::run;
+pub use template::fact as template_fact;
 
 /// Who concerns a deployment, as the indexes know it.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::merge::difference;
 
 /// A template in the form in which it is compared.
-pub(super) fn fact(template: &MachineTemplate) -> Template {
+pub fn fact(template: &MachineTemplate) -> Template {
     let metadata = template.metadata.as_ref();
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let class = &template.spec.class;

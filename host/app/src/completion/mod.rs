@@ -1,0 +1,34 @@
+//! What completes words: scripts for shells, and answers for kubectl, which asks by calling `kubectl_complete-machinist`.
+
+mod names;
+mod words;
+
+use std::io::Write;
+
+use clap::Command;
+
+use words::Wanted;
+
+/// cobra's directive: no names of files instead. What kubectl asks ends with a directive.
+const NO_FILES: u8 = 4;
+
+/// cobra's directive: names of files, since nothing better is known.
+const FILES: u8 = 0;
+
+/// Answers kubectl. `words`: all after `kubectl machinist`, the last of which is to be completed.
+///
+/// Whatever goes wrong, the answer is an empty one: a shell has no place for complaints.
+pub(crate) async fn answer(command: Command, words: &[String]) -> std::io::Result<()> {
+    let mut command = command;
+    command.build();
+    let (lines, directive) = match words::wanted(&command, words) {
+        Wanted::Words(words) => (words, NO_FILES),
+        Wanted::Files => (Vec::new(), FILES),
+        Wanted::Names(question) => (names::names(&question).await, NO_FILES),
+    };
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, ":{directive}")
+}

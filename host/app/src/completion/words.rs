@@ -1,0 +1,176 @@
+//! What may stand in a place of the command line. Pure.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, ArgAction, Command, ValueHint};
+
+/// What is offered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// These, with what they are for after a tab.
+    Words(Vec<String>),
+    /// Names of files.
+    Files,
+    /// Names of objects.
+    Names(Question),
+}
+
+/// Which names.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    /// The subcommand that they are for.
+    pub(super) command: String,
+    /// What the name begins with.
+    pub(super) begun: String,
+    /// Flags that were given.
+    pub(super) flags: BTreeMap<String, String>,
+}
+
+/// What completes the last of these words. The command has to be built.
+pub(super) fn wanted(command: &Command, words: &[String]) -> Wanted {
+    let Some((last, before)) = words.split_last() else { return Wanted::Words(Vec::new()) };
+    let mut here = command;
+    let mut flags = BTreeMap::new();
+    let mut path = Vec::new();
+    let mut open: Option<&Arg> = None;
+    for word in before {
+        if let Some(arg) = open.take() {
+            flags.insert(arg.get_id().to_string(), word.clone());
+        } else if let Some((name, value)) = word.strip_prefix("--").and_then(|word| word.split_once('=')) {
+            flags.insert(name.replace('-', "_"), value.to_owned());
+        } else if word.starts_with('-') {
+            open = flag(here, word).filter(|arg| takes_value(arg));
+        } else if let Some(sub) = here.find_subcommand(word) {
+            here = sub;
+            path.push(sub.get_name());
+        }
+    }
+    if let Some(arg) = open {
+        return values(arg, "", last);
+    }
+    if let Some((name, begun)) = last.split_once('=').filter(|(name, _)| name.starts_with("--")) {
+        return flag(here, name)
+            .map_or(Wanted::Words(Vec::new()), |arg| values(arg, &format!("{name}="), begun));
+    }
+    if last.starts_with('-') {
+        return Wanted::Words(flag_names(here, last));
+    }
+    if here.get_subcommands().next().is_some() {
+        let subs = here.get_subcommands().filter(|sub| !sub.is_hide_set());
+        let told = subs.map(|sub| told(sub.get_name(), sub.get_about().map(ToString::to_string)));
+        return Wanted::Words(told.filter(|told| told.starts_with(last.as_str())).collect());
+    }
+    match here.get_positionals().next() {
+        None => Wanted::Words(Vec::new()),
+        Some(arg) if arg.get_id() == "subject" => {
+            Wanted::Names(Question { command: path.join(" "), begun: last.clone(), flags })
+        }
+        Some(arg) => values(arg, "", last),
+    }
+}
+
+fn flag<'a>(command: &'a Command, word: &str) -> Option<&'a Arg> {
+    let is_it = |arg: &&Arg| match word.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => {
+            arg.get_short().is_some_and(|short| word.strip_prefix('-') == Some(short.to_string().as_str()))
+        }
+    };
+    command.get_arguments().find(is_it)
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) && !arg.is_require_equals_set()
+}
+
+fn flag_names(command: &Command, begun: &str) -> Vec<String> {
+    let flags = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let named = flags.filter_map(|arg| Some((format!("--{}", arg.get_long()?), arg.get_help()?.to_string())));
+    let mut told: Vec<String> = named
+        .filter(|(name, _)| name.starts_with(begun))
+        .map(|(name, help)| told(&name, Some(help)))
+        .collect();
+    told.sort();
+    told
+}
+
+/// What a flag or a place may have.
+fn values(arg: &Arg, prefix: &str, begun: &str) -> Wanted {
+    let possible = arg.get_possible_values();
+    if possible.is_empty() && arg.get_value_hint() == ValueHint::FilePath {
+        return Wanted::Files;
+    }
+    let names = possible.iter().map(|value| value.get_name().to_owned());
+    Wanted::Words(
+        names.filter(|name| name.starts_with(begun)).map(|name| format!("{prefix}{name}")).collect(),
+    )
+}
+
+fn told(word: &str, about: Option<String>) -> String {
+    let about = about.unwrap_or_default();
+    let first = about.lines().next().unwrap_or_default();
+    if first.is_empty() { word.to_owned() } else { format!("{word}\t{first}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::called::Called;
+
+    fn asked(text: &str) -> Wanted {
+        let mut command = Called::Plugin.command(None);
+        command.build();
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        wanted(&command, &words)
+    }
+
+    /// The words without what they are for.
+    fn offers(text: &str) -> Vec<String> {
+        match asked(text) {
+            Wanted::Words(words) => {
+                words.iter().map(|word| word.split('\t').next().unwrap_or_default().to_owned()).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn subcommands_and_flags_are_offered_where_they_may_stand() {
+        assert_eq!(offers("tr"), ["tree"]);
+        let rollout = ["history", "pause", "restart", "resume", "status", "undo"];
+        let mut offered = offers("rollout ");
+        offered.retain(|word| word != "help");
+        offered.sort();
+        assert_eq!(offered, rollout);
+        assert_eq!(offers("rollout undo --to"), ["--to-revision"]);
+        assert_eq!(offers("tree -n team w --wa"), ["--watch"]);
+        assert!(
+            !offers("").contains(&"compile-component".to_owned()),
+            "a command for the host itself is shown"
+        );
+        assert!(matches!(asked("tr"), Wanted::Words(words) if words[0].starts_with("tree\tShow ")));
+    }
+
+    #[test]
+    fn values_are_offered_after_their_flags() {
+        assert_eq!(offers("tree -o j"), ["json"]);
+        assert_eq!(offers("tree --output=t"), ["--output=table"]);
+        assert_eq!(asked("tree --kubeconfig x"), Wanted::Files);
+        assert_eq!(offers("tree --context x"), Vec::<String>::new());
+        assert_eq!(asked("plugin inspect x"), Wanted::Files);
+    }
+
+    #[test]
+    fn names_of_objects_are_asked_for_with_the_flags_so_far() {
+        let flags = [("namespace", "team"), ("context", "c"), ("watch", "false")];
+        let question = Question {
+            command: "rollout status".to_owned(),
+            begun: "wor".to_owned(),
+            flags: flags.map(|(flag, value)| (flag.to_owned(), value.to_owned())).into(),
+        };
+        let asked_for = asked("rollout status -n team --context=c --watch=false wor");
+        assert_eq!(asked_for, Wanted::Names(question));
+        let Wanted::Names(explain) = asked("explain machine/") else { panic!("names") };
+        assert_eq!((explain.command.as_str(), explain.begun.as_str()), ("explain", "machine/"));
+    }
+}

@@ -1,0 +1,77 @@
+//! `machinist rollout status`: looks until the rollout has ended, one way or the other.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tokio::time::Instant;
+
+use super::reach::Deployment;
+use super::status::{Standing, standing};
+use crate::args::StatusFlags;
+use crate::called::Called;
+use crate::cluster::{is_missing, said};
+
+/// Between two looks. One object is read each time.
+const PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) async fn status(flags: &StatusFlags, called: Called) -> Result<()> {
+    let at = Deployment::reach(&flags.of, called, "rollout status").await?;
+    let limit = Duration::try_from(flags.timeout).unwrap_or_default();
+    let end = (!limit.is_zero()).then(|| Instant::now() + limit);
+    let mut deployment = at.read().await?;
+    let uid = deployment.metadata.uid.clone();
+    let mut last = String::new();
+    loop {
+        if deployment.metadata.uid != uid {
+            bail!("MachineDeployment {} was deleted, and another one has its name", at.name);
+        }
+        match standing(&deployment, flags.revision, called.program()) {
+            Standing::Done(text) => {
+                println!("{text}");
+                return Ok(());
+            }
+            Standing::Failed(text) => bail!(text),
+            Standing::Waiting(text) => {
+                if text != last {
+                    println!("{text}");
+                    last = text;
+                }
+            }
+        }
+        if !flags.watch {
+            return Ok(());
+        }
+        deployment = next(&at, end, limit).await?;
+    }
+}
+
+/// The next look. A server that does not answer is asked again, as long as there is time.
+async fn next(
+    at: &Deployment,
+    end: Option<Instant>,
+    limit: Duration,
+) -> Result<machinist_api::MachineDeployment> {
+    let mut is_told = false;
+    loop {
+        let pause = Instant::now() + PAUSE;
+        if let Some(end) = end.filter(|end| *end < pause) {
+            tokio::time::sleep_until(end).await;
+            bail!("timed out after {limit:?} waiting for the rollout to finish; it goes on by itself");
+        }
+        tokio::time::sleep_until(pause).await;
+        match at.look().await {
+            Ok(deployment) => return Ok(deployment),
+            Err(error) if is_missing(&error) => bail!("MachineDeployment {} was deleted", at.name),
+            Err(error) if matches!(&error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404)) =>
+            {
+                return Err(at.unreadable(error).await);
+            }
+            Err(error) => {
+                if !is_told {
+                    eprintln!("failed to look, goes on trying: {}", said(&error));
+                    is_told = true;
+                }
+            }
+        }
+    }
+}

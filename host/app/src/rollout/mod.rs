@@ -1,0 +1,81 @@
+//! `machinist rollout`: follows, lists, undoes, holds and restarts rollouts, as `kubectl rollout` does for Deployments.
+
+mod change;
+mod differences;
+mod follow;
+mod history;
+mod reach;
+mod status;
+mod undo;
+
+use anyhow::Result;
+use jiff::Timestamp;
+
+use crate::args::{HistoryFlags, Output, RolloutCommand, SubjectFlags, UndoFlags};
+use crate::called::Called;
+
+use change::Change;
+use reach::Deployment;
+
+/// An object as kubectl names it in what it prints.
+fn titled(name: &str) -> String {
+    format!("machinedeployment.machine.sapcloud.io/{name}")
+}
+
+pub(crate) async fn rollout(command: RolloutCommand, called: Called) -> Result<()> {
+    match command {
+        RolloutCommand::Status(flags) => follow::status(&flags, called).await,
+        RolloutCommand::History(flags) => history(&flags, called).await,
+        RolloutCommand::Undo(flags) => undo(&flags, called).await,
+        RolloutCommand::Pause(flags) => change(&flags, Change::Pause, called).await,
+        RolloutCommand::Resume(flags) => change(&flags, Change::Resume, called).await,
+        RolloutCommand::Restart(flags) => change(&flags, Change::Restart(Timestamp::now()), called).await,
+    }
+}
+
+async fn history(flags: &HistoryFlags, called: Called) -> Result<()> {
+    let at = Deployment::reach(&flags.of, called, "rollout history").await?;
+    let deployment = at.read().await?;
+    let sets = at.sets().await?;
+    let history = history::history(&deployment, &sets);
+    let text = match (flags.revision, flags.output) {
+        (0, Output::Table) => history::table(&at.name, &history),
+        (0, Output::Json) => serde_json::to_string_pretty(&history)?,
+        (revision, output) => {
+            let details = history::details(&deployment, &sets, revision)?;
+            match output {
+                Output::Table => history::page(&details)?,
+                Output::Json => serde_json::to_string_pretty(&details)?,
+            }
+        }
+    };
+    println!("{}", text.trim_end());
+    Ok(())
+}
+
+async fn undo(flags: &UndoFlags, called: Called) -> Result<()> {
+    let at = Deployment::reach(&flags.of, called, "rollout undo").await?;
+    let deployment = at.read().await?;
+    let sets = at.sets().await?;
+    match undo::undo(&deployment, &sets, flags.to_revision, called.program())? {
+        undo::Undo::Unchanged { revision } => {
+            println!(
+                "{} skipped rollback (current template already matches revision {revision})",
+                titled(&at.name)
+            );
+        }
+        undo::Undo::To { revision, patch } => {
+            at.patch(&patch).await?;
+            println!("{} rolls back to revision {revision}", titled(&at.name));
+        }
+    }
+    Ok(())
+}
+
+async fn change(flags: &SubjectFlags, change: Change, called: Called) -> Result<()> {
+    let at = Deployment::reach(flags, called, change.verb()).await?;
+    let deployment = at.read().await?;
+    at.patch(&change::patch(&deployment, change, called.program())?).await?;
+    println!("{} {}", titled(&at.name), change.done());
+    Ok(())
+}

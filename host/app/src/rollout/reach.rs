@@ -1,0 +1,83 @@
+//! A MachineDeployment in its cluster.
+
+use anyhow::{Result, bail};
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams};
+use machinist_api::{MachineDeployment, MachineSet};
+use serde_json::Value;
+
+use crate::args::SubjectFlags;
+use crate::called::Called;
+use crate::cluster::{Cluster, explained, instead, is_missing, reach};
+use crate::subject;
+
+/// The field manager of what is written.
+const MANAGER: &str = "machinist-rollout";
+
+/// One that somebody has named.
+pub(super) struct Deployment {
+    pub(super) name: String,
+    cluster: Cluster,
+}
+
+impl Deployment {
+    /// `verb`: for what is to be written where the name is none.
+    pub(super) async fn reach(flags: &SubjectFlags, called: Called, verb: &str) -> Result<Self> {
+        let name = subject::deployment(&flags.subject, called.program(), verb)?.to_owned();
+        Ok(Self { name, cluster: reach(&flags.place).await? })
+    }
+
+    fn api(&self) -> Api<MachineDeployment> {
+        Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
+    }
+
+    /// Reads it, without a word about what to do when that fails.
+    pub(super) async fn look(&self) -> Result<MachineDeployment, kube::Error> {
+        self.api().get(&self.name).await
+    }
+
+    /// Reads it.
+    pub(super) async fn read(&self) -> Result<MachineDeployment> {
+        match self.look().await {
+            Ok(deployment) => Ok(deployment),
+            Err(error) => Err(self.unreadable(error).await),
+        }
+    }
+
+    /// Why it cannot be read, and what to do.
+    pub(super) async fn unreadable(&self, error: kube::Error) -> anyhow::Error {
+        let (name, namespace) = (&self.name, &self.cluster.namespace);
+        if !is_missing(&error) {
+            let task = format!("read MachineDeployment {name} in namespace {namespace}");
+            return explained(error, &task, "get on machinedeployments");
+        }
+        let others = self.api().list_metadata(&ListParams::default().limit(500)).await;
+        let names: Vec<String> =
+            others.into_iter().flatten().filter_map(|other| other.metadata.name).collect();
+        let help = instead(&names, name, "MachineDeployment");
+        anyhow::anyhow!("there is no MachineDeployment {name} in namespace {namespace}: {help}")
+    }
+
+    /// All sets of its namespace.
+    pub(super) async fn sets(&self) -> Result<Vec<MachineSet>> {
+        let api: Api<MachineSet> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let task = format!("list MachineSets of namespace {}", self.cluster.namespace);
+        let listed = api.list(&ListParams::default()).await;
+        listed.map(|list| list.items).map_err(|error| explained(error, &task, "list on machinesets"))
+    }
+
+    /// Writes it. The patch has the uid, so that another one of the same name is not written.
+    pub(super) async fn patch(&self, patch: &Value) -> Result<()> {
+        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        match self.api().patch(&self.name, &parameters, &Patch::Merge(patch)).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_missing(&error) => {
+                bail!("MachineDeployment {} was deleted meanwhile", self.name)
+            }
+            Err(error) => {
+                let task = format!("change MachineDeployment {}", self.name);
+                Err(explained(error, &task, "patch on machinedeployments"))
+            }
+        }
+    }
+}

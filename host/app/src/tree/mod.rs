@@ -1,0 +1,78 @@
+//! `machinist tree`: deployments with their sets and Machines.
+
+mod draw;
+mod follow;
+mod gather;
+mod grow;
+mod model;
+mod pick;
+mod print;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{IsTerminal, Write};
+
+use anyhow::Result;
+use jiff::Timestamp;
+
+use crate::args::{Output, TreeFlags};
+use crate::called::Called;
+use crate::cluster::reach;
+
+use grow::{Objects, grow};
+use model::Forest;
+use pick::Subject;
+
+pub(crate) async fn tree(flags: TreeFlags, called: Called) -> Result<()> {
+    let subject = Subject::parse(&flags.subject, called.program())?;
+    let cluster = reach(&flags.place).await?;
+    let shown = |objects: &Objects| pick::pick(grow(objects, &cluster.namespace), &subject);
+    let mut last = shown(&gather::gather(&cluster).await?)?;
+    if !flags.watch {
+        return print(&last, flags.output);
+    }
+    print_again(&last, flags.output)?;
+    let mut follower = follow::follow(&cluster).await?;
+    loop {
+        // What was shown and is gone is an error that says so, and the end of following it.
+        let forest = shown(&follower.objects())?;
+        if forest != last || is_terminal(flags.output) {
+            print_again(&forest, flags.output)?;
+            last = forest;
+        }
+        follower.changed().await?;
+    }
+}
+
+/// Somebody reads the screen, where times go on.
+fn is_terminal(output: Output) -> bool {
+    output == Output::Table && std::io::stdout().is_terminal()
+}
+
+fn print(forest: &Forest, output: Output) -> Result<()> {
+    let text = match output {
+        Output::Json => serde_json::to_string_pretty(forest)? + "\n",
+        Output::Table => print::text(forest, Timestamp::now()),
+    };
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+/// A screen is wiped first; elsewhere a line is left free after it, and a program gets one line each time.
+fn print_again(forest: &Forest, output: Output) -> Result<()> {
+    const WIPE: &str = "\x1b[H\x1b[2J\x1b[3J";
+    match output {
+        Output::Json => println!("{}", serde_json::to_string(forest)?),
+        Output::Table => {
+            print!(
+                "{}{}",
+                if is_terminal(output) { WIPE } else { "" },
+                print::text(forest, Timestamp::now())
+            );
+            if !is_terminal(output) {
+                println!();
+            }
+        }
+    }
+    Ok(std::io::stdout().flush()?)
+}

@@ -1,0 +1,79 @@
+//! How far a rollout is, by the numbers of a deployment.
+
+/// The numbers of a deployment, as its status has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Machines that are wanted.
+    pub wanted: u32,
+    /// Machines of the current template.
+    pub updated: u32,
+    /// Machines of all templates.
+    pub replicas: u32,
+    /// Machines that are available.
+    pub available: u32,
+}
+
+/// What a rollout lacks, what comes first in it first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The numbers are about an earlier spec.
+    Unobserved,
+    /// Machines of the current template are missing.
+    Updating,
+    /// Machines are to go, so many.
+    Leaving(u32),
+    /// Machines of the current template are not available.
+    Waiting,
+    /// Nothing.
+    Complete,
+}
+
+impl Stage {
+    /// Of a deployment. `is_observed`: the numbers are about its spec as it is.
+    pub fn of(counts: Counts, is_observed: bool) -> Self {
+        let Counts { wanted, updated, replicas, available } = counts;
+        let staying = updated.min(wanted);
+        if !is_observed {
+            Self::Unobserved
+        } else if updated < wanted {
+            Self::Updating
+        } else if replicas > staying {
+            Self::Leaving(replicas - staying)
+        } else if available != wanted || replicas != wanted {
+            Self::Waiting
+        } else {
+            Self::Complete
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wanted, updated, all and available.
+    fn check(numbers: [u32; 4], expected: Stage) {
+        let [wanted, updated, replicas, available] = numbers;
+        let counts = Counts { wanted, updated, replicas, available };
+        assert_eq!(Stage::of(counts, true), expected, "{counts:?}");
+        assert_eq!(Stage::of(counts, false), Stage::Unobserved, "{counts:?}");
+    }
+
+    #[test]
+    fn a_rollout_lacks_machines_then_too_many_go_then_all_become_available() {
+        check([3, 0, 3, 3], Stage::Updating);
+        check([3, 2, 4, 4], Stage::Updating);
+        check([3, 3, 5, 4], Stage::Leaving(2));
+        check([3, 3, 3, 2], Stage::Waiting);
+        check([3, 3, 3, 3], Stage::Complete);
+        check([0, 0, 0, 0], Stage::Complete);
+    }
+
+    #[test]
+    fn more_than_are_wanted_are_no_end_however_available_they_are() {
+        check([3, 5, 5, 5], Stage::Leaving(2));
+        check([0, 2, 2, 2], Stage::Leaving(2));
+        check([3, 3, 3, 4], Stage::Waiting);
+        check([3, 3, 2, 3], Stage::Waiting);
+    }
+}
