@@ -219,7 +219,7 @@ pub mod events {
     pub const SELECTING_ALL: &str = "SelectingAll";
 }
 
-/// Leases that machine-controller-manager holds while it runs. The host holds both, so that they never run together.
+/// Leases that machine-controller-manager's binaries hold while they run. The host holds those of the controllers that it runs.
 pub mod leases {
     /// Of the program for sets and deployments.
     pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";

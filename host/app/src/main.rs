@@ -11,6 +11,7 @@ mod args;
 mod called;
 mod cluster;
 mod completion;
+mod driverless;
 mod explain;
 mod family;
 mod flags;
@@ -31,36 +32,63 @@ mod start;
 mod subject;
 mod tree;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
 use args::{Command, Machinist, PluginCommand};
 use called::{Called, own_kubeconfig};
+use flags::{Line, Program, RunFlags};
 
 fn main() -> ExitCode {
-    let called = Called::by(std::env::args_os().next().as_deref());
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // Before anything else, and under every name: the compiler limits its own process.
+    if words.get(1).is_some_and(|word| word == COMPILE) {
+        return machinist_plugin_host::compile_main();
+    }
+    match Program::called(words.first().map(OsString::as_os_str)) {
+        Program::Machinist => machinist(words),
+        binary @ (Program::MachineController | Program::MachineControllerManager) => {
+            let line = binary.parse(words).unwrap_or_else(|error| error.exit());
+            report(async_main(run::run(line)))
+        }
+    }
+}
+
+/// The subcommand that compiles a component.
+pub(crate) const COMPILE: &str = "compile-component";
+
+fn machinist(words: Vec<OsString>) -> ExitCode {
+    let called = Called::by(words.first().map(OsString::as_os_str));
     let command = called.command(own_kubeconfig());
     if called == Called::PluginCompletion {
         let words: Vec<String> = std::env::args().skip(1).collect();
         return report(async_main(async { Ok(completion::answer(command, &words).await?) }));
     }
-    let mut matches = command.get_matches();
-    let parsed = Machinist::from_arg_matches_mut(&mut matches);
-    match parsed.unwrap_or_else(|error| error.exit()).command {
-        // Before anything else: the compiler limits its own process.
+    let matches = command.clone().get_matches_from(words);
+    let given = Machinist::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match given.command {
         Command::CompileComponent => machinist_plugin_host::compile_main(),
         Command::Completion { shell } => {
             let mut command = called.command(None);
             clap_complete::generate(shell, &mut command, called.file(), &mut std::io::stdout());
             ExitCode::SUCCESS
         }
-        Command::Run(flags) => report(async_main(run::run(*flags))),
+        Command::Run(flags) => report(async_main(run::run(line(*flags, &command, &matches)))),
         Command::Reference { folder } => report(reference::write(&folder)),
         Command::Explain(flags) => report(async_main(explain::explain(*flags, called))),
         Command::Tree(flags) => report(async_main(tree::tree(flags, called))),
         Command::Rollout(command) => report(async_main(rollout::rollout(command, called))),
         Command::Plugin(command) => report(async_main(plugin(command))),
+    }
+}
+
+/// The flags of `run`, and which of them were typed.
+fn line(flags: RunFlags, command: &clap::Command, matches: &clap::ArgMatches) -> Line {
+    match (command.find_subcommand("run"), matches.subcommand_matches("run")) {
+        (Some(run), Some(given)) => Line::of(flags, run, given),
+        (Some(_) | None, _) => Line::of(flags, command, matches),
     }
 }
 

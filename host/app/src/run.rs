@@ -1,4 +1,4 @@
-//! `machinist run`: everything wired together, and taken down again in order.
+//! `machinist run`, and the binaries whose place it takes: everything wired together, and taken down again in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use machinist_runtime::clock::Clock;
 use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
-use machinist_runtime::settings::Settings;
+use machinist_runtime::settings::{Controllers, Settings};
 use machinist_runtime::tenant::{Ended, Tenant};
 use prometheus_client::registry::Registry;
 use rand::RngExt;
@@ -21,25 +21,28 @@ use tracing_subscriber::EnvFilter;
 
 use crate::adapter::Adapter;
 use crate::admin::{self, Admin};
-use crate::flags::{LogFormat, ProcessFlags, RunFlags};
+use crate::flags::{Line, LogFormat, ProcessFlags};
 use crate::incidents::Incidents;
-use crate::start;
+use crate::{COMPILE, driverless, start};
 
 /// How long leadership may take to be given back.
 const RELEASE: Duration = Duration::from_secs(6);
 
-pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
-    let checked = flags.check()?;
-    let flags = flags.process;
+pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
+    let checked = line.flags.check()?;
+    let controllers = checked.settings.controllers;
     log(checked.log_format, checked.log_filter);
+    tell_of_flags(&line, controllers);
+    let flags = line.flags.process;
     let metrics = Arc::new(Metrics::default());
-    let clients = start::clients(&checked.control, checked.target.as_ref(), &metrics).await?;
+    let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics).await?;
     let incidents = Arc::new(Incidents::new());
-    let host = plugin_host(&flags, &incidents)?;
+    // Who looks after no Machine needs neither drivers nor a place for them.
+    let host = controllers.machines.then(|| plugin_host(&flags, &incidents)).transpose()?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
     let admin = Admin {
-        registry: Arc::new(registry(&metrics, &host)),
+        registry: Arc::new(registry(&metrics, host.as_ref())),
         insight: metrics.insight().clone(),
         profiling: checked.profiling,
         ready: is_ready,
@@ -47,11 +50,15 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
     };
     admin::serve(checked.address, admin).await?;
     stop_on_signals(stop.clone())?;
-    if !start::wait_for_kinds(&clients.control, &stop).await {
+    if !start::wait_for_kinds(&clients.control, controllers, &stop).await {
         return Ok(());
     }
-    let cluster = start::cluster_id(&flags, &clients.control).await?;
-    info!(cluster, namespace = flags.namespace, "starting");
+    let cluster = match host {
+        Some(_) => start::cluster_id(&flags, &clients.control).await?,
+        None => flags.cluster_id.clone(),
+    };
+    let names = controllers.names().join(", ");
+    info!(controllers = names, cluster, namespace = flags.namespace, "starting");
 
     let (leads, is_leading) = watch::channel(!checked.leader_elect);
     let identity = identity();
@@ -61,10 +68,7 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
         let candidate = Candidate {
             client: clients.control.clone(),
             namespace: flags.namespace.clone(),
-            names: [
-                machinist_api::names::leases::MACHINE_CONTROLLER_MANAGER,
-                machinist_api::names::leases::MACHINE_CONTROLLER,
-            ],
+            leases: controllers.leases(),
             identity: identity.clone(),
             times: checked.lease,
             clock: Clock::Wall,
@@ -72,14 +76,13 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
         tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), resign.clone()))
     });
     metrics.leads(!checked.leader_elect);
-    let adapter = Arc::new(Adapter::new(host.clone(), incidents));
     let tenant = Tenant {
         control: clients.control,
         namespace: flags.namespace.clone(),
         plugin_namespace: plugin_namespace(&flags),
         target: clients.target,
         settings: Settings { cluster, ..checked.settings },
-        ports: Ports { drivers: adapter.clone(), policies: adapter.clone(), plugins: adapter },
+        ports: ports(host.as_ref(), incidents),
         clock: Clock::Wall,
         seed: rand::rng().random(),
         identity,
@@ -87,10 +90,36 @@ pub(crate) async fn run(flags: RunFlags) -> anyhow::Result<()> {
     };
     let controllers = tokio::spawn(tenant.run(is_leading, ready, stop.clone()));
     wait(controllers, election, &stop, &resign).await?;
-    host.shutdown().await;
+    if let Some(host) = host {
+        host.shutdown().await;
+    }
     info!("stopped");
     drop(leads);
     Ok(())
+}
+
+fn ports(host: Option<&PluginHost>, incidents: Arc<Incidents>) -> Ports {
+    match host {
+        Some(host) => {
+            let adapter = Arc::new(Adapter::new(host.clone(), incidents));
+            Ports { drivers: adapter.clone(), policies: adapter.clone(), plugins: adapter }
+        }
+        None => driverless::ports(),
+    }
+}
+
+/// What was typed and is not heeded, and what is not looked after here although nobody else may.
+fn tell_of_flags(line: &Line, controllers: Controllers) {
+    let idle = line.idle(controllers);
+    if !idle.is_empty() {
+        info!(flags = idle.join(" "), "flags without effect");
+    }
+    if controllers.sets != controllers.deployments {
+        warn!(
+            "of machineset and machinedeployment only one runs here, and no other process can run the other beside it: they \
+             share the Lease machine-controller-manager"
+        );
+    }
 }
 
 /// Until the controllers have ended, because of a signal or because leadership is lost.
@@ -139,7 +168,7 @@ fn plugin_host(flags: &ProcessFlags, incidents: &Arc<Incidents>) -> anyhow::Resu
     let executable =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
     let key = CacheKey::File(flags.cache_dir.join("key"));
-    let mut settings = HostSettings::new(&flags.cache_dir, key, executable, ["compile-component".into()]);
+    let mut settings = HostSettings::new(&flags.cache_dir, key, executable, [COMPILE.into()]);
     let incidents = incidents.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
     PluginHost::start(settings).with_context(|| {
@@ -152,10 +181,12 @@ fn plugin_namespace(flags: &ProcessFlags) -> String {
     if own.is_empty() { flags.namespace.clone() } else { own.clone() }
 }
 
-fn registry(metrics: &Metrics, host: &PluginHost) -> Registry {
+fn registry(metrics: &Metrics, host: Option<&PluginHost>) -> Registry {
     let mut registry = Registry::default();
     metrics.register(&mut registry);
-    host.register_metrics(&mut registry);
+    if let Some(host) = host {
+        host.register_metrics(&mut registry);
+    }
     registry
 }
 

@@ -7,8 +7,10 @@ use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
 use machinist_api::names;
+use machinist_core::request_rate::Rate;
 use machinist_runtime::clusters::{self, Access};
 use machinist_runtime::metrics::Metrics;
+use machinist_runtime::settings::Controllers;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -26,10 +28,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub(crate) async fn clients(
     control: &Access,
     target: Option<&Access>,
+    rate: Option<Rate>,
     metrics: &Arc<Metrics>,
 ) -> anyhow::Result<Clients> {
     let client = async |access: &Access| {
-        anyhow::Ok(clusters::client(clusters::config(access).await?, metrics.clone())?)
+        anyhow::Ok(clusters::paced_client(clusters::config(access).await?, metrics.clone(), rate)?)
     };
     let control_client = client(control).await.context("failed to reach for the control cluster")?;
     let target_client = match target {
@@ -41,15 +44,22 @@ pub(crate) async fn clients(
 }
 
 /// Waits until the API server serves the kinds that the controllers need. Says what is missing while it waits.
-pub(crate) async fn wait_for_kinds(control: &Client, stop: &CancellationToken) -> bool {
+pub(crate) async fn wait_for_kinds(
+    control: &Client,
+    controllers: Controllers,
+    stop: &CancellationToken,
+) -> bool {
+    let mut needed = vec!["machines", "machineclasses"];
+    if controllers.sets || controllers.deployments {
+        needed.extend(["machinesets", "machinedeployments"]);
+    }
     let mut said = String::new();
     loop {
         let problem = match control.list_api_group_resources(names::API_VERSION).await {
             Ok(list) => {
-                let missing: Vec<&str> = ["machines", "machineclasses"]
-                    .into_iter()
-                    .filter(|kind| !list.resources.iter().any(|resource| resource.name == *kind))
-                    .collect();
+                let is_missing =
+                    |kind: &&&str| !list.resources.iter().any(|resource| resource.name == **kind);
+                let missing: Vec<&str> = needed.iter().filter(is_missing).copied().collect();
                 if missing.is_empty() {
                     return true;
                 }

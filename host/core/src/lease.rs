@@ -236,49 +236,57 @@ impl Election {
     }
 }
 
-/// What to do about two Leases that are wanted together.
+/// What to do about the Leases of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BothActions {
+pub struct SeatActions {
     /// About the first.
     pub first: LeaseAction,
-    /// About the second.
-    pub second: LeaseAction,
+    /// About the second, where there is one.
+    pub second: Option<LeaseAction>,
 }
 
-/// The election over two Leases: leader only while both are held.
+/// The election over all Leases that a leader holds: one or two, and leader only while all are held.
 ///
-/// The first is taken only when both look free, the second only while the first is held, and the first is given back when
-/// the second turns out to be another's. So candidates like this one cannot wait for each other in a ring, and a
+/// Of two, the first is taken only when both look free, the second only while the first is held, and the first is given back
+/// when the second turns out to be another's. So candidates like this one cannot wait for each other in a ring, and a
 /// pair of processes that need one Lease each is not starved by one that holds one of them and works under neither.
 #[derive(Clone, Debug)]
-pub struct Both {
+pub struct Seat {
     /// Taken first.
     pub first: Election,
-    /// Taken second.
-    pub second: Election,
+    /// Taken second; none where one is enough.
+    pub second: Option<Election>,
 }
 
-impl Both {
-    /// True while both are held for certain.
+impl Seat {
+    /// True while all are held for certain.
     pub fn leads(&self, now: Moment) -> bool {
-        self.first.holds(now) && self.second.holds(now)
+        self.first.holds(now) && self.second.as_ref().is_none_or(|second| second.holds(now))
     }
 
-    /// What to do about each. [`LeaseAction::Lost`] for either means that leadership is lost.
-    pub fn decide(&self, now: Moment) -> BothActions {
-        let wait = |election: &Election| LeaseAction::Wait { delay: election.times.retry };
-        let (first, second) = (self.first.decide(now), self.second.decide(now));
-        match (self.first.renewed_at, self.second.renewed_at) {
-            (Some(_), Some(_)) => BothActions { first, second },
-            (Some(_), None) if first == LeaseAction::Lost => {
-                BothActions { first, second: wait(&self.second) }
+    /// What to do about each. [`LeaseAction::Lost`] for any means that leadership is lost.
+    pub fn decide(&self, now: Moment) -> SeatActions {
+        match &self.second {
+            None => SeatActions { first: self.first.decide(now), second: None },
+            Some(second) => {
+                let (first, second) = Self::decide_both(&self.first, second, now);
+                SeatActions { first, second: Some(second) }
             }
-            (Some(_), None) if self.second.is_free(now) => BothActions { first, second },
-            (Some(_), None) => BothActions { first: LeaseAction::Release, second },
-            (None, Some(_)) => BothActions { first: wait(&self.first), second: LeaseAction::Release },
-            (None, None) if self.second.is_free(now) => BothActions { first, second: wait(&self.second) },
-            (None, None) if self.first.is_free(now) => BothActions { first: wait(&self.first), second },
-            (None, None) => BothActions { first, second },
+        }
+    }
+
+    fn decide_both(one: &Election, other: &Election, now: Moment) -> (LeaseAction, LeaseAction) {
+        let wait = |election: &Election| LeaseAction::Wait { delay: election.times.retry };
+        let (first, second) = (one.decide(now), other.decide(now));
+        match (one.renewed_at, other.renewed_at) {
+            (Some(_), Some(_)) => (first, second),
+            (Some(_), None) if first == LeaseAction::Lost => (first, wait(other)),
+            (Some(_), None) if other.is_free(now) => (first, second),
+            (Some(_), None) => (LeaseAction::Release, second),
+            (None, Some(_)) => (wait(one), LeaseAction::Release),
+            (None, None) if other.is_free(now) => (first, wait(other)),
+            (None, None) if one.is_free(now) => (wait(one), second),
+            (None, None) => (first, second),
         }
     }
 }

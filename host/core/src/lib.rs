@@ -32,6 +32,7 @@ pub mod pools;
 pub mod preservation;
 pub mod queue;
 pub mod removal_order;
+pub mod request_rate;
 pub mod retry;
 pub mod safety;
 pub mod same_vm;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use machinist_core::request_rate::Rate;
 
 use crate::counting::CountRequests;
 use crate::metrics::Metrics;
@@ -66,7 +67,12 @@ async fn from_file(path: &Path) -> Result<Config, Error> {
 }
 
 /// A client whose requests are counted.
-pub fn client(mut config: Config, metrics: Arc<Metrics>) -> Result<Client, Error> {
+pub fn client(config: Config, metrics: Arc<Metrics>) -> Result<Client, Error> {
+    paced_client(config, metrics, None)
+}
+
+/// A client whose requests are counted, and sent at most at this rate where there is one.
+pub fn paced_client(mut config: Config, metrics: Arc<Metrics>, rate: Option<Rate>) -> Result<Client, Error> {
     // Watches are silent for minutes; single requests have deadlines of their own.
     config.read_timeout = Some(Duration::from_secs(295));
     config.connect_timeout = Some(Duration::from_secs(10));
@@ -78,5 +84,5 @@ pub fn client(mut config: Config, metrics: Arc<Metrics>) -> Result<Client, Error
     let host = url.authority().map_or_else(String::new, ToString::to_string);
     let builder =
         ClientBuilder::try_from(config).map_err(|source| Error::Client { source: Box::new(source) })?;
-    Ok(builder.with_layer(&CountRequests::new(metrics, &host)).build())
+    Ok(builder.with_layer(&CountRequests::new(metrics, &host, rate)).build())
 }

@@ -1,15 +1,19 @@
-//! Counts the requests of a client, by verb, resource and outcome, and lets only so many be on their way at a time.
+//! Counts the requests of a client, by verb, resource and outcome, and lets only so many be on their way at a time, and go in
+//! a second where that is asked for.
 
 use std::sync::Arc;
 use std::task::{self, Poll};
 
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
+use machinist_core::request_rate::Rate;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
 use crate::metrics::{Answered, Metrics};
+use crate::names::NOBODY;
+use crate::pacing::Line;
 
 /// Requests of one client on their way at a time. Each has a connection of its own, which costs memory on both sides, and a server
 /// that has more than this to do becomes no faster by it: half of what it takes of writes from everybody by default.
@@ -21,12 +25,14 @@ pub(crate) struct CountRequests {
     metrics: Arc<Metrics>,
     host: Arc<str>,
     room: Arc<Semaphore>,
+    line: Option<Arc<Line>>,
 }
 
 impl CountRequests {
-    /// Counts into `metrics` what goes to `host`.
-    pub(crate) fn new(metrics: Arc<Metrics>, host: &str) -> Self {
-        Self { metrics, host: host.into(), room: Arc::new(Semaphore::new(REQUESTS_AT_A_TIME)) }
+    /// Counts into `metrics` what goes to `host`, at most at this rate.
+    pub(crate) fn new(metrics: Arc<Metrics>, host: &str, rate: Option<Rate>) -> Self {
+        let room = Arc::new(Semaphore::new(REQUESTS_AT_A_TIME));
+        Self { metrics, host: host.into(), room, line: rate.map(|rate| Arc::new(Line::new(rate))) }
     }
 }
 
@@ -34,7 +40,8 @@ impl<S> Layer<S> for CountRequests {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Counted { inner, metrics: self.metrics.clone(), host: self.host.clone(), room: self.room.clone() }
+        let Self { metrics, host, room, line } = self.clone();
+        Counted { inner, metrics, host, room, line }
     }
 }
 
@@ -45,13 +52,14 @@ pub(crate) struct Counted<S> {
     metrics: Arc<Metrics>,
     host: Arc<str>,
     room: Arc<Semaphore>,
+    line: Option<Arc<Line>>,
 }
 
 impl<S, Body, Answer> Service<Request<Body>> for Counted<S>
 where
     S: Service<Request<Body>, Response = Response<Answer>>,
     S::Future: Send + 'static,
-    S::Error: Send,
+    S::Error: Send + From<kube::Error>,
 {
     type Response = S::Response;
     type Error = S::Error;
@@ -65,11 +73,18 @@ where
         let resource = resource(request.uri().path());
         let verb = verb_of(request.method(), request.uri().query().unwrap_or_default());
         let method = verb_of(request.method(), "");
+        // Whether a server is there is not to be answered by a line in this process.
+        let is_for_nobody = request.uri().path().rsplit('/').next() == Some(NOBODY);
         let (metrics, host) = (self.metrics.clone(), self.host.clone());
         // Futures of services do nothing until somebody waits for them.
         let answer = self.inner.call(request);
-        let room = (!stands_in_no_line(verb, resource)).then(|| self.room.clone());
+        let stands_in_line = !stands_in_no_line(verb, resource);
+        let room = stands_in_line.then(|| self.room.clone());
+        let line = self.line.clone().filter(|_| stands_in_line && !is_for_nobody);
         Box::pin(async move {
+            if let Some(line) = &line {
+                line.turn().await?;
+            }
             let _place = match &room {
                 // It is never closed.
                 Some(room) => room.acquire().await.ok(),
@@ -173,33 +188,49 @@ mod tests {
         }
     }
 
-    /// How many of so many requests for this path are with the server at a time, while it answers none.
-    async fn on_their_way(requests: usize, path: &'static str) -> usize {
+    /// How many of so many requests for this path are with the server after a second, while it answers none.
+    async fn on_their_way(requests: usize, path: &'static str, rate: Option<Rate>) -> usize {
         let there = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let seen = there.clone();
         let server = tower::service_fn(move |_: Request<()>| {
             let seen = seen.clone();
             async move {
                 seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-                std::future::pending::<Result<Response<()>, std::convert::Infallible>>().await
+                std::future::pending::<Result<Response<()>, tower::BoxError>>().await
             }
         });
-        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host").layer(server);
+        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", rate).layer(server);
         let all: Vec<_> = (0..requests).map(|_| counted.call(Request::get(path).body(()).unwrap())).collect();
         let all = futures::future::join_all(all);
-        assert!(tokio::time::timeout(std::time::Duration::from_secs(1), all).await.is_err());
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(990), all).await.is_err());
         there.load(std::sync::atomic::Ordering::SeqCst)
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_requests_are_on_their_way_and_neither_leases_nor_watches_nor_events_wait() {
         const MANY: usize = REQUESTS_AT_A_TIME + 20;
-        assert_eq!(on_their_way(MANY, "/api/v1/nodes/n").await, REQUESTS_AT_A_TIME);
-        let leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases/l";
-        assert_eq!(on_their_way(MANY, leases).await, MANY);
-        assert_eq!(on_their_way(MANY, "/api/v1/nodes?watch=true").await, MANY);
-        let events = "/apis/events.k8s.io/v1/namespaces/n/events";
-        assert_eq!(on_their_way(MANY, events).await, MANY);
+        assert_eq!(on_their_way(MANY, "/api/v1/nodes/n", None).await, REQUESTS_AT_A_TIME);
+        for path in UNHINDERED {
+            assert_eq!(on_their_way(MANY, path, None).await, MANY, "{path}");
+        }
+    }
+
+    const UNHINDERED: [&str; 3] = [
+        "/apis/coordination.k8s.io/v1/namespaces/n/leases/l",
+        "/api/v1/nodes?watch=true",
+        "/apis/events.k8s.io/v1/namespaces/n/events",
+    ];
+
+    #[tokio::test(start_paused = true)]
+    async fn with_a_rate_so_many_go_in_a_second_and_what_keeps_the_host_alive_does_not_wait() {
+        let rate = Some(Rate { per_second: 20.0, burst: 30 });
+        assert_eq!(on_their_way(100, "/api/v1/nodes/n", rate).await, 30 + 19);
+        for path in UNHINDERED {
+            assert_eq!(on_their_way(100, path, rate).await, 100, "{path}");
+        }
+        // Whether the server is there.
+        let nobody: &'static str = Box::leak(format!("/api/v1/nodes/{NOBODY}").into_boxed_str());
+        assert_eq!(on_their_way(100, nobody, rate).await, 100);
     }
 
     #[test]

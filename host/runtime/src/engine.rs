@@ -157,12 +157,11 @@ impl Engine {
     }
 
     fn is_listed(&self) -> bool {
-        let control = [Kind::Machine, Kind::Class, Kind::Secret];
-        let owners = [Kind::Set, Kind::Deployment];
-        self.knows_plugins
-            && control.iter().all(|kind| self.listed.contains(kind))
-            && (!self.world.settings.controllers.know_owners()
-                || owners.iter().all(|kind| self.listed.contains(kind)))
+        let controllers = self.world.settings.controllers;
+        let are_listed = |kinds: [Kind; 2]| kinds.iter().all(|kind| self.listed.contains(kind));
+        are_listed([Kind::Machine, Kind::Class])
+            && (!controllers.machines || (self.knows_plugins && self.listed.contains(&Kind::Secret)))
+            && (!controllers.know_owners() || are_listed([Kind::Set, Kind::Deployment]))
             && (self.world.nodes.is_none() || self.listed.contains(&Kind::Node))
     }
 

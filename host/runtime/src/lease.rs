@@ -1,4 +1,5 @@
-//! Leadership: both of machine-controller-manager's Leases, so that the two never run side by side.
+//! Leadership: the Lease of each binary of machine-controller-manager whose controllers run here, so that the same controllers
+//! never run twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use machinist_core::lease::{Both, Election, LeaseAction, LeaseFact, LeaseTimes, Moment};
+use machinist_core::lease::{Election, LeaseAction, LeaseFact, LeaseTimes, Moment, Seat};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,14 +25,23 @@ pub struct Candidate {
     pub client: Client,
     /// Where the Leases are.
     pub namespace: String,
-    /// Their names. Leader is who holds all of them.
-    pub names: [&'static str; 2],
+    /// Which of them. Leader is who holds all.
+    pub leases: LeaseNames,
     /// Unique for this start of this process.
     pub identity: String,
     /// The times.
     pub times: LeaseTimes,
     /// The clock.
     pub clock: Clock,
+}
+
+/// The Leases of a leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseNames {
+    /// One is enough.
+    One(&'static str),
+    /// Both are needed, and taken in this order.
+    Both(&'static str, &'static str),
 }
 
 /// Takes part until `stop` or until leadership was held and is lost; tells through `leads`. Gives the Leases back at the end.
@@ -48,11 +58,14 @@ pub async fn take_part(
         wall: clock.now(),
     };
     let api = Api::namespaced(candidate.client.clone(), &candidate.namespace);
-    let [first, second] =
-        candidate.names.map(|name| Record { name, api: api.clone(), seen: None, renewed_at: None });
+    let record = |name| Record { name, api: api.clone(), seen: None, renewed_at: None };
+    let (first, second) = match candidate.leases {
+        LeaseNames::One(name) => (record(name), None),
+        LeaseNames::Both(first, second) => (record(first), Some(record(second))),
+    };
     let election = || Election::new(candidate.identity.clone(), candidate.times);
-    let mut seat = Seat {
-        both: Both { first: election(), second: election() },
+    let mut records = Records {
+        seat: Seat { first: election(), second: second.is_some().then(election) },
         first,
         second,
         retry: candidate.times.retry,
@@ -63,14 +76,14 @@ pub async fn take_part(
         metrics.leads(leading);
     };
     loop {
-        let turn = match seat.held_until().filter(|_| *leads.borrow()) {
+        let turn = match records.held_until().filter(|_| *leads.borrow()) {
             // Requests may take longer than a claim lasts, and it ends when it ends.
-            Some(until) => tokio::time::timeout_at(until, seat.turn(&moment)).await.unwrap_or(SOON),
-            None => seat.turn(&moment).await,
+            Some(until) => tokio::time::timeout_at(until, records.turn(&moment)).await.unwrap_or(SOON),
+            None => records.turn(&moment).await,
         };
         // Read before the match: the guard of the watch must be gone when it is told.
         let led = *leads.borrow();
-        match (led, seat.both.leads(moment())) {
+        match (led, records.seat.leads(moment())) {
             (true, false) => {
                 warn!("leadership lost");
                 tell(false);
@@ -89,7 +102,7 @@ pub async fn take_part(
         }
     }
     tell(false);
-    seat.give_back(&moment).await;
+    records.give_back(&moment).await;
 }
 
 /// One request, below the renewal deadline.
@@ -98,40 +111,52 @@ const REQUEST: Duration = Duration::from_secs(5);
 /// The shortest pause between two turns, after one that changed something.
 const SOON: SignedDuration = SignedDuration::from_millis(20);
 
-/// Both Leases, as decided and as they are on the server.
-struct Seat {
-    both: Both,
+/// The Leases, as decided and as they are on the server.
+struct Records {
+    seat: Seat,
     first: Record,
-    second: Record,
+    /// There where the seat has a second one.
+    second: Option<Record>,
     retry: SignedDuration,
     renew_deadline: Duration,
 }
 
-impl Seat {
-    /// When the first of both claims ends, should no request be answered any more.
+impl Records {
+    /// When the first of all claims ends, should no request be answered any more.
     fn held_until(&self) -> Option<Instant> {
-        let renewed_at = self.first.renewed_at.into_iter().chain(self.second.renewed_at).min()?;
+        let second = self.second.as_ref().and_then(|second| second.renewed_at);
+        let renewed_at = self.first.renewed_at.into_iter().chain(second).min()?;
         Some(renewed_at + self.renew_deadline)
+    }
+
+    fn both(&mut self) -> impl Iterator<Item = (&mut Election, &mut Record)> {
+        let first = (&mut self.seat.first, &mut self.first);
+        std::iter::once(first).chain(self.seat.second.as_mut().zip(self.second.as_mut()))
     }
 
     /// Looks at what is not held, does what is decided about each, and says when to come again.
     async fn turn(&mut self, moment: &impl Fn() -> Moment) -> SignedDuration {
-        let Self { both, first, second, retry, .. } = self;
-        for (election, record) in [(&mut both.first, &mut *first), (&mut both.second, &mut *second)] {
+        let retry = self.retry;
+        for (election, record) in self.both() {
             // Without a look nothing is decided: what cannot be read may be another's.
             if !election.holds(moment()) && !record.look(election, moment).await {
-                return *retry;
+                return retry;
             }
         }
-        let actions = both.decide(moment());
-        let one = first.perform(actions.first, &mut both.first, moment).await;
-        let other = second.perform(actions.second, &mut both.second, moment).await;
-        one.min(other).min(*retry).max(SOON)
+        let actions = self.seat.decide(moment());
+        let mut again = retry;
+        let decided = std::iter::once(actions.first).chain(actions.second);
+        for ((election, record), action) in self.both().zip(decided) {
+            again = again.min(record.perform(action, election, moment).await);
+        }
+        again.max(SOON)
     }
 
     async fn give_back(&mut self, moment: &impl Fn() -> Moment) {
-        self.second.perform(LeaseAction::Release, &mut self.both.second, moment).await;
-        self.first.perform(LeaseAction::Release, &mut self.both.first, moment).await;
+        if let (Some(election), Some(record)) = (&mut self.seat.second, &mut self.second) {
+            record.perform(LeaseAction::Release, election, moment).await;
+        }
+        self.first.perform(LeaseAction::Release, &mut self.seat.first, moment).await;
     }
 }
 

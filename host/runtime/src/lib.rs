@@ -31,6 +31,7 @@ pub mod metrics;
 pub mod names;
 mod newborns;
 mod own_status;
+mod pacing;
 mod plugins;
 mod policies;
 pub mod ports;

@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use machinist_core::machine_set::SetSettings;
 
 use crate::engine::Key;
+use crate::lease::LeaseNames;
 
 /// What the flags say. Names and defaults are those of machine-controller-manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,9 +78,27 @@ impl Controllers {
     /// All of them.
     pub const ALL: Self = Self { machines: true, sets: true, deployments: true };
 
+    /// The names of those that run.
+    pub fn names(self) -> Vec<&'static str> {
+        let all =
+            [(self.machines, "machine"), (self.sets, "machineset"), (self.deployments, "machinedeployment")];
+        all.into_iter().filter(|(is_run, _)| *is_run).map(|(_, name)| name).collect()
+    }
+
     /// Sets and deployments are watched: each of the two needs the other's.
     pub(crate) fn know_owners(self) -> bool {
         self.sets || self.deployments
+    }
+
+    /// What a leader holds: of each binary of machine-controller-manager whose controllers run here its Lease, so that none of
+    /// them runs twice.
+    pub fn leases(self) -> LeaseNames {
+        use machinist_api::names::leases::{MACHINE_CONTROLLER, MACHINE_CONTROLLER_MANAGER};
+        match (self.know_owners(), self.machines) {
+            (true, true) => LeaseNames::Both(MACHINE_CONTROLLER_MANAGER, MACHINE_CONTROLLER),
+            (true, false) => LeaseNames::One(MACHINE_CONTROLLER_MANAGER),
+            (false, _) => LeaseNames::One(MACHINE_CONTROLLER),
+        }
     }
 
     /// Passes over this key are run.
@@ -125,5 +144,24 @@ impl Settings {
             passes_in_flight: 1_000,
             resync: SignedDuration::from_hours(12),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_holds_the_lease_of_each_binary_whose_controllers_it_runs() {
+        let check = |machines, sets, deployments, expected| {
+            assert_eq!(Controllers { machines, sets, deployments }.leases(), expected);
+        };
+        let (manager, machine) = ("machine-controller-manager", "machine-controller");
+        check(true, true, true, LeaseNames::Both(manager, machine));
+        check(true, false, true, LeaseNames::Both(manager, machine));
+        check(true, false, false, LeaseNames::One(machine));
+        check(false, true, true, LeaseNames::One(manager));
+        check(false, true, false, LeaseNames::One(manager));
+        check(false, false, true, LeaseNames::One(manager));
     }
 }

@@ -24,7 +24,8 @@ pub(crate) fn raw(strategy: &Strategy) -> RawStrategy {
     }
 }
 
-fn share(raw: &IntOrString) -> RawIntOrPercent {
+/// One field.
+pub(crate) fn share(raw: &IntOrString) -> RawIntOrPercent {
     match raw {
         IntOrString::Int(number) => RawIntOrPercent::Int(*number),
         IntOrString::Text(text) => RawIntOrPercent::Text(text.clone()),

@@ -76,10 +76,14 @@ impl Tenant {
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
         let (sets, deployments) = (Store::default(), Store::default());
-        let knows_owners = self.settings.controllers.know_owners();
+        let controllers = self.settings.controllers;
         let drains = SourcesFeed::default();
         let world = World {
-            drains: self.target.as_ref().map(|_| drains.reader(outbox.clone())),
+            drains: self
+                .target
+                .as_ref()
+                .filter(|_| controllers.machines)
+                .map(|_| drains.reader(outbox.clone())),
             machines: machines.reader(),
             classes: classes.reader(),
             secrets: secrets.reader(),
@@ -107,10 +111,12 @@ impl Tenant {
         let (client, namespace) = control();
         let api: Api<DeserializeGuard<MachineClass>> = Api::namespaced(client, &namespace);
         watches.start(&mut tasks, api, classes, |_| {}, (Kind::Class, Message::Class));
-        let (client, namespace) = control();
-        let api: Api<DeserializeGuard<Secret>> = Api::namespaced(client, &namespace);
-        watches.start(&mut tasks, api, secrets, |_| {}, (Kind::Secret, Message::Secret));
-        if knows_owners {
+        if controllers.machines {
+            let (client, namespace) = control();
+            let api: Api<DeserializeGuard<Secret>> = Api::namespaced(client, &namespace);
+            watches.start(&mut tasks, api, secrets, |_| {}, (Kind::Secret, Message::Secret));
+        }
+        if controllers.know_owners() {
             let (client, namespace) = control();
             let api: Api<DeserializeGuard<MachineSet>> = Api::namespaced(client, &namespace);
             watches.start(&mut tasks, api, sets, |_| {}, (Kind::Set, Message::Set));
@@ -121,7 +127,9 @@ impl Tenant {
         if let Some(target) = &self.target {
             let api = Api::all(target.clone());
             watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
-            watches.start_for_drains(&mut tasks, target, drains);
+            if controllers.machines {
+                watches.start_for_drains(&mut tasks, target, drains);
+            }
         }
         let (writer, write_events) =
             EventWriter::new(self.control.clone(), self.identity.clone(), leads.clone());
@@ -131,8 +139,8 @@ impl Tenant {
             tasks.spawn(write_events);
             writer
         });
-        tasks.spawn(watch_config_maps(
-            PluginSource {
+        if controllers.machines {
+            let plugins = PluginSource {
                 client: self.control.clone(),
                 namespace: self.plugin_namespace,
                 plugins: self.ports.plugins,
@@ -141,13 +149,16 @@ impl Tenant {
                 leads: leads.clone(),
                 clock: self.clock.clone(),
                 seed: self.seed,
-            },
-            stop.clone(),
-        ));
+            };
+            tasks.spawn(watch_config_maps(plugins, stop.clone()));
+        }
         let (gate, hold) = watch::channel(Hold::default());
         self.metrics.insight().connect(insight);
         self.metrics.show(Sources {
             machines: world.machines.clone(),
+            sets: world.sets.clone(),
+            deployments: world.deployments.clone(),
+            controllers,
             hold: hold.clone(),
             clock: self.clock.clone(),
         });

@@ -48,13 +48,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// True once every cache holds a complete listing.
+    /// True once every cache that is followed holds a complete listing.
     pub(crate) fn is_synced(&self) -> bool {
+        let controllers = self.settings.controllers;
         self.machines.is_synced()
             && self.classes.is_synced()
-            && self.secrets.is_synced()
-            && (!self.settings.controllers.know_owners()
-                || (self.sets.is_synced() && self.deployments.is_synced()))
+            && (!controllers.machines || self.secrets.is_synced())
+            && (!controllers.know_owners() || (self.sets.is_synced() && self.deployments.is_synced()))
             && self.nodes.as_ref().is_none_or(StoreReader::is_synced)
     }
 

@@ -80,20 +80,38 @@ impl Host {
     /// # Errors
     /// When the executable is missing or does not start.
     pub fn start(options: &HostOptions) -> Result<Self> {
+        let mut command = Command::new(binary()?);
+        command
+            .arg("run")
+            .arg("--target-kubeconfig")
+            .arg(&options.kubeconfig)
+            .arg("--cache-dir")
+            .arg(&options.cache);
+        Self::spawn(command, options)
+    }
+
+    /// As [`Host::start`], by another name, as through a symbolic link: without a subcommand, and with no flags but those of the
+    /// options and where to listen.
+    ///
+    /// # Errors
+    /// When the executable is missing or does not start.
+    pub fn start_as(name: &str, options: &HostOptions) -> Result<Self> {
+        let link = options.log.with_file_name(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(binary()?, &link).context("failed to link the host")?;
+        }
+        Self::spawn(Command::new(link), options)
+    }
+
+    fn spawn(mut command: Command, options: &HostOptions) -> Result<Self> {
         let port = free_port()?;
         let log = File::options()
             .create(true)
             .append(true)
             .open(&options.log)
             .context("failed to open the host's log")?;
-        let mut command = Command::new(binary()?);
         command
-            .arg("run")
-            .arg("--target-kubeconfig")
-            .arg(&options.kubeconfig)
             .args(["--address", "127.0.0.1", "--port", &port.to_string()])
-            .arg("--cache-dir")
-            .arg(&options.cache)
             .args(&options.flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

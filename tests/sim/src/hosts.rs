@@ -12,7 +12,7 @@ use jiff::SignedDuration;
 use kube::Client;
 use machinist_core::lease::LeaseTimes;
 use machinist_runtime::clock::Clock;
-use machinist_runtime::lease::{Candidate, take_part};
+use machinist_runtime::lease::{Candidate, LeaseNames, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
 use machinist_runtime::settings::Settings;
@@ -167,7 +167,7 @@ impl Hosts {
         let candidate = Candidate {
             client: client(name),
             namespace: NAMESPACE.to_owned(),
-            names: ["machine-controller-manager", "machine-controller"],
+            leases: LeaseNames::Both("machine-controller-manager", "machine-controller"),
             identity: name.to_owned(),
             times: LEASE_TIMES,
             clock: clock.clone(),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use machinist_core::lease::LeaseTimes;
+use machinist_core::request_rate::Rate;
 use machinist_runtime::clusters::Access;
 use machinist_runtime::settings::Settings;
 use tracing_subscriber::EnvFilter;
@@ -29,6 +30,8 @@ pub(crate) struct Checked {
     pub(crate) control: Access,
     /// The cluster that Nodes join.
     pub(crate) target: Option<Access>,
+    /// How fast the clients of the clusters may ask; `None` for no limit.
+    pub(crate) rate: Option<Rate>,
     /// Of the tenant, but for the name of the cluster.
     pub(crate) settings: Settings,
 }
@@ -57,14 +60,18 @@ impl RunFlags {
             lease,
             control,
             target,
+            rate: self.requests.rate(&mut problems),
             settings: Settings {
+                controllers: problems.take("--controllers", &process.controllers),
+                sets: self.owners.sets(&mut problems),
+                holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
                 passes_in_flight: problems.take("--concurrent-syncs", &process.concurrent_syncs).0 as usize,
                 resync: problems.take("--min-resync-period", &process.min_resync_period),
                 ..settings(&self.machines, &mut problems)
             },
         };
         self.unused.check(profiling, &mut problems);
-        problems.none_or(checked)
+        problems.none_or(checked, self.program.help())
     }
 }
 
@@ -203,6 +210,7 @@ mod tests {
         let checked = flags(&[]).check().unwrap();
         assert_eq!(checked.settings, Settings::for_cluster(""));
         assert!(checked.leader_elect && !checked.profiling);
+        assert_eq!(checked.rate, None, "the API server paces its clients");
     }
 
     #[test]
@@ -238,6 +246,30 @@ mod tests {
     }
 
     #[test]
+    fn each_flag_about_sets_and_deployments_reaches_its_setting() {
+        let of = |flag: &str, value: &str| flags(&[&format!("--{flag}={value}")]).check().unwrap().settings;
+        assert_eq!(of("safety-up", "7").sets.safety_up, 7);
+        assert_eq!(of("safety-down", "7").sets.safety_down, 7);
+        assert_eq!(of("safety-down", "4294967295").sets.safety_down, i32::MAX);
+        assert_eq!(of("machine-safety-failed-joins", "7").sets.failed_joins, Some(7));
+        assert_eq!(of("machine-safety-failed-joins", "0").sets.failed_joins, None);
+        assert!(!of("autoscaler-scaledown-annotation-during-rollout", "false").holds_autoscaler);
+        assert!(!of("controllers", "*,-machine").controllers.machines);
+    }
+
+    #[test]
+    fn a_rate_is_kept_to_only_where_one_is_asked_for() {
+        let of = |arguments: &[&str]| {
+            flags(arguments).check().unwrap().rate.map(|rate| (rate.per_second, rate.burst))
+        };
+        assert_eq!(of(&["--kube-api-burst=7"]), None);
+        assert_eq!(of(&["--kube-api-qps=2.5"]), Some((2.5, 30)));
+        assert_eq!(of(&["--kube-api-qps=5", "--kube-api-burst=7"]), Some((5.0, 7)));
+        assert_eq!(of(&["--kube-api-qps=5", "--kube-api-burst=0"]), Some((5.0, 10)));
+        assert_eq!(of(&["--kube-api-qps=5", "--kube-api-qps=none"]), None);
+    }
+
+    #[test]
     fn all_that_is_wrong_is_told_at_once() {
         refuses(
             &[
@@ -254,13 +286,17 @@ mod tests {
                 "--leader-elect=maybe",
                 "--kube-api-qps=0",
                 "--kube-api-burst=-1",
+                "--controllers=node",
+                "--safety-up=-1",
+                "--machine-safety-overshooting-period=-1m",
+                "--autoscaler-scaledown-annotation-during-rollout=maybe",
                 "--kube-api-content-type=text/plain",
                 "--contention-profiling",
                 "--target-kubeconfig=none",
                 "--log=info,=,",
             ],
             &[
-                "these 16 flags",
+                "these 20 flags",
                 "machinist run --help",
                 "--port=70000: must be a port",
                 "--address=localhost: must be an IP address",
@@ -274,6 +310,10 @@ mod tests {
                 "--leader-elect=maybe: must be true or false",
                 "--kube-api-qps=0: ",
                 "--kube-api-burst=-1: ",
+                "--controllers=node: there is no node: ",
+                "--safety-up=-1: ",
+                "--machine-safety-overshooting-period=-1m: must not be negative",
+                "--autoscaler-scaledown-annotation-during-rollout=maybe: ",
                 "--kube-api-content-type=text/plain: ",
                 "--contention-profiling=true: needs --profiling",
                 "--target-kubeconfig=none: needs --control-kubeconfig",

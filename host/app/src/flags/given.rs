@@ -53,15 +53,15 @@ impl Problems {
         self.0.push(problem.into());
     }
 
-    /// What was made of the flags, unless something is wrong.
-    pub(crate) fn none_or<T>(self, made: T) -> anyhow::Result<T> {
+    /// What was made of the flags, unless something is wrong. `help` is the command that explains them.
+    pub(crate) fn none_or<T>(self, made: T, help: &str) -> anyhow::Result<T> {
         if self.0.is_empty() {
             return Ok(made);
         }
         let count = self.0.len();
         let these = if count == 1 { "this flag is".to_owned() } else { format!("these {count} flags are") };
         anyhow::bail!(
-            "{these} not right; mend them all and start again (`machinist run --help` explains each):\n  {}",
+            "{these} not right; mend them all and start again (`{help}` explains each):\n  {}",
             self.0.join("\n  ")
         )
     }
@@ -158,23 +158,6 @@ impl Meaning for Percent {
 
     fn placeholder() -> Self {
         Self(100)
-    }
-}
-
-/// A number above zero, as requests per second are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate;
-
-impl Meaning for Rate {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text.parse::<f32>() {
-            Ok(number) if number > 0.0 && number.is_finite() => Ok(Self),
-            _ => Err("must be a number above 0".to_owned()),
-        }
-    }
-
-    fn placeholder() -> Self {
-        Self
     }
 }
 

@@ -1,9 +1,14 @@
-//! The flags of `machinist run`: names, defaults and rules of machine-controller-manager's machine controller, and ours beside
+//! The flags of `machinist run`: names, defaults and rules of both of machine-controller-manager's binaries, and ours beside
 //! them. All that is wrong is told at once.
 
 mod check;
+mod controllers;
 mod given;
+mod line;
 mod machines;
+mod owners;
+mod program;
+mod requests;
 mod unused;
 
 use std::net::IpAddr;
@@ -11,10 +16,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::SignedDuration;
+use machinist_runtime::settings::Controllers;
 
 use given::{Count, Positive};
 pub(crate) use given::{Given, LogFormat};
+pub(crate) use line::Line;
 use machines::MachineFlags;
+use owners::OwnerFlags;
+pub(crate) use program::Program;
+use requests::RequestFlags;
 use unused::UnusedFlags;
 
 /// All of them.
@@ -25,15 +35,26 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) machines: MachineFlags,
     #[command(flatten)]
+    pub(crate) owners: OwnerFlags,
+    #[command(flatten)]
+    pub(crate) requests: RequestFlags,
+    #[command(flatten)]
     pub(crate) election: ElectionFlags,
     #[command(flatten)]
     unused: UnusedFlags,
+    /// Whose command line this is.
+    #[arg(skip)]
+    program: Program,
 }
 
 /// Which clusters, where it listens, how it logs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Process")]
 pub(crate) struct ProcessFlags {
+    /// Controllers that run: `*` for all, a name for one, -NAME for all but one, separated by commas. There are machine,
+    /// machineset and machinedeployment; the last two share a Lease, so that they work only in one process
+    #[arg(long, default_value = "*", value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) controllers: Given<Controllers>,
     /// Kubeconfig of the cluster that Nodes join: a file, `none` for none, empty for the pod's own account
     #[arg(long, default_value = "", value_name = "FILE|none")]
     pub(crate) target_kubeconfig: String,

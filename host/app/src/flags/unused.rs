@@ -4,7 +4,7 @@
 use clap::Args;
 use jiff::SignedDuration;
 
-use super::given::{ContentType, Count, Given, Problems, Rate};
+use super::given::{ContentType, Given, Problems};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Accepted and without effect")]
@@ -18,12 +18,9 @@ pub(crate) struct UnusedFlags {
     /// Without effect: custom resources are always read as JSON
     #[arg(long, default_value = "application/vnd.kubernetes.protobuf", value_name = "TYPE")]
     kube_api_content_type: Given<ContentType>,
-    /// Without effect: the API server paces its clients (priority and fairness), and passes are bounded
-    #[arg(long, default_value = "20", value_name = "RATE", allow_hyphen_values = true)]
-    kube_api_qps: Given<Rate>,
-    /// Without effect, as --kube-api-qps
-    #[arg(long, default_value = "30", value_name = "COUNT", allow_hyphen_values = true)]
-    kube_api_burst: Given<Count>,
+    /// Without effect: each pass over a set looks whether it has too many Machines
+    #[arg(long, default_value = "1m", value_name = "DURATION", allow_hyphen_values = true)]
+    machine_safety_overshooting_period: Given<SignedDuration>,
     /// Without effect: controllers start when the caches are complete
     #[arg(long, default_value = "0s", value_name = "DURATION", allow_hyphen_values = true)]
     controller_start_interval: Given<SignedDuration>,
@@ -94,8 +91,7 @@ impl UnusedFlags {
             problems.add("--contention-profiling=true: needs --profiling=true");
         }
         problems.take("--kube-api-content-type", &self.kube_api_content_type);
-        problems.take("--kube-api-qps", &self.kube_api_qps);
-        problems.take("--kube-api-burst", &self.kube_api_burst);
+        problems.take("--machine-safety-overshooting-period", &self.machine_safety_overshooting_period);
         problems.take("--controller-start-interval", &self.controller_start_interval);
     }
 }

@@ -4,10 +4,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
 use machinist_core::health::Status;
 use machinist_core::machine::{Severity, Wake};
-use machinist_core::machine_set::{Conclusion, ConditionKind, Effect, Outcome};
+use machinist_core::machine_set::{Conclusion, ConditionKind, Effect, Outcome, Why};
 
 use crate::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, News};
+use crate::metrics::{Milestone, Pool};
 
 use super::observe::Observed;
 
@@ -19,6 +20,8 @@ const NAMED: usize = 3;
 pub(super) struct Deeds {
     made: Vec<String>,
     deleted: Vec<String>,
+    /// Of these, because they had failed.
+    stale: usize,
     freeze: Option<bool>,
 }
 
@@ -27,8 +30,9 @@ impl Deeds {
     pub(super) fn note(&mut self, effect: &Effect, outcome: &Outcome) {
         match (effect, outcome) {
             (Effect::Create { name, .. }, Outcome::Create(_, _, Ok(()))) => self.made.push(name.to_string()),
-            (Effect::Delete(machine, _), Outcome::Delete(_, _, Ok(()))) => {
+            (Effect::Delete(machine, why), Outcome::Delete(_, _, Ok(()))) => {
                 self.deleted.push(machine.name.to_string());
+                self.stale += usize::from(*why == Why::Failed);
             }
             (Effect::WriteSet(change), Outcome::WriteSet(Ok(()))) => {
                 if let Some(label) = change.labels.get(names::labels::FREEZE) {
@@ -37,6 +41,17 @@ impl Deeds {
             }
             _ => {}
         }
+    }
+
+    /// What of it is counted.
+    pub(super) fn counted(&self, conclusion: &Conclusion) -> Vec<(Option<Pool>, Milestone)> {
+        let frozen = conclusion.status.conditions.iter().find(|told| told.kind == ConditionKind::Frozen);
+        let freeze = self.freeze.map(|freezes| match (freezes, frozen) {
+            (true, frozen) => Milestone::SetFrozen(frozen.map_or("", |told| told.reason)),
+            (false, _) => Milestone::SetThawed,
+        });
+        let stale = std::iter::repeat_n(Milestone::StaleDeleted, self.stale);
+        stale.chain(freeze).map(|milestone| (None, milestone)).collect()
     }
 
     /// One Event for all Machines that were made, one for all that were deleted, one when the freeze changed.

@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 use crate::context::Context;
 use crate::engine::{Kind, Report};
 use crate::events::News;
+use crate::metrics::{Milestone, Pool};
 use crate::status_write::Published;
 use crate::world::World;
 
@@ -93,6 +94,7 @@ struct Memory {
     wrote: Vec<(Kind, String)>,
     looked: Option<(Kind, String)>,
     deeds: Deeds,
+    milestones: Vec<(Option<Pool>, Milestone)>,
 }
 
 impl Memory {
@@ -103,6 +105,7 @@ impl Memory {
             wrote: Vec::new(),
             looked: None,
             deeds: Deeds::default(),
+            milestones: Vec::new(),
         }
     }
 
@@ -113,6 +116,7 @@ impl Memory {
             is_unclear: progress.is_unclear(),
             looked: self.looked,
             news,
+            milestones: self.milestones,
             ended,
             ..Report::only(wake)
         }
@@ -132,6 +136,7 @@ async fn finish(
     let is_mute = context.own_set_status.is_dropped()
         && matches!(published, Published::Nothing | Published::Dropped(_))
         && conclusion.wake != Wake::Gone;
+    memory.milestones = memory.deeds.counted(conclusion);
     let mut news = std::mem::take(&mut memory.deeds).told(observed, conclusion);
     let wake = match published {
         Published::Nothing => conclusion.wake,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::Machine;
+use machinist_api::{Machine, MachineDeployment, MachineSet};
 use machinist_core::driver::Operation;
 use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::id::{ObjectKey, ProviderName};
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::cache::Store;
 use crate::clock::Clock;
 use crate::context::Hold;
+use crate::settings::Controllers;
 
 use super::{Answered, Metrics, Milestone, Part, Pool, Sources};
 
@@ -40,6 +41,7 @@ impl Metrics {
             Milestone::JoinTimedOut,
             Milestone::Drained(zero),
             Milestone::Deleted(zero),
+            Milestone::SetFrozen(""),
         ];
         for milestone in milestones {
             all.reached(Some(Pool::default()), milestone, now);
@@ -47,7 +49,17 @@ impl Metrics {
         let machines = Store::default();
         machines.insert(ObjectKey::new("", ""), Arc::new(machine()));
         let (_, hold) = watch::channel(Hold::default());
-        all.show(Sources { machines: machines.reader(), hold, clock: Clock::Wall });
+        let (sets, deployments) = (Store::default(), Store::default());
+        sets.insert(ObjectKey::new("", ""), Arc::new(set()));
+        deployments.insert(ObjectKey::new("", ""), Arc::new(deployment()));
+        all.show(Sources {
+            machines: machines.reader(),
+            sets: sets.reader(),
+            deployments: deployments.reader(),
+            controllers: Controllers::ALL,
+            hold,
+            clock: Clock::Wall,
+        });
         all
     }
 }
@@ -56,6 +68,29 @@ fn machine() -> Machine {
     let condition = serde_json::json!({ "type": "", "status": "" });
     serde_json::from_value(serde_json::json!({
         "metadata": {}, "spec": {}, "status": { "conditions": [condition] },
+    }))
+    .unwrap_or_default()
+}
+
+fn set() -> MachineSet {
+    let condition = serde_json::json!({ "type": "", "status": "" });
+    serde_json::from_value(serde_json::json!({
+        "metadata": {}, "spec": {},
+        "status": { "machineSetCondition": [condition], "failedMachines": [{ "name": "" }] },
+    }))
+    .unwrap_or_default()
+}
+
+fn deployment() -> MachineDeployment {
+    let condition = serde_json::json!({ "type": "", "status": "" });
+    let bounds = serde_json::json!({ "maxSurge": 1, "maxUnavailable": 0 });
+    serde_json::from_value(serde_json::json!({
+        "metadata": {},
+        "spec": {
+            "template": {}, "strategy": { "rollingUpdate": bounds }, "rollbackTo": {},
+            "revisionHistoryLimit": 1, "progressDeadlineSeconds": 1,
+        },
+        "status": { "conditions": [condition], "failedMachines": [{ "name": "" }] },
     }))
     .unwrap_or_default()
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use machinist_api::{Machine, names};
+use kube::core::ObjectMeta;
+use machinist_api::{Machine, MachineDeployment, MachineSet, names};
 use machinist_core::gate::Gate;
 use machinist_core::id::ObjectKey;
 use machinist_core::phase::Phase;
@@ -19,13 +20,19 @@ use crate::cache::StoreReader;
 use crate::clock::Clock;
 use crate::context::Hold;
 use crate::machine::phase_of;
+use crate::settings::Controllers;
 
 use super::life::{Deployment, Last, Life, Pool, phase_name};
-use super::queue::Queue;
+use super::queue::{Part, Queue};
+use super::{deployments, sets};
 
 /// Where the inventory is read from, once the controllers have started.
 pub(crate) struct Sources {
     pub(crate) machines: StoreReader<Machine>,
+    pub(crate) sets: StoreReader<MachineSet>,
+    pub(crate) deployments: StoreReader<MachineDeployment>,
+    /// What does not run here is not shown: it may run elsewhere, and would be there twice.
+    pub(crate) controllers: Controllers,
     pub(crate) hold: watch::Receiver<Hold>,
     pub(crate) clock: Clock,
 }
@@ -35,7 +42,15 @@ pub(super) struct Inventory {
     pub(super) life: Arc<Life>,
     pub(super) queue: Arc<Queue>,
     /// Scrapes that came before the caches were complete.
-    pub(super) incomplete: Arc<AtomicU64>,
+    pub(super) incomplete: Incomplete,
+}
+
+/// Scrapes that came before a cache was complete.
+#[derive(Default)]
+pub(super) struct Incomplete {
+    machines: AtomicU64,
+    sets: AtomicU64,
+    deployments: AtomicU64,
 }
 
 impl fmt::Debug for Inventory {
@@ -46,46 +61,92 @@ impl fmt::Debug for Inventory {
 
 type Machines = [(ObjectKey, Arc<Machine>)];
 
+/// All that a cache shows; counts when it is not complete. `None` where it is not followed.
+fn all<T>(store: Option<&StoreReader<T>>, incomplete: &AtomicU64) -> Vec<(ObjectKey, Arc<T>)> {
+    if !store.is_some_and(StoreReader::is_synced) {
+        incomplete.fetch_add(1, Ordering::Relaxed);
+    }
+    store.map(StoreReader::all).unwrap_or_default()
+}
+
 impl Collector for Inventory {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let sources = self.sources.get();
-        let is_complete = sources.is_some_and(|sources| sources.machines.is_synced());
-        if !is_complete {
-            self.incomplete.fetch_add(1, Ordering::Relaxed);
-        }
-        let machines = sources.map(|sources| sources.machines.all()).unwrap_or_default();
-        let gate = sources.map_or(Gate::Open, |sources| sources.hold.borrow().gate);
+        // Before they have started, what runs is not known.
+        let controllers = sources.map_or(Controllers::ALL, |sources| sources.controllers);
         let now = sources.map_or(Timestamp::UNIX_EPOCH, |sources| sources.clock.now());
-        gauge(&mut encoder, "mcm_machine_items_total", "Machines in the cache")?
-            .encode_gauge(&i64::try_from(machines.len()).unwrap_or(i64::MAX))?;
-        gauge(&mut encoder, "mcm_machine_controller_frozen", "1 while dangerous work is held")?
-            .encode_gauge(&i64::from(gate != Gate::Open))?;
-        phases(&mut encoder, &machines)?;
-        infos(&mut encoder, &machines)?;
-        conditions(&mut encoder, &machines)?;
-        let alive: BTreeSet<Deployment> =
-            machines.iter().filter_map(|(key, machine)| deployment_of(key, machine)).collect();
-        lives(&mut encoder, &self.life.show(&alive, now))?;
-        passes(&mut encoder, &self.queue, now)?;
-        let labels = [("kind", "Machine-count"), ("binary", "machine-controller-manager-provider")];
-        encoder
-            .encode_descriptor(
-                "mcm_misc_scrape_failure",
-                "Scrapes whose inventory was not complete",
-                None,
-                MetricType::Counter,
-            )?
-            .encode_family(&labels)?
-            .encode_counter::<NoLabelSet, _, u64>(&self.incomplete.load(Ordering::Relaxed), None)
+        let gate = sources.map_or(Gate::Open, |sources| sources.hold.borrow().gate);
+        if controllers.machines {
+            gauge(&mut encoder, "mcm_machine_controller_frozen", "1 while dangerous work is held")?
+                .encode_gauge(&i64::from(gate != Gate::Open))?;
+            let machines = all(sources.map(|sources| &sources.machines), &self.incomplete.machines);
+            self.machines(&mut encoder, &machines, now)?;
+        }
+        if controllers.know_owners() {
+            let shown = all(sources.map(|sources| &sources.sets), &self.incomplete.sets);
+            sets::encode(&mut encoder, &shown)?;
+            let shown = all(sources.map(|sources| &sources.deployments), &self.incomplete.deployments);
+            deployments::encode(&mut encoder, &shown)?;
+        }
+        passes(&mut encoder, &self.queue, controllers, now)?;
+        self.failures(&mut encoder, controllers)
     }
 }
 
-fn gauge<'e>(
+impl Inventory {
+    fn machines(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        machines: &Machines,
+        now: Timestamp,
+    ) -> fmt::Result {
+        items(encoder, "mcm_machine_items_total", "Machines in the cache", machines.len())?;
+        phases(encoder, machines)?;
+        infos(encoder, machines)?;
+        conditions(encoder, machines)?;
+        let alive: BTreeSet<Deployment> =
+            machines.iter().filter_map(|(key, machine)| deployment_of(key, machine)).collect();
+        lives(encoder, &self.life.show(&alive, now))
+    }
+
+    fn failures(&self, encoder: &mut DescriptorEncoder<'_>, controllers: Controllers) -> fmt::Result {
+        let (name, help) = ("mcm_misc_scrape_failure", "Scrapes whose inventory was not complete");
+        let mut counter = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let owners = controllers.know_owners();
+        for (is_shown, binary, kind, count) in [
+            (controllers.machines, PROVIDER, "Machine-count", &self.incomplete.machines),
+            (owners, MANAGER, "MachineSet-count", &self.incomplete.sets),
+            (owners, MANAGER, "MachineDeployment-count", &self.incomplete.deployments),
+        ] {
+            if is_shown {
+                counter
+                    .encode_family(&[("kind", kind), ("binary", binary)])?
+                    .encode_counter::<NoLabelSet, _, u64>(&count.load(Ordering::Relaxed), None)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As machine-controller-manager's binaries call themselves.
+const PROVIDER: &str = "machine-controller-manager-provider";
+const MANAGER: &str = "machine-controller-manager";
+
+pub(super) fn gauge<'e>(
     encoder: &'e mut DescriptorEncoder<'_>,
     name: &'e str,
     help: &str,
 ) -> Result<MetricEncoder<'e>, fmt::Error> {
     encoder.encode_descriptor(name, help, None, MetricType::Gauge)
+}
+
+pub(super) fn items(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    count: usize,
+) -> fmt::Result {
+    gauge(encoder, name, help)?.encode_gauge(&i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 fn phases(encoder: &mut DescriptorEncoder<'_>, machines: &Machines) -> fmt::Result {
@@ -125,9 +186,8 @@ fn phase_number(phase: Phase) -> i64 {
 fn infos(encoder: &mut DescriptorEncoder<'_>, machines: &Machines) -> fmt::Result {
     let mut metric = gauge(encoder, "mcm_machine_info", "What a Machine is; always 1")?;
     for (key, machine) in machines {
-        let (meta, spec) = (&machine.metadata, &machine.spec);
-        let created = meta.creation_timestamp.as_ref().map(|time| time.0.as_second());
-        let created = created.unwrap_or_default().to_string();
+        let spec = &machine.spec;
+        let created = created_at(&machine.metadata);
         let labels = [
             ("name", key.name.as_str()),
             ("namespace", key.namespace.as_str()),
@@ -143,24 +203,42 @@ fn infos(encoder: &mut DescriptorEncoder<'_>, machines: &Machines) -> fmt::Resul
     Ok(())
 }
 
+/// Seconds since 1970, as a label.
+pub(super) fn created_at(meta: &ObjectMeta) -> String {
+    meta.creation_timestamp.as_ref().map(|time| time.0.as_second()).unwrap_or_default().to_string()
+}
+
 fn conditions(encoder: &mut DescriptorEncoder<'_>, machines: &Machines) -> fmt::Result {
     let help = "Conditions of a Machine's Node: True 1, False 0, Unknown 2";
     let mut metric = gauge(encoder, "mcm_machine_status_condition", help)?;
     for (key, machine) in machines {
         let conditions =
             machine.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        // A list may hold a type twice; a series must not.
-        let mut seen = BTreeSet::new();
-        for condition in conditions.iter().filter(|condition| seen.insert(condition.type_.as_str())) {
-            let value: i64 = match condition.status.as_str() {
-                "True" => 1,
-                "False" => 0,
-                _ => 2,
-            };
-            let [name, namespace] = object(key);
-            let labels = [name, namespace, ("condition", condition.type_.as_str())];
-            metric.encode_family(&labels)?.encode_gauge(&value)?;
+        let told = conditions.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str()));
+        encode_conditions(&mut metric, key, told)?;
+    }
+    Ok(())
+}
+
+/// True 1, False 0, all else 2.
+pub(super) fn encode_conditions<'a>(
+    metric: &mut MetricEncoder<'_>,
+    key: &ObjectKey,
+    told: impl Iterator<Item = (&'a str, &'a str)>,
+) -> fmt::Result {
+    // A list may hold a type twice; a series must not.
+    let mut seen = BTreeSet::new();
+    for (kind, status) in told {
+        if !seen.insert(kind) {
+            continue;
         }
+        let value: i64 = match status {
+            "True" => 1,
+            "False" => 0,
+            _ => 2,
+        };
+        let [name, namespace] = object(key);
+        metric.encode_family(&[name, namespace, ("condition", kind)])?.encode_gauge(&value)?;
     }
     Ok(())
 }
@@ -208,22 +286,33 @@ fn lives(encoder: &mut DescriptorEncoder<'_>, last: &Last) -> fmt::Result {
     Ok(())
 }
 
-fn passes(encoder: &mut DescriptorEncoder<'_>, queue: &Queue, now: Timestamp) -> fmt::Result {
-    let unfinished = queue.unfinished(now);
+fn passes(
+    encoder: &mut DescriptorEncoder<'_>,
+    queue: &Queue,
+    controllers: Controllers,
+    now: Timestamp,
+) -> fmt::Result {
+    let is_run = |part: Part| match part {
+        Part::Secret | Part::MachineClass | Part::Machine | Part::MachineTermination => controllers.machines,
+        Part::MachineSet => controllers.sets,
+        Part::MachineDeployment => controllers.deployments,
+    };
+    let mut unfinished = queue.unfinished(now).to_vec();
+    unfinished.retain(|(part, ..)| is_run(*part));
     let help = "Time of all passes that run, together";
     let mut metric = gauge(encoder, "mcm_workqueue_unfinished_work_seconds", help)?;
-    for (part, sum, _) in unfinished {
-        metric.encode_family(&[("name", part.name())])?.encode_gauge(&sum)?;
+    for (part, sum, _) in &unfinished {
+        metric.encode_family(&[("name", part.name())])?.encode_gauge(sum)?;
     }
     let help = "Time of the pass that has run longest";
     let mut metric = gauge(encoder, "mcm_workqueue_longest_running_processor_seconds", help)?;
-    for (part, _, longest) in unfinished {
-        metric.encode_family(&[("name", part.name())])?.encode_gauge(&longest)?;
+    for (part, _, longest) in &unfinished {
+        metric.encode_family(&[("name", part.name())])?.encode_gauge(longest)?;
     }
     Ok(())
 }
 
-fn object(key: &ObjectKey) -> [(&'static str, &str); 2] {
+pub(super) fn object(key: &ObjectKey) -> [(&'static str, &str); 2] {
     [("name", key.name.as_str()), ("namespace", key.namespace.as_str())]
 }
 

@@ -59,6 +59,12 @@ pub(crate) enum Milestone {
     Drained(SignedDuration),
     /// VM and Node are gone: so long after the deletion was asked for.
     Deleted(SignedDuration),
+    /// Its set has deleted a Machine because it had failed.
+    StaleDeleted,
+    /// A set makes no more Machines, for the reason of its condition.
+    SetFrozen(&'static str),
+    /// It does again.
+    SetThawed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -132,6 +138,8 @@ impl Life {
             Milestone::JoinTimedOut => *last.failed_joins.entry(pool).or_default() += 1,
             Milestone::Drained(took) => drop(last.drain.insert(pool.deployment(), seconds(took))),
             Milestone::Deleted(after) => drop(last.delete.insert(pool, seconds(after))),
+            // These are counted elsewhere, and not by pool.
+            Milestone::StaleDeleted | Milestone::SetFrozen(_) | Milestone::SetThawed => {}
         }
     }
 

@@ -1,11 +1,14 @@
 //! What the runtime counts. Labels come from closed sets, or from objects that are there.
 
+mod deployments;
 mod drivers;
 mod examples;
 mod inventory;
 mod life;
+mod owned;
 mod queue;
 mod requests;
+mod sets;
 
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
@@ -30,8 +33,9 @@ use crate::insight::Insight;
 use crate::safety::SafetyMetrics;
 
 use drivers::Drivers;
-use inventory::Inventory;
+use inventory::{Incomplete, Inventory};
 use life::Life;
+use owned::Owned;
 use queue::Queue;
 use requests::Requests;
 
@@ -47,6 +51,7 @@ pub struct Metrics {
     drivers: Drivers,
     queue: Arc<Queue>,
     life: Arc<Life>,
+    owned: Owned,
     passes: Family<ControllerLabels, Counter>,
     panics: Counter,
     queued: Gauge<i64, AtomicI64>,
@@ -65,6 +70,7 @@ impl Metrics {
         self.drivers.register(all);
         self.queue.register(all);
         self.life.register(all);
+        self.owned.register(all);
         self.safety.register(all);
         all.register("machinist_passes", "Passes of controllers", self.passes.clone());
         all.register("machinist_pass_panics", "Passes that ended in a panic", self.panics.clone());
@@ -75,7 +81,7 @@ impl Metrics {
             sources: self.sources.clone(),
             life: self.life.clone(),
             queue: self.queue.clone(),
-            incomplete: Arc::default(),
+            incomplete: Incomplete::default(),
         }));
     }
 
@@ -148,9 +154,19 @@ impl Metrics {
         self.life.left_phase(phase, after);
     }
 
-    /// A Machine has come to a point in its life.
+    /// A Machine has come to a point in its life, or its set to one in its own.
     pub(crate) fn reached(&self, pool: Option<Pool>, milestone: Milestone, now: Timestamp) {
-        self.life.reached(pool, milestone, now);
+        match milestone {
+            Milestone::StaleDeleted => self.owned.deleted_stale(),
+            Milestone::SetFrozen(reason) => self.owned.froze(reason),
+            Milestone::SetThawed => self.owned.thawed(),
+            Milestone::Created(_)
+            | Milestone::Initialized(_)
+            | Milestone::Joined(_)
+            | Milestone::JoinTimedOut
+            | Milestone::Drained(_)
+            | Milestone::Deleted(_) => self.life.reached(pool, milestone, now),
+        }
     }
 }
 
@@ -159,3 +175,6 @@ impl std::fmt::Debug for Metrics {
         f.write_str("Metrics")
     }
 }
+
+#[cfg(test)]
+mod tests;

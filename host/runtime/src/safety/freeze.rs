@@ -47,7 +47,7 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
         let is_leading = *leads.borrow_and_update();
         if is_leading && led_from.is_none() {
             led_from = Some(whole_seconds(now()));
-            if was_absent(&watch, pace).await {
+            if settings.controllers.machines && was_absent(&watch, pace).await {
                 info!("nobody has looked after the Machines for a while: health clocks start anew");
                 freeze.was_absent(now());
             }
@@ -195,7 +195,12 @@ fn about(watch: &Watch, reason: FreezeReason) -> About {
     let (api_version, kind, name) = match reason {
         FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),
         FreezeReason::ControlClusterUnreachable | FreezeReason::TargetClusterUnreachable => {
-            ("coordination.k8s.io/v1", "Lease", names::leases::MACHINE_CONTROLLER)
+            let lease = if watch.world.settings.controllers.machines {
+                names::leases::MACHINE_CONTROLLER
+            } else {
+                names::leases::MACHINE_CONTROLLER_MANAGER
+            };
+            ("coordination.k8s.io/v1", "Lease", lease)
         }
     };
     About {

@@ -42,9 +42,13 @@ pub(crate) struct Watch {
     pub metrics: Arc<Metrics>,
 }
 
-/// Starts all loops. They end when they are aborted: none of them holds anything half done.
+/// Starts the gate, and where Machines are looked after, all other loops. They end when they are aborted: none of them holds
+/// anything half done.
 pub(crate) fn start(tasks: &mut JoinSet<()>, watch: &Watch, hold: watch::Sender<Hold>) {
     tasks.spawn(freeze::keep_gate(watch.clone(), hold));
+    if !watch.world.settings.controllers.machines {
+        return;
+    }
     tasks.spawn(orphans::look_for_orphans(watch.clone()));
     if watch.context.target.is_some() {
         tasks.spawn(nodes::look_at_nodes(watch.clone()));

@@ -12,6 +12,7 @@ mod busy_kubelet;
 mod claims;
 mod class_check;
 mod conformance;
+mod controllers;
 mod crashes;
 mod crowds;
 mod deletions;

@@ -10,7 +10,7 @@ use kube::Client;
 use machinist_core::id::ProviderName;
 use machinist_core::lease::LeaseTimes;
 use machinist_runtime::clock::Clock;
-use machinist_runtime::lease::{Candidate, take_part};
+use machinist_runtime::lease::{Candidate, LeaseNames, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins, Ports};
 use machinist_runtime::settings::Settings;
@@ -41,6 +41,8 @@ pub(crate) struct Stage {
     pub(crate) clock: Clock,
     news: Arc<Mutex<Vec<mpsc::UnboundedSender<PluginMessage>>>>,
     pub(crate) policies: Panel,
+    /// Of the hosts that are started from here on.
+    pub(crate) settings: Mutex<Settings>,
     hosts: Mutex<u8>,
 }
 
@@ -75,6 +77,7 @@ impl Stage {
             clock,
             news: Arc::default(),
             policies: Panel::default(),
+            settings: Mutex::new(Settings::for_cluster("test")),
             hosts: Mutex::new(0),
         }
     }
@@ -181,7 +184,7 @@ impl Stage {
         let candidate = Candidate {
             client: self.api.client(name),
             namespace: NAMESPACE.to_owned(),
-            names: ["machine-controller-manager", "machine-controller"],
+            leases: LeaseNames::Both("machine-controller-manager", "machine-controller"),
             identity: name.to_owned(),
             times: LeaseTimes::default(),
             clock: self.clock.clone(),
@@ -212,7 +215,7 @@ impl Stage {
             namespace: NAMESPACE.to_owned(),
             plugin_namespace: "plugins".to_owned(),
             target,
-            settings: Settings::for_cluster("test"),
+            settings: self.settings.lock().unwrap().clone(),
             ports: Ports {
                 drivers: self.cloud.drivers(name),
                 policies: Arc::new(self.policies.clone()),

@@ -3,6 +3,7 @@
 mod aws;
 mod bad_input;
 mod bad_plugins;
+mod binaries;
 mod commands;
 mod crash;
 mod delete;

@@ -34,6 +34,10 @@ fn it_runs_the_binary_that_it_has_built_under_the_deployments_user() {
     let (from, to) = binary.split_once(' ').expect("from and to");
     assert_eq!(from, format!("{folder}/target/release/machinist"));
     assert_eq!(only("ENTRYPOINT"), format!("[{to:?}]"));
+    for name in ["machine-controller-manager", "machine-controller"] {
+        let link = format!("ln -s {to} /{name}");
+        assert!(runs.iter().any(|run| run.split(" && ").any(|command| command.trim() == link)), "{link}");
+    }
     let pod = deployment().unwrap()["spec"]["template"]["spec"]["securityContext"].clone();
     assert_eq!(only("USER"), format!("{}:{}", pod["runAsUser"], pod["runAsGroup"]));
     assert_eq!(only("EXPOSE"), container(&deployment().unwrap())["ports"][0]["containerPort"].to_string());

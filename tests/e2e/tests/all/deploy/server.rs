@@ -9,11 +9,13 @@ use control_plane::{ControlPlane, Options};
 use e2e::{Host, HostOptions, within};
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
 use kube::client::Body;
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::discovery::Scope;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Config, Resource};
 use serde_json::{Value, json};
 
 use super::{container, deploy, deployment, documents, manifests, texts};
@@ -78,7 +80,7 @@ async fn everything_applies() -> Result<()> {
     let client = plane.client()?;
     // Waits until the kinds are served.
     plane.apply_path(deploy("crds")).await?;
-    applies(&client, &["crds", "rbac", "deployment", "samples/sim", "samples/aws"]).await?;
+    applies(&client, &["crds", "rbac", "flowcontrol", "deployment", "samples/sim", "samples/aws"]).await?;
     let deployment = deployment()?;
     start_pod(&client, &deployment).await.context("the Deployment's pods are let in")?;
 
@@ -101,9 +103,57 @@ async fn every_manifest_applies_without_a_warning_and_the_pods_are_let_in() {
     everything_applies().await.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
+/// The flow schema and the priority level by which the server has answered a request.
+async fn flow(client: &Client, path: &str) -> Result<[String; 2]> {
+    let answer = client.send(Request::get(path).body(Body::empty())?).await?;
+    let header = |name: &str| {
+        let value = answer.headers().get(name).and_then(|value| value.to_str().ok());
+        value.map(str::to_owned).with_context(|| format!("{path} is answered without {name}"))
+    };
+    Ok([header("x-kubernetes-pf-flowschema-uid")?, header("x-kubernetes-pf-prioritylevel-uid")?])
+}
+
+async fn flows() -> Result<()> {
+    let plane = ControlPlane::start(Options::without_controller_manager()).await?;
+    let client = plane.client()?;
+    plane.apply_path(deploy("crds")).await?;
+    applies(&client, &["rbac", "flowcontrol"]).await?;
+    let kubeconfig = plane.kubeconfig_for_service_account(NAMESPACE, "machinist").await?;
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let host =
+        Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)?;
+    let schemas: Api<FlowSchema> = Api::all(client.clone());
+    let levels: Api<PriorityLevelConfiguration> = Api::all(client.clone());
+    let machines = format!("/apis/machine.sapcloud.io/v1alpha1/namespaces/{NAMESPACE}/machines");
+    let leases = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/machine-controller");
+    for (path, schema, level) in [
+        (machines.as_str(), "machinist", "machinist"),
+        ("/api/v1/nodes", "machinist", "machinist"),
+        (&leases, "machinist-leader-election", "leader-election"),
+    ] {
+        let schema = schemas.get(schema).await?.metadata.uid.context("it has a uid")?;
+        let level = levels.get(level).await?.metadata.uid.context("it has a uid")?;
+        // The server follows its own objects by watches.
+        within(Duration::from_secs(20), "the server goes by the schema", async || {
+            Ok((flow(&host, path).await? == [schema.clone(), level.clone()]).then_some(()))
+        })
+        .await
+        .with_context(|| path.to_owned())?;
+    }
+    let ours = schemas.get("machinist").await?.metadata.uid.context("it has a uid")?;
+    ensure!(flow(&client, "/api/v1/nodes").await?[0] != ours, "an administrator is somebody else");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_api_server_knows_the_hosts_requests_and_its_leases_from_all_others() {
+    let _turn = turn().await;
+    flows().await.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
 #[test]
 fn kustomizations_name_every_manifest_of_their_folders() {
-    for (home, folders) in [("", &["crds", "rbac"][..]), ("deployment", &[""][..])] {
+    for (home, folders) in [("", &["crds", "rbac", "flowcontrol"][..]), ("deployment", &[""][..])] {
         let kustomization = Path::new(home).join("kustomization.yaml");
         let kustomization = super::document(kustomization.to_str().unwrap()).unwrap();
         let files = folders.iter().flat_map(|folder| {

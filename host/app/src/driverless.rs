@@ -1,0 +1,104 @@
+//! The ports of a process that looks after no Machines: it loads no plugin, and nobody asks it for one.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, ready};
+use futures::stream::{self, BoxStream, StreamExt};
+use jiff::Timestamp;
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+};
+use machinist_core::driver_digest::DriverDigest;
+use machinist_core::driver_error::{CallError, Refusal};
+use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::policy::{PolicyFact, Question, RawAnswer};
+use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
+
+/// All ports, closed.
+pub(crate) fn ports() -> Ports {
+    let none = Arc::new(Driverless);
+    Ports { drivers: none.clone(), policies: none.clone(), plugins: none }
+}
+
+struct Driverless;
+
+fn refusal(provider: &ProviderName) -> Refusal {
+    let hint = "; this process does not run the controller of Machines".to_owned();
+    Refusal::UnknownProvider { provider: provider.to_string(), hint }
+}
+
+fn refused<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, CallError>> {
+    Box::pin(ready(Err(CallError::Refused(refusal(&ProviderName::new(""))))))
+}
+
+impl Drivers for Driverless {
+    fn facts(&self, provider: &ProviderName, _pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
+        Err(refusal(provider))
+    }
+
+    fn create(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+        refused()
+    }
+
+    fn initialize(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        refused()
+    }
+
+    fn delete(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+        refused()
+    }
+
+    fn get_status(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        refused()
+    }
+
+    fn reboot(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        refused()
+    }
+
+    fn list(&self, _request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+        refused()
+    }
+
+    fn get_volume_ids(
+        &self,
+        _provider: ProviderName,
+        _pin: Option<DriverDigest>,
+        _volume_specs: Vec<String>,
+    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+        refused()
+    }
+
+    fn validate_class(&self, _class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+        refused()
+    }
+}
+
+impl HealthPolicies for Driverless {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        Arc::new([])
+    }
+
+    fn evaluate(
+        &self,
+        _policy: &PluginName,
+        _question: Question,
+        _now: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        refused()
+    }
+}
+
+impl Plugins for Driverless {
+    fn declare(&self, _config_map: PluginConfigMap) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn withdraw(&self, _namespace: String, _name: String) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    fn messages(&self) -> BoxStream<'static, PluginMessage> {
+        stream::pending().boxed()
+    }
+}

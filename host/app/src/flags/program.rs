@@ -1,0 +1,276 @@
+//! The name by which this program is called. Under the names of machine-controller-manager's binaries it takes their command
+//! lines: no subcommand, their defaults, their controllers.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::{Args, Command, FromArgMatches};
+
+use super::{Line, RunFlags};
+
+/// What this program is taken for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// Itself: it has subcommands, of which `run` runs all controllers.
+    #[default]
+    Machinist,
+    /// The binary with the controllers of MachineSets and MachineDeployments.
+    MachineControllerManager,
+    /// The binary with the controller of Machines.
+    MachineController,
+}
+
+/// Flags by their id, and their defaults.
+type Defaults = &'static [(&'static str, &'static str)];
+
+impl Program {
+    pub(crate) const BINARIES: [Self; 2] = [Self::MachineControllerManager, Self::MachineController];
+
+    /// By the first word of the command line: a path, a symbolic link, or a copy of the file.
+    pub(crate) fn called(word: Option<&OsStr>) -> Self {
+        let name = word.map(Path::new).and_then(Path::file_name);
+        Self::BINARIES.into_iter().find(|binary| name == Some(OsStr::new(binary.name()))).unwrap_or_default()
+    }
+
+    /// As it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Machinist => "machinist",
+            Self::MachineControllerManager => "machine-controller-manager",
+            Self::MachineController => "machine-controller",
+        }
+    }
+
+    /// The command that explains the flags.
+    pub(super) fn help(self) -> &'static str {
+        match self {
+            Self::Machinist => "machinist run --help",
+            Self::MachineControllerManager => "machine-controller-manager --help",
+            Self::MachineController => "machine-controller --help",
+        }
+    }
+
+    /// Where they differ from those of `machinist run`.
+    pub(crate) fn defaults(self) -> Defaults {
+        match self {
+            Self::Machinist => &[],
+            Self::MachineControllerManager => &[
+                ("controllers", "machineset,machinedeployment"),
+                ("port", "10258"),
+                ("namespace", "default"),
+                ("concurrent_syncs", "10"),
+                ("kube_api_qps", "20"),
+            ],
+            Self::MachineController => &[
+                ("controllers", "machine"),
+                ("port", "10259"),
+                ("namespace", "default"),
+                ("concurrent_syncs", "50"),
+                ("kube_api_qps", "20"),
+            ],
+        }
+    }
+
+    /// The command line of one of machine-controller-manager's binaries.
+    pub(crate) fn command(self) -> Command {
+        let command = Command::new(self.name())
+            .version(env!("CARGO_PKG_VERSION"))
+            .about("Machinist in the place of this binary of machine-controller-manager: its flags, its defaults")
+            .args_override_self(true);
+        let command = RunFlags::augment_args(command);
+        let defaults = self.defaults().iter();
+        defaults
+            .fold(command, |command, (flag, value)| command.mut_arg(flag, |flag| flag.default_value(*value)))
+    }
+
+    /// Reads the command line of one of these binaries.
+    ///
+    /// # Errors
+    /// When a flag is not known, or help is asked for.
+    pub(crate) fn parse(self, words: impl IntoIterator<Item = OsString>) -> Result<Line, clap::Error> {
+        let command = self.command();
+        let matches = command.clone().try_get_matches_from(words)?;
+        let flags = RunFlags::from_arg_matches(&matches)?;
+        Ok(Line::of(RunFlags { program: self, ..flags }, &command, &matches))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machinist_runtime::settings::Controllers;
+
+    #[test]
+    fn the_name_counts_wherever_the_file_lies() {
+        for (word, expected) in [
+            ("machine-controller-manager", Program::MachineControllerManager),
+            ("./machine-controller", Program::MachineController),
+            ("/usr/local/bin/machine-controller", Program::MachineController),
+            ("/machine-controller/machinist", Program::Machinist),
+            ("machinist", Program::Machinist),
+            ("kubectl-machinist", Program::Machinist),
+            ("", Program::Machinist),
+        ] {
+            assert_eq!(Program::called(Some(OsStr::new(word))), expected, "{word}");
+        }
+        assert_eq!(Program::called(None), Program::Machinist);
+    }
+
+    #[test]
+    fn the_command_lines_are_sound() {
+        for binary in Program::BINARIES {
+            binary.command().debug_assert();
+        }
+    }
+
+    fn parsed(binary: Program, words: &[&str]) -> Line {
+        let words = std::iter::once(binary.name()).chain(words.iter().copied()).map(OsString::from);
+        binary.parse(words).unwrap()
+    }
+
+    /// Flag by flag as the binary's own help has them.
+    fn check(binary: Program, own: &[(&str, &str)]) {
+        let shared = [
+            ("address", "0.0.0.0"),
+            ("namespace", "default"),
+            ("cloud_provider", ""),
+            ("min_resync_period", "12h"),
+            ("profiling", "false"),
+            ("contention_profiling", "false"),
+            ("target_kubeconfig", ""),
+            ("control_kubeconfig", ""),
+            ("kube_api_content_type", "application/vnd.kubernetes.protobuf"),
+            ("kube_api_qps", "20"),
+            ("kube_api_burst", "30"),
+            ("controller_start_interval", "0s"),
+            ("leader_elect", "true"),
+            ("leader_elect_lease_duration", "15s"),
+            ("leader_elect_renew_deadline", "10s"),
+            ("leader_elect_retry_period", "2s"),
+            ("leader_elect_resource_lock", "leases"),
+        ];
+        let command = binary.command();
+        for (id, expected) in shared.iter().chain(own) {
+            let flag = command.get_arguments().find(|flag| flag.get_id() == id);
+            let flag = flag.unwrap_or_else(|| panic!("{}: {id} is missing", binary.name()));
+            assert_eq!(flag.get_long(), Some(id.replace('_', "-").as_str()));
+            assert_eq!(flag.get_default_values(), [*expected], "{} {id}", binary.name());
+        }
+    }
+
+    #[test]
+    fn each_binary_has_its_flags_with_its_defaults() {
+        check(
+            Program::MachineControllerManager,
+            &[
+                ("port", "10258"),
+                ("concurrent_syncs", "10"),
+                ("controllers", "machineset,machinedeployment"),
+                ("safety_up", "2"),
+                ("safety_down", "1"),
+                ("machine_safety_overshooting_period", "1m"),
+                ("autoscaler_scaledown_annotation_during_rollout", "true"),
+            ],
+        );
+        check(
+            Program::MachineController,
+            &[
+                ("port", "10259"),
+                ("concurrent_syncs", "50"),
+                ("controllers", "machine"),
+                ("machine_creation_timeout", "20m"),
+                ("machine_safety_orphan_vms_period", "15m"),
+                ("resource_exhausted_retry", "10m"),
+            ],
+        );
+    }
+
+    #[test]
+    fn each_binary_runs_its_controllers_at_its_pace_unless_it_is_told_otherwise() {
+        let all = |line: Line| {
+            let checked = line.flags.check().unwrap();
+            let rate = checked.rate.map(|rate| (rate.per_second, rate.burst));
+            (checked.settings.controllers, checked.settings.passes_in_flight, checked.address.port(), rate)
+        };
+        let owners = Controllers { machines: false, sets: true, deployments: true };
+        let machines = Controllers { machines: true, sets: false, deployments: false };
+        let pace = Some((20.0, 30));
+        assert_eq!(all(parsed(Program::MachineControllerManager, &[])), (owners, 10, 10_258, pace));
+        assert_eq!(all(parsed(Program::MachineController, &[])), (machines, 50, 10_259, pace));
+        let told = ["--controllers=*", "--concurrent-syncs=7", "--port", "1", "--kube-api-qps=none"];
+        assert_eq!(all(parsed(Program::MachineController, &told)), (Controllers::ALL, 7, 1, None));
+    }
+
+    #[test]
+    fn the_command_lines_with_which_the_binaries_are_deployed_are_taken() {
+        let shared = [
+            "--control-kubeconfig=inClusterConfig",
+            "--target-kubeconfig=/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig",
+            "--namespace=shoot--a--b",
+            "--kube-api-qps=100",
+            "--kube-api-burst=200",
+            "--v=3",
+            "-v=2",
+        ];
+        let manager = [
+            "--port=10258",
+            "--safety-up=2",
+            "--safety-down=1",
+            "--machine-safety-overshooting-period=1m",
+            "--concurrent-syncs=20",
+            "--autoscaler-scaledown-annotation-during-rollout=false",
+        ];
+        let line = parsed(Program::MachineControllerManager, &[&shared[..], &manager].concat());
+        let checked = line.flags.check().unwrap();
+        assert!(!checked.settings.holds_autoscaler);
+        assert_eq!(checked.settings.passes_in_flight, 20);
+        assert_eq!(line.idle(checked.settings.controllers), ["--machine-safety-overshooting-period"]);
+        let machines = [
+            "--port=10259",
+            "--machine-creation-timeout=20m",
+            "--machine-drain-timeout=2h",
+            "--machine-health-timeout=10m",
+            "--machine-pv-detach-timeout=2m",
+            "--machine-pv-reattach-timeout=90s",
+            "--machine-safety-apiserver-statuscheck-timeout=30s",
+            "--machine-safety-apiserver-statuscheck-period=1m",
+            "--machine-safety-orphan-vms-period=30m",
+            "--node-conditions=ReadonlyFilesystem,KernelDeadlock,DiskPressure",
+        ];
+        let line = parsed(Program::MachineController, &[&shared[..], &machines].concat());
+        let checked = line.flags.check().unwrap();
+        assert_eq!(checked.rate.map(|rate| (rate.per_second, rate.burst)), Some((100.0, 200)));
+        assert!(line.idle(checked.settings.controllers).is_empty());
+    }
+
+    #[test]
+    fn flags_about_what_does_not_run_are_taken_and_named() {
+        let line = parsed(Program::MachineController, &["--safety-up=3", "--cloud-provider=aws"]);
+        let machines = line.flags.check().unwrap().settings.controllers;
+        assert_eq!(line.idle(machines), ["--cloud-provider", "--safety-up"]);
+        assert!(
+            parsed(Program::MachineController, &[]).idle(machines).is_empty(),
+            "defaults are nobody's wish"
+        );
+        let line = parsed(Program::MachineControllerManager, &["--machine-drain-timeout=1h"]);
+        let owners = line.flags.check().unwrap().settings.controllers;
+        assert_eq!(line.idle(owners), ["--machine-drain-timeout"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_at_once_with_the_binarys_own_help() {
+        let wrong = ["--safety-up=-1", "--safety-down=x", "--machine-safety-overshooting-period=soon"];
+        let said = parsed(Program::MachineControllerManager, &wrong).flags.check().err().unwrap().to_string();
+        for part in [
+            "these 3 flags",
+            "machine-controller-manager --help",
+            "--safety-up=-1: must be a whole number, 0 or more",
+            "--safety-down=x: must be",
+            "--machine-safety-overshooting-period=soon: must be a duration",
+        ] {
+            assert!(said.contains(part), "{part:?} is missing in\n{said}");
+        }
+        let unknown = ["machine-controller", "--no-such-flag"].map(OsString::from);
+        assert!(Program::MachineController.parse(unknown).is_err());
+    }
+}
