@@ -227,3 +227,16 @@ pub(super) async fn delete(context: &Context, seen: &Observed, key: &SetKey) -> 
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_asked_for_with_a_time_after_which_the_server_gives_up() {
+        let request = post("n", &MachineSet::default()).unwrap();
+        let uri = request.uri().to_string();
+        assert!(uri.starts_with("/apis/machine.sapcloud.io/v1alpha1/namespaces/n/machinesets?"), "{uri}");
+        assert!(uri.ends_with("&timeout=10s") && uri.contains("fieldManager=machinist"), "{uri}");
+    }
+}

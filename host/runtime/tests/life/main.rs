@@ -16,6 +16,7 @@ mod controllers;
 mod crashes;
 mod crowds;
 mod deletions;
+mod deployments;
 mod drains;
 mod faults;
 mod forms;
