@@ -116,6 +116,23 @@ pub mod annotations {
     pub const RESTARTED_AT: &str = "machinist.dev/restarted-at";
     /// On a MachineDeployment: when its rollouts may go on, such as `Mon-Fri 22:00-06:00 Europe/Berlin`.
     pub const MAINTENANCE_WINDOWS: &str = "machinist.dev/maintenance-windows";
+    /// On a MachineDeployment: how many Machines may be taken away within a time, by rollouts, for their failures or for their age,
+    /// such as `3/1h`.
+    pub const DISRUPTION_BUDGET: &str = "machinist.dev/disruption-budget";
+    /// On a MachineDeployment: how old its Machines may become, such as `168h`.
+    pub const MAX_NODE_AGE: &str = "machinist.dev/max-node-age";
+    /// On a MachineDeployment: a failed Machine stays until its replacement runs, for so long at most; `true` or a time such as
+    /// `30m`.
+    pub const REPLACE_BEFORE_DRAIN: &str = "machinist.dev/replace-before-drain";
+    /// On a MachineDeployment, with value `true`: failed Machines are replaced in its maintenance windows only.
+    pub const REMEDIATE_IN_WINDOWS: &str = "machinist.dev/remediate-in-windows";
+    /// On a MachineDeployment, or a MachineSet without one: names of classes, separated by commas, that are tried in this order when
+    /// the cloud has no capacity for that of the template.
+    pub const CLASS_ALTERNATIVES: &str = "machinist.dev/class-alternatives";
+    /// On a MachineDeployment: who may be taken away or was, as `machine~time,machine~time`. Written by the host.
+    pub const DISRUPTIONS: &str = "machinist.dev/disruptions";
+    /// On a MachineDeployment: whose replacement is awaited, as `machine~time,machine~time`. Written by the host.
+    pub const REPLACING: &str = "machinist.dev/replacing";
     /// What the autoscaler's options for one group of nodes begin with.
     pub const AUTOSCALER_PREFIX: &str = "autoscaler.gardener.cloud/";
 }

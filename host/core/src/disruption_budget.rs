@@ -1,10 +1,16 @@
 //! How many Machines may be taken away within a time, whoever does it: rollouts, replacements of unhealthy ones, expiry.
 //!
-//! The past is a list of moments that the caller stores with what the budget is for. It is as short as the budget is small.
+//! The past is a list of names and moments that the caller stores with what the budget is for. It is as short as the budget is small.
+
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::duration;
+use crate::id::Name;
+
+/// The list of the past has so many names at most, since it is stored in an annotation.
+const LARGEST: u32 = 1_000;
 
 /// At most so many within any span of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +26,16 @@ pub enum Error {
     #[error("{0:?} is not a number of Machines and a time, such as 3/1h")]
     Parts(String),
     /// No number.
-    #[error("{0:?} is not a number of Machines of at least 1")]
+    #[error("{0:?} is not a number of Machines from 1 to 1000")]
     Machines(String),
     /// No time.
     #[error("the time of a disruption budget cannot be read or is not above 0")]
     Within(#[source] Option<duration::Error>),
 }
 
-/// What has been taken away, and when.
+/// Who was taken away, or may be, and since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Past(Vec<Timestamp>);
+pub struct Past(BTreeMap<Name, Timestamp>);
 
 /// Whether another Machine may be taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +55,7 @@ impl Budget {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let told = |text: &str| text.chars().take(40).collect::<String>();
         let (machines, within) = text.split_once('/').ok_or_else(|| Error::Parts(told(text)))?;
-        let number = machines.trim().parse().ok().filter(|machines| *machines > 0);
+        let number = machines.trim().parse().ok().filter(|machines| (1..=LARGEST).contains(machines));
         let machines = number.ok_or_else(|| Error::Machines(told(machines)))?;
         let within = duration::parse(within.trim()).map_err(|error| Error::Within(Some(error)))?;
         if within <= SignedDuration::ZERO {
@@ -63,7 +69,7 @@ impl Budget {
     /// A moment that lies ahead, as after a clock that was wrong, counts as this one: it holds nothing up for longer.
     pub fn allowance(self, past: &Past, now: Timestamp) -> Allowance {
         let mut recent: Vec<Timestamp> =
-            past.0.iter().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
+            past.0.values().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
         recent.sort_unstable();
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
         match self.machines.saturating_sub(used) {
@@ -76,28 +82,59 @@ impl Budget {
         }
     }
 
+    /// Whether what was taken away then still counts.
+    pub fn counts(self, at: Timestamp, now: Timestamp) -> bool {
+        self.ends(at.min(now)) > now
+    }
+
     fn ends(self, at: Timestamp) -> Timestamp {
         at.checked_add(self.within).unwrap_or(Timestamp::MAX)
     }
 }
 
 impl Past {
-    /// Reads what was stored. What cannot be read is left out: a list that somebody has spoilt holds up nothing for ever.
+    /// Reads what was stored: `machine~time,machine~time`. What cannot be read is left out: a list that somebody has spoilt holds
+    /// up nothing for ever.
     pub fn parse(text: &str) -> Self {
-        Self(text.split(',').filter_map(|at| at.trim().parse().ok()).collect())
+        let entry = |entry: &str| {
+            let (name, at) = entry.trim().split_once('~')?;
+            Some((Name::new(name), at.parse().ok()?))
+        };
+        Self(text.split(',').filter_map(entry).collect())
     }
 
-    /// With so many that are taken away at this moment, and without what does not count any more.
-    pub fn with(&self, machines: u32, budget: Budget, now: Timestamp) -> Self {
+    /// As it is stored; `None` for nothing.
+    pub fn to_text(&self) -> Option<String> {
+        let entries: Vec<String> = self.0.iter().map(|(name, at)| format!("{name}~{at}")).collect();
+        (!entries.is_empty()).then(|| entries.join(","))
+    }
+
+    /// Since when it is noted.
+    pub fn get(&self, name: &Name) -> Option<Timestamp> {
+        self.0.get(name).copied()
+    }
+
+    /// Who is noted.
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
+        self.0.keys()
+    }
+
+    /// Who is noted, the earliest first.
+    pub fn in_order(&self) -> Vec<(&Name, Timestamp)> {
+        let mut entries: Vec<(&Name, Timestamp)> = self.0.iter().map(|(name, at)| (name, *at)).collect();
+        entries.sort_by_key(|(name, at)| (*at, (*name).clone()));
+        entries
+    }
+
+    /// Notes somebody at this moment, in whole seconds.
+    pub fn note(&mut self, name: &Name, now: Timestamp) {
         let at = Timestamp::from_second(now.as_second()).unwrap_or(now);
-        let counts = self.0.iter().copied().filter(|at| budget.ends(*at) > now);
-        let taken = std::iter::repeat_n(at, usize::try_from(machines).unwrap_or(usize::MAX));
-        Self(counts.chain(taken).collect())
+        self.0.insert(name.clone(), at);
     }
 
-    /// As it is stored.
-    pub fn to_text(&self) -> String {
-        self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    /// Keeps whom the caller keeps.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&Name, &mut Timestamp) -> bool) {
+        self.0.retain(|name, at| keeps(name, at));
     }
 }
 
@@ -116,7 +153,8 @@ mod tests {
     }
 
     fn past(seconds: &[i64]) -> Past {
-        Past(seconds.iter().map(|second| at(*second)).collect())
+        let entry = |(number, second): (usize, &i64)| (format!("m{number}").into(), at(*second));
+        Past(seconds.iter().enumerate().map(entry).collect())
     }
 
     #[test]
@@ -140,18 +178,30 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_read_again_and_what_is_spoilt_is_left_out() {
+        let mut noted = past(&[9_000]);
+        noted.note(&"m7".into(), Timestamp::from_millisecond(10_000_700).unwrap());
+        let text = noted.to_text().unwrap();
+        assert_eq!(text, "m0~1970-01-01T02:30:00Z,m7~1970-01-01T02:46:40Z");
+        assert_eq!(Past::parse(&text), noted);
+        assert_eq!(Past::parse("never, m0~soon, m0~1970-01-01T00:00:07Z,"), past(&[7]));
+        assert_eq!(Past::parse("").to_text(), None);
+    }
+
+    #[test]
+    fn what_counts_no_more_is_known() {
         let hour = budget("2/1h");
-        let noted = past(&[1_000, 9_000]).with(2, hour, at(10_000));
-        assert_eq!(noted, past(&[9_000, 10_000, 10_000]));
-        assert_eq!(Past::parse(&noted.to_text()), noted);
-        assert_eq!(Past::parse("never, 1970-01-01T00:00:07Z,"), past(&[7]));
+        assert!(hour.counts(at(6_401), at(10_000)) && !hour.counts(at(6_400), at(10_000)));
     }
 
     #[test]
     fn what_is_no_budget_is_named() {
         let error = |text: &str| Budget::parse(text).unwrap_err().to_string();
         assert!(error("3").contains("\"3\" is not a number of Machines and a time"), "{}", error("3"));
-        assert!(error("0/1h").contains("at least 1") && error("x/1h").contains("\"x\""));
+        assert!(
+            error("0/1h").contains("from 1 to 1000")
+                && error("1001/1h").contains("from 1 to")
+                && error("x/1h").contains("\"x\"")
+        );
         assert!(error("3/never").contains("cannot be read") && error("3/0s").contains("not above 0"));
     }
 
@@ -160,11 +210,11 @@ mod tests {
         fn no_span_of_the_time_has_more_than_the_budget(machines in 1_u32..4, steps in prop::collection::vec(0_i64..900, 1..60)) {
             let budget = budget(&format!("{machines}/1h"));
             let (mut past, mut now, mut taken) = (Past::default(), 0, Vec::new());
-            for step in steps {
+            for (number, step) in steps.into_iter().enumerate() {
                 now += step;
                 match budget.allowance(&past, at(now)) {
                     Allowance::Machines(_) => {
-                        past = past.with(1, budget, at(now));
+                        past.note(&format!("m{number}").into(), at(now));
                         taken.push(now);
                     }
                     Allowance::Later(until) => prop_assert!(until > at(now)),

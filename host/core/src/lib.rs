@@ -7,6 +7,7 @@ pub mod act_error;
 pub mod addresses;
 pub mod barrier;
 pub mod bootstrap_token;
+pub mod disruption;
 pub mod disruption_budget;
 pub mod drain;
 pub mod driver;

@@ -10,6 +10,7 @@
 
 mod cache;
 pub mod calls;
+mod capacity;
 pub mod clock;
 pub mod clusters;
 mod conditions;

@@ -1,5 +1,18 @@
 //! Names by which the API server knows this program.
 
+use machinist_api::names::annotations;
+use machinist_core::disruption;
+
+/// What the owner of a deployment wishes about taking Machines away, and what is noted about it.
+pub(crate) static DISRUPTION: disruption::Annotations = disruption::Annotations {
+    budget: annotations::DISRUPTION_BUDGET,
+    max_age: annotations::MAX_NODE_AGE,
+    replace_first: annotations::REPLACE_BEFORE_DRAIN,
+    remediates_in_windows: annotations::REMEDIATE_IN_WINDOWS,
+    taken: annotations::DISRUPTIONS,
+    replacing: annotations::REPLACING,
+};
+
 /// Field manager of all writes.
 pub const FIELD_MANAGER: &str = "machinist";
 

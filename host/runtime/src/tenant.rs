@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Store, Watch, backoff, feed};
+use crate::capacity::Capacity;
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
 use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
@@ -90,6 +91,7 @@ impl Tenant {
             sets: sets.reader(),
             deployments: deployments.reader(),
             newborns: Arc::default(),
+            capacity: Capacity::default(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             policies: Policies::new(self.ports.policies.clone()),
             class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),

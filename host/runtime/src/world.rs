@@ -8,6 +8,7 @@ use machinist_core::id::ObjectKey;
 use machinist_core::safety::meltdown::Meltdown;
 
 use crate::cache::StoreReader;
+use crate::capacity::Capacity;
 use crate::drain::Sources;
 use crate::engine::Key;
 use crate::newborns::Newborns;
@@ -31,6 +32,8 @@ pub(crate) struct World {
     pub deployments: StoreReader<MachineDeployment>,
     /// Machines that this process has made and has not asked a VM for.
     pub newborns: Arc<Newborns>,
+    /// For which classes clouds have no capacity.
+    pub capacity: Capacity,
     /// Nodes of the target cluster; `None` without one.
     pub nodes: Option<StoreReader<Node>>,
     /// What drains share; `None` without a target cluster.

@@ -112,6 +112,12 @@ pub enum Reason {
     Paused,
     /// The rollout goes on in its maintenance window.
     WaitingForWindow,
+    /// Machines that failed, or the rollout, wait until the disruption budget allows more.
+    WaitingForBudget,
+    /// Machines are there until their replacements are.
+    Replacing,
+    /// An annotation cannot be understood.
+    InvalidOption,
     /// The rollout makes no progress.
     ProgressDeadlineExceeded,
     /// All Machines are there, of the current template.
@@ -141,6 +147,9 @@ impl Reason {
             Self::WaitingForSelection => "WaitingForSelection",
             Self::Paused => "Paused",
             Self::WaitingForWindow => "WaitingForWindow",
+            Self::WaitingForBudget => "WaitingForDisruptionBudget",
+            Self::Replacing => "ReplacingMachines",
+            Self::InvalidOption => "InvalidOption",
             Self::ProgressDeadlineExceeded => "ProgressDeadlineExceeded",
             Self::Complete => "Complete",
             Self::Deleting => "Deleting",
@@ -159,6 +168,8 @@ impl Reason {
             | Self::WaitingForSelection
             | Self::Paused
             | Self::WaitingForWindow
+            | Self::WaitingForBudget
+            | Self::Replacing
             | Self::Complete
             | Self::Deleting
             | Self::Deleted => Severity::Normal,
@@ -169,6 +180,7 @@ impl Reason {
             | Self::WriteFailed
             | Self::SetCreateFailed
             | Self::SetNameTaken
+            | Self::InvalidOption
             | Self::ProgressDeadlineExceeded => Severity::Warning,
         }
     }

@@ -7,6 +7,7 @@ mod claims;
 mod conclusion;
 mod current;
 mod deletion;
+mod disruptions;
 mod effect;
 mod freeze;
 mod group;

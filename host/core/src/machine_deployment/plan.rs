@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::disruption::Wishes;
 use crate::gate::{EffectKind, Gate, permits};
 use crate::machine::Wake;
 
@@ -131,6 +132,10 @@ pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     let oddities = oddities(view, valid);
     if !oddities.is_empty() {
         plan.message = format!("{} ({})", plan.message, oddities.join("; "));
+        let wishes = Wishes::read(&view.deployment.annotations, view.names.disruption);
+        if plan.reason == Reason::Complete && !wishes.problems.is_empty() {
+            plan.reason = Reason::InvalidOption;
+        }
     }
     plan
 }
@@ -167,7 +172,7 @@ fn ordered(
     if !spec.is_paused && view.deployment.annotations.get(view.names.revision) != Some(&revision) {
         change.annotations.insert(view.names.revision.to_owned(), Some(revision));
     }
-    rollout::plan(view, &group, valid, now)
+    rollout::plan(view, &group, valid, change, now)
 }
 
 fn refused(refusal: &Refusal) -> Plan {

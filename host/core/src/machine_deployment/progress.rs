@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::health;
 use crate::machine::Wake;
 
+use super::conclusion::Reason;
 use super::effect::{Done, Effect, Progress};
 use super::freeze;
 use super::group::{Group, sum};
@@ -182,8 +183,12 @@ fn progressing(
         say(status, reason, message).map(|condition| Condition { updated: Some(now), ..condition })
     };
     if view.deployment.spec.is_paused || plan.is_held {
-        let why =
-            if view.deployment.spec.is_paused { "is paused" } else { "waits for its maintenance window" };
+        let why = match (view.deployment.spec.is_paused, plan.reason) {
+            (true, _) => "is paused",
+            (false, Reason::WaitingForBudget) => "waits for its disruption budget",
+            (false, Reason::InvalidOption) => "is held since an annotation cannot be understood",
+            (false, _) => "waits for its maintenance window",
+        };
         return match reason {
             Some(words::LATE) => earlier.cloned(),
             Some(_) | None => say(health::Status::Unknown, words::PAUSED, format!("the deployment {why}")),

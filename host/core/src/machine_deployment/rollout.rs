@@ -4,7 +4,8 @@ use jiff::Timestamp;
 
 use crate::machine::Wake;
 
-use super::effect::{Effect, SetChange};
+use super::disruptions::{self, Numbers};
+use super::effect::{DeploymentChange, Effect, SetChange};
 use super::freeze;
 use super::group::{Group, Tally};
 use super::history;
@@ -49,15 +50,27 @@ impl Decision<'_> {
     }
 }
 
-pub(super) fn plan<'a>(view: &'a DeploymentView, group: &Group<'a>, valid: Valid, now: Timestamp) -> Plan {
+pub(super) fn plan<'a>(
+    view: &'a DeploymentView,
+    group: &Group<'a>,
+    valid: Valid,
+    noted: &mut DeploymentChange,
+    now: Timestamp,
+) -> Plan {
     let bounds = valid.strategy.bounds(valid.desired);
     let window = window::held(view, now).filter(|_| !group.has_only_new());
     let is_held = view.deployment.spec.is_paused || window.is_some();
-    let decision = match settled(group) {
-        Some(decision) => decision,
-        None if is_held => paused(view, group, valid.strategy, bounds, now),
-        None => decide(view, group, valid.strategy, bounds, now),
+    let (mut decision, are_a_rollout) = match settled(group) {
+        Some(decision) => (decision, false),
+        None if is_held => (paused(view, group, valid.strategy, bounds, now), false),
+        None => (decide(view, group, valid.strategy, bounds, now), group.wanted() <= bounds.most()),
     };
+    let care = {
+        let Decision { targets, selected, .. } = &mut decision;
+        let mut numbers = Numbers { targets, selected, are_a_rollout };
+        disruptions::decide(view, group, (valid.strategy, bounds), &mut numbers, noted, now)
+    };
+    let waits_for_budget = care.holds_rollout && is_at_rest(group, &decision);
     let sets = set_writes(view, group, (valid.strategy, is_held), bounds, &decision);
     let machines = decision
         .machines
@@ -68,15 +81,26 @@ pub(super) fn plan<'a>(view: &'a DeploymentView, group: &Group<'a>, valid: Valid
     let create = decision.creates.map(|replicas| new_set::create(view, group, replicas, bounds));
     let old = history::superfluous(view, group, valid);
     let told = waits::tell(view, group, (valid, bounds), window.as_ref(), now);
+    let told = waits::with_care(told, &care, waits_for_budget || group.has_only_new());
     let mut plan = Plan::waiting(told.reason, told.message)
+        .then(care.marks, false)
         .then(writes, false)
         .then(sets.into_iter().chain(create).chain(machines).chain(old).collect(), false);
     plan.can_be_late = told.can_be_late;
-    plan.is_held = is_held;
-    if let Some(left) = window.and_then(|window| window.left) {
+    plan.is_held = is_held || waits_for_budget;
+    if let Some(left) = window.and_then(|window| window.left).into_iter().chain(care.left).min() {
         plan.wake = Wake::After(left);
     }
     plan
+}
+
+/// Nothing of the rollout is on its way.
+fn is_at_rest(group: &Group<'_>, decision: &Decision<'_>) -> bool {
+    let is_still = decision.targets == Targets::of(group)
+        && decision.creates.is_none()
+        && decision.machines.is_empty()
+        && decision.selected.is_empty();
+    is_still && group.new.as_ref().is_some_and(|new| new.available >= new.wanted)
 }
 
 /// Machines that were updated in place have to be counted first.

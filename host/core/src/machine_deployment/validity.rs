@@ -1,5 +1,7 @@
 //! Whether a deployment can be understood, and what is to be mended where it cannot.
 
+use crate::disruption::Wishes;
+
 use super::strategy::Strategy;
 use super::view::{DeploymentView, SelectorFact};
 
@@ -67,6 +69,7 @@ pub(super) fn oddities(view: &DeploymentView, valid: Valid) -> Vec<String> {
             "progressDeadlineSeconds {seconds} is no deadline: set it to 1 or more, or remove it"
         ));
     }
+    odd.extend(Wishes::read(&view.deployment.annotations, view.names.disruption).problems);
     if !view.overlapping.is_empty() {
         let names: Vec<&str> = view.overlapping.iter().map(crate::id::Name::as_str).collect();
         odd.push(format!(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::disruption::Annotations;
 use crate::gate::Gate;
 use crate::id::{Name, NodeName, ObjectKey, Uid};
 use crate::machine_template::Template;
@@ -200,6 +201,8 @@ pub struct MachineFact {
     pub is_deleting: bool,
     /// Where it is in its life.
     pub phase: Phase,
+    /// Somebody wishes that it is kept when it fails.
+    pub is_wished: bool,
     /// It is kept although it fails.
     pub preserved: Option<Preserved>,
     /// A smaller one goes first.
@@ -312,6 +315,8 @@ pub struct Names {
     pub scale_up_disabled: &'static str,
     /// Label of a Node that is to be updated in place.
     pub selected_for_update: &'static str,
+    /// What its owner wishes about taking Machines away, and what the host notes about it.
+    pub disruption: &'static Annotations,
     /// What does not go from a deployment to its sets, beside what is named here: annotations of tools.
     pub annotations_of_tools: &'static [&'static str],
 }
@@ -328,6 +333,7 @@ impl Names {
             self.trigger_deletion,
             self.unfreeze,
         ];
-        !own.contains(&annotation) && !self.annotations_of_tools.contains(&annotation)
+        let is_own = own.contains(&annotation) || self.disruption.all().contains(&annotation);
+        !is_own && !self.annotations_of_tools.contains(&annotation)
     }
 }

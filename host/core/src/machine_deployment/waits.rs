@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::conclusion::Reason;
+use super::disruptions::Care;
 use super::freeze;
 use super::group::{Group, Tally, count, sum};
 use super::in_place;
@@ -30,17 +31,39 @@ pub(super) fn tell(
     now: Timestamp,
 ) -> Told {
     let (reason, what) = match window {
-        Some(held) if !view.deployment.spec.is_paused => (Reason::WaitingForWindow, held.message.clone()),
+        Some(held) if !view.deployment.spec.is_paused => (held.reason, held.why("the rollout")),
         Some(_) | None => what(view, group, valid, bounds, now),
     };
     let made = group.new.as_ref().map_or(0, |new| new.available);
     let head = format!("{made} of {} Machines are available and of the current template", bounds.desired);
     let can_be_late = !matches!(
         reason,
-        Reason::Complete | Reason::Paused | Reason::WaitingForWindow | Reason::WaitingForSelection
+        Reason::Complete
+            | Reason::Paused
+            | Reason::WaitingForWindow
+            | Reason::InvalidOption
+            | Reason::WaitingForSelection
     );
     let message = if what.is_empty() { head } else { format!("{head}; {what}") };
     Told { reason, message, can_be_late }
+}
+
+/// With what is told of Machines that are taken away one by one. Its reason counts where nothing else goes on.
+pub(super) fn with_care(mut told: Told, care: &Care, is_all: bool) -> Told {
+    if care.message.is_empty() {
+        return told;
+    }
+    told.message = format!("{}; {}", told.message, care.message);
+    let is_plain = matches!(
+        told.reason,
+        Reason::Complete | Reason::WaitingForMachines | Reason::WaitingForDeletion | Reason::WaitingForSet
+    );
+    let reason = care.told.or(care.holds_rollout.then_some(Reason::WaitingForBudget));
+    if let Some(reason) = reason.filter(|_| is_plain && is_all) {
+        told.reason = reason;
+        told.can_be_late = false;
+    }
+    told
 }
 
 fn what(
@@ -176,7 +199,7 @@ fn names<'a>(tally: &Tally<'a>, is_such: impl Fn(&MachineFact) -> bool) -> Vec<&
 }
 
 /// The first names, and how many there are beside them.
-fn listed(names: &[&str]) -> String {
+pub(super) fn listed(names: &[&str]) -> String {
     let told: Vec<&str> = names.iter().take(NAMES).copied().collect();
     let more = names.len().saturating_sub(told.len());
     let rest = if more == 0 { String::new() } else { format!(" and {more} more") };

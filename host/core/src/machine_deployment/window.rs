@@ -1,32 +1,50 @@
-//! Whether a rollout has to wait for a maintenance window.
+//! Whether what can wait has to wait for a maintenance window, or until somebody mends what holds it.
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::disruption::Wishes;
 use crate::maintenance::{Opening, left};
 
+use super::conclusion::Reason;
 use super::view::{DeploymentView, WindowsFact};
 
 /// A rollout that has to wait.
 pub(super) struct Held {
     /// For what.
-    pub message: String,
+    why: String,
+    /// The same in a word.
+    pub reason: Reason,
     /// For how long, where that is known.
     pub left: Option<SignedDuration>,
 }
 
+impl Held {
+    /// What waits, and for what.
+    pub(super) fn why(&self, what: &str) -> String {
+        format!("{what} {}", self.why)
+    }
+}
+
 pub(super) fn held(view: &DeploymentView, now: Timestamp) -> Option<Held> {
+    let wishes = Wishes::read(&view.deployment.annotations, view.names.disruption);
+    if wishes.has_unknown_budget {
+        let why = "is held since its disruption budget cannot be understood".to_owned();
+        return Some(Held { why, reason: Reason::InvalidOption, left: None });
+    }
     match &view.deployment.spec.windows {
         WindowsFact::None => None,
         WindowsFact::Given(windows) => match windows.opening(now) {
             Opening::Open { .. } => None,
             Opening::Closed { until } => Some(Held {
-                message: format!("the rollout waits for its maintenance window, which opens at {until}"),
+                why: format!("waits for its maintenance window, which opens at {until}"),
+                reason: Reason::WaitingForWindow,
                 left: Some(left(until, now)),
             }),
         },
         // Whoever writes windows does not want a rollout at any time.
         WindowsFact::Invalid(error) => Some(Held {
-            message: format!("the rollout is held since {error}: mend it or remove it"),
+            why: format!("is held since {error}: mend it or remove it"),
+            reason: Reason::WaitingForWindow,
             left: None,
         }),
     }

@@ -172,6 +172,10 @@ pub enum Reason {
     Creating,
     /// Machines are on their way out.
     Removing,
+    /// Failed Machines wait until the deployment lets them go.
+    WaitingForDeployment,
+    /// All is well, but for what its owner wishes beside.
+    InvalidOption,
     /// All Machines are there, and not all of them are available.
     Waiting,
     /// All is well.
@@ -201,6 +205,8 @@ impl Reason {
             Self::Deleting => "Deleting",
             Self::Creating => "CreatingMachines",
             Self::Removing => "RemovingMachines",
+            Self::WaitingForDeployment => "WaitingForDeployment",
+            Self::InvalidOption => "InvalidOption",
             Self::Waiting => "WaitingForMachines",
             Self::AllAvailable => "AllMachinesAvailable",
             Self::Deleted => "Deleted",
@@ -220,6 +226,7 @@ impl Reason {
             | Self::FinalizerHeld
             | Self::WriteFailed
             | Self::Held
+            | Self::InvalidOption
             | Self::Frozen => Severity::Warning,
             Self::CachesBehind
             | Self::ScaleUpDisabled
@@ -227,6 +234,7 @@ impl Reason {
             | Self::Deleting
             | Self::Creating
             | Self::Removing
+            | Self::WaitingForDeployment
             | Self::Waiting
             | Self::AllAvailable
             | Self::Deleted => Severity::Normal,

@@ -7,6 +7,7 @@ use crate::act_error::ActError;
 use crate::gate::{EffectKind, permits};
 use crate::machine::ClassFact;
 
+use super::capacity;
 use super::claim;
 use super::effect::{BURST, Birth, Effect, Progress, TakenBy};
 use super::members;
@@ -57,7 +58,7 @@ pub(super) fn next(
     if names::may_be_unseen(view, progress) && !matches!(progress.listing, Some(Ok(_))) {
         return None;
     }
-    let made = match attempts(view, progress, troubles) {
+    let made = match attempts(view, progress, troubles, now) {
         Attempts::First(effects) => return Some(effects),
         Attempts::Stop => return None,
         Attempts::Made(made) => made,
@@ -68,7 +69,7 @@ pub(super) fn next(
         return None;
     }
     let creations: Vec<Effect> =
-        names::open(view, progress).take(batch).map(|ordinal| creation(view, ordinal)).collect();
+        names::open(view, progress).take(batch).map(|ordinal| creation(view, ordinal, now)).collect();
     (!creations.is_empty()).then_some(creations)
 }
 
@@ -87,22 +88,25 @@ pub(super) fn unseen(view: &SetView, progress: &Progress, troubles: &mut Trouble
     }
 }
 
-fn creation(view: &SetView, ordinal: u32) -> Effect {
+fn creation(view: &SetView, ordinal: u32, now: Timestamp) -> Effect {
+    let class = capacity::class(view, now);
     let birth = match &view.class {
+        // Alternatives are there.
+        _ if class.is_some() => Birth::Claimed,
         ClassFact::Ready(_) => Birth::Claimed,
         ClassFact::Missing(_) | ClassFact::Invalid { .. } | ClassFact::Deleting(_) => Birth::Unclaimed,
     };
     let name = names::name(&view.set.key.name, &view.set.uid, ordinal);
-    Effect::Create { name, ordinal, birth }
+    Effect::Create { name, ordinal, birth, class }
 }
 
-fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Attempts {
+fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles, now: Timestamp) -> Attempts {
     let (mut foreign, mut stops, mut first) = (0, false, Vec::new());
     for (ordinal, attempt) in &progress.created {
         match &attempt.result {
             Ok(()) => {}
             Err(_) if progress.is_made(attempt) => {}
-            Err(_) if attempt.is_to_be_repeated() => first.push(creation(view, *ordinal)),
+            Err(_) if attempt.is_to_be_repeated() => first.push(creation(view, *ordinal, now)),
             Err(ActError::Conflict) => match progress.taken.get(&attempt.name) {
                 None => first.push(Effect::LookAtMachine { name: attempt.name.clone() }),
                 Some(Ok(TakenBy::Other)) => foreign += 1,

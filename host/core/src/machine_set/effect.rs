@@ -48,6 +48,8 @@ pub enum Effect {
         ordinal: u32,
         /// What it carries beside what the template says.
         birth: Birth,
+        /// Its class, where it is not that of the template.
+        class: Option<Name>,
     },
     /// Delete a Machine, if it is as it was observed.
     Delete(MachineRef, Why),
@@ -99,6 +101,8 @@ pub enum Why {
     Marked,
     /// It has failed, and nobody wishes to keep it.
     Failed,
+    /// The cloud has no capacity for it, and another class is tried.
+    Exhausted,
     /// Its set is being deleted.
     SetDeleted,
 }

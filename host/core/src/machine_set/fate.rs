@@ -22,6 +22,11 @@ pub(super) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timesta
     }
 }
 
+/// Its deployment lets it go, or nobody would notice.
+pub(super) fn is_let_go(view: &SetView, machine: &ChildFact) -> bool {
+    !machine.is_in_use() || view.permits.permits(&machine.name)
+}
+
 /// Somebody wishes to keep it. A wish that nobody understands is none.
 fn is_wished(machine: &ChildFact, progress: &Progress) -> bool {
     let own = keep::wish(machine, progress);

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::gate::permits;
 use crate::machine::Wake;
 
+use super::capacity;
 use super::claim;
 use super::conclusion::Conclusion;
 use super::create;
@@ -29,6 +30,9 @@ pub enum Violation {
     /// It does well, or somebody wishes to keep it.
     #[error("a Machine is deleted that has neither failed nor was chosen")]
     HealthyDeleted,
+    /// Its deployment counts who goes.
+    #[error("a failed Machine is deleted that its deployment does not let go")]
+    NotLetGo,
     /// The whole set is not being deleted.
     #[error("all Machines of a set are deleted that stays, or its finalizer is taken off")]
     SetStays,
@@ -217,8 +221,10 @@ fn deletion(
         Why::SetDeleted => Err(Violation::SetStays),
         Why::Surplus => Ok(()),
         Why::Marked if fate::is_marked(view, machine) => Ok(()),
+        Why::Failed if !fate::is_let_go(view, machine) => Err(Violation::NotLetGo),
         Why::Failed if fate::is_given_up(machine, progress, now) => Ok(()),
-        Why::Marked | Why::Failed => Err(Violation::HealthyDeleted),
+        Why::Exhausted if capacity::is_to_move(view, machine, now) => Ok(()),
+        Why::Marked | Why::Failed | Why::Exhausted => Err(Violation::HealthyDeleted),
     }
 }
 

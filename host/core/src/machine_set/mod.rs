@@ -3,6 +3,7 @@
 //! As for a Machine: all facts of a pass and what the pass has done go in, the next batch of effects or a conclusion comes
 //! out. Nothing is counted from pass to pass: that no Machine is made twice follows from their names, see [`names`].
 
+mod capacity;
 mod claim;
 mod conclusion;
 mod create;
@@ -27,6 +28,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use capacity::Alternatives;
 pub use conclusion::{
     Conclusion, ConditionKind, OwnCondition, OwnConditionKind, Reason, SetCondition, SetOperation, SetStatus,
     Step,

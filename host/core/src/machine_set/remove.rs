@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::act_error::ActError;
 use crate::gate::{EffectKind, permits};
 
+use super::capacity;
 use super::claim;
 use super::effect::{BURST, Effect, MachineRef, Progress, Why};
 use super::fate;
@@ -31,8 +32,10 @@ pub(super) fn plan<'a>(
     let others = machines.iter().skip(surplus).filter_map(|machine| {
         if fate::is_marked(view, machine) {
             Some((*machine, Why::Marked))
-        } else if fate::is_given_up(machine, progress, now) {
+        } else if fate::is_given_up(machine, progress, now) && fate::is_let_go(view, machine) {
             Some((*machine, Why::Failed))
+        } else if capacity::is_to_move(view, machine, now) {
+            Some((*machine, Why::Exhausted))
         } else {
             None
         }

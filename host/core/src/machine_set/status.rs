@@ -85,6 +85,8 @@ fn replica_failure(trouble: &Trouble) -> Option<&'static str> {
         | Reason::Deleting
         | Reason::Creating
         | Reason::Removing
+        | Reason::WaitingForDeployment
+        | Reason::InvalidOption
         | Reason::Waiting
         | Reason::AllAvailable
         | Reason::Deleted => None,

@@ -6,11 +6,13 @@ use crate::act_error::ActError;
 use crate::gate::Gate;
 use crate::machine::{Wake, retry_write};
 
+use super::capacity;
 use super::claim;
 use super::conclusion::{Conclusion, Reason, SetStatus, Step};
 use super::create;
 use super::delete;
 use super::effect::{Effect, Progress};
+use super::fate;
 use super::keep;
 use super::members;
 use super::overshoot;
@@ -19,7 +21,7 @@ use super::status;
 use super::sync;
 use super::trouble::Troubles;
 use super::validity;
-use super::view::{Freshness, SetView};
+use super::view::{ChildFact, Freshness, SetView};
 
 /// Decides what comes next for a set. Pure: the same arguments give the same answer.
 pub fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step {
@@ -150,12 +152,25 @@ fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timest
     if leaving > 0 {
         return (Reason::Removing, "Machines that are not needed any more are being deleted".to_owned());
     }
-    let living = members::living(view, progress).len();
+    let living = members::living(view, progress);
+    let is_held =
+        |machine: &&&ChildFact| fate::is_given_up(machine, progress, now) && !fate::is_let_go(view, machine);
+    if let Some(machine) = living.iter().find(is_held) {
+        let message = format!(
+            "failed Machines such as {} go when their deployment lets them: its condition Ready says what it waits for",
+            machine.name
+        );
+        return (Reason::WaitingForDeployment, message);
+    }
+    let living = living.len();
     if status.available < living {
         return (
             Reason::Waiting,
             "the Machines are there; those that are not available are waited for".to_owned(),
         );
+    }
+    if let Some(problem) = capacity::problem(view) {
+        return (Reason::InvalidOption, problem);
     }
     (Reason::AllAvailable, "all Machines that are wanted are available".to_owned())
 }
@@ -164,5 +179,6 @@ fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timest
 fn next_look(view: &SetView, progress: &Progress, now: Timestamp) -> Wake {
     let ends = members::living(view, progress).into_iter().filter_map(|machine| machine.preserved_until);
     let next = ends.filter(|until| *until > now).min();
-    next.map_or(Wake::Resync, |until| Wake::After(until.duration_since(now)))
+    let next = next.map(|until| until.duration_since(now)).into_iter();
+    next.chain(capacity::rest(view, progress, now)).min().map_or(Wake::Resync, Wake::After)
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use crate::disruption::Permits;
 use crate::gate::Gate;
 use crate::id::{ClassName, Name, ObjectKey, Uid};
 use crate::machine::{ClassFact, OperationFact};
 use crate::phase::Phase;
 use crate::selector::{Labels, Selector};
 
+use super::capacity::Alternatives;
 use super::joins::FailedJoins;
 
 /// All facts of one pass.
@@ -21,8 +23,12 @@ pub struct SetView {
     pub machines: Vec<ChildFact>,
     /// The class of its template.
     pub class: ClassFact,
+    /// What a cloud without capacity for that class is asked instead.
+    pub alternatives: Alternatives,
     /// The deployment that it belongs to.
     pub deployment: Option<DeploymentFact>,
+    /// Which failed Machines its deployment lets go.
+    pub permits: Permits,
     /// Whether dangerous work is held.
     pub gate: Gate,
     /// Whether the Machines are known as they are.
@@ -139,6 +145,10 @@ pub struct ChildFact {
     pub is_deleting: bool,
     /// Where it is in its life.
     pub phase: Phase,
+    /// Its class.
+    pub class: Option<Name>,
+    /// The cloud has no capacity for it, and has made no VM.
+    pub is_exhausted: bool,
     /// What was done last with it.
     pub operation: Option<OperationFact>,
     /// Its place in the order of the set's Machines, see [`super::names::ordinal_of`]; none where something else made it.
@@ -216,6 +226,11 @@ pub struct SetNames {
 }
 
 impl ChildFact {
+    /// Pods may run on it: it has a Node, or there is no cluster that Nodes join and it is of use.
+    pub fn is_in_use(&self) -> bool {
+        self.node_preserve_wish.is_some() || self.phase == Phase::Available
+    }
+
     /// It is on its way out, so that it does not count.
     pub fn is_going(&self) -> bool {
         self.is_deleting || self.phase == Phase::Terminating

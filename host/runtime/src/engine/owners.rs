@@ -7,12 +7,14 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Resource;
 use kube::core::ObjectMeta;
 use machinist_api::{Machine, MachineDeployment, MachineSet, MachineSpec, names};
+use machinist_core::disruption::Permits;
 use machinist_core::id::{ObjectKey, Uid};
 use machinist_core::queue::Priority;
 
 use crate::cache::Change;
 use crate::machine;
 use crate::machine_deployment::Family;
+use crate::names::DISRUPTION;
 use crate::selection::selects;
 
 use super::{Engine, Key, Kind};
@@ -180,7 +182,15 @@ impl Engine {
         }
         self.owner_changed(&key, before, after, &change.resource_version);
         let limit = |deployment: Option<&MachineDeployment>| {
-            deployment.map(|deployment| (deployment.spec.replicas, deployment.spec.strategy.clone()))
+            deployment.map(|deployment| {
+                let annotations = deployment.metadata.annotations.as_ref();
+                let permits = annotations
+                    .map(|annotations| Permits::read(annotations, &DISRUPTION))
+                    .unwrap_or_default();
+                let classes =
+                    annotations.and_then(|all| all.get(names::annotations::CLASS_ALTERNATIVES)).cloned();
+                (deployment.spec.replicas, deployment.spec.strategy.clone(), permits, classes)
+            })
         };
         if limit(old) != limit(new) {
             for deployment in

@@ -5,7 +5,7 @@ use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
 use machinist_core::gate::permits;
-use machinist_core::id::{NodeName, ProviderId};
+use machinist_core::id::{Name, NodeName, ObjectKey, ProviderId};
 use machinist_core::machine::{Effect, MetaChange, Outcome};
 use serde_json::{Value, json};
 use tracing::{Instrument, info, info_span};
@@ -104,6 +104,12 @@ async fn led(
             let answer = world.drivers.create(request(observed, cluster, user_data())).await;
             if let Ok(machinist_core::driver::Creation::Created(vm)) = &answer {
                 info!(provider_id = %vm.provider_id, "VM created");
+            }
+            if let Some(class) = observed.machine.spec.class.name.as_deref() {
+                let namespace = observed.machine.metadata.namespace.as_deref().unwrap_or_default();
+                let is_there =
+                    |class: &Name| world.classes.get(&ObjectKey::new(namespace, class.as_str())).is_some();
+                world.capacity.heard(class, &answer, is_there, context.clock.now());
             }
             Done::call(Outcome::CreateVm(answer))
         }

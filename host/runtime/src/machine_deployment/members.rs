@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
+use kube::core::ObjectMeta;
 use machinist_api::{Machine, names};
 use machinist_core::id::{Name, NodeName, Uid};
 use machinist_core::machine_deployment::{
     MachineFact, NodeFact, Preserved, ScaleDown, UpdateResult, UpdateStage,
 };
 use machinist_core::phase::Phase;
-use machinist_core::preservation::AUTO_PRESERVED;
+use machinist_core::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
 
 use crate::machine::phase_of;
 
@@ -18,7 +19,7 @@ use super::words::{UPDATED, YES};
 const DEFAULT_PRIORITY: i64 = 3;
 
 /// What a deployment wants to know of a Machine. `node` is its Node, when that is there.
-pub(super) fn machine(machine: &Machine, node: Option<NodeFact>) -> MachineFact {
+pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> MachineFact {
     let meta = &machine.metadata;
     let annotation = |key: &str| meta.annotations.as_ref()?.get(key).map(String::as_str);
     let label = |key: &str| meta.labels.as_ref()?.get(key);
@@ -39,8 +40,21 @@ pub(super) fn machine(machine: &Machine, node: Option<NodeFact>) -> MachineFact 
             .and_then(|text| text.parse().ok()),
         is_labelled_updated: label(names::labels::UPDATE_RESULT).is_some_and(|value| value == UPDATED),
         hash: label(names::labels::TEMPLATE_HASH).cloned(),
-        node,
+        is_wished: is_wished(machine, node),
+        node: node.map(self::node),
     }
+}
+
+/// Somebody wishes that it is kept when it fails.
+fn is_wished(machine: &Machine, node: Option<&Node>) -> bool {
+    let annotation =
+        |meta: &ObjectMeta, key: &str| meta.annotations.as_ref().and_then(|all| all.get(key)).cloned();
+    let own = annotation(&machine.metadata, names::annotations::PRESERVE);
+    let heeded = annotation(&machine.metadata, names::annotations::LAST_APPLIED_NODE_PRESERVE);
+    let of_node =
+        node.map(|node| annotation(&node.metadata, names::annotations::PRESERVE).unwrap_or_default());
+    let wish = preservation::effective(own.as_deref(), of_node.as_deref(), heeded.as_deref());
+    matches!(wish, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
 }
 
 /// What a deployment wants to know of a Node.

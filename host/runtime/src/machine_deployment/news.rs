@@ -55,6 +55,9 @@ fn is_in_between(reason: Reason) -> bool {
         | Reason::WaitingForSelection
         | Reason::Paused
         | Reason::WaitingForWindow
+        | Reason::WaitingForBudget
+        | Reason::Replacing
+        | Reason::InvalidOption
         | Reason::ProgressDeadlineExceeded
         | Reason::Complete
         | Reason::Deleting => false,

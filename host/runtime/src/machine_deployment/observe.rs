@@ -58,7 +58,7 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
         // By what the cache shows, which may be ahead of the indexes.
         if let Some(set) = controller(&machine.metadata) {
             let node = nodes.get(machine.metadata.name.as_deref().unwrap_or_default());
-            let fact = members::machine(machine, node.map(|node| members::node(node)));
+            let fact = members::machine(machine, node.map(AsRef::as_ref));
             by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
         }
     }

@@ -3,6 +3,8 @@
 use machinist_api::names::{annotations, labels};
 use machinist_core::machine_deployment::Names;
 
+use crate::names::DISRUPTION;
+
 /// What `kubectl apply` remembers: it is about the deployment and no other object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -18,6 +20,7 @@ pub(super) static NAMES: Names = Names {
     unfreeze: annotations::UNFREEZE,
     scale_up_disabled: labels::SCALE_UP_DISABLED,
     selected_for_update: labels::SELECTED_FOR_UPDATE,
+    disruption: &DISRUPTION,
     // The ordinals of a set are about its own Machines, and windows about when the deployment rolls: a return to an earlier
     // template is not to bring back the windows of that time.
     annotations_of_tools: &[
@@ -25,6 +28,7 @@ pub(super) static NAMES: Names = Names {
         annotations::CLOSED_ORDINAL,
         annotations::FAILED_JOINS,
         annotations::MAINTENANCE_WINDOWS,
+        annotations::CLASS_ALTERNATIVES,
     ],
 };
 

@@ -96,7 +96,9 @@ fn refused(effect: &Effect, reason: &'static str) -> Outcome {
         Effect::Release(machine) => Outcome::Release(machine.uid.clone(), Err(error)),
         Effect::Preserve(machine, keep) => Outcome::Preserve(machine.uid.clone(), *keep, Err(error)),
         Effect::Sync(machine, _) => Outcome::Sync(machine.uid.clone(), Err(error)),
-        Effect::Create { name, ordinal, birth: _ } => Outcome::Create(*ordinal, name.clone(), Err(error)),
+        Effect::Create { name, ordinal, birth: _, class: _ } => {
+            Outcome::Create(*ordinal, name.clone(), Err(error))
+        }
         Effect::Delete(machine, why) => Outcome::Delete(machine.uid.clone(), *why, Err(error)),
         Effect::WriteSet(_) => Outcome::WriteSet(Err(error)),
     }
@@ -139,8 +141,8 @@ async fn led(scene: &Scene<'_>, effect: &Effect) -> Done {
             let wrote = scene.patch_machine(machine, patch).await;
             Done::write(wrote, |result| Outcome::Sync(machine.uid.clone(), result))
         }
-        Effect::Create { name, ordinal, birth } => {
-            let wrote = scene.create(name, *ordinal, *birth).await;
+        Effect::Create { name, ordinal, birth, class } => {
+            let wrote = scene.create(name, *ordinal, *birth, class.as_ref()).await;
             Done::write(wrote, |result| Outcome::Create(*ordinal, name.clone(), result))
         }
         Effect::Delete(machine, why) => {
@@ -250,11 +252,11 @@ impl Scene<'_> {
         self.patch_machine(machine, metadata.patch()).await
     }
 
-    async fn create(&self, name: &Name, ordinal: u32, birth: Birth) -> Wrote {
+    async fn create(&self, name: &Name, ordinal: u32, birth: Birth, class: Option<&Name>) -> Wrote {
         let Some(template) = &self.observed.template else {
             return Err(ActError::Invalid { message: "spec.template is missing".to_owned() });
         };
-        let body = body::machine(&self.observed.set, template, name, ordinal, birth);
+        let body = body::machine(&self.observed.set, &body::of_class(template, class), name, ordinal, birth);
         let request = creation(self.namespace(), &body).map_err(|message| ActError::Invalid { message })?;
         let made: Machine = within_deadline(self.context.control.request(request)).await?;
         if birth == Birth::Claimed {
@@ -270,7 +272,7 @@ impl Scene<'_> {
             self.machines.get(&machine.uid).and_then(|object| object.metadata.resource_version.clone());
         let resource_version = match why {
             Why::SetDeleted => None,
-            Why::Surplus | Why::Marked | Why::Failed => observed,
+            Why::Surplus | Why::Marked | Why::Failed | Why::Exhausted => observed,
         };
         let preconditions = Preconditions { uid: Some(machine.uid.to_string()), resource_version };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };

@@ -1,5 +1,6 @@
 //! What a set writes: the Machines that it makes, and what it hands down to those that are there.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
@@ -23,6 +24,14 @@ pub(super) fn handed_down(set: &MachineSet) -> Option<MachineTemplate> {
         template.spec.creation_timeout = Some(timeout.clone());
     }
     Some(template)
+}
+
+/// The template with another class, where one is chosen.
+pub(super) fn of_class<'a>(template: &'a MachineTemplate, class: Option<&Name>) -> Cow<'a, MachineTemplate> {
+    let Some(class) = class else { return Cow::Borrowed(template) };
+    let mut template = template.clone();
+    template.spec.class.name = Some(class.to_string());
+    Cow::Owned(template)
 }
 
 /// The owner reference of a set's Machines.

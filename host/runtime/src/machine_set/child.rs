@@ -6,9 +6,12 @@ use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use machinist_api::template::{MachineTemplate, NodeTemplate};
 use machinist_api::{Machine, MachineSet, MachineSpec, names};
+use machinist_core::driver_error::Code;
 use machinist_core::id::{Name, ObjectKey, Uid};
+use machinist_core::machine::OperationFact;
 use machinist_core::machine_set::names::ordinal_of;
 use machinist_core::machine_set::{ChildFact, Owner, Part};
+use machinist_core::phase::{OperationState, OperationType};
 use serde_json::Value;
 
 use crate::machine::{node_name_of, operation_of, phase_of};
@@ -37,6 +40,8 @@ pub(super) fn fact(
         owner: owner(meta, &set_uid),
         is_deleting: meta.deletion_timestamp.is_some(),
         phase: phase_of(machine),
+        class: machine.spec.class.name.as_deref().map(Name::new),
+        is_exhausted: is_exhausted(machine),
         operation: status.and_then(|status| operation_of(&status.last_operation)),
         ordinal: annotation(names::annotations::ORDINAL)
             .and_then(|text| ordinal_of(&set_name, &set_uid, &name, &text)),
@@ -56,6 +61,15 @@ pub(super) fn fact(
         labels,
         name,
     }
+}
+
+/// The cloud said last that it has no capacity for it, and has made no VM.
+fn is_exhausted(machine: &Machine) -> bool {
+    let last = machine.status.as_ref().map(|status| &status.last_operation);
+    let is_creation = last.and_then(operation_of)
+        == Some(OperationFact { kind: OperationType::Create, state: OperationState::Failed });
+    let code = last.and_then(|last| last.error_code.as_deref());
+    machine.provider_id().is_none() && is_creation && code == Some(Code::ResourceExhausted.name())
 }
 
 fn owner(meta: &ObjectMeta, set: &Uid) -> Owner {

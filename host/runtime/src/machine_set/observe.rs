@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use kube::core::ObjectMeta;
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
-use machinist_api::{Machine, MachineSet, names};
+use machinist_api::{Machine, MachineDeployment, MachineSet, names};
+use machinist_core::disruption::Permits;
 use machinist_core::gate::Gate;
 use machinist_core::id::{ClassName, Name, ObjectKey, Uid};
 use machinist_core::machine::ClassFact;
@@ -16,7 +17,9 @@ use machinist_core::machine_set::{
 };
 use machinist_core::selector::Selector;
 
+use crate::capacity;
 use crate::machine::{Choice, class_fact, operation_of};
+use crate::names::DISRUPTION;
 use crate::selection::{self, labels_of};
 use crate::strategy;
 use crate::world::World;
@@ -73,13 +76,22 @@ pub(super) fn observe(
         );
     }
     let class_name = template.as_ref().and_then(|template| template.spec.class.name.as_deref());
+    let deployment = deployment_of(world, key, &set);
     let view = SetView {
         machines: machines
             .values()
             .map(|machine| child::fact(world, &set, template.as_ref(), machine))
             .collect(),
         class: class(world, key, class_name),
-        deployment: deployment(world, key, &set),
+        alternatives: capacity::alternatives(
+            &world.capacity,
+            &set,
+            deployment.as_deref(),
+            class_name,
+            |name| matches!(class(world, key, Some(name)), ClassFact::Ready(_)),
+        ),
+        deployment: deployment.as_deref().map(|deployment| limit(world, deployment)),
+        permits: deployment.as_deref().map(|deployment| permits(world, deployment)).unwrap_or_default(),
         gate,
         freshness,
         settings: world.settings.sets,
@@ -186,17 +198,26 @@ fn class(world: &World, key: &ObjectKey, name: Option<&str>) -> ClassFact {
 }
 
 /// The deployment that controls the set, and is there.
-fn deployment(world: &World, key: &ObjectKey, set: &MachineSet) -> Option<DeploymentFact> {
+fn deployment_of(world: &World, key: &ObjectKey, set: &MachineSet) -> Option<Arc<MachineDeployment>> {
     let owner =
         set.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
     let name = Name::new(owner.name.as_str());
     let deployment = world.deployments.get(&ObjectKey { namespace: key.namespace.clone(), name })?;
-    if deployment.metadata.uid.as_ref() != Some(&owner.uid) {
-        return None;
-    }
+    (deployment.metadata.uid.as_ref() == Some(&owner.uid)).then_some(deployment)
+}
+
+/// Which failed Machines it lets go. Whoever runs deployments elsewhere may let nobody go, so that nobody waits for it.
+fn permits(world: &World, deployment: &MachineDeployment) -> Permits {
+    let annotations =
+        deployment.metadata.annotations.as_ref().filter(|_| world.settings.controllers.deployments);
+    annotations.map_or(Permits::All, |annotations| Permits::read(annotations, &DISRUPTION))
+}
+
+/// How many Machines it may have.
+fn limit(world: &World, deployment: &MachineDeployment) -> DeploymentFact {
     let replicas = deployment.spec.replicas.unwrap_or_default();
     let wanted = u32::try_from(replicas).unwrap_or_default();
     let strategy = Strategy::parse(&strategy::raw(&deployment.spec.strategy), world.nodes.is_some());
     let surge = strategy.map_or(0, |strategy| strategy.bounds(wanted).most().saturating_sub(wanted));
-    Some(DeploymentFact { replicas, surge: i32::try_from(surge).unwrap_or(i32::MAX) })
+    DeploymentFact { replicas, surge: i32::try_from(surge).unwrap_or(i32::MAX) }
 }

@@ -77,6 +77,8 @@ struct State {
     initialized: BTreeSet<String>,
     /// What is wrong with a class, by its name.
     invalid_classes: BTreeMap<String, String>,
+    /// Classes that there is no capacity for.
+    sold_out: BTreeSet<String>,
     /// Listings lie: they show these only.
     shown: Option<Vec<String>>,
 }
@@ -139,6 +141,11 @@ impl Cloud {
     /// Creates that repeated a key with other parameters: a real cloud refuses these.
     pub(crate) fn changed_parameters(&self) -> usize {
         self.lock().changed_parameters
+    }
+
+    /// There is no capacity for these classes, and enough for all others.
+    pub(crate) fn sell_out(&self, classes: &[&str]) {
+        self.lock().sold_out = classes.iter().map(|class| (*class).to_owned()).collect();
     }
 
     /// The driver finds this class invalid from now on, or valid again.
@@ -403,6 +410,9 @@ impl Drivers for Account {
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
         self.call("create", request, CREATES_FOR, |cloud, request| {
+            if cloud.lock().sold_out.contains(request.class.name.as_str()) {
+                return Err(DriverError::new(Code::ResourceExhausted, "there is no room").into());
+            }
             Ok(Creation::Created(cloud.create(request)))
         })
     }

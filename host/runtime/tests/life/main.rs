@@ -9,6 +9,7 @@ mod panel;
 mod stage;
 
 mod busy_kubelet;
+mod capacity;
 mod claims;
 mod class_check;
 mod conformance;
@@ -17,6 +18,7 @@ mod crashes;
 mod crowds;
 mod deletions;
 mod deployments;
+mod disruptions;
 mod drains;
 mod faults;
 mod forms;

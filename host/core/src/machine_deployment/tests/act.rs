@@ -1,6 +1,7 @@
 //! Passes over the deployment of a world: its effects are done there, unless something goes wrong.
 
 use crate::act_error::ActError;
+use crate::disruption_budget::Past;
 use crate::machine::Wake;
 use crate::machine_deployment::{
     Conclusion, DeploymentChange, Done, Effect, MachineChange, NewSet, NodeChange, Owner, Progress,
@@ -106,7 +107,16 @@ fn write_deployment(world: &mut World, owner: &str, change: &DeploymentChange) -
     }
     let sets = world.truth.sets.clone();
     let Some(deployment) = world.truth.deployment.as_mut() else { return Err(ActError::Gone) };
+    let noted = |deployment: &crate::machine_deployment::DeploymentFact| {
+        Past::parse(deployment.annotations.get("taken").map_or("", String::as_str))
+    };
+    let before = noted(deployment);
     merge(&mut deployment.annotations, &change.annotations);
+    let after = noted(deployment);
+    let fresh = after.names().filter(|name| before.get(name).is_none()).map(ToString::to_string);
+    let fresh: Vec<(String, jiff::Timestamp)> = fresh.map(|name| (name, world.now)).collect();
+    world.let_go.extend(fresh);
+    let Some(deployment) = world.truth.deployment.as_mut() else { return Err(ActError::Gone) };
     deployment.is_labelled_frozen = change.freeze.unwrap_or(deployment.is_labelled_frozen);
     if let Some(to) = &change.rollback {
         deployment.spec.rollback_to = None;

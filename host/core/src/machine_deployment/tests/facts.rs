@@ -26,6 +26,7 @@ pub(in super::super) static NAMES: Names = Names {
     unfreeze: "unfreeze",
     scale_up_disabled: "scale-up-disabled",
     selected_for_update: "selected",
+    disruption: &crate::disruption::NAMES,
     annotations_of_tools: &["last-applied"],
 };
 
@@ -116,6 +117,7 @@ pub(in super::super) fn machine(name: &str, phase: Phase) -> MachineFact {
         created: seconds(10),
         is_deleting: false,
         phase,
+        is_wished: false,
         preserved: None,
         priority: 3,
         marked_at: None,

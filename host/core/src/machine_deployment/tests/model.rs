@@ -19,14 +19,14 @@ enum User {
     Scales,
 }
 
-struct Run {
-    world: World,
+pub(super) struct Run {
+    pub(super) world: World,
     dice: Dice,
     bounds_of: RawStrategy,
 }
 
 impl Run {
-    fn new(seed: u64, strategy: RawStrategy, replicas: u32, trouble: Trouble) -> Self {
+    pub(super) fn new(seed: u64, strategy: RawStrategy, replicas: u32, trouble: Trouble) -> Self {
         let mut deployment = facts::deployment();
         deployment.has_finalizer = false;
         deployment.annotations.clear();
@@ -63,7 +63,7 @@ impl Run {
         self.world.fewest = self.world.fewest.min(self.fewest(replicas));
     }
 
-    fn edit(&mut self, change: impl FnOnce(&mut crate::machine_deployment::SpecFact)) {
+    pub(super) fn edit(&mut self, change: impl FnOnce(&mut crate::machine_deployment::SpecFact)) {
         let Some(deployment) = self.world.truth.deployment.as_mut() else { return };
         change(&mut deployment.spec);
         deployment.generation += 1;
@@ -90,7 +90,7 @@ impl Run {
     }
 
     /// Anything may happen next.
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         self.world.pass_time();
         match self.dice.below(10) {
             0..3 => {
@@ -116,7 +116,7 @@ impl Run {
     }
 
     /// Nothing goes wrong any more. Says what the deployment concluded last.
-    fn calm(&mut self, what: &str) -> Option<Conclusion> {
+    pub(super) fn calm(&mut self, what: &str) -> Option<Conclusion> {
         self.world.trouble = Trouble::default();
         self.world.restart();
         for round in 0.. {
@@ -141,7 +141,7 @@ impl Run {
         None
     }
 
-    fn told(&self) -> String {
+    pub(super) fn told(&self) -> String {
         let set = |set: &crate::machine_deployment::SetFact| {
             format!("{} wants {} {:?} {:?}", set.name, set.wanted, set.status, set.annotations)
         };
@@ -151,7 +151,7 @@ impl Run {
         format!("{}\n{}", sets.join("\n"), machines.join("\n"))
     }
 
-    fn check(&self, seed: u64) {
+    pub(super) fn check(&self, seed: u64) {
         assert!(
             self.world.complaints.is_empty(),
             "seed {seed}: {:?}\n{}",
@@ -238,8 +238,8 @@ fn run(seed: u64, strategy: RawStrategy, trouble: Trouble, user: User) {
 
 const STALE: Trouble =
     Trouble { machines_fail: false, updates_fail: false, writes_fail: false, is_stale: true };
-const BROKEN: Trouble = Trouble { writes_fail: true, ..STALE };
-const FAILING: Trouble = Trouble { machines_fail: true, updates_fail: true, ..BROKEN };
+pub(super) const BROKEN: Trouble = Trouble { writes_fail: true, ..STALE };
+pub(super) const FAILING: Trouble = Trouble { machines_fail: true, updates_fail: true, ..BROKEN };
 
 fn strategies() -> Vec<RawStrategy> {
     vec![rolling(0, 1), rolling(1, 0), rolling(2, 2), rolling(0, 0), recreate()]
@@ -249,7 +249,7 @@ fn in_place_strategies() -> Vec<RawStrategy> {
     vec![in_place(1, 0, "Auto"), in_place(0, 1, "Auto"), in_place(2, 1, "Auto"), in_place(1, 0, "Manual")]
 }
 
-const SEEDS: u64 = 40;
+pub(super) const SEEDS: u64 = 40;
 
 fn all(strategies: &[RawStrategy], trouble: Trouble, user: User) {
     for seed in 0..SEEDS {

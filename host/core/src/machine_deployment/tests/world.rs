@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::disruption::{self, Permits};
 use crate::gate::Gate;
 use crate::machine_deployment::leaving;
 use crate::machine_deployment::{
@@ -77,6 +78,10 @@ pub(super) struct World {
     /// The user has changed the number: who wants more does not wait until other Machines are drained.
     pub is_scaled: bool,
     pub writes: usize,
+    /// Who was let go, and when.
+    pub let_go: Vec<(String, Timestamp)>,
+    /// How many went that had Nodes.
+    pub gone: usize,
 }
 
 impl World {
@@ -97,6 +102,8 @@ impl World {
             fewest: 0,
             is_scaled: false,
             writes: 0,
+            let_go: Vec::new(),
+            gone: 0,
         };
         world.catch_up();
         world
@@ -222,6 +229,8 @@ impl World {
             .take(in_order.len().saturating_sub(wanted))
             .map(|machine| ((*machine).clone(), false))
             .collect();
+        let of_deployment = self.cache.deployment.as_ref().map(|deployment| &deployment.annotations);
+        let permits = of_deployment.map_or(Permits::All, |all| Permits::read(all, &disruption::NAMES));
         let lowered = set.annotations.get(NAMES.replica_change_time).and_then(|text| text.parse().ok());
         for machine in in_order {
             let is_targeted = machine.priority <= 1
@@ -229,7 +238,8 @@ impl World {
                     .marked_at
                     .zip(lowered)
                     .is_some_and(|(marked, lowered): (_, Timestamp)| marked <= lowered);
-            if (is_targeted || machine.phase == Phase::Failed)
+            let is_let_go = machine.node.is_none() || permits.permits(&machine.name);
+            if (is_targeted || (machine.phase == Phase::Failed && is_let_go))
                 && going.iter().all(|(other, _)| other.name != machine.name)
             {
                 going.push((machine.clone(), true));
@@ -278,6 +288,7 @@ impl World {
             && owned.fact.node.as_ref().is_none_or(|node| !node.is_out_of_service());
         owned.fact.is_deleting = true;
         owned.is_replaced = is_replaced;
+        self.gone += usize::from(owned.fact.node.is_some());
         let available = self.available();
         if was_of_use && !is_replaced && !self.trouble.machines_fail && available < self.fewest {
             self.complaints.insert(format!("{available} available, and {} must be", self.fewest));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::act_error::ActError;
+use crate::disruption::Permits;
 use crate::gate::{FreezeReason, Gate};
 use crate::machine_set::{
     ChildFact, Effect, Freshness, Keep, Outcome, Owner, Part, Progress, Reason, SelectorFact, SetLook,
@@ -25,6 +26,7 @@ fn kinds() -> Vec<fn(u32) -> ChildFact> {
         |ordinal| child(ordinal).owner(Owner::None),
         |ordinal| child(ordinal).owner(Owner::Other("another".into())),
         |ordinal| child(ordinal).with(|machine| machine.labels = labels(&[("pool", "b")])),
+        |ordinal| child(ordinal).exhausted(),
         |ordinal| child(ordinal).with(|machine| machine.drift = [Part::Configuration].into()),
         |ordinal| {
             child(ordinal).with(|machine| {
@@ -58,6 +60,12 @@ fn variants() -> Vec<fn(&mut SetView)> {
         |view| view.set.scaled_down_at = Some(seconds(2)),
         |view| view.set.told.is_frozen = true,
         |view| view.freshness = Freshness::InDoubt,
+        |view| {
+            view.alternatives.classes = ["worker".into(), "other".into()].into();
+            view.alternatives.exhausted.found(&"worker".into(), seconds(900));
+        },
+        |view| view.alternatives.unusable = vec!["gone".into()],
+        |view| view.permits = Permits::Only(["m1".into()].into()),
         |view| {
             let reason = FreezeReason::Requested;
             view.gate = Gate::Frozen { since: seconds(0), reason };
@@ -192,5 +200,5 @@ fn no_combination_of_facts_and_outcomes_breaks_a_rule_or_runs_without_end() {
     assert_eq!(seen.effects.len(), 12, "{:?}", seen.effects);
     assert_eq!(seen.keeps.len(), 2);
     let unsaid = [Reason::ClassNotNamed, Reason::SelectsEverything, Reason::SelectorMismatch];
-    assert_eq!(seen.reasons.len(), 20 - unsaid.len(), "{:?}", seen.reasons);
+    assert_eq!(seen.reasons.len(), 22 - unsaid.len(), "{:?}", seen.reasons);
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::disruption::Permits;
 use crate::gate::Gate;
 use crate::id::ObjectKey;
 use crate::machine::{ClassFact, OperationFact};
 use crate::machine_set::{
-    ChildFact, Freshness, Owner, SelectorFact, SetFact, SetNames, SetSettings, SetView, TemplateFact,
-    ToldFact,
+    Alternatives, ChildFact, Freshness, Owner, SelectorFact, SetFact, SetNames, SetSettings, SetView,
+    TemplateFact, ToldFact,
 };
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::selector::{Labels, Selector};
@@ -57,7 +58,9 @@ pub(super) fn view() -> SetView {
         },
         machines: Vec::new(),
         class: ClassFact::Ready("worker".into()),
+        alternatives: Alternatives::default(),
         deployment: None,
+        permits: Permits::All,
         gate: Gate::Open,
         freshness: Freshness::Current,
         settings: SetSettings::default(),
@@ -75,6 +78,8 @@ pub(super) fn child(ordinal: u32) -> ChildFact {
         owner: Owner::This,
         is_deleting: false,
         phase: Phase::Running,
+        class: Some("worker".into()),
+        is_exhausted: false,
         operation: Some(OperationFact { kind: OperationType::Create, state: OperationState::Successful }),
         ordinal: Some(ordinal),
         priority: Some("3".into()),
@@ -110,6 +115,17 @@ impl ChildFact {
             machine.phase = Phase::Failed;
             machine.operation =
                 Some(OperationFact { kind: OperationType::HealthCheck, state: OperationState::Failed });
+        })
+    }
+
+    /// The cloud has no capacity for it.
+    pub(super) fn exhausted(self) -> Self {
+        self.with(|machine| {
+            machine.phase = Phase::CrashLoopBackOff;
+            machine.is_exhausted = true;
+            machine.node_preserve_wish = None;
+            machine.operation =
+                Some(OperationFact { kind: OperationType::Create, state: OperationState::Failed });
         })
     }
 

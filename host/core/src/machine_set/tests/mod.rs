@@ -1,5 +1,6 @@
 //! What is decided about a set, told as behaviour: facts and answers in, the whole pass out.
 
+mod capacity;
 mod claims;
 mod creation;
 mod exhaustive;
@@ -241,7 +242,10 @@ fn effect_text(effect: &Effect) -> String {
         Effect::Adopt(machine) | Effect::Release(machine) => format!("{name} {}", machine.name),
         Effect::Preserve(machine, keep) => format!("{name} {} {keep:?}", machine.name),
         Effect::Sync(machine, parts) => format!("{name} {} {parts:?}", machine.name),
-        Effect::Create { ordinal, birth, .. } => format!("{name} #{ordinal} {birth:?}"),
+        Effect::Create { ordinal, birth, class, .. } => {
+            let class = class.as_ref().map_or(String::new(), |class| format!(" of {class}"));
+            format!("{name} #{ordinal} {birth:?}{class}")
+        }
         Effect::Delete(machine, why) => format!("{name} {} {why:?}", machine.name),
         Effect::WriteSet(change) => {
             let all = change.labels.iter().chain(&change.annotations);

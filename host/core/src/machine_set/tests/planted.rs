@@ -1,6 +1,7 @@
 //! Each rule bites: a step that would break it is caught.
 
 use crate::act_error::ActError;
+use crate::disruption::Permits;
 use crate::machine::{MetaChange, Wake};
 use crate::machine_set::invariants::{Violation, batch, conclusion};
 use crate::machine_set::{
@@ -12,7 +13,7 @@ use super::{Case, closed, running, seconds, set};
 
 fn create(ordinal: u32) -> Effect {
     let name = names::name(&"pool-a".into(), &"set-uid".into(), ordinal);
-    Effect::Create { name, ordinal, birth: Birth::Claimed }
+    Effect::Create { name, ordinal, birth: Birth::Claimed, class: None }
 }
 
 fn made(result: Result<(), ActError>) -> Creation {
@@ -64,6 +65,9 @@ fn numbers() {
 fn reasons_of_deletions() {
     caught(&set(1, running(1)), &[delete(0, Why::Failed)], Violation::HealthyDeleted);
     caught(&set(1, running(1)), &[delete(0, Why::Marked)], Violation::HealthyDeleted);
+    caught(&set(1, running(1)), &[delete(0, Why::Exhausted)], Violation::HealthyDeleted);
+    let held = closed(1, [child(0).failed()]).with(|view| view.permits = Permits::Only([].into()));
+    caught(&held, &[delete(0, Why::Failed)], Violation::NotLetGo);
     let kept = closed(1, [child(0).failed().kept(5_000)]);
     caught(&kept, &[delete(0, Why::Failed)], Violation::HealthyDeleted);
     caught(&closed(0, running(1)), &[delete(0, Why::SetDeleted)], Violation::SetStays);
@@ -73,7 +77,8 @@ fn reasons_of_deletions() {
 
 #[test]
 fn names_and_doubts() {
-    let wrong = Effect::Create { name: "pool-a-xxxxx".into(), ordinal: 0, birth: Birth::Claimed };
+    let wrong =
+        Effect::Create { name: "pool-a-xxxxx".into(), ordinal: 0, birth: Birth::Claimed, class: None };
     caught(&set(1, []), &[wrong], Violation::WrongName);
     caught(&set(3, running(2)), &[create(1)], Violation::WrongName);
     let noted = |view: &mut SetView| view.set.closed_ordinal = Some(5);

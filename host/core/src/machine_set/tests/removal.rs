@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use crate::act_error::ActError;
+use crate::disruption::Permits;
 use crate::machine_set::{BURST, Outcome, Why};
 
 use super::facts::child;
@@ -62,6 +63,28 @@ fn a_failed_machine_goes_and_is_replaced_once_it_is_on_its_way() {
         "#]],
     );
     assert_eq!(closed(2, [child(0), child(1).failed().going()]).ordinals(), [2]);
+}
+
+#[test]
+fn a_failed_machine_that_its_deployment_does_not_let_go_stays_unless_it_is_too_many() {
+    let held = |wanted| {
+        closed(wanted, [child(0), child(1).failed()])
+            .with(|view| view.permits = Permits::Only(["another".into()].into()))
+    };
+    check(
+        &held(2),
+        &expect![[r#"
+            WaitingForDeployment Resync
+            failed Machines such as m1 go when their deployment lets them: its condition Ready says what it waits for
+        "#]],
+    );
+    assert_eq!(held(3).ordinals(), [2], "its replacement comes first");
+    assert_eq!(held(1).deleted(), ["m1"]);
+    let lets = |names: &'static str| held(2).with(|view| view.permits = Permits::Only([names.into()].into()));
+    assert_eq!(lets("m1").deleted(), ["m1"]);
+    // Nobody notices one that has no Node.
+    let alone = closed(2, [child(0), child(1).failed().with(|machine| machine.node_preserve_wish = None)]);
+    assert_eq!(alone.with(|view| view.permits = Permits::Only([].into())).deleted(), ["m1"]);
 }
 
 #[test]

@@ -1,0 +1,124 @@
+//! Machines that are too old.
+
+use jiff::Timestamp;
+
+use crate::maintenance::left;
+use crate::node_age::{self, Aged};
+
+use super::super::group::{Tally, size};
+use super::super::strategy::Bounds;
+use super::super::view::{DeploymentView, MachineFact};
+use super::super::window;
+use super::ledger::Ledger;
+use super::{Care, is_marked, listed};
+
+fn aged(machine: &MachineFact) -> Aged {
+    Aged { name: machine.name.clone(), uid: machine.uid.clone(), created: machine.created }
+}
+
+pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &MachineFact, now: Timestamp) -> bool {
+    ledger.wishes.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
+}
+
+/// Those that are too old and are not being replaced, who expired first at the front. Tells when the next one will be.
+fn expired<'a>(
+    new: &Tally<'a>,
+    ledger: &Ledger<'_>,
+    care: &mut Care,
+    now: Timestamp,
+) -> Vec<&'a MachineFact> {
+    let Some(age) = ledger.wishes.max_age else { return Vec::new() };
+    let machines: Vec<&MachineFact> = new
+        .set
+        .machines
+        .iter()
+        .filter(|machine| super::super::group::is_available(machine) && !ledger.is_replacing(machine))
+        .collect();
+    let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
+    let expiry = node_age::expiry(&all, age, now);
+    care.look_after(expiry.next.map(|next| left(next, now)));
+    let of = |name: &crate::id::Name| machines.iter().copied().find(|machine| machine.name == *name);
+    expiry.expired.iter().filter_map(of).collect()
+}
+
+/// Nothing else is under way, and nothing holds what can wait.
+fn may_begin(view: &DeploymentView, expired: &[&MachineFact], care: &mut Care, now: Timestamp) -> bool {
+    if expired.is_empty() || view.deployment.spec.is_paused || care.told.is_some() {
+        return false;
+    }
+    let Some(held) = window::held(view, now) else { return true };
+    care.look_after(held.left);
+    let names = listed(expired.iter().map(|machine| &machine.name));
+    care.tell(
+        None,
+        &format!("Machines have reached their age, and {}: {names}", held.why("their replacement")),
+    );
+    false
+}
+
+/// A replacement is made first where there may be one Machine more.
+fn comes_first(bounds: Bounds, ledger: &Ledger<'_>) -> bool {
+    bounds.surge > 0 || ledger.wishes.replace_first.is_some()
+}
+
+/// Begins to replace those that are too old, as many at a time as there is room for.
+pub(super) fn begin(
+    view: &DeploymentView,
+    new: &Tally<'_>,
+    bounds: Bounds,
+    room: u32,
+    ledger: &mut Ledger<'_>,
+    care: &mut Care,
+    now: Timestamp,
+) {
+    let expired = expired(new, ledger, care, now);
+    if !comes_first(bounds, ledger) || !may_begin(view, &expired, care, now) {
+        return;
+    }
+    // Whoever is there has to be of use first: what is missing is made before anybody is taken away.
+    let on_the_way = ledger.replacing().len();
+    let is_whole = new.available >= bounds.desired.min(new.wanted);
+    let places = if is_whole { size(room).saturating_sub(on_the_way) } else { 0 };
+    let mut waiting = expired.into_iter();
+    for machine in waiting.by_ref().take(places) {
+        if !ledger.replace(machine) {
+            let what = format!("Machines have reached their age and wait: {}", machine.name);
+            ledger.tell_budget(view, &what, None, care);
+            return;
+        }
+    }
+}
+
+/// Where there may not be one more, those that are too old go first and are replaced then, as many at a time as may be missing.
+/// Says how many fewer are wanted for it.
+pub(super) fn take_at_once(
+    view: &DeploymentView,
+    new: &Tally<'_>,
+    bounds: Bounds,
+    ledger: &mut Ledger<'_>,
+    care: &mut Care,
+    now: Timestamp,
+) -> u32 {
+    if comes_first(bounds, ledger) || new.wanted != bounds.desired {
+        return 0;
+    }
+    let expired = expired(new, ledger, care, now);
+    if !may_begin(view, &expired, care, now) {
+        return 0;
+    }
+    let fewest = bounds.desired.saturating_sub(bounds.unavailable.max(1));
+    let spare = new.available.saturating_sub(fewest);
+    let mut fewer = 0;
+    for machine in expired.into_iter().take(size(spare)) {
+        if ledger.was_taken(machine) && is_marked(machine) {
+            fewer += 1;
+        } else if ledger.take(machine) {
+            care.mark(machine, now);
+        } else {
+            let what = format!("Machines have reached their age and wait: {}", machine.name);
+            ledger.tell_budget(view, &what, None, care);
+            break;
+        }
+    }
+    fewer
+}

@@ -1,0 +1,184 @@
+//! What is noted on a deployment: who may go or has gone, and whose replacement is awaited.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::disruption::Wishes;
+use crate::disruption_budget::{Allowance, Past};
+use crate::id::Name;
+use crate::maintenance::left;
+
+use super::super::conclusion::Reason;
+use super::super::effect::DeploymentChange;
+use super::super::group::Group;
+use super::super::view::{DeploymentView, MachineFact};
+use super::{Care, failed};
+
+/// It, while it is decided on.
+pub(in super::super) struct Ledger<'a> {
+    pub wishes: Wishes,
+    /// Machines that are there and not on their way out.
+    living: BTreeMap<&'a Name, &'a MachineFact>,
+    taken: Past,
+    replacing: Past,
+    /// Noted before this pass.
+    taken_before: Past,
+    /// So many more may be taken; `None` for any number.
+    left: Option<u32>,
+    /// None may before.
+    until: Option<Timestamp>,
+    now: Timestamp,
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) fn read(view: &DeploymentView, group: &Group<'a>, now: Timestamp) -> Self {
+        let annotations = &view.deployment.annotations;
+        let names = view.names.disruption;
+        let list = |name: &str| Past::parse(annotations.get(name).map_or("", String::as_str));
+        let wishes = Wishes::read(annotations, names);
+        let machines = group.all().flat_map(|tally| &tally.set.machines);
+        let living: BTreeMap<&Name, &MachineFact> =
+            machines.filter(|machine| !machine.is_deleting).map(|machine| (&machine.name, machine)).collect();
+        let (mut taken, mut replacing) = (list(names.taken), list(names.replacing));
+        taken.retain(|name, at| {
+            let counts = wishes.budget.is_some_and(|budget| budget.counts(*at, now));
+            // Who was let go and is still there goes at any moment, so it counts as if it went at this one.
+            let is_open = || living.get(name).is_some_and(|machine| failed::is_given_up(machine, now));
+            let is_kept = counts || (wishes.needs_permits() && is_open());
+            if is_kept && !counts && wishes.budget.is_some() {
+                *at = Timestamp::from_second(now.as_second()).unwrap_or(now);
+            }
+            is_kept
+        });
+        replacing.retain(|name, _| living.contains_key(name));
+        let allowance = wishes.budget.map(|budget| budget.allowance(&taken, now));
+        let reserved = replacing.names().filter(|name| taken.get(name).is_none()).count();
+        let reserved = u32::try_from(reserved).unwrap_or(u32::MAX);
+        let (left, until) = match allowance {
+            None => (None, None),
+            Some(Allowance::Machines(machines)) => (Some(machines.saturating_sub(reserved)), None),
+            Some(Allowance::Later(until)) => (Some(0), Some(until)),
+        };
+        Self { wishes, living, taken_before: taken.clone(), taken, replacing, left, until, now }
+    }
+
+    /// It is noted that it may go, and was before this pass; or nobody counts.
+    pub(super) fn was_taken(&self, machine: &MachineFact) -> bool {
+        self.wishes.budget.is_none() || self.taken_before.get(&machine.name).is_some()
+    }
+
+    /// It is noted that it may go.
+    pub(super) fn is_noted(&self, machine: &MachineFact) -> bool {
+        self.taken.get(&machine.name).is_some()
+    }
+
+    pub(super) fn is_replacing(&self, machine: &MachineFact) -> bool {
+        self.replacing.get(&machine.name).is_some()
+    }
+
+    /// Those whose replacement is awaited, who was noted first at the front.
+    pub(super) fn replacing(&self) -> Vec<(&'a MachineFact, Timestamp)> {
+        let machine = |(name, at): (&Name, Timestamp)| Some((*self.living.get(name)?, at));
+        self.replacing.in_order().into_iter().filter_map(machine).collect()
+    }
+
+    /// Lets one go, if the budget does.
+    pub(super) fn take(&mut self, machine: &MachineFact) -> bool {
+        if self.taken.get(&machine.name).is_some() {
+            return true;
+        }
+        if self.left == Some(0) {
+            return false;
+        }
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        self.note(machine);
+        true
+    }
+
+    /// Lets one go whose replacement was awaited: its place in the budget is kept for it.
+    pub(super) fn take_replaced(&mut self, machine: &MachineFact) {
+        if self.taken.get(&machine.name).is_none() {
+            self.note(machine);
+        }
+    }
+
+    fn note(&mut self, machine: &MachineFact) {
+        if self.wishes.budget.is_some() || self.wishes.needs_permits() {
+            self.taken.note(&machine.name, self.now);
+        }
+    }
+
+    /// Begins to replace one, if the budget lets it go then.
+    pub(super) fn replace(&mut self, machine: &MachineFact) -> bool {
+        let is_taken = self.taken.get(&machine.name).is_some();
+        if self.left == Some(0) && !is_taken {
+            return false;
+        }
+        if !is_taken {
+            self.left = self.left.map(|left| left.saturating_sub(1));
+        }
+        self.replacing.note(&machine.name, self.now);
+        true
+    }
+
+    /// Its replacement is not awaited, or not any longer.
+    pub(super) fn ends_replacing_of(&mut self, machine: &MachineFact) {
+        self.replacing.retain(|name, _| *name != machine.name);
+    }
+
+    /// No replacement is awaited: a rollout replaces all.
+    pub(super) fn ends_replacing(&mut self) {
+        let reserved = self.replacing.names().filter(|name| self.taken.get(name).is_none()).count();
+        let reserved = u32::try_from(reserved).unwrap_or(u32::MAX);
+        if self.until.is_none() {
+            self.left = self.left.map(|left| left.saturating_add(reserved));
+        }
+        self.replacing = Past::default();
+    }
+
+    /// All of these may go.
+    pub(super) fn has_room_for(&self, machines: &[&MachineFact]) -> bool {
+        let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
+        self.left.is_none_or(|left| usize::try_from(left).is_ok_and(|left| new <= left))
+    }
+
+    /// When the budget allows the next one, where that is known.
+    pub(super) fn until(&self) -> Option<Timestamp> {
+        let later = |budget: crate::disruption_budget::Budget| match budget.allowance(&self.taken, self.now) {
+            Allowance::Later(until) => Some(until),
+            Allowance::Machines(_) => None,
+        };
+        self.until.or_else(|| self.wishes.budget.and_then(later))
+    }
+
+    /// Says what waits for the budget.
+    pub(super) fn tell_budget(
+        &self,
+        view: &DeploymentView,
+        what: &str,
+        reason: Option<Reason>,
+        care: &mut Care,
+    ) {
+        let budget = view.deployment.annotations.get(view.names.disruption.budget).map_or("", String::as_str);
+        let until = self.until();
+        // Where none is used up, it is kept for Machines whose replacement is awaited.
+        let next = match until {
+            Some(until) => format!("allows the next one at {until}"),
+            None => "is kept for Machines whose replacements are awaited".to_owned(),
+        };
+        care.tell(reason, &format!("{what}; the disruption budget of {budget} {next}"));
+        care.look_after(until.map(|until| left(until, self.now)));
+    }
+
+    /// What differs from what is noted.
+    pub(super) fn write(&self, view: &DeploymentView, change: &mut DeploymentChange) {
+        let names = view.names.disruption;
+        for (name, list) in [(names.taken, &self.taken), (names.replacing, &self.replacing)] {
+            let text = list.to_text();
+            if view.deployment.annotations.get(name) != text.as_ref() {
+                change.annotations.insert(name.to_owned(), text);
+            }
+        }
+    }
+}

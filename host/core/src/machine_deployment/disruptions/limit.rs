@@ -1,0 +1,83 @@
+//! A rollout takes away no more than the budget allows.
+
+use jiff::Timestamp;
+
+use super::super::group::{Group, Tally, count, size};
+use super::super::leaving;
+use super::super::strategy::Strategy;
+use super::super::view::{DeploymentView, MachineFact};
+use super::ledger::Ledger;
+use super::{Care, Numbers, is_in_use};
+
+/// Takes from the numbers what the budget does not allow.
+///
+/// Which Machines go follows from the order of removal. Those that have no Node cost nothing.
+pub(super) fn limit<'a>(
+    view: &DeploymentView,
+    group: &Group<'a>,
+    strategy: Strategy,
+    numbers: &mut Numbers<'a, '_>,
+    ledger: &mut Ledger<'_>,
+    care: &mut Care,
+    now: Timestamp,
+) {
+    if ledger.wishes.budget.is_none() {
+        return;
+    }
+    let mut is_short = false;
+    if strategy == Strategy::Recreate {
+        is_short = !all_or_none(group, numbers, ledger, now);
+    } else {
+        for old in &group.old {
+            let target = numbers.targets.get(old);
+            let going = going(old, target, now);
+            let allowed = going.iter().take_while(|machine| !is_in_use(machine) || ledger.take(machine));
+            let refused = count(going.iter()).saturating_sub(count(allowed));
+            is_short |= refused > 0;
+            numbers.targets.set(old, target.saturating_add(refused));
+        }
+    }
+    let old = || group.old.iter().flat_map(|tally| &tally.set.machines);
+    numbers.selected.retain(|node| {
+        let is_its = |machine: &&MachineFact| machine.node.as_ref().is_some_and(|own| own.name == node.name);
+        let may_go = old().find(is_its).is_none_or(|machine| ledger.take(machine));
+        is_short |= !may_go;
+        may_go
+    });
+    if is_short {
+        care.holds_rollout = true;
+        let what = match strategy {
+            Strategy::Recreate => "the rollout waits until all Machines may go at once",
+            Strategy::RollingUpdate(_) | Strategy::InPlaceUpdate(..) => "the rollout waits",
+        };
+        ledger.tell_budget(view, what, None, care);
+    }
+}
+
+/// Those who go when so many are wanted, and would stay as things are.
+fn going<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a MachineFact> {
+    let in_order = leaving::in_order(&old.set.machines, now);
+    let (gone, all) =
+        (in_order.len().saturating_sub(size(old.wanted)), in_order.len().saturating_sub(size(target)));
+    in_order.into_iter().take(all).skip(gone).collect()
+}
+
+/// Recreate takes all at once, or it is none.
+fn all_or_none(
+    group: &Group<'_>,
+    numbers: &mut Numbers<'_, '_>,
+    ledger: &mut Ledger<'_>,
+    now: Timestamp,
+) -> bool {
+    let machines: Vec<&MachineFact> = group
+        .old
+        .iter()
+        .flat_map(|old| going(old, numbers.targets.get(old), now))
+        .filter(|machine| is_in_use(machine))
+        .collect();
+    if !ledger.has_room_for(&machines) {
+        group.old.iter().for_each(|old| numbers.targets.set(old, old.wanted));
+        return false;
+    }
+    machines.iter().all(|machine| ledger.take(machine))
+}

@@ -1,0 +1,124 @@
+//! Machines that are taken away one by one while others stay: failed ones, and those that are too old; and how many of all,
+//! rollouts included, may go within a time.
+//!
+//! Each is noted on the deployment before it happens ([`ledger`]). A set deletes a failed Machine when it finds it noted. Where a
+//! replacement comes first the deployment wants one Machine more than its owner does, and one less when it is there; the Machine
+//! that is to go carries the mark of those that go first, so that it does. So it is numbers all the way, and what holds for them
+//! holds here: never above replicas and surge (or one, where there is no surge), and no set knows of it.
+
+mod aged;
+mod failed;
+mod ledger;
+mod limit;
+mod replace;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::removal_order::FIRST_PRIORITY;
+
+use super::conclusion::Reason;
+use super::effect::{DeploymentChange, Effect, MachineChange};
+use super::group::{Group, Tally};
+use super::strategy::{Bounds, Strategy};
+use super::targets::Targets;
+use super::view::{DeploymentView, MachineFact, NodeFact};
+
+pub(super) use ledger::Ledger;
+
+/// What is decided about numbers, as far as it can be changed here.
+pub(super) struct Numbers<'a, 'b> {
+    pub targets: &'b mut Targets,
+    pub selected: &'b mut Vec<&'a NodeFact>,
+    /// They are a step of a rollout, and not what somebody has asked for.
+    pub are_a_rollout: bool,
+}
+
+/// What comes of it.
+#[derive(Default)]
+pub(super) struct Care {
+    /// Marks of those that go first. The numbers wait until they are seen.
+    pub marks: Vec<Effect>,
+    /// What is waited for, where it concerns somebody.
+    pub told: Option<Reason>,
+    /// The same for people; empty for nothing.
+    pub message: String,
+    /// When to look again.
+    pub left: Option<SignedDuration>,
+    /// A rollout goes on when the budget allows it.
+    pub holds_rollout: bool,
+}
+
+impl Care {
+    fn look_after(&mut self, left: Option<SignedDuration>) {
+        self.left = self.left.min(left).or(self.left).or(left);
+    }
+
+    /// Says something. What is said first has the reason.
+    fn tell(&mut self, reason: Option<Reason>, message: &str) {
+        self.told = self.told.or(reason);
+        let separator = if self.message.is_empty() { "" } else { "; " };
+        self.message.push_str(separator);
+        self.message.push_str(message);
+    }
+
+    fn mark(&mut self, machine: &MachineFact, now: Timestamp) {
+        let at = machine.marked_at.is_none().then(|| Timestamp::from_second(now.as_second()).unwrap_or(now));
+        self.marks.push(Effect::WriteMachine { machine: machine.into(), change: MachineChange::Mark { at } });
+    }
+}
+
+/// Decides who goes, changes the numbers accordingly, and what is noted on the deployment.
+pub(super) fn decide<'a>(
+    view: &DeploymentView,
+    group: &Group<'a>,
+    (strategy, bounds): (Strategy, Bounds),
+    numbers: &mut Numbers<'a, '_>,
+    change: &mut DeploymentChange,
+    now: Timestamp,
+) -> Care {
+    let mut care = Care::default();
+    let mut ledger = Ledger::read(view, group, now);
+    // Who cares for one that failed comes before who cares for one that runs.
+    failed::let_go(view, group, bounds, &mut ledger, &mut care, now);
+    match group.new.as_ref().filter(|_| group.has_only_new()) {
+        Some(new) => {
+            let target =
+                replace::step(view, new, bounds, numbers.targets.get(new), &mut ledger, &mut care, now);
+            numbers.targets.set(new, target);
+        }
+        None => {
+            ledger.ends_replacing();
+            if numbers.are_a_rollout {
+                limit::limit(view, group, strategy, numbers, &mut ledger, &mut care, now);
+            }
+        }
+    }
+    ledger.write(view, change);
+    care
+}
+
+/// Pods may run on it: it has a Node, or there is no cluster that Nodes join and it is of use.
+fn is_in_use(machine: &MachineFact) -> bool {
+    machine.node.is_some() || machine.phase == crate::phase::Phase::Available
+}
+
+fn is_marked(machine: &MachineFact) -> bool {
+    machine.priority <= FIRST_PRIORITY
+}
+
+/// There may be so many Machines more than are wanted while some are replaced.
+fn most_beyond(bounds: Bounds) -> u32 {
+    if bounds.desired == 0 { 0 } else { bounds.surge.max(1) }
+}
+
+/// Available Machines that are not about to be replaced.
+fn standing(new: &Tally<'_>, ledger: &Ledger<'_>) -> u32 {
+    let stays = |machine: &&MachineFact| super::group::is_available(machine) && !ledger.is_replacing(machine);
+    super::group::count(new.set.machines.iter().filter(stays))
+}
+
+/// The first names, and how many there are beside them.
+fn listed<'a>(names: impl Iterator<Item = &'a crate::id::Name>) -> String {
+    let names: Vec<&str> = names.map(crate::id::Name::as_str).collect();
+    super::waits::listed(&names)
+}

@@ -1,0 +1,101 @@
+//! Machines whose replacement comes first.
+
+use jiff::Timestamp;
+
+use crate::maintenance::left;
+
+use super::super::conclusion::Reason;
+use super::super::group::Tally;
+use super::super::strategy::Bounds;
+use super::super::view::{DeploymentView, MachineFact};
+use super::ledger::Ledger;
+use super::{Care, aged, failed, is_in_use, is_marked, listed, most_beyond, standing};
+
+/// The number that the set is to want. `base` is what it would be without any of this.
+///
+/// Assumes that no other set is left.
+pub(super) fn step(
+    view: &DeploymentView,
+    new: &Tally<'_>,
+    bounds: Bounds,
+    base: u32,
+    ledger: &mut Ledger<'_>,
+    care: &mut Care,
+    now: Timestamp,
+) -> u32 {
+    let base = base.min(bounds.desired);
+    drop_those_who_recovered(ledger, now);
+    give_up_waiting(ledger, care, now);
+    let before = new.wanted.saturating_sub(bounds.desired).min(most_beyond(bounds));
+    if !new.is_settled() {
+        // What the set has done about its number is not known: it stays.
+        let awaited = ledger.replacing().iter().filter(|(machine, _)| !is_leaving(ledger, machine)).count();
+        let extra = u32::try_from(awaited).unwrap_or(u32::MAX).min(before);
+        return if base < bounds.desired { base } else { base.saturating_add(extra) };
+    }
+    // It is still on its way to the number that its owner wants.
+    if base < bounds.desired {
+        return base;
+    }
+    let beyond = most_beyond(bounds);
+    let condemned = {
+        let replacing = ledger.replacing();
+        let condemned = replacing.iter().filter(|(machine, _)| is_leaving(ledger, machine)).count();
+        u32::try_from(condemned).unwrap_or(u32::MAX)
+    };
+    let room = beyond.saturating_sub(new.going).saturating_sub(condemned);
+    aged::begin(view, new, bounds, room, ledger, care, now);
+    let awaited: Vec<&MachineFact> = ledger
+        .replacing()
+        .into_iter()
+        .map(|(machine, _)| machine)
+        .filter(|machine| !is_leaving(ledger, machine))
+        .collect();
+    let extra = u32::try_from(awaited.len()).unwrap_or(u32::MAX);
+    let ready = standing(new, ledger).saturating_add(extra).saturating_sub(bounds.desired);
+    for machine in awaited.iter().take(super::super::group::size(ready)) {
+        ledger.take_replaced(machine);
+        care.mark(machine, now);
+    }
+    if extra > 0 {
+        let names = listed(awaited.iter().map(|machine| &machine.name));
+        let message =
+            format!("Machines are being replaced, which go when their replacements are there: {names}");
+        care.tell(Some(Reason::Replacing), &message);
+    }
+    // Once there is one more, it stays until it is not needed: Machines that go for other reasons do not take its place.
+    let fewer = aged::take_at_once(view, new, bounds, ledger, care, now);
+    base.saturating_add(extra.min(room.max(before))).saturating_sub(fewer)
+}
+
+/// It goes as soon as its set wants one Machine less.
+fn is_leaving(ledger: &Ledger<'_>, machine: &MachineFact) -> bool {
+    ledger.was_taken(machine) && is_marked(machine)
+}
+
+fn drop_those_who_recovered(ledger: &mut Ledger<'_>, now: Timestamp) {
+    for (machine, _) in ledger.replacing() {
+        let has_failed = ledger.wishes.replace_first.is_some() && failed::is_given_up(machine, now);
+        let is_due = (has_failed && is_in_use(machine)) || aged::is_expired(ledger, machine, now);
+        if !is_due {
+            ledger.ends_replacing_of(machine);
+        }
+    }
+}
+
+/// A failed Machine does not stay for ever because its replacement does not come. One that is only old does.
+fn give_up_waiting(ledger: &mut Ledger<'_>, care: &mut Care, now: Timestamp) {
+    let Some(patience) = ledger.wishes.replace_first else { return };
+    for (machine, since) in ledger.replacing() {
+        if !failed::is_given_up(machine, now) {
+            continue;
+        }
+        let end = since.checked_add(patience).unwrap_or(Timestamp::MAX);
+        if end <= now {
+            ledger.take_replaced(machine);
+            ledger.ends_replacing_of(machine);
+        } else {
+            care.look_after(Some(left(end, now)));
+        }
+    }
+}
