@@ -1,18 +1,21 @@
 //! An API server in memory, behind `kube::Client`, without sockets.
 //!
 //! It follows the rules of a real one as far as controllers can tell: versions, generations, subresources, finalizers,
-//! preconditions, merge patches, selectors, listings in pages, watches with bookmarks that end and expire, grace periods of
+//! preconditions, merge patches, selectors, scales, owners, listings in pages, watches with bookmarks that end and expire, grace periods of
 //! pods, evictions under disruption budgets. The same script of requests runs against it and against a real one.
 #![expect(clippy::result_large_err, reason = "a refusal is the answer to a request, made once and sent")]
 
 mod budgets;
 pub mod conformance;
+mod deletion;
+mod garbage;
 mod history;
 mod kinds;
 mod merge;
 mod object;
 mod pods;
 mod refusal;
+mod scale;
 mod scope;
 mod serve;
 mod store;
@@ -24,9 +27,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use deletion::DeleteOptions;
+pub use deletion::{FOREGROUND, ORPHAN, Propagation};
 pub use pods::{covers, is_ready};
 pub use refusal::Refusal;
-use store::{DeleteOptions, Key, Outcome, Part, Store};
+use store::{Key, Outcome, Part, Store};
 use wire::Wire;
 
 /// The object as it is after a request, or why not.
@@ -126,6 +131,19 @@ impl ApiServer {
         let options = DeleteOptions { grace, ..DeleteOptions::default() };
         let now = (self.clock)();
         value(self.lock(USER).delete(kinds::of(plural), &key(plural, path), &options, now))
+    }
+
+    /// As `delete`, and says what becomes of what the object owns. Whoever calls [`Self::collect_garbage`] does it.
+    pub fn delete_with(&self, plural: &str, path: &str, propagation: Propagation) -> Answer {
+        let options = DeleteOptions { propagation: Some(propagation), ..DeleteOptions::default() };
+        let now = (self.clock)();
+        value(self.lock(USER).delete(kinds::of(plural), &key(plural, path), &options, now))
+    }
+
+    /// Asks for a number of replicas, as `kubectl scale` does.
+    pub fn scale(&self, plural: &str, path: &str, replicas: usize) -> Answer {
+        let scale = serde_json::json!({ "spec": { "replicas": replicas } });
+        value(self.lock(USER).patch_scale(kinds::of(plural), key(plural, path), &scale))
     }
 
     /// Drops `status.machinist` from now on, as under CRDs that do not have it.

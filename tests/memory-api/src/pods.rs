@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::deletion::DeleteOptions;
 use crate::kinds;
 use crate::object::Shared;
 use crate::refusal::Refusal;
 use crate::scope::Scope;
-use crate::store::{DeleteOptions, Key, Outcome, Part, Store};
+use crate::store::{Key, Outcome, Part, Store};
 
 /// The grace period of a pod that is deleted: what was asked for, or what the pod says; none where no kubelet has it.
 pub(crate) fn grace(pod: &Value, asked: Option<i64>) -> i64 {

@@ -17,13 +17,14 @@ use tokio::time::Instant;
 use tower::{BoxError, Service};
 
 use crate::ApiServer;
+use crate::deletion::DeleteOptions;
 use crate::history::{Delivery, bookmark};
 use crate::kinds::{self, Kind};
 use crate::object::{Object, Shared};
 use crate::pods;
 use crate::refusal::Refusal;
 use crate::scope::Scope;
-use crate::store::{DeleteOptions, Key, Outcome, Part};
+use crate::store::{Key, Outcome, Part};
 use crate::wire::{Manner, Trouble};
 
 /// How far back a stale listing may be.
@@ -39,6 +40,7 @@ type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
 enum Target {
     Object,
     Status,
+    Scale,
     Eviction,
 }
 
@@ -92,6 +94,7 @@ impl ApiServer {
         let what = match ask.target {
             Target::Object => ask.kind.plural.to_owned(),
             Target::Status => format!("{}/status", ask.kind.plural),
+            Target::Scale => format!("{}/scale", ask.kind.plural),
             Target::Eviction => format!("{}/eviction", ask.kind.plural),
         };
         let name = match (verb, ask.name.is_empty()) {
@@ -128,10 +131,15 @@ impl ApiServer {
         let mut store = self.lock(actor);
         let key: Key = (ask.kind.plural, ask.namespace.clone(), ask.name.clone());
         match verb {
+            "GET" if ask.target == Target::Scale => store.scale_of(&key),
             "GET" => store.get(&key),
+            "PUT" if ask.target == Target::Scale => store.replace_scale(ask.kind, key, &parsed()?),
+            "PATCH" if ask.target == Target::Scale && ask.media == "application/merge-patch+json" => {
+                store.patch_scale(ask.kind, key, &parsed()?)
+            }
             "POST" if ask.target == Target::Eviction => {
                 let eviction = parsed()?;
-                pods::evict(&mut store, &key, &delete_options(&eviction["deleteOptions"]), now)
+                pods::evict(&mut store, &key, &DeleteOptions::read(&eviction["deleteOptions"]), now)
             }
             "POST" => {
                 let object = parsed()?;
@@ -146,14 +154,18 @@ impl ApiServer {
                 other => Err(Refusal::unsupported(other)),
             },
             "PUT" => store.replace(ask.kind, key, parsed()?, part),
-            "DELETE" => store.delete(ask.kind, &key, &delete_options(&parsed()?), now),
+            "DELETE" => store.delete(ask.kind, &key, &DeleteOptions::read(&parsed()?), now),
             other => Err(Refusal::bad_request(format!("{other} is not served"))),
         }
     }
 
     fn list(&self, ask: &Ask, manner: Manner) -> String {
         let store = self.lock(crate::USER);
-        let stale = (manner == Manner::Stale).then(|| store.history.version_back(STALE_CHANGES)).flatten();
+        // A listing without a version is read from where writes go to: it shows all that was answered before.
+        let is_of_any_time = ask.query("resourceVersion") == "0";
+        let stale = (manner == Manner::Stale && is_of_any_time)
+            .then(|| store.history.version_back(STALE_CHANGES))
+            .flatten();
         match stale {
             Some(version) => {
                 let objects = match ask.scope.node_of_pods() {
@@ -187,15 +199,6 @@ impl ApiServer {
     }
 }
 
-fn delete_options(options: &Value) -> DeleteOptions {
-    let text = |field: &str| options["preconditions"][field].as_str().map(str::to_owned);
-    DeleteOptions {
-        uid: text("uid"),
-        resource_version: text("resourceVersion"),
-        grace: options["gracePeriodSeconds"].as_i64(),
-    }
-}
-
 impl Ask {
     fn understand(head: &http::request::Parts) -> Result<Self, Refusal> {
         let unknown = || Refusal::not_found("the server could not find the requested resource: it");
@@ -213,6 +216,9 @@ impl Ask {
             [plural] => (*plural, "", Target::Object),
             [plural, name] => (*plural, *name, Target::Object),
             [plural, name, "status"] => (*plural, *name, Target::Status),
+            [plural @ ("machinesets" | "machinedeployments"), name, "scale"] => {
+                (*plural, *name, Target::Scale)
+            }
             ["pods", name, "eviction"] => ("pods", *name, Target::Eviction),
             _ => return Err(unknown()),
         };

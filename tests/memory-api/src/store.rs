@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::budgets::Budgets;
@@ -27,15 +27,6 @@ pub(crate) enum Part {
     Main,
     /// Nothing but the status.
     Status,
-}
-
-/// What a deletion asks for.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct DeleteOptions {
-    pub(crate) uid: Option<String>,
-    pub(crate) resource_version: Option<String>,
-    /// Of pods.
-    pub(crate) grace: Option<i64>,
 }
 
 /// All objects of a server.
@@ -213,38 +204,7 @@ impl Store {
         self.update(kind, key, object, part)
     }
 
-    pub(crate) fn delete(
-        &mut self,
-        kind: &'static Kind,
-        key: &Key,
-        options: &DeleteOptions,
-        now: Timestamp,
-    ) -> Outcome {
-        let old = self.get(key)?;
-        for (field, asked) in [("uid", &options.uid), ("resourceVersion", &options.resource_version)] {
-            if asked.as_ref().is_some_and(|asked| old["metadata"][field] != asked.as_str()) {
-                return Err(Refusal::conflict(&named(key)));
-            }
-        }
-        let grace = if kind.plural == "pods" { crate::pods::grace(&old, options.grace) } else { 0 };
-        if grace == 0 && !has_finalizers(&old) {
-            return Ok(self.remove(kind, key, Value::clone(&old)));
-        }
-        let asked_before =
-            old["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|_| is_deleting(&old));
-        if asked_before.is_some_and(|before| before <= grace) {
-            return Ok(old);
-        }
-        let mut object = Value::clone(&old);
-        let meta = fields(&mut object["metadata"]);
-        let end = now.checked_add(SignedDuration::from_secs(grace)).unwrap_or(now);
-        meta.insert("deletionTimestamp".into(), json!(whole_second(end)));
-        meta.insert("deletionGracePeriodSeconds".into(), json!(grace));
-        count_generation(meta);
-        Ok(self.put(kind, key.clone(), Some(old), object))
-    }
-
-    fn update(&mut self, kind: &'static Kind, key: Key, mut object: Value, part: Part) -> Outcome {
+    pub(crate) fn update(&mut self, kind: &'static Kind, key: Key, mut object: Value, part: Part) -> Outcome {
         let old = self.get(&key)?;
         let is_other = |field: &str| {
             let asked = object["metadata"][field].as_str().unwrap_or_default();
@@ -269,6 +229,11 @@ impl Store {
         if is_deleting(&old) && new_finalizers.iter().any(|name| !finalizers(&old).contains(name)) {
             return Err(Refusal::invalid(
                 "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted",
+            ));
+        }
+        if controllers(&object) > 1 {
+            return Err(Refusal::invalid(
+                "metadata.ownerReferences: Invalid value: only one reference can have Controller set to true",
             ));
         }
         self.tidy(kind, &mut object);
@@ -305,7 +270,7 @@ impl Store {
     /// What a server does to every object that it takes.
     fn tidy(&self, kind: &Kind, object: &mut Value) {
         let meta = fields(&mut object["metadata"]);
-        for field in ["finalizers", "labels", "annotations"] {
+        for field in ["finalizers", "labels", "annotations", "ownerReferences"] {
             let is_empty = |value: &Value| {
                 value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
             };
@@ -327,7 +292,13 @@ impl Store {
         }
     }
 
-    fn put(&mut self, kind: &'static Kind, key: Key, old: Option<Shared>, mut object: Value) -> Shared {
+    pub(crate) fn put(
+        &mut self,
+        kind: &'static Kind,
+        key: Key,
+        old: Option<Shared>,
+        mut object: Value,
+    ) -> Shared {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Object::shared(object);
@@ -338,7 +309,7 @@ impl Store {
         object
     }
 
-    fn remove(&mut self, kind: &'static Kind, key: &Key, mut object: Value) -> Shared {
+    pub(crate) fn remove(&mut self, kind: &'static Kind, key: &Key, mut object: Value) -> Shared {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
         let object = Object::shared(object);
@@ -381,18 +352,18 @@ impl Store {
     }
 }
 
-fn named((plural, _, name): &Key) -> String {
+pub(crate) fn named((plural, _, name): &Key) -> String {
     format!("{plural} {name:?}")
 }
 
-fn fields(value: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn fields(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = json!({});
     }
     value.as_object_mut().unwrap()
 }
 
-fn set(object: &mut Value, field: &str, value: Value) {
+pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
     if value.is_null() {
         fields(object).remove(field);
     } else {
@@ -400,19 +371,24 @@ fn set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-fn finalizers(object: &Value) -> Vec<&str> {
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn controllers(object: &Value) -> usize {
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.filter(|owner| owner["controller"] == true).count()
 }
 
 fn has_finalizers(object: &Value) -> bool {
     !finalizers(object).is_empty()
 }
 
-fn is_deleting(object: &Value) -> bool {
+pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-fn count_generation(meta: &mut Map<String, Value>) {
+pub(crate) fn count_generation(meta: &mut Map<String, Value>) {
     if let Some(generation) = meta.get("generation").and_then(Value::as_i64) {
         meta.insert("generation".into(), json!(generation + 1));
     }
@@ -433,13 +409,14 @@ fn merged(object: &Value) -> Value {
     made
 }
 
-fn whole_second(at: Timestamp) -> String {
+pub(crate) fn whole_second(at: Timestamp) -> String {
     Timestamp::from_second(at.as_second()).unwrap().to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deletion::DeleteOptions;
     use crate::kinds;
     use crate::scope::Scope;
 

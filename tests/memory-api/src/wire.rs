@@ -91,7 +91,7 @@ pub enum Fate {
     Answer(CallError),
     /// It is carried out so long after it was sent, and answered.
     Delay(Duration),
-    /// A listing shows what was a moment ago. Everything else is carried out.
+    /// A listing that asks for any version shows what was a moment ago. Everything else is carried out.
     Stale,
 }
 

@@ -1,5 +1,6 @@
 //! Who makes life hard for the hosts: users, operators and the weather, at random from the seed.
 
+mod owners;
 mod weather;
 mod wishes;
 
@@ -18,6 +19,8 @@ use crate::fleet::Fleet;
 use crate::hosts::{Hosts, NAMESPACE, to_target};
 use crate::plan::Plan;
 use crate::policies::Policies;
+use crate::pools::Owners;
+pub(crate) use owners::PoolAction;
 
 /// What somebody does.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +90,7 @@ impl Actors {
         let hourly = self.plan.hourly;
         tokio::join!(
             self.users(),
+            self.pool_users(),
             self.often(
                 "watches",
                 hourly.watch_drops,
@@ -120,6 +124,18 @@ impl Actors {
         );
     }
 
+    /// As kube-controller-manager does, some time after each change. For ever.
+    pub(crate) async fn collect_garbage(self) {
+        if self.plan.owners == Owners::Nobody {
+            return;
+        }
+        let mut chance = Chance::new(self.plan.seed, "garbage");
+        loop {
+            tokio::time::sleep(chance.between(Duration::from_millis(500), Duration::from_secs(20))).await;
+            self.api.collect_garbage();
+        }
+    }
+
     async fn often<F: Future<Output = ()>>(
         &self,
         name: &str,
@@ -139,6 +155,10 @@ impl Actors {
             tokio::time::sleep(chance.pause(self.plan.hourly.actions)).await;
             let favourite = self.plan.favourite.filter(|_| chance.happens(0.5));
             if let Some(action) = favourite.or_else(|| chance.weighed(&ACTIONS)) {
+                // Nodes of deployments are updated in place by these.
+                if matches!(action, Action::UpdateInPlace) && self.plan.owners == Owners::Deployments {
+                    continue;
+                }
                 let is_left_out = action.concerns_many() && chance.happens(1.0 - self.plan.hourly.shared);
                 if !is_left_out {
                     self.do_action(action, &mut chance);

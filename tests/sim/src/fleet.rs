@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::chance::Chance;
 use crate::cloud::ZONES;
 use crate::hosts::NAMESPACE;
+use crate::pools::{Owners, Pools};
 
 /// How often Machines are counted.
 const ROUND: Duration = Duration::from_secs(20);
@@ -32,13 +33,18 @@ pub(crate) struct Fleet {
     api: ApiServer,
     wished: usize,
     zones: &'static [&'static str],
+    pools: Pools,
     inner: Arc<Mutex<Inner>>,
 }
 
 impl Fleet {
-    pub(crate) fn new(api: ApiServer, wished: usize, zones: usize) -> Self {
-        let zones = ZONES.get(..zones.max(1)).unwrap_or(&ZONES);
-        let fleet = Self { api, wished, zones, inner: Arc::default() };
+    pub(crate) fn new(api: ApiServer, wished: usize, zones: usize, pools: Pools) -> Self {
+        let zones = match pools.owners {
+            Owners::Nobody => ZONES.get(..zones.max(1)).unwrap_or(&ZONES),
+            // Each rolls from one to the other.
+            Owners::Set | Owners::Deployments => &ZONES,
+        };
+        let fleet = Self { api, wished, zones, pools, inner: Arc::default() };
         let made = fleet.api.create("secrets", &secret());
         assert!(made.is_ok(), "nothing was there before: {made:?}");
         for zone in ZONES {
@@ -72,6 +78,11 @@ impl Fleet {
         self.zones
     }
 
+    /// Sets or deployments, where Machines have some.
+    pub(crate) fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
     /// The name of a Machine that nobody has asked to go.
     pub(crate) fn any(&self, chance: &mut Chance) -> Option<String> {
         let inner = self.lock();
@@ -87,6 +98,9 @@ impl Fleet {
     }
 
     fn round(&self) {
+        if self.pools.owners != Owners::Nobody {
+            return self.pools.keep_up();
+        }
         let failed = self.lock().failed.clone();
         for name in failed {
             let _ = self.api.delete("machines", &format!("{NAMESPACE}/{name}"));
@@ -122,6 +136,7 @@ impl Fleet {
 
     /// Classes and Secret are as they should be.
     pub(crate) fn mend(&self) {
+        self.pools.mend();
         let patch = json!({ "data": secret()["data"] });
         let _ = self.api.edit("secrets", &format!("{NAMESPACE}/account"), &patch);
         for zone in ZONES {
@@ -147,6 +162,9 @@ impl Fleet {
         let count = self.api.count("machines");
         if let Some(first) = others.first() {
             return Some(format!("{} of {count} Machines are not Running: {first}", others.len()));
+        }
+        if self.pools.owners != Owners::Nobody {
+            return self.pools.is_short_of();
         }
         (count != self.wished).then(|| format!("{count} Machines are there and {} are wished", self.wished))
     }

@@ -6,7 +6,7 @@
 //! | what is a run made of | `plan`, drawn from the seed |
 //! | what happens when | `run`: chaos, calm, silence |
 //! | who disturbs | `actors` (users, operators, weather), `faults` (the fate of each call) |
-//! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, volumes, budgets), `policies`, `fleet` (the wish) |
+//! | what is around the hosts | `hosts` (processes), `cloud`, `cluster` (kubelets, pods, volumes, budgets), `policies`, `fleet` and `pools` (the wish) |
 //! | what must always hold | `check`: rules over the world as it is |
 //! | do the rules bite | `planted`: bugs at the ports |
 //! | how far is it | `progress`; the command itself is in `cli` |
@@ -22,6 +22,7 @@ mod hosts;
 mod plan;
 mod planted;
 mod policies;
+mod pools;
 mod progress;
 mod run;
 mod story;

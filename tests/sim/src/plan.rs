@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use machinist_core::policy::Mode;
 
-use crate::actors::Action;
+use crate::actors::{Action, PoolAction};
 use crate::chance::Chance;
 use crate::planted::Planted;
 use crate::policies::PolicyPlan;
+use crate::pools::Owners;
 
 /// From so many Machines on a cluster is large.
 const LARGE: usize = 1_000;
@@ -89,6 +90,8 @@ pub(crate) struct Hourly {
     pub(crate) lies: f64,
     /// A policy is loaded anew, or is gone for a while.
     pub(crate) policy_swaps: f64,
+    /// Users and the autoscaler do something to sets and deployments.
+    pub(crate) pools: f64,
 }
 
 /// A run.
@@ -111,6 +114,10 @@ pub struct Plan {
     pub(crate) policies: Vec<PolicyPlan>,
     /// What users do half of the time.
     pub(crate) favourite: Option<Action>,
+    /// Whose the Machines are.
+    pub(crate) owners: Owners,
+    /// What is done half of the time to sets and deployments.
+    pub(crate) favourite_of_pools: Option<PoolAction>,
     pub(crate) planted: Option<Planted>,
 }
 
@@ -156,6 +163,7 @@ impl Plan {
             zone_outages: some(3.0) * rare,
             lies: some(2.0) * rare,
             policy_swaps: some(12.0) * rare,
+            pools: 10.0 + 50.0 * Chance::new(seed, "pool rate").below(100) as f64 / 100.0,
         };
         let keeps_keys = chance.happens(0.7);
         let lags: &[u64] = if keeps_keys { &[0, 0, 2_000, 8_000, 30_000] } else { &[0, 2_000, 8_000] };
@@ -184,6 +192,9 @@ impl Plan {
             zones: 1 + Chance::new(seed, "zones").below(3),
             policies: policies(seed, machines),
             favourite: None,
+            // A week of many Machines is compared with earlier ones.
+            owners: if is_large { Owners::Nobody } else { Owners::drawn(seed) },
+            favourite_of_pools: None,
             planted: None,
         }
     }
@@ -197,6 +208,7 @@ impl Plan {
     #[must_use]
     pub fn with(mut self, planted: Planted) -> Self {
         self.planted = Some(planted);
+        self.owners = planted.needs();
         // Bugs that show only when a way is cut off, need that to happen.
         match planted {
             Planted::FailsAtOnce => self.hourly.outages = 6.0,
@@ -241,6 +253,12 @@ impl Plan {
                 self.hourly.lies = 30.0;
                 self.favourite = Some(Action::DeleteMachine);
             }
+            Planted::MakesAgain => self.pools_do(PoolAction::Scale),
+            Planted::RaisesTooFar | Planted::EmptiesSets => self.pools_do(PoolAction::Roll),
+            Planted::ChoosesOthers => self.pools_do(PoolAction::ScaleDown),
+            Planted::ForgetsOrdinals => self.pools_do(PoolAction::Scale),
+            Planted::ReleasesSets => self.pools_do(PoolAction::Delete),
+            Planted::OverlooksFreeze | Planted::StaysFrozen => self.pools_do(PoolAction::EditSet),
             Planted::CreatesTwice
             | Planted::DeletesUnasked
             | Planted::DeletesOrphansAtOnce
@@ -253,6 +271,11 @@ impl Plan {
             | Planted::Panics => {}
         }
         self
+    }
+
+    fn pools_do(&mut self, action: PoolAction) {
+        self.favourite_of_pools = Some(action);
+        self.hourly.pools = 90.0;
     }
 }
 

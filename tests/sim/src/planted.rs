@@ -2,6 +2,8 @@
 //!
 //! They stand at the ports: the host itself is as it is shipped.
 
+mod owners;
+
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -26,6 +28,7 @@ use tower::{BoxError, Service};
 use crate::check::Rule;
 use crate::hosts::NAMESPACE;
 use crate::policies::Policies;
+use crate::pools::Owners;
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +80,27 @@ pub enum Planted {
     HeedsObservers,
     /// A VM that no listing shows is said to be gone.
     BelievesListings,
+    /// Every Machine of a set is made again under another name, as after an answer that got lost.
+    MakesAgain,
+    /// Sets are to want one more than was decided.
+    RaisesTooFar,
+    /// Sets that are to want fewer are to want none.
+    EmptiesSets,
+    /// Another Machine goes in the place of one that the autoscaler has chosen.
+    ChoosesOthers,
+    /// That an ordinal is closed never arrives.
+    ForgetsOrdinals,
+    /// Sets that are deleted are let go at once.
+    ReleasesSets,
+    /// A set's label that says that it is frozen is not seen.
+    OverlooksFreeze,
+    /// It is never taken off, and the host believes that it was.
+    StaysFrozen,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 31] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -105,7 +124,29 @@ impl Planted {
         Self::HandsOverUndrained,
         Self::HeedsObservers,
         Self::BelievesListings,
+        Self::MakesAgain,
+        Self::RaisesTooFar,
+        Self::EmptiesSets,
+        Self::ChoosesOthers,
+        Self::ForgetsOrdinals,
+        Self::ReleasesSets,
+        Self::OverlooksFreeze,
+        Self::StaysFrozen,
     ];
+
+    /// Whose Machines must be for it to show.
+    pub(crate) fn needs(self) -> Owners {
+        match self {
+            Self::MakesAgain | Self::ForgetsOrdinals => Owners::Set,
+            Self::RaisesTooFar
+            | Self::EmptiesSets
+            | Self::ChoosesOthers
+            | Self::ReleasesSets
+            | Self::OverlooksFreeze
+            | Self::StaysFrozen => Owners::Deployments,
+            _ => Owners::Nobody,
+        }
+    }
 
     /// The rule that it breaks.
     pub fn breaks(self) -> Rule {
@@ -118,6 +159,13 @@ impl Planted {
             Self::FailsAtOnce => Rule::HealthyStays,
             Self::DropsConditions => Rule::Quiet,
             Self::NeverDeletes => Rule::Converges,
+            Self::MakesAgain => Rule::Surplus,
+            Self::RaisesTooFar => Rule::Surge,
+            Self::EmptiesSets => Rule::Availability,
+            Self::ChoosesOthers => Rule::Chosen,
+            Self::ForgetsOrdinals => Rule::Names,
+            Self::ReleasesSets => Rule::Orphans,
+            Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,
             Self::DeletesPods => Rule::Budget,
             Self::GateStaysOpen => Rule::Gate,
             Self::Panics => Rule::NoPanic,
@@ -294,7 +342,10 @@ impl<S> Bent<S> {
 
 impl<S> Service<Request<Body>> for Bent<S>
 where
-    S: Service<Request<Body>, Error = BoxError, Future: Send> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = owners::Reply, Error = BoxError, Future: Send>
+        + Clone
+        + Send
+        + 'static,
 {
     type Response = S::Response;
     type Error = BoxError;
@@ -311,11 +362,9 @@ where
         let goes_around = bug == Some(Planted::GateStaysOpen) && is_token;
         let mut inner = if goes_around { self.detour.clone() } else { self.inner.clone() };
         async move {
-            let request = match bug {
-                Some(bug) => bent(request, bug).await?,
-                None => request,
-            };
-            inner.call(request).await
+            let Some(bug) = bug else { return inner.call(request).await };
+            let request = owners::bent(&mut inner, bent(request, bug).await?, bug).await?;
+            Ok(owners::seen(inner.call(request).await?, bug))
         }
         .boxed()
     }

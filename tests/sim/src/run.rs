@@ -19,6 +19,7 @@ use crate::fleet::Fleet;
 use crate::hosts::Hosts;
 use crate::plan::Plan;
 use crate::policies::Policies;
+use crate::pools::{Owners, Pools};
 use crate::progress::Progress;
 use crate::story::Story;
 
@@ -28,6 +29,9 @@ const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// Without faults, everything must be as it is wished after so long: a machine that nobody can reach takes ten minutes to
 /// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
+
+/// And so much longer for each Machine that is rolled after the others have been drained.
+const ROLLS_WITHIN: Duration = Duration::from_hours(3);
 
 /// From then on, until all that is due soon has been done.
 const SETTLES_WITHIN: Duration = Duration::from_mins(20);
@@ -120,8 +124,10 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
     let story = Story::default();
     let watchman = Watchman::new(cloud.clone(), clock.clone(), wire.clone(), story.clone());
     let cluster =
-        Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone());
-    let fleet = Fleet::new(api.clone(), plan.machines, plan.zones);
+        Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone())
+            .taken_back_by(plan.owners);
+    let pools = Pools::new(plan.seed, plan.owners, api.clone(), plan.machines);
+    let fleet = Fleet::new(api.clone(), plan.machines, plan.zones, pools);
     let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
@@ -182,13 +188,16 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
         tokio::spawn(actors.hosts.clone().replica(replica));
     }
     let fleet = tokio::spawn(actors.fleet.clone().keep_up());
+    tokio::spawn(actors.clone().collect_garbage());
     actors.cloud.disturb();
     // Dropped at its end: whatever is still under way then ends with it.
     let _ = tokio::time::timeout(plan.chaos, actors.clone().act()).await;
     calm(actors);
     let begin = wire.elapsed();
+    let rolled = if plan.owners == Owners::Deployments { plan.machines } else { 0 };
+    let limit = CONVERGES_WITHIN + ROLLS_WITHIN * u32::try_from(rolled * 2).unwrap_or(u32::MAX);
     while let Some(missing) = unfinished(actors) {
-        if wire.elapsed() - begin > CONVERGES_WITHIN {
+        if wire.elapsed() - begin > limit {
             return watchman.break_rule(Rule::Converges, missing);
         }
         tokio::time::sleep(Duration::from_secs(30)).await;

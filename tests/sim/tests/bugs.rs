@@ -132,3 +132,43 @@ fn a_policy_that_decides_although_it_only_observes_is_found() {
 fn a_host_that_believes_listings_which_lie_is_found() {
     hunt(Planted::BelievesListings);
 }
+
+#[test]
+fn a_machine_that_is_made_once_more_than_wanted_is_found() {
+    hunt(Planted::MakesAgain);
+}
+
+#[test]
+fn a_set_that_is_made_larger_than_the_surge_allows_is_found() {
+    hunt(Planted::RaisesTooFar);
+}
+
+#[test]
+fn a_set_that_is_emptied_before_others_are_available_is_found() {
+    hunt(Planted::EmptiesSets);
+}
+
+#[test]
+fn a_machine_that_goes_in_the_place_of_the_autoscalers_is_found() {
+    hunt(Planted::ChoosesOthers);
+}
+
+#[test]
+fn a_name_that_is_given_twice_is_found() {
+    hunt(Planted::ForgetsOrdinals);
+}
+
+#[test]
+fn a_set_that_goes_before_its_machines_is_found() {
+    hunt(Planted::ReleasesSets);
+}
+
+#[test]
+fn a_frozen_set_that_makes_machines_is_found() {
+    hunt(Planted::OverlooksFreeze);
+}
+
+#[test]
+fn a_freeze_that_is_believed_to_have_ended_is_found() {
+    hunt(Planted::StaysFrozen);
+}

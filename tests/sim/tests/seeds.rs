@@ -31,8 +31,9 @@ fn told(report: &Report) -> String {
 }
 
 #[test]
-fn two_hundred_clusters_keep_all_promises_through_faults_and_come_to_rest_after_them() {
-    each(1..201, |seed| Plan::new(seed, 3, Duration::from_mins(20)));
+fn five_hundred_clusters_keep_all_promises_through_faults_and_come_to_rest_after_them() {
+    // Two Machines are enough to roll from one to the other; others have room for more.
+    each(1..501, |seed| Plan::new(seed, 2 + usize::from(seed.is_multiple_of(5)), Duration::from_mins(12)));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One script of requests for an API server in memory and for a real one. What both answer is written down in
 //! `conformance.txt`, and each is held against that.
 
+mod owners;
 mod script;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,9 @@ pub async fn transcript(client: &Client) -> Result<String, kube::Error> {
     script::pods(&mut asker).await?;
     script::evictions(&mut asker).await?;
     script::others(&mut asker).await?;
+    owners::scales(&mut asker).await?;
+    owners::owners(&mut asker).await?;
+    owners::deletions(&mut asker).await?;
     Ok(asker.lines)
 }
 

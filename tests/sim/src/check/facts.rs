@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::machine::MachineFact;
 use super::node::NodeFact;
+use super::owners::Owners;
 use super::workload::Workload;
 use crate::hosts::{TARGET, to_target};
 
@@ -45,6 +46,7 @@ pub(crate) struct Facts {
     /// Nodes as their objects are, by name.
     pub(super) node_objects: BTreeMap<String, NodeFact>,
     pub(super) workload: Workload,
+    pub(super) owners: Owners,
     /// Whether a policy of the run may decide anything.
     pub(crate) has_judges: bool,
     /// Uids of Machines whose VM was ordered away, and when that was first done.
@@ -69,6 +71,7 @@ impl Facts {
     pub(super) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
         match change.plural {
             "machines" => self.machine(change, now),
+            "machinesets" | "machinedeployments" => self.owners.learn(change, now),
             "pods" => self.workload.pod(change, now),
             "volumeattachments" => self.workload.attachment(change, now),
             "leases" => self.lease(change, now),
@@ -105,11 +108,14 @@ impl Facts {
         let Some(machine) = change.new else {
             self.ordered_away.remove(&uid);
             if let Some(gone) = self.machines.remove(&uid) {
+                self.owners.learn_machine(change.actor, Some(&gone), None, now);
                 self.by_node.remove(&gone.node);
             }
             return;
         };
-        let fact = MachineFact::learn(machine, self.machines.get(&uid), change.actor, now);
+        let before = self.machines.get(&uid);
+        let fact = MachineFact::learn(machine, before, change.actor, now);
+        self.owners.learn_machine(change.actor, before, Some(&fact), now);
         if !fact.node.is_empty() {
             self.by_node.insert(fact.node.clone(), uid.clone());
         }

@@ -6,6 +6,7 @@ use memory_api::Change;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::node::NodeFact;
+use super::owners;
 use super::rules::NEWS_TAKE;
 
 /// From the moment when a pass looks at its clock until its write arrives.
@@ -13,12 +14,16 @@ const PASS_TAKES: SignedDuration = NEWS_TAKE;
 
 /// A host changes a Machine.
 pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<(Rule, String)> {
-    let machine = facts.machines.get(text(change.new.or(change.old), "/metadata/uid"))?;
+    let uid = text(change.new.or(change.old), "/metadata/uid");
+    let machine = facts.machines.get(uid)?;
     let (actor, name) = (change.actor, &machine.name);
     let is_going = |object| !text(object, "/metadata/deletionTimestamp").is_empty();
     if is_going(change.new) && !is_going(change.old) {
         // Whoever deletes a Node means its Machine.
-        let is_asked = facts.node_objects.get(&machine.node).is_none_or(|node| node.is_deleting);
+        let has_joined = machine.set.is_empty() || matches!(machine.phase.as_str(), "Running" | "Unknown");
+        let node = facts.node_objects.get(&machine.node);
+        let is_asked =
+            node.map_or(has_joined, |node| node.is_deleting) || owners::is_asked(facts, uid, machine, now);
         let rule = if machine.kept_until.is_some() { Rule::Preserved } else { Rule::NoUnaskedDelete };
         return (!is_asked)
             .then(|| (rule, format!("{actor} deletes Machine {name}, which nobody asked to go")));

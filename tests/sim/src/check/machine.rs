@@ -6,6 +6,8 @@ use machinist_api::names::annotations;
 use serde_json::Value;
 
 use super::facts::text;
+use super::owners::controller;
+use super::rules::HOST;
 
 /// How long hooks hold a deletion, and a Machine is preserved, when it says nothing itself: the defaults.
 const HOOK_LIMIT: SignedDuration = SignedDuration::from_hours(1);
@@ -37,6 +39,19 @@ pub(crate) struct MachineFact {
     /// For how long it is to be preserved.
     pub(crate) kept_for: SignedDuration,
     pub(crate) hooks: HooksFact,
+    /// Uid of the set that controls it; empty without one.
+    pub(crate) set: String,
+    /// It has its place in the order of its set's Machines.
+    pub(crate) has_ordinal: bool,
+    /// The autoscaler has chosen it: the time of its choice, and since when that is known here.
+    pub(crate) marked_at: Option<Timestamp>,
+    pub(crate) marked_since: Option<Timestamp>,
+    /// It was updated in place, and its set does not count it yet.
+    pub(crate) is_labelled_updated: bool,
+    /// Since when it is not available.
+    pub(crate) fell: Option<Timestamp>,
+    /// A host has ordered it away while it was available.
+    pub(crate) is_taken: bool,
 }
 
 /// Hooks that hold a deletion.
@@ -69,6 +84,9 @@ impl MachineFact {
         let phase = text(object, "/status/currentStatus/phase");
         let is_same_phase = before.phase == phase;
         let wish = annotation(annotations::PRESERVE).unwrap_or_default();
+        let marked_at = annotation(annotations::MARKED_FOR_DELETION_TIME)
+            .filter(|_| annotation(annotations::PRIORITY) == Some(annotations::FIRST_PRIORITY))
+            .and_then(|time| time.parse().ok());
         let mut fact = Self {
             name: text(object, "/metadata/name").to_owned(),
             deleting_since: text(object, "/metadata/deletionTimestamp").parse().ok(),
@@ -93,9 +111,31 @@ impl MachineFact {
                 ),
                 limit: limit(annotation(annotations::DELETION_HOOK_TIMEOUT)).unwrap_or(HOOK_LIMIT),
             },
+            set: controller(machine),
+            has_ordinal: annotation(annotations::ORDINAL).is_some(),
+            marked_at,
+            marked_since: None,
+            is_labelled_updated: meta["labels"][names::labels::UPDATE_RESULT] == "successful",
+            fell: None,
+            is_taken: false,
         };
         fact.away_since = since(fact.is_away(), before.away_since);
+        fact.fell = since(!fact.is_available(), before.fell);
+        fact.marked_since = since(fact.marked_at.is_some(), before.marked_since);
+        let is_ordered_away = fact.deleting_since.is_some() && before.deleting_since.is_none();
+        fact.is_taken =
+            before.is_taken || (is_ordered_away && before.is_available() && actor.starts_with(HOST));
         fact
+    }
+
+    /// It counts: it is not on its way out.
+    pub(super) fn is_living(&self) -> bool {
+        self.deleting_since.is_none() && self.phase != "Terminating"
+    }
+
+    /// It is of use, as far as its own status says.
+    pub(super) fn is_available(&self) -> bool {
+        self.deleting_since.is_none() && matches!(self.phase.as_str(), "Running" | "Available")
     }
 
     fn is_away(&self) -> bool {

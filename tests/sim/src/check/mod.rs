@@ -10,6 +10,7 @@ mod keeping;
 mod machine;
 mod meltdown;
 mod node;
+mod owners;
 mod rules;
 mod verdicts;
 mod workload;
@@ -63,6 +64,20 @@ pub enum Rule {
     InPlace,
     /// Never a phase changed, nor a VM started anew, by a policy that only observes.
     Verdicts,
+    /// Never one Machine more made for a set than it wants.
+    Surplus,
+    /// Never more Machines of a deployment than its number and its surge, by what hosts make or want to be made.
+    Surge,
+    /// Never fewer available Machines of a deployment than its strategy allows, by what hosts take away.
+    Availability,
+    /// Never another Machine taken away in the place of one that the autoscaler has chosen.
+    Chosen,
+    /// Never the name of a Machine that a set has let go, for another one of it.
+    Names,
+    /// Never a Machine or set that nobody would remove, nor one removed that is to stay without its owner.
+    Orphans,
+    /// Never a Machine made for a frozen set.
+    Frozen,
     /// No VM is left without a Machine at the end.
     NoLeak,
     /// Without faults everything comes to where it is wished.

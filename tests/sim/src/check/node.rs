@@ -38,6 +38,13 @@ pub(crate) struct NodeFact {
 }
 
 impl NodeFact {
+    /// It is to be updated in place, or being so.
+    pub(super) fn is_out_of_service(&self) -> bool {
+        let has_begun =
+            matches!(self.update.as_str(), "SelectedForUpdate" | "DrainSuccessful" | "ReadyForUpdate");
+        self.is_selected || has_begun
+    }
+
     /// What the object says. `before` is what was known of it.
     pub(super) fn learn(node: &Value, before: Option<&Self>, now: Timestamp) -> Self {
         let object = Some(node);

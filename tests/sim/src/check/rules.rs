@@ -8,7 +8,7 @@ use memory_api::wire::Call;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::{drained, gate, hooks, keeping, meltdown, verdicts};
+use super::{drained, gate, hooks, keeping, meltdown, owners, verdicts};
 use crate::cloud::{SimCloud, UID_TAG};
 
 /// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
@@ -56,6 +56,7 @@ pub(super) fn of_change(
         "nodes" => [
             breaks(Rule::InPlace, keeping::of_node(facts, change, now)),
             breaks(Rule::Volumes, drained::of_node(facts, change)),
+            breaks(Rule::Availability, owners::of_node(facts, change, now)),
         ]
         .into_iter()
         .flatten()
@@ -70,7 +71,10 @@ pub(super) fn of_change(
         ]
         .into_iter()
         .flatten()
+        .chain(owners::of_machine(facts, change, now))
         .collect(),
+        "machinesets" => owners::of_set(facts, change, now).into_iter().collect(),
+        "machinedeployments" => owners::of_deployment(facts, change).into_iter().collect(),
         _ => Vec::new(),
     }
 }

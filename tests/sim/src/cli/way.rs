@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use sim::{Progress, Report, run_watched};
 
+use super::summary::violation;
 use super::{Cost, Options};
 
 /// Between two lines about how far it is. What is over sooner says nothing on the way.
@@ -45,7 +46,12 @@ pub(crate) fn run_all(options: &Options, cost: &Cost) -> Vec<Report> {
         let mut line_at = LINE_EVERY;
         loop {
             match ended.recv_timeout(line_at.saturating_sub(cost.took())) {
-                Ok(report) => reports.push(report),
+                Ok(report) => {
+                    if report.violation.is_some() {
+                        eprintln!("seed {} failed{}", report.seed, violation(&report));
+                    }
+                    reports.push(report);
+                }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     eprintln!("{}", line(options, &reports, &under_way, cost.took()));

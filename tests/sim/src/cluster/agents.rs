@@ -13,7 +13,7 @@ impl Cluster {
                 let after = self.between(10, 400);
                 self.later(after, Due::Update(node.to_owned()));
             }
-            node_conditions::UPDATE_SUCCESSFUL => {
+            node_conditions::UPDATE_SUCCESSFUL if self.takes_back => {
                 let after = self.between(5, 60);
                 self.later(after, Due::TakeBack(node.to_owned()));
             }
@@ -63,7 +63,7 @@ impl Cluster {
 }
 
 /// How far the update of a Node is.
-pub(super) fn update_of(node: &Value) -> &str {
+pub(crate) fn update_of(node: &Value) -> &str {
     let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
     let condition = conditions.find(|condition| condition["type"] == node_conditions::IN_PLACE_UPDATE);
     condition.and_then(|condition| condition["reason"].as_str()).unwrap_or_default()

@@ -22,6 +22,8 @@ use tokio::sync::Notify;
 use crate::chance::Chance;
 use crate::check::Watchman;
 use crate::cloud::SimCloud;
+use crate::pools::Owners;
+pub(crate) use agents::update_of;
 use kubelets::Kubelet;
 use pods::Pods;
 use volumes::Attachments;
@@ -101,6 +103,8 @@ pub(crate) struct Cluster {
     watchman: Watchman,
     /// Nodes say their provider ids in another form than the driver.
     has_own_ids: bool,
+    /// Nobody else takes Nodes back into service after an update in place.
+    takes_back: bool,
 }
 
 /// After so long without a word a Node's conditions are Unknown.
@@ -137,9 +141,15 @@ impl Cluster {
             clock,
             watchman,
             has_own_ids: Chance::new(seed, "provider ids").happens(0.5),
+            takes_back: true,
         };
         cluster.start_apps(apps);
         cluster
+    }
+
+    /// Nodes whose update in place is over are taken back into service by their deployment, or here.
+    pub(crate) fn taken_back_by(self, owners: Owners) -> Self {
+        Self { takes_back: owners != Owners::Deployments, ..self }
     }
 
     /// An object changes. Called while the API server is locked.

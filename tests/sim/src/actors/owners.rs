@@ -1,0 +1,307 @@
+//! What users and the autoscaler do to sets and deployments.
+
+use std::time::Duration;
+
+use machinist_api::names::{annotations, labels};
+use memory_api::Propagation;
+use serde_json::{Value, json};
+
+use super::{Actors, NAMESPACE};
+use crate::chance::Chance;
+use crate::cloud::ZONES;
+use crate::pools::{Owners, Pool, is_complete, strategy};
+
+/// What somebody does to a set or deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PoolAction {
+    /// Another number, as `kubectl scale` writes it.
+    Scale,
+    /// Another class, or a restart: the deployment rolls.
+    Roll,
+    /// Other labels or taints for Nodes, which nothing rolls.
+    Retaint,
+    /// Pauses, mostly for a while.
+    Pause,
+    /// Goes back to an earlier template.
+    Undo,
+    /// Another strategy, or other bounds.
+    Restrategize,
+    /// Deletes it, in one of the ways that there are.
+    Delete,
+    /// Changes the number of a deployment's set behind its back.
+    EditSet,
+    /// Deletes a deployment's set.
+    DeleteSet,
+    /// Asks that a freeze ends.
+    Thaw,
+    /// Takes a Machine from its set by its labels, and mostly gives it back.
+    Release,
+    /// The autoscaler wants more.
+    ScaleUp,
+    /// The autoscaler wants fewer, and says which are to go.
+    ScaleDown,
+}
+
+const ACTIONS: [(u32, PoolAction); 13] = [
+    (12, PoolAction::Scale),
+    (16, PoolAction::Roll),
+    (4, PoolAction::Retaint),
+    (5, PoolAction::Pause),
+    (6, PoolAction::Undo),
+    (5, PoolAction::Restrategize),
+    (3, PoolAction::Delete),
+    (4, PoolAction::EditSet),
+    (2, PoolAction::DeleteSet),
+    (2, PoolAction::Thaw),
+    (3, PoolAction::Release),
+    (8, PoolAction::ScaleUp),
+    (12, PoolAction::ScaleDown),
+];
+
+impl Actors {
+    /// Acts on sets and deployments until it is dropped.
+    pub(super) async fn pool_users(&self) {
+        let mut chance = Chance::new(self.plan.seed, "pools");
+        let pools = self.fleet.pools().pools.clone();
+        loop {
+            tokio::time::sleep(chance.pause(self.plan.hourly.pools)).await;
+            let favourite = self.plan.favourite_of_pools.filter(|_| chance.happens(0.5));
+            let action = favourite.or_else(|| chance.weighed(&ACTIONS));
+            if let (Some(pool), Some(action)) = (chance.pick(&pools), action) {
+                self.on_pool(action, pool, &mut chance);
+            }
+        }
+    }
+
+    fn on_pool(&self, action: PoolAction, pool: &Pool, chance: &mut Chance) {
+        let Some(plural) = self.plan.owners.plural() else { return };
+        let path = format!("{NAMESPACE}/{}", pool.name);
+        let is_deployment = self.plan.owners == Owners::Deployments;
+        match action {
+            PoolAction::Scale => {
+                let replicas = chance.below(pool.size * 2 + 1);
+                self.watchman.note(("user scales", &format!("{} to {replicas}", pool.name)));
+                let _ = self.api.scale(plural, &path, replicas);
+            }
+            PoolAction::Roll => self.edit_pool("user rolls", plural, &pool.name, &rolled(chance)),
+            PoolAction::Retaint => {
+                let taint = json!({ "key": "pool", "value": number(chance), "effect": "NoSchedule" });
+                let template = json!({ "metadata": { "labels": { "pool": number(chance) } }, "spec": { "taints": [taint] } });
+                let patch = json!({ "spec": { "template": { "spec": { "nodeTemplate": template } } } });
+                self.edit_pool("user changes labels and taints of", plural, &pool.name, &patch);
+            }
+            PoolAction::Delete => self.delete_owner(plural, &pool.name, chance),
+            PoolAction::Thaw => {
+                let patch = json!({ "metadata": { "annotations": { annotations::UNFREEZE: "true" } } });
+                self.edit_pool("user thaws", plural, &pool.name, &patch);
+            }
+            PoolAction::Release => self.release(&pool.name, chance),
+            PoolAction::EditSet if !is_deployment => {}
+            PoolAction::Pause
+            | PoolAction::Undo
+            | PoolAction::Restrategize
+            | PoolAction::EditSet
+            | PoolAction::DeleteSet
+            | PoolAction::ScaleUp
+            | PoolAction::ScaleDown
+                if is_deployment =>
+            {
+                self.on_deployment(action, pool, chance);
+            }
+            PoolAction::Pause
+            | PoolAction::Undo
+            | PoolAction::Restrategize
+            | PoolAction::EditSet
+            | PoolAction::DeleteSet
+            | PoolAction::ScaleUp
+            | PoolAction::ScaleDown => {}
+        }
+    }
+
+    fn on_deployment(&self, action: PoolAction, pool: &Pool, chance: &mut Chance) {
+        let name = pool.name.as_str();
+        let plural = "machinedeployments";
+        match action {
+            PoolAction::Pause => {
+                self.edit_pool("user pauses", plural, name, &json!({ "spec": { "paused": true } }));
+                if chance.happens(0.8) {
+                    let after = chance.between(Duration::from_secs(1), Duration::from_mins(10));
+                    let (this, name) = (self.clone(), name.to_owned());
+                    tokio::spawn(async move {
+                        tokio::time::sleep(after).await;
+                        this.edit_pool(
+                            "user resumes",
+                            plural,
+                            &name,
+                            &json!({ "spec": { "paused": false } }),
+                        );
+                    });
+                }
+            }
+            PoolAction::Undo => {
+                let revision = if chance.happens(0.6) { 0 } else { chance.below(6) };
+                self.edit_pool(
+                    "user rolls back",
+                    plural,
+                    name,
+                    &json!({ "spec": { "rollbackTo": { "revision": revision } } }),
+                );
+            }
+            PoolAction::Restrategize => {
+                self.edit_pool(
+                    "user changes the strategy of",
+                    plural,
+                    name,
+                    &json!({ "spec": { "strategy": strategy(chance) } }),
+                );
+            }
+            PoolAction::EditSet => {
+                let Some(set) = chance.pick(&self.sets_of(name)).cloned() else { return };
+                let replicas = chance.below(pool.size * 2 + 4);
+                self.watchman.note(("user scales set", &format!("{set} to {replicas}")));
+                let _ = self.api.scale("machinesets", &format!("{NAMESPACE}/{set}"), replicas);
+            }
+            PoolAction::DeleteSet => {
+                if let Some(set) = chance.pick(&self.sets_of(name)).cloned() {
+                    self.delete_owner("machinesets", &set, chance);
+                }
+            }
+            PoolAction::ScaleUp => self.scale_up(name, pool.size * 2, chance),
+            PoolAction::ScaleDown => self.scale_down(pool, chance),
+            PoolAction::Scale
+            | PoolAction::Roll
+            | PoolAction::Retaint
+            | PoolAction::Delete
+            | PoolAction::Thaw
+            | PoolAction::Release => {}
+        }
+    }
+
+    fn edit_pool(&self, what: &str, plural: &str, name: &str, patch: &Value) {
+        self.watchman.note((what, &format!("{name}: {patch}")));
+        // It may have been deleted.
+        let _ = self.api.edit(plural, &format!("{NAMESPACE}/{name}"), patch);
+    }
+
+    fn delete_owner(&self, plural: &str, name: &str, chance: &mut Chance) {
+        let ways = [Propagation::Background, Propagation::Foreground, Propagation::Orphan];
+        let path = format!("{NAMESPACE}/{name}");
+        let way = chance.pick(&ways).copied().filter(|_| chance.happens(0.7));
+        self.watchman.note(("user deletes", &format!("{plural} {name} {way:?}")));
+        let _ = match way {
+            Some(way) => self.api.delete_with(plural, &path, way),
+            None => self.api.delete(plural, &path),
+        };
+    }
+
+    /// Another label takes a Machine out of the selector of its set.
+    fn release(&self, pool: &str, chance: &mut Chance) {
+        let Some((name, hash)) = chance.pick(&self.machines_of(pool)).cloned() else { return };
+        self.watchman.note(("user takes from its set", &name));
+        let path = format!("{NAMESPACE}/{name}");
+        let label = |pool: Value, hash: Value| json!({ "metadata": { "labels": { labels::DEPLOYMENT: pool, labels::TEMPLATE_HASH: hash } } });
+        let _ = self.api.edit("machines", &path, &label(json!("taken"), Value::Null));
+        if chance.happens(0.7) {
+            let after = chance.between(Duration::from_millis(10), Duration::from_mins(3));
+            let (this, pool) = (self.clone(), pool.to_owned());
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                this.watchman.note(("user gives back", &name));
+                let _ = this.api.edit("machines", &path, &label(json!(pool), json!(hash)));
+            });
+        }
+    }
+
+    fn scale_up(&self, name: &str, most: usize, chance: &mut Chance) {
+        let Some(deployment) = self.api.find("machinedeployments", &format!("{NAMESPACE}/{name}")) else {
+            return;
+        };
+        let more = replicas(&deployment) + 1 + chance.below(2);
+        self.edit_pool(
+            "autoscaler scales up",
+            "machinedeployments",
+            name,
+            &json!({ "spec": { "replicas": more.min(most) } }),
+        );
+    }
+
+    /// One write: fewer, which ones, and when. Mostly not during a rollout, as the autoscaler does.
+    fn scale_down(&self, pool: &Pool, chance: &mut Chance) {
+        let name = pool.name.as_str();
+        let Some(deployment) = self.api.find("machinedeployments", &format!("{NAMESPACE}/{name}")) else {
+            return;
+        };
+        if !is_complete(&deployment) && chance.happens(0.6) {
+            return;
+        }
+        let mut machines = self.machines_of(name);
+        let mut chosen = Vec::new();
+        for _ in 0..=chance.below(2) {
+            if !machines.is_empty() && chosen.len() < replicas(&deployment) {
+                chosen.push(machines.swap_remove(chance.below(machines.len())).0);
+            }
+        }
+        if chosen.is_empty() {
+            return;
+        }
+        let now = jiff::Timestamp::from_second(self.clock.now().as_second()).unwrap_or_default();
+        let listed = &deployment["metadata"]["annotations"][annotations::TRIGGER_DELETION];
+        let listed = listed.as_str().unwrap_or_default().split(',').map(str::to_owned);
+        let entries = listed.chain(chosen.iter().map(|machine| format!("{machine}~{now}")));
+        let list: Vec<String> = entries.filter(|entry| !entry.is_empty()).collect();
+        let patch = json!({
+            "metadata": { "annotations": {
+                annotations::TRIGGER_DELETION: list.join(","),
+                annotations::REPLICA_CHANGE_BY_SCALER_TIME: now.to_string(),
+            } },
+            "spec": { "replicas": replicas(&deployment) - chosen.len() },
+        });
+        self.edit_pool("autoscaler scales down", "machinedeployments", name, &patch);
+        if chance.happens(0.3) {
+            let after = chance.between(Duration::ZERO, Duration::from_secs(3));
+            let (this, name, most) = (self.clone(), name.to_owned(), pool.size * 2);
+            let mut chance = Chance::new(self.plan.seed, &format!("race {now}"));
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                this.scale_up(&name, most, &mut chance);
+            });
+        }
+    }
+
+    fn sets_of(&self, pool: &str) -> Vec<String> {
+        self.api.collect("machinesets", |set| {
+            let meta = &set["metadata"];
+            let is_its = set["spec"]["template"]["metadata"]["labels"][labels::DEPLOYMENT] == pool;
+            meta["name"].as_str().filter(|_| is_its && meta["deletionTimestamp"].is_null()).map(str::to_owned)
+        })
+    }
+
+    /// Names of Machines that nobody has asked to go, with the hash on them.
+    fn machines_of(&self, pool: &str) -> Vec<(String, Option<String>)> {
+        self.api.collect("machines", |machine| {
+            let meta = &machine["metadata"];
+            let is_its = meta["labels"][labels::DEPLOYMENT] == pool && meta["deletionTimestamp"].is_null();
+            let hash = meta["labels"][labels::TEMPLATE_HASH].as_str().map(str::to_owned);
+            meta["name"].as_str().filter(|_| is_its).map(|name| (name.to_owned(), hash))
+        })
+    }
+}
+
+/// Another class, or the same one again.
+fn rolled(chance: &mut Chance) -> Value {
+    let template = if chance.happens(0.6) {
+        let zone = chance.pick(&ZONES).copied().unwrap_or_default();
+        json!({ "spec": { "class": { "name": zone } } })
+    } else {
+        json!({ "metadata": { "annotations": { annotations::RESTARTED_AT: number(chance) } } })
+    };
+    json!({ "spec": { "template": template } })
+}
+
+fn replicas(deployment: &Value) -> usize {
+    deployment["spec"]["replicas"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default()
+}
+
+fn number(chance: &mut Chance) -> String {
+    chance.below(1_000).to_string()
+}

@@ -1,0 +1,216 @@
+//! What hosts do to Machines that have an owner.
+
+use jiff::Timestamp;
+use machinist_api::names::labels;
+use memory_api::Change;
+use serde_json::Value;
+
+use super::super::Rule;
+use super::super::facts::{Facts, text};
+use super::super::machine::MachineFact;
+use super::super::rules::NEWS_TAKE;
+use super::facts::{DeploymentFact, SetFact, controller};
+
+/// Whether somebody wants this Machine to go that a host is about to delete: its set does not want it, or is going itself; it has
+/// failed; or the autoscaler has chosen it.
+pub(in super::super) fn is_asked(facts: &Facts, uid: &str, machine: &MachineFact, now: Timestamp) -> bool {
+    let Some(set) = facts.owners.sets.get(&machine.set) else { return false };
+    let is_given_up =
+        machine.phase == "Failed" && machine.kept_until.is_none_or(|until| until <= now + facts.skew());
+    set.deleting_since.is_some()
+        || is_given_up
+        || is_marked(set, machine)
+        || is_surplus(facts, uid, machine, set, now)
+}
+
+fn is_marked(set: &SetFact, machine: &MachineFact) -> bool {
+    machine.marked_at.is_some_and(|marked| set.scaled_down_at.is_some_and(|scaled| marked <= scaled))
+}
+
+/// As many others as are wanted are there, or were until a moment ago.
+fn is_surplus(facts: &Facts, uid: &str, machine: &MachineFact, set: &SetFact, now: Timestamp) -> bool {
+    let was_there = |other: &MachineFact| {
+        let went = other.deleting_since.filter(|_| !other.is_taken);
+        other.is_living() || went.is_some_and(|went| now.duration_since(went) <= NEWS_TAKE)
+    };
+    let others = facts.machines.iter().filter(|(other, fact)| {
+        *other != uid && fact.set == machine.set && !fact.is_labelled_updated && was_there(fact)
+    });
+    others.count() >= set.wanted.since(now - NEWS_TAKE).min().unwrap_or_default()
+}
+
+/// A host makes or deletes a Machine that a set controls.
+pub(in super::super) fn of_machine(
+    facts: &Facts,
+    change: &Change<'_>,
+    now: Timestamp,
+) -> Vec<(Rule, String)> {
+    let is_going = |object| !text(object, "/metadata/deletionTimestamp").is_empty();
+    match (change.old, change.new) {
+        (None, Some(made)) => {
+            let uid = controller(made);
+            let name = text(change.new, "/metadata/name");
+            if uid.is_empty() { Vec::new() } else { made_for(facts, &uid, name, change.actor, now) }
+        }
+        (Some(old), new) if !is_going(Some(old)) && (new.is_none() || is_going(new)) => {
+            deleted(facts, text(Some(old), "/metadata/uid"), change.actor, now).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -> Vec<(Rule, String)> {
+    let is_old = |since: Option<Timestamp>| since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE);
+    let owners = &facts.owners;
+    let Some(set) = owners.sets.get(uid) else {
+        let is_news = owners.gone.get(uid).is_some_and(|gone| !is_old(Some(*gone)));
+        let broken = (!is_news)
+            .then(|| (Rule::Orphans, format!("{actor} makes Machine {name} for a set that is gone")));
+        return broken.into_iter().collect();
+    };
+    let mut broken = Vec::new();
+    let mut says = |rule: Rule, why: String| {
+        broken.push((rule, format!("{actor} makes Machine {name} for set {}: {why}", set.name)));
+    };
+    if is_old(set.deleting_since) {
+        says(Rule::Orphans, "it is being deleted".to_owned());
+    }
+    if is_old(set.frozen_since) {
+        says(Rule::Frozen, "it is frozen".to_owned());
+    }
+    if owners.used_names.contains(&(uid.to_owned(), name.to_owned())) {
+        says(Rule::Names, "an earlier Machine had this name".to_owned());
+    }
+    let is_quiet = |meddled: Option<Timestamp>| meddled.is_none() || is_old(meddled);
+    let live = 1 + facts.machines.values().filter(|other| other.set == uid && other.is_living()).count();
+    let wanted = set.wanted.since(now - NEWS_TAKE).max().unwrap_or_default();
+    if is_quiet(set.meddled_at) && (live > wanted || is_old(set.disabled_since)) {
+        says(Rule::Surplus, format!("that makes {live}, and {wanted} are wanted"));
+    }
+    if let Some(deployment) = owners.deployments.get(&set.deployment).filter(|one| is_quiet(one.meddled_at)) {
+        let all = 1 + of_deployment(facts, &set.deployment).filter(|(_, other)| other.is_living()).count();
+        let most = deployment.most.since(now - NEWS_TAKE).max().unwrap_or_default();
+        let wanted: usize = sets_of(facts, &set.deployment).map(|(_, set)| set.wanted.last()).sum();
+        if all > most.max(wanted) {
+            says(
+                Rule::Surge,
+                format!("that makes {all} of deployment {}, and there may be {most}", deployment.name),
+            );
+        }
+    }
+    broken
+}
+
+/// A Machine that was of use goes, and is not the one that was chosen, or too few are left.
+fn deleted(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -> Option<(Rule, String)> {
+    let machine = facts.machines.get(uid)?;
+    let set = facts.owners.sets.get(&machine.set)?;
+    if set.leaves_since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE) {
+        let detail =
+            format!("{actor} deletes Machine {} although its set {} leaves it", machine.name, set.name);
+        return Some((Rule::Orphans, detail));
+    }
+    let is_given_up = machine.phase == "Failed"
+        || facts.node_objects.get(&machine.node).is_none_or(|node| node.is_deleting);
+    if set.deleting_since.is_some() || is_given_up || is_marked(set, machine) {
+        return None;
+    }
+    chosen(facts, uid, machine, set, actor).or_else(|| {
+        let deployment = facts.owners.deployments.get(&set.deployment)?;
+        let too_few = availability(facts, uid, (set, deployment), now).filter(|_| machine.is_available())?;
+        Some((
+            Rule::Availability,
+            format!("{actor} deletes Machine {} of set {}: {too_few}", machine.name, set.name),
+        ))
+    })
+}
+
+/// The autoscaler had chosen another one before the set was to want fewer.
+fn chosen(
+    facts: &Facts,
+    uid: &str,
+    machine: &MachineFact,
+    set: &SetFact,
+    actor: &str,
+) -> Option<(Rule, String)> {
+    if machine.marked_since.is_some() || machine.kept_until.is_some() {
+        return None;
+    }
+    let is_chosen = |other: &MachineFact| {
+        let was_first =
+            other.marked_since.is_some_and(|marked| set.lowered_at.is_some_and(|lowered| marked <= lowered));
+        was_first && other.is_living() && other.kept_until.is_none() && !other.is_labelled_updated
+    };
+    let mut others = facts.machines.iter().filter(|(other, fact)| *other != uid && fact.set == machine.set);
+    let (_, other) = others.find(|(_, other)| is_chosen(other))?;
+    let detail = format!("{actor} deletes Machine {}, and the autoscaler chose {}", machine.name, other.name);
+    Some((Rule::Chosen, detail))
+}
+
+/// Too few available Machines would be left without this one. What others took away since the set was to want fewer is not the
+/// host's doing.
+fn availability(
+    facts: &Facts,
+    uid: &str,
+    (set, deployment): (&SetFact, &DeploymentFact),
+    now: Timestamp,
+) -> Option<String> {
+    let since = set.lowered_at.unwrap_or(now) - NEWS_TAKE;
+    let is_in_order = deployment.deleting_since.is_none()
+        && !deployment.recreates.since(since).any(|recreates| recreates)
+        && deployment.meddled_at.is_none_or(|meddled| meddled < since);
+    if !is_in_order {
+        return None;
+    }
+    let machines: Vec<_> = of_deployment(facts, &set.deployment).collect();
+    let was_available = |other: &MachineFact| {
+        let is_out = facts.node_of(other).is_some_and(super::super::node::NodeFact::is_out_of_service);
+        let fell = other.fell.filter(|_| !other.is_taken);
+        (other.is_available() && !is_out) || fell.is_some_and(|fell| fell > since)
+    };
+    let others = machines.iter().filter(|(other, fact)| *other != uid && was_available(fact)).count();
+    let lost = facts.owners.lost.iter().filter(|(of, fell)| *of == set.deployment && *fell > since).count();
+    let kept =
+        machines.iter().filter(|(_, other)| other.phase == "Failed" && other.kept_until.is_some()).count();
+    let fewest = deployment.fewest.since(since).min().unwrap_or_default().saturating_sub(kept);
+    let left = others + lost;
+    (left < fewest)
+        .then(|| format!("{left} available ones of deployment {} are left of {fewest}", deployment.name))
+}
+
+/// A host selects a Node for an update in place.
+pub(in super::super) fn of_node(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
+    let is_selected = |object: Option<&Value>| {
+        object.is_some_and(|node| node["metadata"]["labels"][labels::SELECTED_FOR_UPDATE] == "true")
+    };
+    if !is_selected(change.new) || is_selected(change.old) {
+        return None;
+    }
+    let node = text(change.new, "/metadata/name");
+    let uid = facts.by_node.get(node)?;
+    let machine = facts.machines.get(uid).filter(|machine| machine.is_available())?;
+    let set = facts.owners.sets.get(&machine.set)?;
+    let deployment = facts.owners.deployments.get(&set.deployment)?;
+    // It is decided and done in one pass.
+    let fresh = SetFact { lowered_at: None, ..set.clone() };
+    let too_few = availability(facts, uid, (&fresh, deployment), now)?;
+    Some(format!("{} selects Node {node} for an update: {too_few}", change.actor))
+}
+
+/// The Machines of a deployment's sets, by uid.
+pub(super) fn of_deployment<'a>(
+    facts: &'a Facts,
+    deployment: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a MachineFact)> {
+    let is_its =
+        move |set: &String| facts.owners.sets.get(set).is_some_and(|set| set.deployment == deployment);
+    facts.machines.iter().filter(move |(_, machine)| is_its(&machine.set))
+}
+
+pub(super) fn sets_of<'a>(
+    facts: &'a Facts,
+    deployment: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a SetFact)> {
+    let is_its = move |set: &SetFact| set.deployment == deployment && set.deleting_since.is_none();
+    facts.owners.sets.iter().filter(move |(_, set)| is_its(set))
+}
