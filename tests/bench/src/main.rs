@@ -6,6 +6,7 @@
 mod calls;
 mod conditions;
 mod deletions;
+mod deployments;
 mod drains;
 mod idle;
 mod machines;
@@ -33,6 +34,18 @@ struct Options {
     /// How many Machines; drains that wait and a host that is idle get twice as many
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(10..=5_000))]
     machines: u32,
+    /// How many Machines of one MachineDeployment, one run each
+    #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000, 5_000], value_parser = clap::value_parser!(u32).range(5..=5_000))]
+    sizes: Vec<u32>,
+    /// How many Machines are rolled, a tenth of them beyond at a time; one run each
+    #[arg(long, value_delimiter = ',', default_values_t = [100, 500], value_parser = clap::value_parser!(u32).range(5..=5_000))]
+    rolled: Vec<u32>,
+    /// How many Machines are scaled to none
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(5..=5_000))]
+    scaled: u32,
+    /// How many MachineDeployments of five
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    deployments: u32,
     /// Write tests/bench/FIGURES.md
     #[arg(long)]
     write: bool,
@@ -54,6 +67,14 @@ enum Part {
     Drains,
     /// A host that has nothing to do
     Idle,
+    /// Machines of one MachineDeployment, from create to Running
+    Deployment,
+    /// MachineDeployments that are rolled to another class
+    Rolling,
+    /// A MachineDeployment that is scaled to none
+    ScaleDown,
+    /// Many small MachineDeployments
+    Many,
     /// Machines on EC2, played by moto
     Ec2,
     /// Ten thousand Machines in the simulator, and what a week of them would take
@@ -70,6 +91,10 @@ struct Figures {
     deletions: Option<deletions::Figures>,
     drains: Option<drains::Figures>,
     idle: Option<idle::Figures>,
+    deployment: Option<deployments::Growth>,
+    rolling: Vec<deployments::Rolling>,
+    scale_down: Option<deployments::ScaleDown>,
+    many: Option<deployments::Many>,
     ec2: Option<machines::ec2::Figures>,
     week: Option<week::Week>,
 }
@@ -115,6 +140,20 @@ async fn measure(options: &Options) -> Result<String> {
     }
     if wants(Part::Idle) {
         figures.idle = Some(idle::measure(2 * machines).await?);
+    }
+    if wants(Part::Deployment) {
+        figures.deployment = Some(deployments::growth(&options.sizes).await?);
+    }
+    if wants(Part::Rolling) {
+        for machines in &options.rolled {
+            figures.rolling.push(deployments::rolling(*machines).await?);
+        }
+    }
+    if wants(Part::ScaleDown) {
+        figures.scale_down = Some(deployments::scale_down(options.scaled).await?);
+    }
+    if wants(Part::Many) {
+        figures.many = Some(deployments::many(options.deployments).await?);
     }
     if wants(Part::Ec2) {
         figures.ec2 = Some(machines::ec2::measure().await?);

@@ -3,8 +3,10 @@
 //! A [`Lab`] is a real etcd and kube-apiserver, a [`Cloud`], the kubelets of its VMs, and the host as a process of its own
 //! under its least-privilege account. Everything listens on loopback and ends with the lab.
 
+pub mod autoscaler;
 mod cloud;
 pub mod demo;
+pub mod fleet;
 mod host;
 mod lab;
 pub mod manifests;
@@ -15,6 +17,6 @@ mod wait;
 
 pub use cloud::{Aws, Cloud, Made};
 pub use host::{Host, HostOptions, binary};
-pub use lab::{Kinds, Lab, LabOptions};
+pub use lab::{Kinds, Lab, LabOptions, is_complete};
 pub use metrics::Metrics;
 pub use wait::{eventually, within};

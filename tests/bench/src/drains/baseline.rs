@@ -12,7 +12,6 @@ use kube::{Api, Client, core::ObjectMeta};
 use machinist_api::{Machine, names};
 use serde_json::{Value, json};
 
-use super::pods::PODS;
 use crate::machines::{CONCURRENCY, Requests};
 use crate::progress::Progress;
 
@@ -57,15 +56,15 @@ struct Shares {
 
 /// Makes, for as many Machines with as many pods, the writes of the host and of the kubelets that end the pods: one Machine's
 /// in sequence but for its pods, which go side by side, and many Machines at once.
-pub(super) async fn measure(lab: &Lab, machines: usize, made: &Requests) -> Result<Baseline> {
+pub(crate) async fn measure(lab: &Lab, machines: usize, pods: usize, made: &Requests) -> Result<Baseline> {
     let client = lab.client.clone();
     let metadata = ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() };
     let namespace = Namespace { metadata, ..Namespace::default() };
     let namespaces: Api<Namespace> = Api::all(client.clone());
     namespaces.create(&PostParams::default(), &namespace).await.context("failed to create a namespace")?;
     let progress = Progress::of(lab, None);
-    let prepared = many(machines, async |number| prepare(lab, number).await);
-    progress.during(&format!("{machines} Machines and Nodes with {PODS} pods each"), prepared).await?;
+    let prepared = many(machines, async |number| prepare(lab, number, pods).await);
+    progress.during(&format!("{machines} Machines and Nodes with {pods} pods each"), prepared).await?;
     let share = |verb, resource| Share::of(made.of(verb, resource), machines);
     let shares = Shares {
         machine: share("PATCH", "machines")?,
@@ -74,7 +73,7 @@ pub(super) async fn measure(lab: &Lab, machines: usize, made: &Requests) -> Resu
         node_status: share("PATCH", "nodes/status")?,
     };
     let started = Instant::now();
-    let deletions = many(machines, async |number| one(&client, number, shares).await);
+    let deletions = many(machines, async |number| one(&client, number, pods, shares).await);
     let writes = progress.during("their deletion", deletions).await?;
     Ok(Baseline { wall: started.elapsed(), writes })
 }
@@ -93,10 +92,10 @@ fn pod_name(number: usize, pod: usize) -> String {
 }
 
 /// A Node without a kubelet, its pods, and a Machine that stays until its finalizer is taken away.
-async fn prepare(lab: &Lab, number: usize) -> Result<u64> {
+async fn prepare(lab: &Lab, number: usize, pods: usize) -> Result<u64> {
     let node: Node = serde_json::from_value(json!({ "metadata": { "name": name(number) } }))?;
     lab.node_objects().create(&PostParams::default(), &node).await.context("failed to create a Node")?;
-    for one in 0..PODS {
+    for one in 0..pods {
         lab.create_pod(&pod(&pod_name(number, one), &name(number), &PodShape::of("plain"))).await?;
     }
     let mut machine = manifests::machine(&name(number), "small");
@@ -108,7 +107,7 @@ async fn prepare(lab: &Lab, number: usize) -> Result<u64> {
 }
 
 /// One Machine's writes; how many there were.
-async fn one(client: &Client, number: usize, shares: Shares) -> Result<u64> {
+async fn one(client: &Client, number: usize, pods: usize, shares: Shares) -> Result<u64> {
     let machines: Api<Machine> = Api::namespaced(client.clone(), NAMESPACE);
     let nodes: Api<Node> = Api::all(client.clone());
     let (name, params) = (name(number), PatchParams::apply(MANAGER));
@@ -127,7 +126,7 @@ async fn one(client: &Client, number: usize, shares: Shares) -> Result<u64> {
         machines.patch_status(&name, &params, &Patch::Merge(status_patch(time))).await?;
         writes += 1;
     }
-    let ends = (0..PODS).map(|one| end(client, pod_name(number, one)));
+    let ends = (0..pods).map(|one| end(client, pod_name(number, one)));
     writes += futures::future::try_join_all(ends).await?.into_iter().sum::<u64>();
     nodes.delete(&name, &DeleteParams::default()).await?;
     // The last of these takes the finalizer away.

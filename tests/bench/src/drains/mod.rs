@@ -1,6 +1,6 @@
 //! Machines that are drained: many at a time until they are gone, and many that wait.
 
-mod baseline;
+pub(crate) mod baseline;
 mod flight;
 mod pods;
 
@@ -26,7 +26,7 @@ pub(crate) use pods::PODS;
 /// From SIGTERM to the end of a pod.
 pub(crate) const EXIT: Duration = Duration::from_millis(500);
 /// Older than the consistency window of the driver.
-const AGE: Duration = Duration::from_secs(12);
+pub(crate) const AGE: Duration = Duration::from_secs(12);
 /// Drains that wait, for each one that goes on to the end.
 const WAITING_RATIO: usize = 2;
 
@@ -57,7 +57,7 @@ pub(crate) async fn measure(machines: usize) -> Result<Figures> {
     let counted = counted(&lab, &host, machines).await?;
     stop(host).await?;
     eprintln!("drains: a plain client with as many writes");
-    let baseline = baseline::measure(&lab, machines, &counted.requests).await?;
+    let baseline = baseline::measure(&lab, machines, PODS, &counted.requests).await?;
     drop(lab);
     eprintln!("drains: {} that wait", machines * WAITING_RATIO);
     let flight = flight::measure(&driver, machines * WAITING_RATIO).await?;

@@ -1,6 +1,6 @@
 //! Machines from create to Running on a real API server, beside a plain client that makes as many writes.
 
-mod baseline;
+pub(crate) mod baseline;
 pub(crate) mod ec2;
 mod follow;
 pub(crate) mod requests;
@@ -25,7 +25,7 @@ pub(crate) use troubled::Troubled;
 /// Requests in flight, of whoever creates the Machines and of the plain client.
 pub(crate) const CONCURRENCY: usize = 128;
 /// Machines before those that count: connections, caches and compiled code are there then.
-const WARM_UP: usize = 10;
+pub(crate) const WARM_UP: usize = 10;
 /// Kubelets say nothing meanwhile, as in the figures of the Go controllers that these stand beside.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(300);
 
@@ -157,7 +157,7 @@ async fn counted(lab: &Lab, host: &Host, machines: usize) -> Result<Figures> {
 }
 
 /// By operation, without those of the kubelets and of this program.
-fn drivers_calls(before: &simcloud::Stats, after: &simcloud::Stats) -> BTreeMap<String, u64> {
+pub(crate) fn drivers_calls(before: &simcloud::Stats, after: &simcloud::Stats) -> BTreeMap<String, u64> {
     const NOT_OF_DRIVERS: [&str; 3] = ["admin", "stats", "vm.userData"];
     let operations = after.calls.keys().filter(|operation| !NOT_OF_DRIVERS.contains(&operation.as_str()));
     operations

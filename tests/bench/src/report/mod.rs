@@ -2,6 +2,7 @@
 
 mod calls;
 mod deletions;
+mod deployments;
 mod drains;
 mod ec2;
 mod idle;
@@ -60,6 +61,7 @@ pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
     if let Some(figures) = &figures.idle {
         idle::render(&mut page, figures);
     }
+    deployments::render(&mut page, figures);
     if let Some(figures) = &figures.ec2 {
         ec2::render(&mut page, figures);
     }

@@ -70,6 +70,7 @@ impl Cloud for Aws {
     const NAME: &'static str = "aws";
     const DRIVER: &'static str = "aws-driver";
     const VERSION: &'static str = "AWS_DRIVER_VERSION";
+    const LARGE: (&'static str, &'static str) = ("machineType", "m5.xlarge");
 
     fn vm_source(&self) -> Result<Arc<dyn VmSource>> {
         // Kubelets look at moto itself: what goes wrong on purpose goes wrong for the host.

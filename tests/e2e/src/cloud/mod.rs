@@ -9,6 +9,7 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use nodesim::VmSource;
+use serde_json::Value;
 
 pub use aws::Aws;
 
@@ -29,6 +30,8 @@ pub trait Cloud: Send + Sync + 'static {
     const DRIVER: &'static str;
     /// The variable of the driver's build that sets the version that it tells.
     const VERSION: &'static str;
+    /// A field of its classes and a value of it that makes larger VMs.
+    const LARGE: (&'static str, &'static str);
 
     /// Its VMs, for kubelets.
     ///
@@ -47,6 +50,16 @@ pub trait Cloud: Send + Sync + 'static {
 
     /// A class whose Secret has the name `secret`.
     fn class(&self, name: &str, secret: &str) -> MachineClass;
+
+    /// A class of larger VMs.
+    fn large_class(&self, name: &str, secret: &str) -> MachineClass {
+        let (field, value) = Self::LARGE;
+        let mut class = self.class(name, secret);
+        if let Some(Value::Object(spec)) = &mut class.provider_spec {
+            spec.insert(field.to_owned(), value.into());
+        }
+        class
+    }
 
     /// What the host has to be told to call the cluster; by default it finds a name itself.
     fn cluster(&self) -> Option<&str> {

@@ -14,6 +14,7 @@ impl Cloud for simcloud::Server {
     const NAME: &'static str = "sim";
     const DRIVER: &'static str = "sim-driver";
     const VERSION: &'static str = "SIM_DRIVER_VERSION";
+    const LARGE: (&'static str, &'static str) = ("type", "sim.large");
 
     fn vm_source(&self) -> Result<Arc<dyn VmSource>> {
         Ok(Arc::new(SimcloudSource::new(&self.url(), self.admin_token())?))

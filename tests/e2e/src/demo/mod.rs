@@ -1,7 +1,7 @@
 //! The demo: what a user does, in the order in which a user does it, and whether all of it held.
 
 mod progress;
-mod stopwatch;
+mod stages;
 mod story;
 mod summary;
 
@@ -16,8 +16,8 @@ use crate::manifests;
 use progress::Progress;
 use story::Drivers;
 
-/// Runs Machinist on a real kube-apiserver: a driver in a ConfigMap makes machines, is swapped in flight, and everything is
-/// deleted again without a leak.
+/// Runs Machinist on a real kube-apiserver: a MachineDeployment is created, scaled, rolled to another class while its driver is
+/// swapped, rolled back and deleted without a leak. A watch sees at every moment how many Machines there are, and how many are available.
 ///
 /// Whatever ends the demo, Ctrl-C, SIGTERM or kill -9, ends all that it has started and removes its folder.
 #[derive(Clone, Debug, Parser)]
@@ -26,7 +26,7 @@ pub struct Options {
     /// Which cloud
     #[arg(long, value_enum, ignore_case = true, default_value_t = Provider::Sim)]
     pub provider: Provider,
-    /// How many Machines
+    /// How many Machines the deployment begins with; it is scaled to half as many more
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=5_000))]
     pub machines: u32,
     /// Leave everything running and print the kubeconfig to use with kubectl; Ctrl-C ends it
@@ -102,11 +102,11 @@ async fn tell<C: Cloud>(
 /// Until a signal ends the demo.
 async fn keep<C: Cloud>(lab: &Lab<C>, progress: &mut Progress) {
     progress.say(&format!(
-        "everything goes on running. In another terminal:\n\n  export KUBECONFIG={}\n  kubectl -n {} get machines\n  \
-         kubectl -n {} delete machine worker-0001\n\nCtrl-C ends it.",
+        "everything goes on running. In another terminal:\n\n  export KUBECONFIG={}\n  kubectl -n {namespace} get machinedeployments,machinesets,machines\n  \
+         kubectl -n {namespace} scale machinedeployment {name} --replicas=3\n\nCtrl-C ends it.",
         lab.plane.admin_kubeconfig().display(),
-        manifests::NAMESPACE,
-        manifests::NAMESPACE,
+        namespace = manifests::NAMESPACE,
+        name = story::NAME,
     ));
     std::future::pending::<()>().await;
 }

@@ -1,20 +1,19 @@
 //! What the demo shows: a live table on a terminal, plain lines elsewhere.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use anyhow::Result;
-use kube::Api;
-use kube::api::ListParams;
-use machinist_api::Machine;
-use tokio::time::Instant;
+use anyhow::{Result, bail};
+use tokio::time::{Instant, sleep};
+
+use crate::fleet::{Bounds, Fleet, FleetWatch, Seen};
 
 /// Rows of the table: more would not fit a small terminal.
 const ROWS: usize = 16;
-
 /// Between two looks.
 const PERIOD: Duration = Duration::from_millis(200);
+/// Only what is stuck shows nothing for so long, however slow the machine.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Shows what happens.
 pub(super) struct Progress {
@@ -22,21 +21,14 @@ pub(super) struct Progress {
     is_terminal: bool,
     /// Lines of the table that stands on the terminal.
     drawn: usize,
-    shown_at: Option<Instant>,
-    phases: BTreeMap<String, String>,
-    counts: BTreeMap<String, usize>,
+    /// The line that was printed last, elsewhere.
+    told: String,
 }
 
 impl Progress {
     pub(super) fn start() -> Self {
-        Self {
-            started: Instant::now(),
-            is_terminal: std::io::stdout().is_terminal(),
-            drawn: 0,
-            shown_at: None,
-            phases: BTreeMap::new(),
-            counts: BTreeMap::new(),
-        }
+        let is_terminal = std::io::stdout().is_terminal();
+        Self { started: Instant::now(), is_terminal, drawn: 0, told: String::new() }
     }
 
     /// A step of the story.
@@ -45,66 +37,50 @@ impl Progress {
         println!("[{:7.2}s] {what}", self.started.elapsed().as_secs_f64());
     }
 
-    /// Looks at the Machines and shows what has changed. Answers how many there are in each phase.
-    pub(super) async fn show(&mut self, api: &Api<Machine>) -> Result<BTreeMap<String, usize>> {
-        let is_early = self.shown_at.is_some_and(|at| at.elapsed() < PERIOD);
-        if is_early {
-            return Ok(self.counts.clone());
-        }
-        self.shown_at = Some(Instant::now());
-        let machines = api.list(&ListParams::default()).await?.items;
-        self.counts = BTreeMap::new();
-        for machine in &machines {
-            *self.counts.entry(phase(machine).to_owned()).or_default() += 1;
-        }
-        if self.is_terminal {
-            self.draw(&machines);
-        } else {
-            self.list(&machines);
-        }
-        // Words of the API for the caller; the empty one is "Creating" to people only.
-        Ok(self.counts.clone())
-    }
-
-    fn list(&mut self, machines: &[Machine]) {
-        let mut phases = BTreeMap::new();
-        for machine in machines {
-            let name = machine.metadata.name.clone().unwrap_or_default();
-            let phase = phase(machine).to_owned();
-            let before = self.phases.remove(&name);
-            if before.as_deref() != Some(&phase) {
-                let before = before.unwrap_or_else(|| "(new)".to_owned());
-                let id = machine.provider_id().unwrap_or_default();
-                println!(
-                    "[{:7.2}s]   {name}: {before} -> {phase}  {id}",
-                    self.started.elapsed().as_secs_f64()
-                );
+    /// Shows the Machines until it is done. `what` is the sentence that will be true.
+    pub(super) async fn until(
+        &mut self,
+        what: &str,
+        fleet: &FleetWatch,
+        bounds: Bounds,
+        mut is_done: impl AsyncFnMut() -> Result<bool>,
+    ) -> Result<()> {
+        let mut moved = (fleet.stretch().moments, Instant::now());
+        loop {
+            fleet.look(|fleet| self.show(fleet, bounds));
+            if is_done().await? {
+                return Ok(());
             }
-            phases.insert(name, phase);
-        }
-        for (name, before) in std::mem::replace(&mut self.phases, phases) {
-            println!("[{:7.2}s]   {name}: {before} -> (gone)", self.started.elapsed().as_secs_f64());
+            let moments = fleet.stretch().moments;
+            if moments != moved.0 {
+                moved = (moments, Instant::now());
+            } else if moved.1.elapsed() > PATIENCE {
+                bail!("nothing has changed for {PATIENCE:?}, and it is not so that {what}");
+            }
+            sleep(PERIOD).await;
         }
     }
 
-    fn draw(&mut self, machines: &[Machine]) {
+    fn show(&mut self, fleet: &Fleet, bounds: Bounds) {
+        let line = headline(fleet, bounds);
+        if self.is_terminal {
+            self.draw(&line, fleet);
+        } else if line != self.told {
+            println!("[{:7.2}s]   {line}", self.started.elapsed().as_secs_f64());
+            self.told = line;
+        }
+    }
+
+    fn draw(&mut self, headline: &str, fleet: &Fleet) {
         self.wipe();
-        let counts: Vec<String> =
-            self.counts.iter().map(|(phase, count)| format!("{count} {phase}")).collect();
-        let mut lines = vec![format!("{} Machines: {}", machines.len(), counts.join(", "))];
-        lines.push(format!("  {:<14} {:<18} {:<14} {}", "NAME", "STATUS", "NODE", "REASON"));
+        let mut lines = vec![headline.to_owned()];
+        lines.push(format!("  {:<22} {:<12} {:<10} {:<22} {}", "NAME", "CLASS", "STATUS", "NODE", "REASON"));
         // Those that are on their way are worth a look.
-        let mut rows: Vec<&Machine> = machines.iter().collect();
-        rows.sort_by_key(|machine| phase(machine) == "Running");
-        for machine in rows.iter().take(ROWS) {
-            let name = machine.metadata.name.as_deref().unwrap_or_default();
-            let node = machine
-                .metadata
-                .labels
-                .as_ref()
-                .and_then(|labels| labels.get("node"))
-                .map_or("", String::as_str);
-            lines.push(format!("  {name:<14} {:<18} {node:<14} {}", phase(machine), reason(machine)));
+        let mut rows: Vec<&Seen> = fleet.machines().values().collect();
+        rows.sort_by_key(|machine| machine.shown_phase() == "Running");
+        for Seen { name, class, node, reason, .. } in rows.iter().take(ROWS) {
+            let status = fleet.machines().get(name).map_or("", Seen::shown_phase);
+            lines.push(format!("  {name:<22} {class:<12} {status:<10} {node:<22} {reason}"));
         }
         if rows.len() > ROWS {
             lines.push(format!("  … and {} more", rows.len() - ROWS));
@@ -125,15 +101,8 @@ impl Progress {
     }
 }
 
-fn phase(machine: &Machine) -> &str {
-    let phase = machine.status.as_ref().and_then(|status| status.current_status.phase.as_ref());
-    match phase.map_or("", machinist_api::Word::as_str) {
-        "" => "Creating",
-        phase => phase,
-    }
-}
-
-fn reason(machine: &Machine) -> &str {
-    let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
-    own.and_then(|own| own.conditions.first()).map_or("", |condition| condition.reason.as_str())
+fn headline(fleet: &Fleet, bounds: Bounds) -> String {
+    let tally = fleet.tally();
+    let Bounds { most, fewest_available } = bounds;
+    format!("{tally}; {} available; at most {most}, at least {fewest_available} available", tally.available)
 }

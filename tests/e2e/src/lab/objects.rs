@@ -94,12 +94,15 @@ impl<C: Cloud> Lab<C> {
         Ok(())
     }
 
-    /// Deletes all Machines, then all classes and Secrets, and checks that nothing of them is left anywhere.
+    /// Deletes all deployments, sets and Machines, then all classes and Secrets, and checks that nothing of them is left anywhere.
     ///
     /// # Errors
     /// When something is left; the complaint says what.
     pub async fn clear(&self) -> Result<()> {
         let everything = ListParams::default();
+        self.deployments().delete_collection(&DeleteParams::default(), &everything).await?;
+        self.sets().delete_collection(&DeleteParams::default(), &everything).await?;
+        self.no_deployments().await?;
         self.machines().delete_collection(&DeleteParams::default(), &everything).await?;
         self.no_machines().await?;
         let vms = self.cloud.live().await?;

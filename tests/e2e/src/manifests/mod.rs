@@ -1,6 +1,7 @@
 //! The objects that a user writes.
 
 pub mod aws;
+pub mod deployments;
 pub mod workloads;
 
 use anyhow::{Context, Result};

@@ -8,6 +8,7 @@ mod commands;
 mod crash;
 mod delete;
 mod deploy;
+mod deployments;
 mod drain;
 mod egress;
 mod explain;

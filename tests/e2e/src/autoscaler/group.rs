@@ -1,0 +1,85 @@
+//! A group of Nodes, which is a MachineDeployment, and its size.
+
+use anyhow::{Result, ensure};
+use machinist_api::{MachineDeployment, names};
+
+use super::Autoscaler;
+use super::write::retried;
+
+/// A MachineDeployment, and how many Machines it may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeGroup {
+    /// The name of the deployment.
+    pub name: String,
+    /// Never fewer.
+    pub min: i32,
+    /// Never more.
+    pub max: i32,
+}
+
+/// Whether it takes a rollout for finished. Where none is told of, there was none.
+#[must_use]
+pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
+    let conditions = deployment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let told = conditions.iter().find(|one| one.type_ == names::conditions::PROGRESSING);
+    told.is_none_or(|one| {
+        let words = (one.status.as_str(), one.reason.as_deref().unwrap_or_default());
+        matches!(words, ("True", "NewMachineSetAvailable") | ("Unknown", "DeploymentPaused"))
+    })
+}
+
+impl Autoscaler {
+    /// So many more.
+    ///
+    /// # Errors
+    /// When that is more than the group may have, or the write fails for good.
+    pub async fn increase_size(&self, group: &NodeGroup, more: u32) -> Result<()> {
+        let size = replicas(&self.read(group).await?) + i32::try_from(more)?;
+        ensure!(size <= group.max, "{} would have {size}, and may have {}", group.name, group.max);
+        self.set_size(group, size).await
+    }
+
+    /// So many fewer are asked for, of those that are not there yet.
+    ///
+    /// # Errors
+    /// When a rollout goes on, or the write fails for good.
+    pub async fn decrease_target_size(&self, group: &NodeGroup, fewer: u32) -> Result<()> {
+        let size = replicas(&self.read(group).await?) - i32::try_from(fewer)?;
+        self.set_size(group, size.max(group.min)).await
+    }
+
+    /// The number is decided before, whatever it has become meanwhile.
+    async fn set_size(&self, group: &NodeGroup, size: i32) -> Result<()> {
+        retried(async || {
+            let mut deployment = self.read(group).await?;
+            let is_less = replicas(&deployment) >= size;
+            ensure!(!is_less || is_rollout_finished(&deployment), "{} is being rolled", group.name);
+            deployment.spec.replicas = Some(size);
+            self.put(&deployment).await
+        })
+        .await
+    }
+}
+
+pub(super) fn replicas(deployment: &MachineDeployment) -> i32 {
+    deployment.spec.replicas.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(status: &str, reason: &str) -> bool {
+        let conditions = serde_json::json!([{ "type": "Progressing", "status": status, "reason": reason }]);
+        let deployment = serde_json::json!({ "metadata": {}, "spec": {}, "status": { "conditions": conditions } });
+        is_rollout_finished(&serde_json::from_value(deployment).unwrap())
+    }
+
+    #[test]
+    fn a_rollout_is_finished_when_it_is_complete_or_paused_or_never_was() {
+        assert!(finished("True", "NewMachineSetAvailable") && finished("Unknown", "DeploymentPaused"));
+        assert!(!finished("True", "MachineSetUpdated") && !finished("Unknown", "DeploymentResumed"));
+        assert!(!finished("False", "ProgressDeadlineExceeded"));
+        assert!(is_rollout_finished(&MachineDeployment::default()));
+    }
+}
