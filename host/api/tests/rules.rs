@@ -102,7 +102,39 @@ fn rules_stand_where_they_are_meant_to() {
         })
         .collect();
     let places: Vec<String> = places.into_iter().collect();
-    expect_test::expect![[r#""#]].assert_eq(&places.join("\n"));
+    expect_test::expect![[r#"
+        Machine spec.class ->.kind (was as wrong)
+        Machine spec.class ->.name (was as wrong)
+        MachineClass nodeTemplate.capacity
+        MachineClass nodeTemplate.instanceType
+        MachineClass nodeTemplate.region
+        MachineClass nodeTemplate.zone
+        MachineDeployment spec.selector (was as wrong)
+        MachineDeployment spec.selector.matchExpressions.[]
+        MachineDeployment spec.selector.matchExpressions.[].key
+        MachineDeployment spec.selector.matchExpressions.[].operator
+        MachineDeployment spec.strategy ->.inPlaceUpdate (was as wrong)
+        MachineDeployment spec.strategy ->.inPlaceUpdate.maxSurge (was as wrong)
+        MachineDeployment spec.strategy ->.inPlaceUpdate.maxUnavailable (was as wrong)
+        MachineDeployment spec.strategy ->.inPlaceUpdate.orchestrationType (was as wrong)
+        MachineDeployment spec.strategy ->.rollingUpdate (was as wrong)
+        MachineDeployment spec.strategy ->.rollingUpdate.maxSurge (was as wrong)
+        MachineDeployment spec.strategy ->.rollingUpdate.maxUnavailable (was as wrong)
+        MachineDeployment spec.strategy ->.type (was as wrong)
+        MachineDeployment spec.strategy.type
+        MachineDeployment spec.template ->.spec.class.kind (was as wrong)
+        MachineDeployment spec.template ->.spec.class.name (was as wrong)
+        MachineDeployment spec.template.spec.creationTimeout
+        MachineDeployment spec.template.spec.drainTimeout
+        MachineDeployment spec.template.spec.healthTimeout
+        MachineDeployment spec.template.spec.inPlaceUpdateTimeout
+        MachineDeployment spec.template.spec.machinePreserveTimeout
+        MachineSet spec.selector.matchExpressions.[]
+        MachineSet spec.selector.matchExpressions.[].key
+        MachineSet spec.selector.matchExpressions.[].operator
+        MachineSet spec.template ->.spec.class.kind (was as wrong)
+        MachineSet spec.template ->.spec.class.name (was as wrong)"#]]
+    .assert_eq(&places.join("\n"));
 }
 
 #[test]

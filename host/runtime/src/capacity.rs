@@ -86,6 +86,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
+    #[expect(clippy::result_large_err, reason = "as drivers answer")]
     fn refused(code: Code) -> Result<Creation, CallError> {
         Err(CallError::Guest(DriverError::new(code, "no")))
     }

@@ -127,7 +127,11 @@ mod tests {
         let line = line(10.0, 1);
         let went = turns(&line, 300).await;
         let sent_away = went.iter().filter(|went| went.is_none()).count();
-        assert_eq!(sent_away, 300 - 201, "200 wait for 20 s behind the first");
+        assert_eq!(
+            sent_away,
+            300 - 202,
+            "one goes at once, and 201 need 20 s and the moment of the first of them"
+        );
         let longest = went.into_iter().flatten().max().unwrap();
         assert!(longest < Duration::from_secs(21), "{longest:?}");
 

@@ -150,7 +150,6 @@ mod tests {
     }
 
     /// A deployment with a set with a Machine, which a finalizer holds.
-    #[expect(clippy::unwrap_used, reason = "an empty server takes them")]
     fn family() -> ApiServer {
         let server = ApiServer::new(Wire::new(), || jiff::Timestamp::UNIX_EPOCH);
         let mut owner = None;

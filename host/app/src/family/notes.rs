@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names::conditions;
-use machinist_api::{Machine, MachineDeployment, MachineSet};
+use machinist_api::{Machine, MachineDeployment, MachineSet, Word};
 use machinist_core::machine_deployment::words;
 use machinist_core::machine_set::OwnConditionKind;
 use machinist_core::phase::OperationState;
@@ -86,8 +86,8 @@ pub(crate) fn of_machine(machine: &Machine) -> Vec<Note> {
             return Vec::new();
         }
         let word = |word: Option<&str>| word.unwrap_or_default().to_owned();
-        let kind = word(last.type_.as_ref().map(|kind| kind.as_str()));
-        let state = word(last.state.as_ref().map(|state| state.as_str()));
+        let kind = word(last.type_.as_ref().map(Word::as_str));
+        let state = word(last.state.as_ref().map(Word::as_str));
         let code = last.error_code.as_deref().map(|code| format!(" [{code}]")).unwrap_or_default();
         let since = last.last_update_time.as_ref().map(|time| time.0);
         vec![note(Some(&format!("{kind} {state}{code}")), last.description.as_deref(), since)]

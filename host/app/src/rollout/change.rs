@@ -79,12 +79,12 @@ mod tests {
     use super::*;
     use crate::family::is_same;
 
-    fn deployment(spec: Value) -> MachineDeployment {
+    fn deployment(spec: &Value) -> MachineDeployment {
         let value = json!({ "metadata": { "name": "w", "uid": "u" }, "spec": spec });
         serde_json::from_value(value).unwrap()
     }
 
-    fn told(spec: Value, change: Change) -> Result<Value, String> {
+    fn told(spec: &Value, change: Change) -> Result<Value, String> {
         patch(&deployment(spec), change, "machinist").map_err(|error| error.to_string())
     }
 
@@ -95,33 +95,33 @@ mod tests {
     #[test]
     fn a_rollout_is_held_and_released_once() {
         let patch = |paused: bool| json!({ "metadata": { "uid": "u" }, "spec": { "paused": paused } });
-        assert_eq!(told(json!({}), Change::Pause), Ok(patch(true)));
-        assert_eq!(told(json!({ "paused": true }), Change::Resume), Ok(patch(false)));
-        let already = told(json!({ "paused": true }), Change::Pause);
+        assert_eq!(told(&json!({}), Change::Pause), Ok(patch(true)));
+        assert_eq!(told(&json!({ "paused": true }), Change::Resume), Ok(patch(false)));
+        let already = told(&json!({ "paused": true }), Change::Pause);
         assert_eq!(already, Err("machinedeployment \"w\" is already paused".to_owned()));
-        let not = told(json!({ "paused": false }), Change::Resume);
+        let not = told(&json!({ "paused": false }), Change::Resume);
         assert_eq!(not, Err("machinedeployment \"w\" is not paused".to_owned()));
     }
 
     #[test]
     fn a_restart_makes_another_template_of_whole_seconds() {
-        let patch = told(json!({}), restart()).unwrap();
+        let patch = told(&json!({}), restart()).unwrap();
         let restarted = json!({ "metadata": { "annotations": { "machinist.dev/restarted-at": "2026-01-01T00:00:00Z" } } });
         assert_eq!(patch, json!({ "metadata": { "uid": "u" }, "spec": { "template": restarted } }));
-        let (before, after) = (deployment(json!({})), deployment(patch["spec"].clone()));
+        let (before, after) = (deployment(&json!({})), deployment(&patch["spec"]));
         assert!(!is_same(&before.spec.template, &after.spec.template), "the core makes other Machines of it");
-        let twice = told(patch["spec"].clone(), restart()).unwrap_err();
+        let twice = told(&patch["spec"], restart()).unwrap_err();
         assert!(twice.contains("within this second"), "{twice}");
     }
 
     #[test]
     fn what_is_paused_or_going_is_not_restarted() {
-        let paused = told(json!({ "paused": true }), restart()).unwrap_err();
+        let paused = told(&json!({ "paused": true }), restart()).unwrap_err();
         assert_eq!(
             paused,
             "can't restart paused machinedeployment \"w\" (run `machinist rollout resume w` first)"
         );
-        let mut going = deployment(json!({}));
+        let mut going = deployment(&json!({}));
         going.metadata.deletion_timestamp =
             Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
         for change in [Change::Pause, Change::Resume, restart()] {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     /// Wanted, updated, all and available; with more in spec and status.
-    fn check(numbers: [i32; 4], more: Value, wished: i64, expected: &Standing) {
+    fn check(numbers: [i32; 4], more: &Value, wished: i64, expected: &Standing) {
         let [wanted, updated, replicas, available] = numbers;
         let mut value = json!({
             "metadata": {
@@ -103,7 +103,7 @@ mod tests {
                 "observedGeneration": 2, "updatedReplicas": updated, "replicas": replicas, "availableReplicas": available,
             },
         });
-        json_patch_merge(&mut value, &more);
+        json_patch_merge(&mut value, more);
         let deployment = serde_json::from_value(value).unwrap();
         assert_eq!(standing(&deployment, wished, "machinist"), *expected);
     }
@@ -140,47 +140,42 @@ mod tests {
         let head = "Waiting for machinedeployment \"workers\" rollout to finish";
         check(
             [3, 1, 4, 3],
-            none.clone(),
+            &none,
             0,
             &waiting(&format!("{head}: 1 out of 3 new replicas have been updated...")),
         );
         check(
             [3, 3, 4, 3],
-            none.clone(),
+            &none,
             0,
             &waiting(&format!("{head}: 1 old replicas are pending termination...")),
         );
-        check(
-            [3, 3, 3, 2],
-            none.clone(),
-            0,
-            &waiting(&format!("{head}: 2 of 3 updated replicas are available...")),
-        );
+        check([3, 3, 3, 2], &none, 0, &waiting(&format!("{head}: 2 of 3 updated replicas are available...")));
         let done = Standing::Done("machinedeployment \"workers\" successfully rolled out".to_owned());
-        check([3, 3, 3, 3], none.clone(), 0, &done);
-        check([3, 3, 3, 3], none, 4, &done);
+        check([3, 3, 3, 3], &none, 0, &done);
+        check([3, 3, 3, 3], &none, 4, &done);
     }
 
     #[test]
     fn a_change_that_nobody_has_looked_at_is_awaited() {
         let said = waiting("Waiting for machinedeployment spec update to be observed...");
-        check([3, 3, 3, 3], json!({ "metadata": { "generation": 3 } }), 0, &said);
-        check([3, 3, 3, 3], json!({ "status": null }), 0, &said);
+        check([3, 3, 3, 3], &json!({ "metadata": { "generation": 3 } }), 0, &said);
+        check([3, 3, 3, 3], &json!({ "status": null }), 0, &said);
         // What was said of an earlier spec is no failure of this one.
         let old = json!({ "metadata": { "generation": 3 }, "status": { "conditions": late("x") } });
-        check([3, 1, 3, 3], old, 0, &said);
+        check([3, 1, 3, 3], &old, 0, &said);
     }
 
     #[test]
     fn what_the_host_waits_for_is_told_beside_and_that_it_is_paused() {
         let head = "Waiting for machinedeployment \"workers\" rollout to finish: 1 out of 3 new replicas have been updated...";
         let status = json!({ "status": { "machinist": ready("WaitingForMachines", "waits for w-1") } });
-        check([3, 1, 4, 3], status, 0, &waiting(&format!("{head}\n  WaitingForMachines: waits for w-1")));
+        check([3, 1, 4, 3], &status, 0, &waiting(&format!("{head}\n  WaitingForMachines: waits for w-1")));
         let paused = json!({
             "spec": { "paused": true }, "status": { "machinist": ready("Paused", "the rollout is paused") },
         });
         let told = format!("{head}\n  it is paused: `machinist rollout resume workers` lets it go on");
-        check([3, 1, 4, 3], paused, 0, &waiting(&told));
+        check([3, 1, 4, 3], &paused, 0, &waiting(&told));
     }
 
     #[test]
@@ -188,18 +183,18 @@ mod tests {
         let failed = |text: &str| Standing::Failed(text.to_owned());
         let deadline = json!({ "status": { "conditions": late("no progress since: x") } });
         let said = "machinedeployment \"workers\" exceeded its progress deadline: no progress since: x";
-        check([3, 1, 4, 3], deadline, 0, &failed(said));
+        check([3, 1, 4, 3], &deadline, 0, &failed(said));
         let own = json!({ "status": {
             "conditions": late("x"), "machinist": ready("ProgressDeadlineExceeded", "mend what holds it up"),
         } });
         let said = "machinedeployment \"workers\" exceeded its progress deadline: mend what holds it up";
-        check([3, 1, 4, 3], own, 0, &failed(said));
+        check([3, 1, 4, 3], &own, 0, &failed(said));
         let invalid = json!({ "status": { "machinist": ready("InvalidDeployment", "spec.replicas is -1") } });
         let said = "machinedeployment \"workers\" is not rolled out: spec.replicas is -1";
-        check([3, 3, 3, 3], invalid, 0, &failed(said));
+        check([3, 3, 3, 3], &invalid, 0, &failed(said));
         let going = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
-        check([3, 3, 3, 3], going, 0, &failed("machinedeployment \"workers\" is being deleted"));
+        check([3, 3, 3, 3], &going, 0, &failed("machinedeployment \"workers\" is being deleted"));
         let other = "desired revision (3) is different from the running revision (4)";
-        check([3, 3, 3, 3], json!({}), 3, &failed(other));
+        check([3, 3, 3, 3], &json!({}), 3, &failed(other));
     }
 }

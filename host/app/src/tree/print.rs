@@ -48,7 +48,7 @@ fn deployment_branch(deployment: &DeploymentNode, now: Timestamp) -> Branch {
     let mut said: Vec<String> = deployment.notes.iter().map(|note| sentence(note, now)).collect();
     match deployment.rollback_to {
         Some(0) => {
-            said.push("is to return to the revision before the current one (spec.rollbackTo)".to_owned())
+            said.push("is to return to the revision before the current one (spec.rollbackTo)".to_owned());
         }
         Some(revision) => said.push(format!("is to return to revision {revision} (spec.rollbackTo)")),
         None => {}

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use machinist_api::MachineDeployment;
 use machinist_api::machine_deployment::{MachineDeploymentStatus, RollingUpdate};
+use machinist_api::{MachineDeployment, Word};
 use machinist_core::id::ObjectKey;
 use machinist_core::int_or_percent::IntOrPercent;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -111,7 +111,7 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, deployments: &Deployme
     let mut infos = gauge(encoder, "mcm_machine_deployment_info", "What a MachineDeployment is; always 1")?;
     for (key, deployment) in deployments {
         let created = created_at(&deployment.metadata);
-        let strategy = deployment.spec.strategy.type_.as_ref().map(|kind| kind.as_str());
+        let strategy = deployment.spec.strategy.type_.as_ref().map(Word::as_str);
         let [name, namespace] = object(key);
         let labels = [
             name,

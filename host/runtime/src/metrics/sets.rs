@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use machinist_api::MachineSet;
 use machinist_api::machine_set::{MachineSetStatus, MachineSummary};
+use machinist_api::{MachineSet, Word};
 use machinist_core::id::ObjectKey;
 use prometheus_client::encoding::DescriptorEncoder;
 
@@ -97,11 +97,11 @@ pub(super) fn encode_failed<'a>(
                 ("failed_machine_owner_ref", machine.owner_ref.as_deref().unwrap_or_default()),
                 (
                     "failed_machine_last_operation_state",
-                    operation.state.as_ref().map(|state| state.as_str()).unwrap_or_default(),
+                    operation.state.as_ref().map(Word::as_str).unwrap_or_default(),
                 ),
                 (
                     "failed_machine_last_operation_machine_operation_type",
-                    operation.type_.as_ref().map(|kind| kind.as_str()).unwrap_or_default(),
+                    operation.type_.as_ref().map(Word::as_str).unwrap_or_default(),
                 ),
             ];
             metric.encode_family(&labels)?.encode_gauge(&1_i64)?;

@@ -89,8 +89,11 @@ async fn where_all_are_sold_out_machines_stay_and_say_so_for_the_autoscaler() {
     stage.cloud.sell_out(&[]);
     stage.until("two run", 60 * MINUTE, || running(&stage).values().sum::<usize>() == 2).await;
     assert_eq!((stage.api.count("machines"), stage.cloud.vms()), (2, 2));
-    let set = stage.api.all("machinesets").remove(0).to_string();
-    assert!(set.contains("InvalidOption") && set.contains("left out: gone"), "{set}");
+    let says = || {
+        let set = stage.api.all("machinesets").remove(0).to_string();
+        set.contains("InvalidOption") && set.contains("left out: gone")
+    };
+    stage.until("the set says which alternative is not there", MINUTE, says).await;
 }
 
 #[tokio::test(start_paused = true)]

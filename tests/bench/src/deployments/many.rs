@@ -34,7 +34,8 @@ pub(crate) async fn measure(deployments: u32) -> Result<Many> {
             .await?;
         scene.runs(machines).await
     };
-    let effort = scene.counted(&format!("{deployments} deployments until all their Machines run"), work).await?;
+    let effort =
+        scene.counted(&format!("{deployments} deployments until all their Machines run"), work).await?;
     let baseline = scene.creations(machines, &effort.requests).await?;
     Ok(Many { deployments, machines, effort, baseline })
 }

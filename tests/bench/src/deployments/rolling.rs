@@ -46,7 +46,8 @@ pub(crate) async fn measure(machines: u32) -> Result<Rolling> {
         };
         scene.fleet.until("all Machines are of the other class", is_over).await.map(drop)
     };
-    let effort = scene.counted(&format!("{machines} Machines until all are of the other class"), work).await?;
+    let effort =
+        scene.counted(&format!("{machines} Machines until all are of the other class"), work).await?;
     scene.lab.deployment_is_complete(NAME).await?;
     let baseline = scene.creations(wanted, &effort.requests).await?;
     let bounds = Bounds { most: wanted + beyond, fewest_available: wanted };

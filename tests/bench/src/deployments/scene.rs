@@ -11,8 +11,8 @@ use kube::runtime::watcher;
 
 use crate::conditions::BusyCores;
 use crate::machines::{
-    Baseline, CONCURRENCY, Cpu, HEARTBEAT, Requests, Usage, WARM_UP, baseline, create, drivers_calls, requests,
-    start_host, stop,
+    Baseline, CONCURRENCY, Cpu, HEARTBEAT, Requests, Usage, WARM_UP, baseline, create, drivers_calls,
+    requests, start_host, stop,
 };
 use crate::progress::Progress;
 
@@ -108,4 +108,3 @@ impl Scene {
         baseline::measure(&self.lab, machines, requests, CONCURRENCY, async |_| Ok(())).await
     }
 }
-

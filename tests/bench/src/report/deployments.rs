@@ -45,7 +45,10 @@ fn render_growth(page: &mut String, growth: &Growth) {
     }
     if let Some(slope) = growth.slope() {
         let met = verdict(slope <= SLOPE);
-        super::line(page, format_args!("Slope of log time over log number: **{slope:.2}**, at most {SLOPE}: {met}."));
+        super::line(
+            page,
+            format_args!("Slope of log time over log number: **{slope:.2}**, at most {SLOPE}: {met}."),
+        );
     }
     if let Some(largest) = growth.sizes.last() {
         heading(page, &format!("Requests a Machine, of {} by one MachineDeployment", largest.machines), "");
@@ -62,19 +65,34 @@ fn render_size(page: &mut String, Size { machines, effort, each, baseline }: &Si
     row(
         page,
         "cores that the API server keeps busy",
-        format!("{:.2}; plain client: {:.2}", secs(effort.cpu.api_server) / wall, secs(baseline.api_server_cpu) / plain),
+        format!(
+            "{:.2}; plain client: {:.2}",
+            secs(effort.cpu.api_server) / wall,
+            secs(baseline.api_server_cpu) / plain
+        ),
         None,
     );
     render_counts(page, effort, *machines);
-    row(page, "most objects at any moment", effort.stretch.most, Some((count(*machines), count(effort.stretch.most))));
+    row(
+        page,
+        "most objects at any moment",
+        effort.stretch.most,
+        Some((count(*machines), count(effort.stretch.most))),
+    );
     let peak = megabytes(effort.peak_bytes);
-    let memory = format!("**{peak:.1} MB** ({:.1} MB before the first of them)", megabytes(effort.idle_bytes));
+    let memory =
+        format!("**{peak:.1} MB** ({:.1} MB before the first of them)", megabytes(effort.idle_bytes));
     row(page, "peak memory of the host", memory, Some((PEAK_MB, peak)));
 }
 
 fn render_counts(page: &mut String, effort: &Effort, machines: usize) {
     let writes = float(effort.requests.writes()) / count(machines);
-    row(page, "writes of the host a Machine, with its creation", format!("**{writes:.2}**"), Some((WRITES, writes)));
+    row(
+        page,
+        "writes of the host a Machine, with its creation",
+        format!("**{writes:.2}**"),
+        Some((WRITES, writes)),
+    );
     let requests = float(effort.requests.total()) / count(machines);
     row(page, "requests of the host a Machine", format!("{requests:.2}"), None);
     let calls = float(effort.cloud.values().sum()) / count(machines);
@@ -109,7 +127,12 @@ fn render_rolling(page: &mut String, rolling: &Rolling) {
     let ratio = wall / (cloud + plain);
     row(page, "ratio to both", format!("**{ratio:.2}**"), Some((ROLLING_RATIO, ratio)));
     let requests = float(effort.requests.total()) / count(*machines);
-    row(page, "requests of the host a Machine", format!("**{requests:.2}**"), Some((ROLLING_REQUESTS, requests)));
+    row(
+        page,
+        "requests of the host a Machine",
+        format!("**{requests:.2}**"),
+        Some((ROLLING_REQUESTS, requests)),
+    );
     let most = effort.stretch.most;
     row(page, "most objects at any moment", most, Some((count(bounds.most), count(most))));
     let fewest = effort.stretch.fewest_available;
@@ -132,7 +155,12 @@ fn render_scale_down(page: &mut String, figures: &ScaleDown) {
     table(page, &["what", "figure", "aim"]);
     row(page, "one less until it is gone, median / p99 / longest", spread(one), None);
     let beyond = secs(one.p99().saturating_sub(*cloud));
-    row(page, "of this beyond the cloud's own time, p99", format!("**{beyond:.2} s**"), Some((BEYOND_CLOUD_SECS, beyond)));
+    row(
+        page,
+        "of this beyond the cloud's own time, p99",
+        format!("**{beyond:.2} s**"),
+        Some((BEYOND_CLOUD_SECS, beyond)),
+    );
     let (wall, plain) = (secs(effort.wall), secs(baseline.wall));
     row(page, &format!("{machines} to none until all VMs are gone"), format!("{:.2} s", secs(*vms)), None);
     row(page, "plain client", format!("{plain:.2} s for {} writes", baseline.writes), None);

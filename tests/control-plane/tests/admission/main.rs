@@ -1,4 +1,4 @@
-//! What an API server with the definitions of `deploy/crds` lets in, and what it refuses. No host runs.
+//! What a real API server with the definitions of `deploy/crds` lets in, and what it refuses. No host runs.
 
 mod accepted;
 mod objects;
@@ -37,14 +37,6 @@ fn definitions() -> Result<Vec<Value>> {
     }
     ensure!(definitions.len() == 4, "four kinds");
     Ok(definitions)
-}
-
-/// An API server with nothing but these definitions.
-async fn server(definitions: &[Value]) -> Result<(ControlPlane, Client)> {
-    let plane = ControlPlane::start(Options::without_controller_manager()).await?;
-    install(&plane, definitions).await?;
-    let client = plane.client()?;
-    Ok((plane, client))
 }
 
 async fn install(plane: &ControlPlane, definitions: &[Value]) -> Result<()> {
@@ -87,4 +79,23 @@ fn complaints(refused: Result<(), Error>) -> Result<Vec<(String, String)>> {
 /// Waits until the server refuses this, which it takes over from a changed definition a moment later.
 async fn until_refused(client: &Client, json: &Value) {
     until("the rules hold", async || trial(client, json).await.is_err()).await;
+}
+
+async fn admission() -> Result<()> {
+    let plane = ControlPlane::start(Options::without_controller_manager()).await?;
+    let client = plane.client()?;
+    let definitions = definitions()?;
+    let stored = stored::before_the_rules(&plane, &client, &definitions).await?;
+    refused::every_slip_is_named(&client, &definitions).await?;
+    refused::a_typo_is_told_and_its_mending_taken(&client).await?;
+    accepted::all_are_accepted(&client).await?;
+    stored::all_can_be_written(&stored).await?;
+    surface::columns(&client).await?;
+    surface::scale(&client).await
+}
+
+/// One server for all of it, since a server takes longer to start than all of this takes.
+#[tokio::test]
+async fn slips_are_refused_and_what_is_valid_or_was_stored_before_the_rules_is_not() {
+    admission().await.unwrap_or_else(|error| panic!("{error:#}"));
 }

@@ -1,12 +1,13 @@
 //! Objects that are wrong and were stored before there were rules: whoever has to write them can.
 
 use anyhow::{Context, Result, ensure};
+use control_plane::ControlPlane;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::objects::{Wrong, valid, with, wrong};
-use super::{definitions, install, objects_of, server, until_refused};
+use super::{install, objects_of, until_refused};
 
 /// The definition without anything that refuses.
 fn without_rules(definition: &Value) -> Value {
@@ -21,7 +22,7 @@ fn without_rules(definition: &Value) -> Value {
 }
 
 /// One object, and its writers.
-struct Stored {
+pub(super) struct Stored {
     wrong: Wrong,
     name: String,
     api: Api<DynamicObject>,
@@ -116,6 +117,18 @@ impl Stored {
         Ok(())
     }
 
+    /// It can be mended, and then not be made wrong again.
+    async fn mended_stays_mended(&self) -> Result<()> {
+        if self.wrong.kind != "MachineDeployment" {
+            return Ok(());
+        }
+        let right = valid(self.wrong.kind);
+        self.replace(|object| object["spec"] = right["spec"].clone()).await?;
+        let again = self.replace(|object| object["spec"] = self.wrong.object["spec"].clone()).await;
+        ensure!(again.is_err(), "the slip is refused once it is mended: {}", self.wrong.object);
+        Ok(())
+    }
+
     /// Its deletion, which its finalizer holds until that is taken off.
     async fn ends(&self) -> Result<()> {
         self.api.delete(&self.name, &DeleteParams::default()).await?;
@@ -151,52 +164,31 @@ async fn stored(client: &Client) -> Result<Vec<Stored>> {
     Ok(all)
 }
 
-async fn all_can_be_written() -> Result<()> {
-    let definitions = definitions()?;
+/// One object for each slip, and the moment from which the rules hold.
+pub(super) async fn before_the_rules(
+    plane: &ControlPlane,
+    client: &Client,
+    definitions: &[Value],
+) -> Result<Vec<Stored>> {
     let bare: Vec<Value> = definitions.iter().map(without_rules).collect();
-    let (plane, client) = server(&bare).await?;
-    let all = stored(&client).await?;
-    install(&plane, &definitions).await?;
+    install(plane, &bare).await?;
+    let all = stored(client).await?;
+    install(plane, definitions).await?;
     for kind in ["Machine", "MachineClass", "MachineSet", "MachineDeployment"] {
         let one = all.iter().find(|stored| stored.wrong.kind == kind).context("each kind has rules")?;
-        let mut another = one.wrong.object.clone();
-        another["metadata"]["name"] = json!("another");
-        until_refused(&client, &another).await;
+        let another = with(one.wrong.object.clone(), &[("metadata.name", json!("another"))]);
+        until_refused(client, &another).await;
     }
-    for stored in &all {
+    Ok(all)
+}
+
+/// What was stored before the rules can be written, scaled, finalised and deleted.
+pub(super) async fn all_can_be_written(all: &[Stored]) -> Result<()> {
+    for stored in all {
         stored.marks().await?;
         stored.duties().await?;
+        stored.mended_stays_mended().await?;
         stored.ends().await?;
     }
     Ok(())
-}
-
-#[tokio::test]
-async fn what_was_stored_before_the_rules_can_be_written_scaled_finalised_and_deleted() {
-    all_can_be_written().await.unwrap_or_else(|error| panic!("{error:#}"));
-}
-
-async fn a_mended_one_stays_mended() -> Result<()> {
-    let definitions = definitions()?;
-    let bare: Vec<Value> = definitions.iter().map(without_rules).collect();
-    let (plane, client) = server(&bare).await?;
-    let all = stored(&client).await?;
-    install(&plane, &definitions).await?;
-    let of_deployments = all.iter().filter(|stored| stored.wrong.kind == "MachineDeployment");
-    let of_deployments: Vec<&Stored> = of_deployments.collect();
-    let one = of_deployments.first().context("deployments have rules")?;
-    until_refused(&client, &with(one.wrong.object.clone(), &[("metadata.name", json!("another"))])).await;
-    for stored in of_deployments {
-        let slip = stored.wrong.object.clone();
-        let right = valid("MachineDeployment");
-        stored.replace(|object| object["spec"] = right["spec"].clone()).await?;
-        let again = stored.replace(|object| object["spec"] = slip["spec"].clone()).await;
-        ensure!(again.is_err(), "the slip is refused once it is mended: {slip}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn what_was_mended_cannot_be_made_wrong_again() {
-    a_mended_one_stays_mended().await.unwrap_or_else(|error| panic!("{error:#}"));
 }

@@ -20,7 +20,8 @@ pub struct NodeGroup {
 /// Whether it takes a rollout for finished. Where none is told of, there was none.
 #[must_use]
 pub fn is_rollout_finished(deployment: &MachineDeployment) -> bool {
-    let conditions = deployment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let conditions =
+        deployment.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let told = conditions.iter().find(|one| one.type_ == names::conditions::PROGRESSING);
     told.is_none_or(|one| {
         let words = (one.status.as_str(), one.reason.as_deref().unwrap_or_default());
@@ -71,7 +72,8 @@ mod tests {
 
     fn finished(status: &str, reason: &str) -> bool {
         let conditions = serde_json::json!([{ "type": "Progressing", "status": status, "reason": reason }]);
-        let deployment = serde_json::json!({ "metadata": {}, "spec": {}, "status": { "conditions": conditions } });
+        let deployment =
+            serde_json::json!({ "metadata": {}, "spec": {}, "status": { "conditions": conditions } });
         is_rollout_finished(&serde_json::from_value(deployment).unwrap())
     }
 

@@ -65,7 +65,12 @@ fn instance(machine: &Machine, nodes: &BTreeMap<String, String>) -> Instance {
     let node = machine.labels().get(names::labels::NODE).filter(|node| nodes.contains_key(*node));
     let id = node.and_then(|node| nodes.get(node)).cloned();
     let state = if node.is_some() { InstanceState::Registered } else { state(machine) };
-    Instance { id: id.unwrap_or_else(|| format!("requested://{name}")), machine: name, node: node.cloned(), state }
+    Instance {
+        id: id.unwrap_or_else(|| format!("requested://{name}")),
+        machine: name,
+        node: node.cloned(),
+        state,
+    }
 }
 
 /// By type, state and error code of the last operation: three words, and no other field.
@@ -97,9 +102,7 @@ mod tests {
 
     #[test]
     fn only_a_create_that_failed_for_want_of_resources_is_out_of_resources() {
-        let failed = |code: &str| {
-            json!({ "type": "Create", "state": "Failed", "errorCode": code, "description": "no room" })
-        };
+        let failed = |code: &str| json!({ "type": "Create", "state": "Failed", "errorCode": code, "description": "no room" });
         let out = InstanceState::OutOfResources { message: "no room".to_owned() };
         assert_eq!(seen(&failed("ResourceExhausted"), &[]).state, out);
         assert_eq!(seen(&failed("Internal"), &[]).state, InstanceState::Creating);

@@ -100,14 +100,17 @@ impl Autoscaler {
     /// Instances that cannot be made count as a failed scale-up: the group is left alone for a while, and they are deleted.
     async fn give_up(&self, group: &NodeGroup) -> Result<()> {
         let instances = self.instances(group).await?;
-        let exhausted: Vec<Instance> =
-            instances.into_iter().filter(|one| matches!(one.state, InstanceState::OutOfResources { .. })).collect();
+        let exhausted: Vec<Instance> = instances
+            .into_iter()
+            .filter(|one| matches!(one.state, InstanceState::OutOfResources { .. }))
+            .collect();
         if exhausted.is_empty() {
             return Ok(());
         }
-        let mut backed_off = self.backed_off.lock().unwrap_or_else(PoisonError::into_inner);
-        backed_off.insert(group.name.clone(), Instant::now() + BACK_OFF);
-        drop(backed_off);
+        {
+            let mut backed_off = self.backed_off.lock().unwrap_or_else(PoisonError::into_inner);
+            backed_off.insert(group.name.clone(), Instant::now() + BACK_OFF);
+        }
         self.delete_instances(group, &exhausted).await
     }
 

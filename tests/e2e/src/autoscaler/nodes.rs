@@ -18,7 +18,8 @@ impl Autoscaler {
     /// Cordons, again in each turn, the Nodes of the Machines that are to go.
     pub(super) async fn refresh(&self, group: &NodeGroup) -> Result<()> {
         let deployment = self.deployments().get(&group.name).await?;
-        let listed = deployment.annotations().get(names::annotations::TRIGGER_DELETION).cloned().unwrap_or_default();
+        let listed =
+            deployment.annotations().get(names::annotations::TRIGGER_DELETION).cloned().unwrap_or_default();
         let to_delete: Vec<&str> =
             listed.split(',').map(|entry| entry.split_once('~').map_or(entry, |(name, _)| name)).collect();
         for machine in self.machines_of(group).await? {

@@ -128,7 +128,12 @@ fn is_going(machine: &Machine) -> bool {
 }
 
 /// Lowers the number and puts the names beside it. False when there is nothing to change.
-fn lower(deployment: &mut MachineDeployment, names: &BTreeSet<&str>, dialect: Dialect, now: Timestamp) -> bool {
+fn lower(
+    deployment: &mut MachineDeployment,
+    names: &BTreeSet<&str>,
+    dialect: Dialect,
+    now: Timestamp,
+) -> bool {
     let key = annotations::TRIGGER_DELETION;
     let listed = deployment.annotations().get(key).cloned().unwrap_or_default();
     let mut entries: BTreeSet<String> =

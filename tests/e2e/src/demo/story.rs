@@ -85,7 +85,8 @@ pub(super) async fn tell<C: Cloud>(
     let mut stages = Stages { fleet: &fleet, over: Vec::new() };
     let is_done = async || Ok(is_complete(&lab.deployments().get(NAME).await?));
 
-    let what = format!("creating MachineDeployment {NAME} of {few}, maxSurge {surge}, maxUnavailable {unavailable}");
+    let what =
+        format!("creating MachineDeployment {NAME} of {few}, maxSurge {surge}, maxUnavailable {unavailable}");
     let create = async {
         lab.create_deployment(&deployment(NAME, CLASSES[0], few, surge, unavailable)).await.map(drop)
     };
@@ -140,14 +141,14 @@ async fn swap<C: Cloud>(
     numbers: Numbers,
     progress: &mut Progress,
 ) -> Result<f64> {
-    let what = format!(
-        "rolling it to class {}, and swapping the driver to {} meanwhile",
-        CLASSES[1], VERSIONS[1]
-    );
+    let what =
+        format!("rolling it to class {}, and swapping the driver to {} meanwhile", CLASSES[1], VERSIONS[1]);
     let fleet = stages.fleet;
     let begin = async {
         lab.roll(NAME, CLASSES[1]).await?;
-        fleet.until("a Machine of the other class is there", |tally| tally.classes.contains_key(CLASSES[1])).await?;
+        fleet
+            .until("a Machine of the other class is there", |tally| tally.classes.contains_key(CLASSES[1]))
+            .await?;
         lab.put_plugin(&lab.cloud.plugin(&drivers.second)?).await
     };
     let calls: Cell<Option<f64>> = Cell::new(None);

@@ -41,11 +41,14 @@ impl Summary {
         println!();
         println!("  Machines in all         {}", self.machines);
         println!("  time to Running         p50 {} s, p99 {} s", self.at(50), self.at(99));
-        println!("  driver calls            {all}: {before} until {second} served, {} from then on", all - before);
+        println!(
+            "  driver calls            {all}: {before} until {second} served, {} from then on",
+            all - before
+        );
         println!("  took in all             {:.1} s", took.as_secs_f64());
         let mut checks = self.moments();
         checks.extend(self.checks());
-        checks.push(check("the host ended in order", ended_cleanly, if ended_cleanly { "yes" } else { "no" }));
+        checks.push(check("the host ended in order", ended_cleanly, &yes_or_no(ended_cleanly)));
         for (what, holds, found) in &checks {
             println!("  {} {what:<23} {found}", if *holds { "ok  " } else { "FAIL" });
         }
@@ -68,24 +71,24 @@ impl Summary {
         let [first, second] = self.versions;
         let (ran, made) = (self.running.len(), self.made.created);
         let mut checks = vec![
-            check("every Machine ran", ran == self.machines, format!("{ran} of {}", self.machines)),
-            check("back to the first class", self.is_back, if self.is_back { "yes" } else { "no" }),
-            check("calls lost in the swap", lost == 0, lost),
+            check("every Machine ran", ran == self.machines, &format!("{ran} of {}", self.machines)),
+            check("back to the first class", self.is_back, &yes_or_no(self.is_back)),
+            check("calls lost in the swap", lost == 0, &lost),
             check(
                 "swapped in the rollout",
                 swaps >= 1 && before > 0 && all > before,
-                format!("{first} to {second}, {swaps} swap(s)"),
+                &format!("{first} to {second}, {swaps} swap(s)"),
             ),
             check(
                 "one VM for each Machine",
                 made == self.machines as u64 && self.duplicates_ever == 0,
-                format!("{made} created, {} doubled", self.duplicates_ever),
+                &format!("{made} created, {} doubled", self.duplicates_ever),
             ),
         ];
         if !self.is_kept {
-            checks.push(check("VMs left", self.vms_left == 0, self.vms_left));
-            checks.push(check("Nodes left", self.nodes_left.is_empty(), self.nodes_left.len()));
-            checks.push(check("bootstrap tokens left", self.tokens_left.is_empty(), self.tokens_left.len()));
+            checks.push(check("VMs left", self.vms_left == 0, &self.vms_left));
+            checks.push(check("Nodes left", self.nodes_left.is_empty(), &self.nodes_left.len()));
+            checks.push(check("bootstrap tokens left", self.tokens_left.is_empty(), &self.tokens_left.len()));
         }
         checks
     }
@@ -100,7 +103,11 @@ impl Summary {
     }
 }
 
-fn check(what: &str, holds: bool, found: impl ToString) -> Check {
+fn yes_or_no(holds: bool) -> &'static str {
+    if holds { "yes" } else { "no" }
+}
+
+fn check(what: &str, holds: bool, found: &impl ToString) -> Check {
     (what.to_owned(), holds, found.to_string())
 }
 

@@ -166,7 +166,7 @@ impl Fleet {
     }
 
     /// A Machine is there, or has changed.
-    pub fn is_there(&mut self, machine: Seen, at: Instant) {
+    pub fn is_there(&mut self, machine: &Seen, at: Instant) {
         if machine.phase == "Running" {
             self.runs.entry(machine.name.clone()).or_insert(at);
         }
@@ -177,7 +177,7 @@ impl Fleet {
                 self.stretch.made += 1;
             }
         }
-        self.count(&machine, Change::More);
+        self.count(machine, Change::More);
         self.moment();
     }
 
@@ -196,7 +196,7 @@ impl Fleet {
         let absent: Vec<String> =
             self.machines.keys().filter(|name| all.iter().all(|one| one.name != **name)).cloned().collect();
         absent.iter().for_each(|name| self.is_gone(name));
-        all.into_iter().for_each(|machine| self.is_there(machine, at));
+        all.into_iter().for_each(|machine| self.is_there(&machine, at));
     }
 
     fn moment(&mut self) {

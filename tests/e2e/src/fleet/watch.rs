@@ -42,7 +42,7 @@ impl FleetWatch {
             while let Some(event) = events.next().await {
                 let mut fleet = lock(&seen);
                 match event {
-                    Ok(Event::Apply(machine)) => fleet.is_there(Seen::from(&machine), Instant::now()),
+                    Ok(Event::Apply(machine)) => fleet.is_there(&Seen::from(&machine), Instant::now()),
                     Ok(Event::Delete(machine)) => fleet.is_gone(&Seen::from(&machine).name),
                     Ok(Event::InitApply(machine)) => listed.push(Seen::from(&machine)),
                     Ok(Event::InitDone) => {
@@ -92,7 +92,9 @@ impl FleetWatch {
                 Ok(changed) => changed.context("the watch has ended")?,
                 Err(_) => {
                     let tally = self.look(|fleet| fleet.tally().to_string());
-                    bail!("nothing has changed for {PATIENCE:?}, and it is not so that {what}: there are {tally}");
+                    bail!(
+                        "nothing has changed for {PATIENCE:?}, and it is not so that {what}: there are {tally}"
+                    );
                 }
             }
         }

@@ -36,7 +36,9 @@ impl<C: Cloud> Lab<C> {
     /// When they cannot be listed.
     pub async fn sets_of(&self, deployment: &str) -> Result<Vec<MachineSet>> {
         let is_its = |set: &MachineSet| {
-            set.owner_references().iter().any(|owner| owner.name == deployment && owner.controller == Some(true))
+            set.owner_references()
+                .iter()
+                .any(|owner| owner.name == deployment && owner.controller == Some(true))
         };
         let mut sets = self.sets().list(&ListParams::default()).await?.items;
         sets.retain(is_its);
@@ -93,7 +95,9 @@ impl<C: Cloud> Lab<C> {
     /// # Errors
     /// When that is refused.
     pub async fn roll_back(&self, name: &str, revision: i64) -> Result<()> {
-        self.patch_deployment(name, &json!({ "spec": { "rollbackTo": { "revision": revision } } })).await.map(drop)
+        self.patch_deployment(name, &json!({ "spec": { "rollbackTo": { "revision": revision } } }))
+            .await
+            .map(drop)
     }
 
     /// Deletes a deployment.
@@ -168,7 +172,10 @@ impl<C: Cloud> Lab<C> {
         match self.deployments().get_opt(name).await {
             Ok(Some(deployment)) => {
                 let status = serde_json::to_string(&deployment.status).unwrap_or_default();
-                format!("MachineDeployment {name} of generation {:?} has {status}", deployment.metadata.generation)
+                format!(
+                    "MachineDeployment {name} of generation {:?} has {status}",
+                    deployment.metadata.generation
+                )
             }
             Ok(None) => format!("MachineDeployment {name} is not there"),
             Err(error) => format!("MachineDeployment {name} cannot be read: {error}"),

@@ -58,7 +58,7 @@ where
         }
         Planted::ForgetsOrdinals if is_of_sets => {
             patched(request, |patch| {
-                remove(&mut patch["metadata"]["annotations"], annotations::CLOSED_ORDINAL)
+                remove(&mut patch["metadata"]["annotations"], annotations::CLOSED_ORDINAL);
             })
             .await
         }

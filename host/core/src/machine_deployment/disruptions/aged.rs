@@ -65,8 +65,7 @@ fn comes_first(bounds: Bounds, ledger: &Ledger<'_>) -> bool {
 pub(super) fn begin(
     view: &DeploymentView,
     new: &Tally<'_>,
-    bounds: Bounds,
-    room: u32,
+    (bounds, room): (Bounds, u32),
     ledger: &mut Ledger<'_>,
     care: &mut Care,
     now: Timestamp,

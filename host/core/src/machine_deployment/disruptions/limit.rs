@@ -14,8 +14,7 @@ use super::{Care, Numbers, is_in_use};
 /// Which Machines go follows from the order of removal. Those that have no Node cost nothing.
 pub(super) fn limit<'a>(
     view: &DeploymentView,
-    group: &Group<'a>,
-    strategy: Strategy,
+    (group, strategy): (&Group<'a>, Strategy),
     numbers: &mut Numbers<'a, '_>,
     ledger: &mut Ledger<'_>,
     care: &mut Care,

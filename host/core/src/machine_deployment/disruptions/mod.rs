@@ -83,13 +83,13 @@ pub(super) fn decide<'a>(
     match group.new.as_ref().filter(|_| group.has_only_new()) {
         Some(new) => {
             let target =
-                replace::step(view, new, bounds, numbers.targets.get(new), &mut ledger, &mut care, now);
+                replace::step(view, new, (bounds, numbers.targets.get(new)), &mut ledger, &mut care, now);
             numbers.targets.set(new, target);
         }
         None => {
             ledger.ends_replacing();
             if numbers.are_a_rollout {
-                limit::limit(view, group, strategy, numbers, &mut ledger, &mut care, now);
+                limit::limit(view, (group, strategy), numbers, &mut ledger, &mut care, now);
             }
         }
     }

@@ -17,8 +17,7 @@ use super::{Care, aged, failed, is_in_use, is_marked, listed, most_beyond, stand
 pub(super) fn step(
     view: &DeploymentView,
     new: &Tally<'_>,
-    bounds: Bounds,
-    base: u32,
+    (bounds, base): (Bounds, u32),
     ledger: &mut Ledger<'_>,
     care: &mut Care,
     now: Timestamp,
@@ -44,7 +43,7 @@ pub(super) fn step(
         u32::try_from(condemned).unwrap_or(u32::MAX)
     };
     let room = beyond.saturating_sub(new.going).saturating_sub(condemned);
-    aged::begin(view, new, bounds, room, ledger, care, now);
+    aged::begin(view, new, (bounds, room), ledger, care, now);
     let awaited: Vec<&MachineFact> = ledger
         .replacing()
         .into_iter()

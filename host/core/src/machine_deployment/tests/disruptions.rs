@@ -127,9 +127,12 @@ fn a_replacement_is_made_before_a_failed_machine_goes() {
     let replacing = |phases: &[Phase]| failed(phases).annotated("replacing", "a2~1970-01-01T00:16:00Z");
     // Its replacement is not there yet.
     assert!(!replacing(&[Running, Running, Failed, Pending]).told().contains("write"));
-    // It is there: the failed one is marked, and goes once that is seen.
+    // It is there: that the failed one goes is noted, it is marked, and goes once both are seen.
     let ready = replacing(&[Running, Running, Failed, Running]).told();
-    assert!(ready.starts_with("write-machine a2 mark 1970-01-01T00:16:40Z\nReplacingMachines"), "{ready}");
+    let noted =
+        "write-deployment taken=a2~1970-01-01T00:16:40Z\nwrite-machine a2 mark 1970-01-01T00:16:40Z\n";
+    assert!(ready.starts_with(noted), "{ready}");
+    let replacing = |phases: &[Phase]| replacing(phases).annotated("taken", "a2~1970-01-01T00:16:40Z");
     let seen = replacing(&[Running, Running, Failed, Running]).marked(2).told();
     assert!(seen.starts_with("write-set workers-a 4→3\n"), "{seen}");
     // It is on its way out, and nothing is left to remember.
@@ -137,7 +140,7 @@ fn a_replacement_is_made_before_a_failed_machine_goes() {
         .marked(2)
         .set_wants(3)
         .with(|view| view.sets[0].machines[2].is_deleting = true);
-    assert!(going.told().starts_with("write-deployment -replacing\n"), "{}", going.told());
+    assert!(going.told().starts_with("write-deployment -replacing -taken\n"), "{}", going.told());
 }
 
 #[test]

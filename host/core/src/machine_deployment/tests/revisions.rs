@@ -115,7 +115,7 @@ fn a_template_that_the_server_does_not_let_back_in_is_told_and_no_longer_wished_
     let conflict = rolled_back(1).on("write-deployment", Err(ActError::Conflict));
     conflict.check(&expect![[r#"
         write-deployment template of workers-a 
-        WriteFailed: failed to write the deployment: the object changed in the meantime
+        UnderWay: an earlier template is being put in place
         then retry after 200ms
     "#]]);
 }

@@ -55,7 +55,7 @@ fn where_all_are_exhausted_machines_stay_and_ask_again() {
     check(
         &case,
         &expect![[r#"
-            WaitingForMachines After(595s)
+            WaitingForMachines After(9m 55s)
             the Machines are there; those that are not available are waited for
         "#]],
     );

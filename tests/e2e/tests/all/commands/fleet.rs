@@ -54,7 +54,7 @@ where
     Ok(())
 }
 
-fn template(class: &str, labels: Value) -> Value {
+fn template(class: &str, labels: &Value) -> Value {
     json!({ "metadata": { "labels": labels }, "spec": { "class": { "kind": "MachineClass", "name": class } } })
 }
 
@@ -72,7 +72,7 @@ pub(super) async fn deployment(lab: &Lab, name: &str, class: &str, replicas: i32
             "replicas": replicas,
             "selector": { "matchLabels": { "name": name } },
             "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 1 } },
-            "template": template(class, json!({ "name": name })),
+            "template": template(class, &json!({ "name": name })),
         },
     });
     create::<MachineDeployment>(lab, deployment).await
@@ -96,7 +96,7 @@ pub(super) async fn set(
             },
             "ownerReferences": owner("MachineDeployment", (deployment, uid)),
         },
-        "spec": { "replicas": replicas, "selector": { "matchLabels": labels }, "template": template(class, labels.clone()) },
+        "spec": { "replicas": replicas, "selector": { "matchLabels": labels }, "template": template(class, &labels) },
     });
     create::<MachineSet>(lab, set).await
 }

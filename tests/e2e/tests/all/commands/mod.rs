@@ -16,7 +16,7 @@ use tokio::process::Command;
 
 /// The program, under its own name.
 async fn machinist(lab: &Lab, words: &[&str]) -> Result<Output> {
-    run(e2e::binary()?, lab.plane.admin_kubeconfig(), words).await
+    run(e2e::binary()?, &lab.plane.admin_kubeconfig(), words).await
 }
 
 /// A program with a kubeconfig.

@@ -27,7 +27,11 @@ async fn takes_those_that_are_meant(dialect: Dialect) {
         autoscaler.turn(0).await?;
         fleet.until("two are gone", |tally| tally.objects == 3).await?;
         lab.deployment_is_complete(POOL).await?;
-        ensure!(names(&fleet) == first, "{:?} are left of {first:?}, and {meant:?} were meant", names(&fleet));
+        ensure!(
+            names(&fleet) == first,
+            "{:?} are left of {first:?}, and {meant:?} were meant",
+            names(&fleet)
+        );
         let stretch = fleet.stretch();
         ensure!((stretch.made, stretch.gone) == (0, 2), "none is made for one that goes: {stretch:?}");
         list_is_empty(lab).await
@@ -71,7 +75,8 @@ async fn a_scale_up_right_after_a_scale_down_spares_nobody_who_was_meant_and_tak
         lab.deployment_is_complete(POOL).await?;
         let left = names(&fleet);
         ensure!(!left.contains(&meant), "{meant} was meant, and is there: {left:?}");
-        let lost: Vec<&String> = first.iter().filter(|name| **name != meant && !left.contains(*name)).collect();
+        let lost: Vec<&String> =
+            first.iter().filter(|name| **name != meant && !left.contains(*name)).collect();
         ensure!(lost.is_empty(), "{lost:?} are gone, and only {meant} was meant");
         let stretch = fleet.stretch();
         ensure!((stretch.made, stretch.most_alive) == (2, 4), "two are made and no more: {stretch:?}");
@@ -99,7 +104,10 @@ async fn a_machine_that_was_meant_goes_and_is_replaced_when_somebody_puts_the_nu
         let kept = names(&fleet).intersection(&first).count();
         ensure!(kept == 2, "{kept} are left of those that were not meant");
         let stretch = fleet.stretch();
-        ensure!(stretch.made == 1 && stretch.most_alive <= 3, "one is made for the one that goes: {stretch:?}");
+        ensure!(
+            stretch.made == 1 && stretch.most_alive <= 3,
+            "one is made for the one that goes: {stretch:?}"
+        );
         list_is_empty(lab).await
     })
     .await;
@@ -115,7 +123,10 @@ async fn a_scale_down_from_an_old_cache_counts_from_what_is_there() {
         lab.scale(POOL, 5).await?;
         autoscaler.scale_down(&group(), &[node]).await?;
         let replicas = lab.deployments().get(POOL).await?.spec.replicas;
-        ensure!(replicas == Some(4), "its first write was refused, the second counts from five: {replicas:?}");
+        ensure!(
+            replicas == Some(4),
+            "its first write was refused, the second counts from five: {replicas:?}"
+        );
         fleet.until("four are left", |tally| tally.objects == 4 && tally.available == 4).await?;
         lab.deployment_is_complete(POOL).await?;
         ensure!(!names(&fleet).contains(&meant), "{meant} was meant");

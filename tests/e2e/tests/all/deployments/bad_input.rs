@@ -55,7 +55,12 @@ fn wrong() -> Vec<Wrong> {
             invalid,
             "spec.selector does not select the labels of spec.template.metadata",
         ),
-        ("selects-all", json!({ "spec": { "selector": { "matchLabels": null } } }), "SelectingAll", "spec.selector is empty"),
+        (
+            "selects-all",
+            json!({ "spec": { "selector": { "matchLabels": null } } }),
+            "SelectingAll",
+            "spec.selector is empty",
+        ),
         ("no-selector", json!({ "spec": { "selector": null } }), invalid, "spec.selector is missing"),
         (
             "odd-selector",
@@ -70,9 +75,24 @@ fn wrong() -> Vec<Wrong> {
             "spec.template.spec.class.name is missing",
         ),
         ("too-few", json!({ "spec": { "replicas": -1 } }), invalid, "spec.replicas is -1"),
-        ("no-strategy", strategy(json!({ "type": null, "rollingUpdate": null })), invalid, "spec.strategy.type is missing"),
-        ("odd-strategy", strategy(json!({ "type": "Rolling" })), invalid, "spec.strategy.type is \"Rolling\""),
-        ("no-bounds", strategy(json!({ "rollingUpdate": null })), invalid, "spec.strategy.rollingUpdate is missing"),
+        (
+            "no-strategy",
+            strategy(json!({ "type": null, "rollingUpdate": null })),
+            invalid,
+            "spec.strategy.type is missing",
+        ),
+        (
+            "odd-strategy",
+            strategy(json!({ "type": "Rolling" })),
+            invalid,
+            "spec.strategy.type is \"Rolling\"",
+        ),
+        (
+            "no-bounds",
+            strategy(json!({ "rollingUpdate": null })),
+            invalid,
+            "spec.strategy.rollingUpdate is missing",
+        ),
         (
             "half-bounds",
             strategy(json!({ "rollingUpdate": { "maxSurge": null } })),
@@ -87,7 +107,9 @@ fn wrong() -> Vec<Wrong> {
         ),
         (
             "nobody-chooses",
-            strategy(json!({ "type": "InPlaceUpdate", "inPlaceUpdate": { "maxSurge": 1, "maxUnavailable": 1 } })),
+            strategy(
+                json!({ "type": "InPlaceUpdate", "inPlaceUpdate": { "maxSurge": 1, "maxUnavailable": 1 } }),
+            ),
             invalid,
             "spec.strategy.inPlaceUpdate.orchestrationType is missing",
         ),
@@ -138,8 +160,20 @@ async fn bounds_that_would_hold_a_rollout_for_ever_or_mean_more_than_all_count_a
         lab.put_class(&lab.cloud.large_class("large", "sim")).await?;
         let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;
         for (name, surge, unavailable, bounds, part) in [
-            ("neither", json!(0), json!("0%"), Bounds { most: 2, fewest_available: 1 }, "maxUnavailable counts as 1"),
-            ("more-than-all", json!("150%"), json!("150%"), Bounds { most: 5, fewest_available: 0 }, "maxUnavailable 150% counts as 100%"),
+            (
+                "neither",
+                json!(0),
+                json!("0%"),
+                Bounds { most: 2, fewest_available: 1 },
+                "maxUnavailable counts as 1",
+            ),
+            (
+                "more-than-all",
+                json!("150%"),
+                json!("150%"),
+                Bounds { most: 5, fewest_available: 0 },
+                "maxUnavailable 150% counts as 100%",
+            ),
         ] {
             make(lab, &raw_deployment(name, "small", 2, &rolling(&surge, &unavailable))).await?;
             lab.deployment_is_complete(name).await?;
@@ -182,16 +216,22 @@ async fn deployments_that_select_each_others_machines_keep_to_their_own_and_are_
         let fleet = FleetWatch::start(lab.machines(), watcher::Config::default()).await?;
         let strategy = rolling(&json!(1), &json!(0));
         let mut honest = raw_deployment("honest", "small", 2, &strategy);
-        merge(&mut honest, &json!({ "spec": { "template": { "metadata": { "labels": { "team": "blue" } } } } }));
+        merge(
+            &mut honest,
+            &json!({ "spec": { "template": { "metadata": { "labels": { "team": "blue" } } } } }),
+        );
         make(lab, &honest).await?;
         lab.deployment_is_complete("honest").await?;
         // Selects the Machines of the honest one too, and an equal twin of itself all of them.
         for name in ["greedy", "twin"] {
             let mut greedy = raw_deployment(name, "small", 1, &strategy);
             let labels = json!({ "team": "blue", "name": null });
-            merge(&mut greedy, &json!({ "spec": {
+            merge(
+                &mut greedy,
+                &json!({ "spec": {
                 "selector": { "matchLabels": labels }, "template": { "metadata": { "labels": labels } },
-            } }));
+            } }),
+            );
             make(lab, &greedy).await?;
         }
         for name in ["greedy", "twin"] {
@@ -227,7 +267,9 @@ async fn a_revision_that_is_gone_changes_nothing_and_is_told_with_those_that_are
         lab.deployment_is_complete("pool").await?;
         eventually("the old set is gone", async || Ok((sets(lab).await? == 1).then_some(()))).await?;
         fleet.begin();
-        for (revision, part) in [(7, "revision 7 is not kept (spec.revisionHistoryLimit is 0)"), (0, "an earlier revision")] {
+        for (revision, part) in
+            [(7, "revision 7 is not kept (spec.revisionHistoryLimit is 0)"), (0, "an earlier revision")]
+        {
             lab.roll_back("pool", revision).await?;
             lab.event("MachineDeployment", "pool", "DeploymentRollbackRevisionNotFound", part).await?;
             eventually("the wish is taken away", async || {
@@ -236,7 +278,11 @@ async fn a_revision_that_is_gone_changes_nothing_and_is_told_with_those_that_are
             .await?;
         }
         lab.deployment_is_complete("pool").await?;
-        ensure!(fleet.stretch().made == 0 && fleet.stretch().gone == 0, "nothing is rolled: {:?}", fleet.stretch());
+        ensure!(
+            fleet.stretch().made == 0 && fleet.stretch().gone == 0,
+            "nothing is rolled: {:?}",
+            fleet.stretch()
+        );
         Ok(())
     })
     .await;
