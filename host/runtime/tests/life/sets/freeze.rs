@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{conditions, edit, look, names, stage, told, until_settled};
-use crate::stage::{NAMESPACE, machine};
+use crate::cloud::Habits;
+use crate::kubelet::KubeletHabits;
+use crate::stage::{NAMESPACE, Stage, machine};
 
-fn is_labelled(stage: &crate::stage::Stage) -> bool {
+fn is_labelled(stage: &Stage) -> bool {
     look(stage, "pool").unwrap()["metadata"]["labels"]["freeze"] == "True"
 }
 
@@ -55,4 +57,23 @@ async fn nothing_is_made_while_dangerous_work_is_held_and_all_of_it_afterwards()
     assert!(names(&stage).is_empty());
     stage.api.delete("configmaps", &format!("{NAMESPACE}/machinist-freeze")).unwrap();
     until_settled(&stage, 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_it_is_asked_for_a_set_whose_machines_never_join_stops_making_them() {
+    let never_joins = KubeletHabits { never_joins: true, ..KubeletHabits::default() };
+    let stage = Stage::with(Habits::default(), never_joins);
+    stage.settings.lock().unwrap().sets.failed_joins = Some(4);
+    stage.add_class();
+    stage.api.create("machinesets", &super::set("pool", 2)).unwrap();
+    let _host = stage.host("host");
+    let is_told = || conditions(&stage).get("Frozen").is_some_and(|why| why == "MachinesFailToJoin");
+    stage.until("it is frozen", Duration::from_secs(4 * 3_600), is_told).await;
+    let made = || stage.wire.records(|call| call.verb == "POST" && call.what == "machines").len();
+    let before = made();
+    assert!((4..=6).contains(&before), "{before} Machines were made");
+    tokio::time::sleep(Duration::from_secs(24 * 3_600)).await;
+    assert_eq!(made(), before);
+    assert!(is_labelled(&stage));
+    assert!(stage.events("pool").contains(&"FrozeMachineSet".to_owned()), "{:?}", stage.events("pool"));
 }
