@@ -4,12 +4,12 @@ mod kubeconfig;
 mod near;
 mod trouble;
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use kube::{Client, Config};
-use machinist_runtime::clusters::{Access, client, config};
-use machinist_runtime::metrics::Metrics;
+use machinist_runtime::clusters::{Access, config};
+use machinist_runtime::names::USER_AGENT;
 
 use crate::args::{AccessFlags, PlaceFlags};
 
@@ -27,12 +27,21 @@ pub(crate) struct Cluster {
 pub(crate) async fn reach(flags: &PlaceFlags) -> Result<Cluster> {
     let config = configured(&flags.access).await?;
     let namespace = flags.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-    Ok(Cluster { client: client(config, Arc::new(Metrics::default()))?, namespace })
+    Ok(Cluster { client: client(config)?, namespace })
 }
 
 /// The cluster alone.
 pub(crate) async fn client_of(flags: &AccessFlags) -> Result<Client> {
-    Ok(client(configured(flags).await?, Arc::new(Metrics::default()))?)
+    client(configured(flags).await?)
+}
+
+/// Unlike the host's, it asks again what a server refuses for a moment, such as lists of kinds that were installed just now:
+/// nobody else does so for somebody who has typed a command.
+fn client(mut config: Config) -> Result<Client> {
+    config.connect_timeout = Some(Duration::from_secs(10));
+    config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(USER_AGENT)));
+    config.default_retry = true;
+    Client::try_from(config).context("failed to make a client")
 }
 
 async fn configured(flags: &AccessFlags) -> Result<Config> {
