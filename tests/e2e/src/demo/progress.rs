@@ -102,7 +102,6 @@ impl Progress {
 }
 
 fn headline(fleet: &Fleet, bounds: Bounds) -> String {
-    let tally = fleet.tally();
-    let Bounds { most, fewest_available } = bounds;
-    format!("{tally}; {} available; at most {most}, at least {fewest_available} available", tally.available)
+    let (tally, Bounds { most, fewest_available }) = (fleet.tally(), bounds);
+    format!("{tally}; {} available  [{fewest_available} available … {most} in all]", tally.available)
 }

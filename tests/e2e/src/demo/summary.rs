@@ -50,7 +50,8 @@ impl Summary {
         checks.extend(self.checks());
         checks.push(check("the host ended in order", ended_cleanly, &yes_or_no(ended_cleanly)));
         for (what, holds, found) in &checks {
-            println!("  {} {what:<23} {found}", if *holds { "ok  " } else { "FAIL" });
+            let line = format!("  {} {what:<23} {found}", if *holds { "ok  " } else { "FAIL" });
+            println!("{}", line.replace(" \n", "\n"));
         }
         checks.iter().all(|(_, holds, _)| *holds)
     }
