@@ -74,7 +74,6 @@ fn wrong() -> Vec<Wrong> {
             invalid,
             "spec.template.spec.class.name is missing",
         ),
-        ("too-few", json!({ "spec": { "replicas": -1 } }), invalid, "spec.replicas is -1"),
         (
             "no-strategy",
             strategy(json!({ "type": null, "rollingUpdate": null })),
@@ -200,7 +199,7 @@ async fn a_class_that_is_not_there_is_named_and_makes_no_more_machines_than_are_
         fleet.until("two Machines are there", |tally| tally.objects == 2).await?;
         let names = fleet.look(|fleet| fleet.machines().keys().cloned().collect::<Vec<_>>());
         for name in names {
-            lab.machine_reason(&name, "ClassNotFound", "later").await?;
+            lab.machine_reason(&name, "ClassMissing", "later").await?;
         }
         lab.put_class(&lab.cloud.class("later", "sim")).await?;
         lab.deployment_is_complete("early").await?;

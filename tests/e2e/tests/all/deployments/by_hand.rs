@@ -102,11 +102,14 @@ async fn a_deployment_that_comes_again_under_its_name_during_its_own_deletion_ma
         fleet.until("only its own are left", |tally| tally.objects == 2 && tally.available == 2).await?;
         let second = lab.deployments().get(POOL).await?.uid().context("it has a uid")?;
         ensure!(first != second, "it is another one");
-        let sets = lab.sets_of(POOL).await?;
         let is_its = |owners: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference]| {
             owners.iter().all(|owner| owner.uid == second)
         };
-        ensure!(sets.iter().all(|set| is_its(set.owner_references())), "{sets:?}");
+        eventually("the sets of the first are gone", async || {
+            let sets = lab.sets_of(POOL).await?;
+            Ok(sets.iter().all(|set| is_its(set.owner_references())).then_some(()))
+        })
+        .await?;
         // The Machines of the first, on their way out, are not counted for the second, and none is taken over.
         fleet.stretch().keeps_to(Bounds { most: 3 + 2, fewest_available: 0 })?;
         ensure!(fleet.stretch().made == 3 + 2, "{:?}", fleet.stretch());
