@@ -1,7 +1,7 @@
 //! What a Machine needs and does not find: it says so, and goes on at once when it is there.
 
 use anyhow::{Result, ensure};
-use e2e::{Lab, LabOptions, manifests};
+use e2e::{Kinds, Lab, LabOptions, manifests};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
 
@@ -106,7 +106,8 @@ async fn a_class_that_cannot_be_used_is_named_with_what_is_wrong() {
 
 #[tokio::test]
 async fn a_machine_that_cannot_be_understood_says_which_field() {
-    installed(LabOptions::default(), async |lab, _| {
+    // As it was stored before there were rules.
+    installed(LabOptions { kinds: Kinds::OwnWithoutRules, ..LabOptions::default() }, async |lab, _| {
         let cases = [
             (
                 "kindless",
