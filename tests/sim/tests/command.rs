@@ -30,7 +30,7 @@ fn the_command_that_a_failure_names_repeats_it() {
 
 #[test]
 fn runs_without_failure_end_with_a_sentence_and_with_figures_for_programs() {
-    let output = sim(&["--seeds", "2", "--machines", "2", "--hours", "0.1", "--json"]);
+    let output = sim(&["--seeds", "2", "--machines", "2", "--hours", "0.2", "--json"]);
     let said = said(&output);
     assert!(output.status.success(), "{said}");
     let mut last = said.lines().rev();

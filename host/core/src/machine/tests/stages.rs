@@ -227,6 +227,16 @@ fn hooks_hold_the_drain_and_say_until_when() {
 }
 
 #[test]
+fn a_node_that_joins_while_a_hook_holds_the_vm_is_drained_after_all() {
+    let held = || deleting().with(going(|going| going.pre_terminate_hooks = hooked(&["etcd"])));
+    let alone = held()
+        .with(|view| view.target = crate::machine::TargetFact::Cluster(crate::machine::NodePresence::Absent))
+        .tell();
+    // Nothing says that the removal of the VM has begun, after which no drain would be waited for.
+    assert!(alone.contains("PreTerminateHooks") && alone.contains("Deleting(NodeKnown)"), "{alone}");
+}
+
+#[test]
 fn the_clock_of_hooks_before_the_vms_removal_starts_when_they_are_met() {
     let held = || deleting().with(going(|going| going.pre_terminate_hooks = hooked(&["etcd"])));
     check(
