@@ -27,20 +27,31 @@ pub(crate) struct Cluster {
 pub(crate) async fn reach(flags: &PlaceFlags) -> Result<Cluster> {
     let config = configured(&flags.access).await?;
     let namespace = flags.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-    Ok(Cluster { client: client(config)?, namespace })
+    Ok(Cluster { client: client(config, Asks::Again)?, namespace })
 }
 
 /// The cluster alone.
 pub(crate) async fn client_of(flags: &AccessFlags) -> Result<Client> {
-    client(configured(flags).await?)
+    client(configured(flags).await?, Asks::Again)
 }
 
-/// Unlike the host's, it asks again what a server refuses for a moment, such as lists of kinds that were installed just now:
-/// nobody else does so for somebody who has typed a command.
-fn client(mut config: Config) -> Result<Client> {
+/// The same for what a pod is asked through the server's proxy: that the pod is away is an answer.
+pub(crate) async fn client_that_asks_once(flags: &AccessFlags) -> Result<Client> {
+    client(configured(flags).await?, Asks::Once)
+}
+
+/// What becomes of a request that a server refuses for a moment, such as lists of kinds that were installed just now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    Once,
+    /// Unlike the host's: nobody else does so for somebody who has typed a command.
+    Again,
+}
+
+fn client(mut config: Config, asks: Asks) -> Result<Client> {
     config.connect_timeout = Some(Duration::from_secs(10));
     config.headers.push((http::header::USER_AGENT, http::HeaderValue::from_static(USER_AGENT)));
-    config.default_retry = true;
+    config.default_retry = asks == Asks::Again;
     Client::try_from(config).context("failed to make a client")
 }
 

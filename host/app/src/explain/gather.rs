@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::leader;
 use crate::args::ExplainFlags;
-use crate::cluster::{Cluster, explained, instead, is_missing, reach, said};
+use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, reach, said};
 
 /// All of it.
 pub(super) struct Facts {
@@ -58,7 +58,8 @@ pub(super) async fn gather(flags: &ExplainFlags, name: &str) -> Result<Facts> {
     let plugin_namespace = flags.plugin_namespace.as_deref().unwrap_or(&namespace);
     let plugin = plugin(&control, &class, plugin_namespace).await;
     let key = ObjectKey::new(&namespace, name);
-    let leader = leader::ask(&control, flags, &key).await;
+    let once = client_that_asks_once(&flags.place.access).await?;
+    let leader = leader::ask(&once, flags, &key).await;
     Ok(Facts { machine, class, node, plugin, leader })
 }
 

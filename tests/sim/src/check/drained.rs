@@ -36,7 +36,7 @@ pub(super) fn of_delete(
     }
     let mut attached = facts.workload.attachments_of(&machine.node);
     let left = attached.find(|(_, one)| {
-        let left_at = facts.workload.left_at(&claim_of(&one.volume));
+        let left_at = facts.workload.left_at(&machine.node, &claim_of(&one.volume));
         let waited = left_at.map(|at| now.duration_since(at) + facts.skew());
         one.is_attached && is_old(one.made) && waited.is_some_and(|waited| waited < DETACH)
     });

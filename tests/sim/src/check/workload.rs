@@ -39,8 +39,8 @@ pub(crate) struct Workload {
     /// By Node.
     by_node: BTreeMap<String, Vec<String>>,
     attachments: BTreeMap<String, AttachmentFact>,
-    /// When the last pod that used this claim was told to end, or was gone without having been told.
-    left_at: BTreeMap<String, Timestamp>,
+    /// When the last pod of a Node that used a claim was told to end, or was gone without having been told.
+    left_at: BTreeMap<(String, String), Timestamp>,
 }
 
 impl Workload {
@@ -52,7 +52,7 @@ impl Workload {
             if let Some(gone) = self.pods.remove(name) {
                 self.leave(&gone.node, name);
                 if !gone.is_going {
-                    self.let_go(&gone.claims, now);
+                    self.let_go(&gone, now);
                 }
             }
             return;
@@ -61,8 +61,8 @@ impl Workload {
         if let Some(known) = self.pods.get_mut(name) {
             if is_going && !known.is_going {
                 known.is_going = true;
-                let claims = known.claims.clone();
-                self.let_go(&claims, now);
+                let going = known.clone();
+                self.let_go(&going, now);
             }
             return;
         }
@@ -87,10 +87,9 @@ impl Workload {
         }
     }
 
-    fn let_go(&mut self, claims: &[String], now: Timestamp) {
-        for claim in claims {
-            self.left_at.insert(claim.clone(), now);
-        }
+    fn let_go(&mut self, pod: &PodFact, now: Timestamp) {
+        let claims = pod.claims.iter().map(|claim| ((pod.node.clone(), claim.clone()), now));
+        self.left_at.extend(claims);
     }
 
     pub(super) fn attachment(&mut self, change: &Change<'_>, now: Timestamp) {
@@ -133,8 +132,8 @@ impl Workload {
         all.filter(move |(_, one)| one.node == node).map(|(name, one)| (name.as_str(), one))
     }
 
-    /// When the last pod with this claim was told to end.
-    pub(super) fn left_at(&self, claim: &str) -> Option<Timestamp> {
-        self.left_at.get(claim).copied()
+    /// When the last pod of this Node with this claim was told to end. Its successor on another Node says nothing of this one.
+    pub(super) fn left_at(&self, node: &str, claim: &str) -> Option<Timestamp> {
+        self.left_at.get(&(node.to_owned(), claim.to_owned())).copied()
     }
 }

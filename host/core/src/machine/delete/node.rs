@@ -39,7 +39,7 @@ pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force
         {
             Continue(())
         }
-        Err(_) if force.is_some() || machine.going.is_vm_declared_gone || is_past(view) => Continue(()),
+        Err(_) if force.is_some() || machine.going.is_vm_declared_gone || was_ordered(view) => Continue(()),
         Err(error) => stop(finish(
             reason_of(error, Reason::CloudUnreachable),
             vm::with_advice(view, error),
@@ -71,7 +71,15 @@ fn unknown_node(view: &MachineView, look: &Answer<driver::Vm>) -> Option<Effect>
     found.node_name.map(|name| Effect::RecordVm { provider_id, node_name: Some(name) })
 }
 
-/// The removal of the VM had begun.
-pub(in super::super) fn is_past(view: &MachineView) -> bool {
+/// An order to remove the VM was given.
+fn was_ordered(view: &MachineView) -> bool {
     view.machine.going.left_at.is_some_and(|stage| stage >= DeletionStage::Vm)
+}
+
+/// The removal of the VM had begun: a drain would come too late. An order that failed has begun nothing that could be relied on, so that
+/// a Node which joins after it is drained.
+pub(in super::super) fn is_past(view: &MachineView) -> bool {
+    let has_failed = view.machine.operation.is_some_and(|last| last.state == OperationState::Failed);
+    let is_refused = has_failed && view.machine.going.left_at == Some(DeletionStage::Vm);
+    was_ordered(view) && !is_refused
 }

@@ -10,12 +10,13 @@ use crate::gate::Gate;
 use crate::health::Ailment;
 use crate::id::ObjectKey;
 use crate::machine::{
-    ClassFact, DeletionStage, DriverFact, GoingFact, MachineView, NodeFact, Outcome, SecretFact, ToldFact,
+    ClassFact, DeletionStage, DriverFact, GoingFact, MachineView, NodeFact, NodePresence, OperationFact,
+    Outcome, SecretFact, TargetFact, ToldFact,
 };
-use crate::phase::Phase;
+use crate::phase::{OperationState, OperationType, Phase};
 
 use super::facts::{self, going_node, guest, node, vm};
-use super::{Case, check, creating, deleting, failed, running, seconds};
+use super::{Case, check, creating, deleting, failed, ordered, running, seconds};
 
 fn pod(name: &str) -> PodFact {
     PodFact {
@@ -229,9 +230,7 @@ fn hooks_hold_the_drain_and_say_until_when() {
 #[test]
 fn a_node_that_joins_while_a_hook_holds_the_vm_is_drained_after_all() {
     let held = || deleting().with(going(|going| going.pre_terminate_hooks = hooked(&["etcd"])));
-    let alone = held()
-        .with(|view| view.target = crate::machine::TargetFact::Cluster(crate::machine::NodePresence::Absent))
-        .tell();
+    let alone = held().with(|view| view.target = TargetFact::Cluster(NodePresence::Absent)).tell();
     // Nothing says that the removal of the VM has begun, after which no drain would be waited for.
     assert!(alone.contains("PreTerminateHooks") && alone.contains("Deleting(NodeKnown)"), "{alone}");
 }
@@ -307,6 +306,18 @@ fn what_others_left_behind_their_drain_is_not_drained_again() {
         let text = deleting().with(going(|going| going.left_at = Some(stage))).on(pods()).tell();
         assert!(text.contains("act evict"), "{stage:?}: {text}");
     }
+}
+
+#[test]
+fn a_node_that_joins_after_the_cloud_has_refused_the_order_is_drained() {
+    let after = |state| {
+        let last = OperationFact { kind: OperationType::Delete, state };
+        ordered(deleting(), 100).with(|view| view.machine.operation = Some(last)).on(pods()).tell()
+    };
+    let refused = after(OperationState::Failed);
+    assert!(refused.contains("act evict") && !refused.contains("act delete-vm"), "{refused}");
+    let taken = after(OperationState::Processing);
+    assert!(!taken.contains("act evict"), "{taken}");
 }
 
 #[test]
