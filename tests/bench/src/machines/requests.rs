@@ -11,6 +11,7 @@ use e2e::{Host, Metrics, within};
 const QUIET: Duration = Duration::from_millis(1_500);
 /// As the host's counter names them.
 pub(crate) const EVICTIONS: &str = "pods/eviction";
+const OWNERS: [&str; 2] = ["machinesets", "machinedeployments"];
 const COUNTER: &str = "machinist_api_requests_total";
 
 /// What was asked.
@@ -93,11 +94,18 @@ impl Requests {
 
     /// Of these, the writes.
     pub(crate) fn writes(&self) -> u64 {
-        self.0
-            .iter()
-            .filter(|(request, _)| !request.is_apart() && request.is_write())
-            .map(|(_, count)| count)
-            .sum()
+        self.writes_where(|_| true)
+    }
+
+    /// Of these, those of sets and deployments: they grow with the time that the work takes.
+    pub(crate) fn writes_of_owners(&self) -> u64 {
+        self.writes_where(|resource| OWNERS.iter().any(|owner| resource.starts_with(owner)))
+    }
+
+    fn writes_where(&self, is_of: impl Fn(&str) -> bool) -> u64 {
+        let counts =
+            |request: &Request| !request.is_apart() && request.is_write() && is_of(&request.resource);
+        self.0.iter().filter(|(request, _)| counts(request)).map(|(_, count)| count).sum()
     }
 
     /// Writes of this kind, whatever came of them.
@@ -155,6 +163,18 @@ machinist_api_requests_total{verb=\"POST\",resource=\"events\",code=\"201\"} 9
         );
         let all = Requests::read(&Metrics::parse(&scrape));
         assert_eq!((all.writes(), all.writes_beside_evictions()), (39, 9));
+    }
+
+    #[test]
+    fn writes_to_sets_and_deployments_are_counted_apart() {
+        let scrape = format!(
+            "{SCRAPE}machinist_api_requests_total{{verb=\"PATCH\",resource=\"machinesets/status\",code=\"200\"}} 3
+machinist_api_requests_total{{verb=\"GET\",resource=\"machinesets\",code=\"200\"}} 5
+machinist_api_requests_total{{verb=\"PATCH\",resource=\"machinedeployments\",code=\"409\"}} 4
+"
+        );
+        let all = Requests::read(&Metrics::parse(&scrape));
+        assert_eq!((all.writes(), all.writes_of_owners()), (16, 7));
     }
 
     #[test]

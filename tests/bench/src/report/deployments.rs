@@ -86,12 +86,19 @@ fn render_size(page: &mut String, Size { machines, effort, each, baseline }: &Si
 }
 
 fn render_counts(page: &mut String, effort: &Effort, machines: usize) {
-    let writes = float(effort.requests.writes()) / count(machines);
+    let owners = effort.requests.writes_of_owners();
+    let writes = float(effort.requests.writes() - owners) / count(machines);
     row(
         page,
-        "writes of the host a Machine, with its creation",
+        "writes of the host for a Machine, with its creation",
         format!("**{writes:.2}**"),
         Some((WRITES, writes)),
+    );
+    row(
+        page,
+        "writes to sets and deployments, a Machine",
+        format!("{:.2}", float(owners) / count(machines)),
+        None,
     );
     let requests = float(effort.requests.total()) / count(machines);
     row(page, "requests of the host a Machine", format!("{requests:.2}"), None);
