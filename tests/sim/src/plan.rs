@@ -118,6 +118,8 @@ pub struct Plan {
     pub(crate) owners: Owners,
     /// What is done half of the time to sets and deployments.
     pub(crate) favourite_of_pools: Option<PoolAction>,
+    /// The disruption budget of each deployment from its beginning; without one, some have one and other wishes.
+    pub(crate) budget: Option<&'static str>,
     pub(crate) planted: Option<Planted>,
 }
 
@@ -195,6 +197,7 @@ impl Plan {
             // A week of many Machines is compared with earlier ones.
             owners: if is_large { Owners::Nobody } else { Owners::drawn(seed) },
             favourite_of_pools: None,
+            budget: None,
             planted: None,
         }
     }
@@ -229,9 +232,14 @@ impl Plan {
                 self.favourite = Some(Action::HoldDeletion);
                 self.hourly.actions = 120.0;
             }
-            Planted::HidesPods | Planted::LeavesVolumes => {
+            Planted::HidesPods => {
                 self.favourite = Some(Action::DeleteMachine);
                 self.hourly.actions = 120.0;
+            }
+            Planted::LeavesVolumes => {
+                self.favourite = Some(Action::DeleteMachine);
+                // Volumes are attached for a while before their Machines go.
+                self.hourly.actions = 20.0;
             }
             Planted::KeepsAttachments => {
                 self.favourite = Some(Action::ForceDelete);
@@ -255,6 +263,12 @@ impl Plan {
             }
             Planted::MakesAgain => self.pools_do(PoolAction::Scale),
             Planted::RaisesTooFar | Planted::EmptiesSets => self.pools_do(PoolAction::Roll),
+            Planted::OverlooksBudgets => {
+                self.budget = Some("1/10m");
+                self.pools_do(PoolAction::Roll);
+                // Where the number changes often, nobody can tell what a Machine went for.
+                self.hourly.pools = 20.0;
+            }
             Planted::ChoosesOthers => self.pools_do(PoolAction::ScaleDown),
             Planted::ForgetsOrdinals => self.pools_do(PoolAction::Scale),
             Planted::ReleasesSets => self.pools_do(PoolAction::Delete),

@@ -88,6 +88,8 @@ pub enum Planted {
     EmptiesSets,
     /// Another Machine goes in the place of one that the autoscaler has chosen.
     ChoosesOthers,
+    /// Disruption budgets are not seen.
+    OverlooksBudgets,
     /// That an ordinal is closed never arrives.
     ForgetsOrdinals,
     /// Sets that are deleted are let go at once.
@@ -100,7 +102,7 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -128,6 +130,7 @@ impl Planted {
         Self::RaisesTooFar,
         Self::EmptiesSets,
         Self::ChoosesOthers,
+        Self::OverlooksBudgets,
         Self::ForgetsOrdinals,
         Self::ReleasesSets,
         Self::OverlooksFreeze,
@@ -141,6 +144,7 @@ impl Planted {
             Self::RaisesTooFar
             | Self::EmptiesSets
             | Self::ChoosesOthers
+            | Self::OverlooksBudgets
             | Self::ReleasesSets
             | Self::OverlooksFreeze
             | Self::StaysFrozen => Owners::Deployments,
@@ -163,6 +167,7 @@ impl Planted {
             Self::RaisesTooFar => Rule::Surge,
             Self::EmptiesSets => Rule::Availability,
             Self::ChoosesOthers => Rule::Chosen,
+            Self::OverlooksBudgets => Rule::Disruptions,
             Self::ForgetsOrdinals => Rule::Names,
             Self::ReleasesSets => Rule::Orphans,
             Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,

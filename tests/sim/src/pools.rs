@@ -10,9 +10,23 @@ use serde_json::{Value, json};
 use crate::chance::Chance;
 use crate::cloud::ZONES;
 use crate::hosts::NAMESPACE;
+use crate::plan::Plan;
 
 /// Somebody removes what belongs to nobody after so many rounds of the fleet.
 const ROUNDS_UNOWNED: u32 = 15;
+
+/// What may be wished of a deployment by annotations, and how. A run begins at the midnight before a Thursday.
+const WISHES: &[(&str, &[&str])] = &[
+    (annotations::DISRUPTION_BUDGET, &["1/2m", "1/10m", "2/5m", "1/1h"]),
+    (
+        annotations::MAINTENANCE_WINDOWS,
+        &["Mon-Sun 00:00-00:05 UTC", "Thu 00:03-00:06 UTC; Thu 01:00-02:00 UTC", "never"],
+    ),
+    (annotations::REMEDIATE_IN_WINDOWS, &["true"]),
+    (annotations::MAX_NODE_AGE, &["1h"]),
+    (annotations::REPLACE_BEFORE_DRAIN, &["true", "2m"]),
+    (annotations::CLASS_ALTERNATIVES, &["sim-1b", "sim-1c,sim-1a"]),
+];
 
 /// Whose the Machines of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,19 +69,23 @@ pub(crate) struct Pool {
 pub(crate) struct Pools {
     pub(crate) owners: Owners,
     pub(crate) pools: Vec<Pool>,
+    /// The disruption budget of each, rather than other wishes.
+    budget: Option<&'static str>,
     api: ApiServer,
     inner: Arc<Mutex<Inner>>,
 }
 
 struct Inner {
     chance: Chance,
+    is_calm: bool,
     /// Resource and name of what belongs to nobody, and in how many rounds.
     unowned: BTreeMap<(&'static str, String), u32>,
 }
 
 impl Pools {
-    pub(crate) fn new(seed: u64, owners: Owners, api: ApiServer, wished: usize) -> Self {
-        let mut chance = Chance::new(seed, "pools wished");
+    pub(crate) fn new(plan: &Plan, api: ApiServer) -> Self {
+        let Plan { owners, machines: wished, budget, .. } = *plan;
+        let mut chance = Chance::new(plan.seed, "pools wished");
         let is_two = owners == Owners::Deployments && wished > 2 && chance.happens(0.4);
         let pool = |number: usize, size: usize| Pool { name: format!("pool-{number}"), size };
         let pools = match owners {
@@ -77,8 +95,8 @@ impl Pools {
             }
             Owners::Set | Owners::Deployments => vec![pool(0, wished)],
         };
-        let inner = Inner { chance, unowned: BTreeMap::new() };
-        Self { owners, pools, api, inner: Arc::new(Mutex::new(inner)) }
+        let inner = Inner { chance, is_calm: false, unowned: BTreeMap::new() };
+        Self { owners, pools, budget, api, inner: Arc::new(Mutex::new(inner)) }
     }
 
     /// Makes those that are not there, and removes what belongs to nobody for long.
@@ -135,6 +153,19 @@ impl Pools {
         }
     }
 
+    /// Nobody wishes any more for what makes a rollout wait.
+    pub(crate) fn calm(&self) {
+        self.lock().is_calm = true;
+        if self.owners != Owners::Deployments {
+            return;
+        }
+        let unwished: BTreeMap<&str, Value> = WISHES.iter().map(|(key, _)| (*key, Value::Null)).collect();
+        let patch = json!({ "metadata": { "annotations": unwished } });
+        for pool in &self.pools {
+            let _ = self.api.edit("machinedeployments", &format!("{NAMESPACE}/{}", pool.name), &patch);
+        }
+    }
+
     fn object(&self, pool: &Pool) -> Value {
         let mut inner = self.lock();
         let zone = inner.chance.pick(&ZONES).copied().unwrap_or_default();
@@ -163,6 +194,12 @@ impl Pools {
         });
         if self.owners == Owners::Deployments {
             object["spec"]["strategy"] = strategy(&mut inner.chance);
+            object["metadata"]["annotations"] = match self.budget {
+                _ if inner.is_calm => Value::Null,
+                Some(budget) => json!({ annotations::DISRUPTION_BUDGET: budget }),
+                None if inner.chance.happens(0.3) => wishes(&mut inner.chance),
+                None => Value::Null,
+            };
             object["spec"]["progressDeadlineSeconds"] = json!(600);
             object["spec"]["revisionHistoryLimit"] = json!(inner.chance.below(4));
         }
@@ -256,6 +293,16 @@ pub(crate) fn strategy(chance: &mut Chance) -> Value {
         }
         _ => json!({ "type": kind, "inPlaceUpdate": null, "rollingUpdate": null }),
     }
+}
+
+/// Some of the wishes, and none of the others any more.
+pub(crate) fn wishes(chance: &mut Chance) -> Value {
+    let mut wished = serde_json::Map::new();
+    for (key, values) in WISHES {
+        let value = chance.pick(values).filter(|_| chance.happens(0.4));
+        wished.insert((*key).to_owned(), json!(value));
+    }
+    Value::Object(wished)
 }
 
 /// Whether its rollout is over, as the autoscaler reads it.

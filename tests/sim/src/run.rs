@@ -39,6 +39,9 @@ const SETTLES_WITHIN: Duration = Duration::from_mins(20);
 /// Then nothing is written for so long.
 const QUIET: Duration = Duration::from_mins(40);
 
+/// How long the last Node took to join is noted so long after.
+const NOTED: Duration = Duration::from_mins(11);
+
 /// Of simulated time.
 const LOOKS_FOR_PANICS_EVERY: Duration = Duration::from_secs(1);
 
@@ -126,7 +129,7 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
     let cluster =
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone())
             .taken_back_by(plan.owners);
-    let pools = Pools::new(plan.seed, plan.owners, api.clone(), plan.machines);
+    let pools = Pools::new(plan, api.clone());
     let fleet = Fleet::new(api.clone(), plan.machines, plan.zones, pools);
     let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
@@ -160,6 +163,9 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
         () = show(progress, &wire, &faults) => {}
         () = acts(plan, &actors, &wire) => {}
     }
+    // These two hold the world that holds them, and would keep its memory.
+    actors.api.observe(|_| {});
+    wire.heal();
     let violation = watchman.found().into_iter().next();
     let told = if violation.is_some() { told(&story, &wire) } else { String::new() };
     Report {
@@ -235,6 +241,7 @@ fn calm(actors: &Actors) {
     actors.hosts.mend_clocks();
     actors.api.delay_watches(Duration::ZERO);
     actors.fleet.mend();
+    actors.fleet.pools().calm();
     actors.cluster.mend_all();
 }
 
@@ -252,6 +259,7 @@ fn left_over(actors: &Actors) -> Option<String> {
 }
 
 async fn silence(actors: &Actors) {
+    tokio::time::sleep(NOTED).await;
     let before = actors.watchman.facts().writes.0;
     tokio::time::sleep(QUIET).await;
     let (after, last) = actors.watchman.facts().writes.clone();

@@ -154,6 +154,11 @@ fn a_machine_that_goes_in_the_place_of_the_autoscalers_is_found() {
 }
 
 #[test]
+fn a_rollout_beyond_its_disruption_budget_is_found() {
+    hunt(Planted::OverlooksBudgets);
+}
+
+#[test]
 fn a_name_that_is_given_twice_is_found() {
     hunt(Planted::ForgetsOrdinals);
 }

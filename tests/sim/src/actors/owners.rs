@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Actors, NAMESPACE};
 use crate::chance::Chance;
 use crate::cloud::ZONES;
-use crate::pools::{Owners, Pool, is_complete, strategy};
+use crate::pools::{Owners, Pool, is_complete, strategy, wishes};
 
 /// What somebody does to a set or deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,15 @@ pub(crate) enum PoolAction {
     Thaw,
     /// Takes a Machine from its set by its labels, and mostly gives it back.
     Release,
+    /// Wishes for disruptions: a budget, windows, an age, replacement first, other classes.
+    Wish,
     /// The autoscaler wants more.
     ScaleUp,
     /// The autoscaler wants fewer, and says which are to go.
     ScaleDown,
 }
 
-const ACTIONS: [(u32, PoolAction); 13] = [
+const ACTIONS: [(u32, PoolAction); 14] = [
     (12, PoolAction::Scale),
     (16, PoolAction::Roll),
     (4, PoolAction::Retaint),
@@ -54,6 +56,7 @@ const ACTIONS: [(u32, PoolAction); 13] = [
     (2, PoolAction::DeleteSet),
     (2, PoolAction::Thaw),
     (3, PoolAction::Release),
+    (6, PoolAction::Wish),
     (8, PoolAction::ScaleUp),
     (12, PoolAction::ScaleDown),
 ];
@@ -102,6 +105,7 @@ impl Actors {
             | PoolAction::Restrategize
             | PoolAction::EditSet
             | PoolAction::DeleteSet
+            | PoolAction::Wish
             | PoolAction::ScaleUp
             | PoolAction::ScaleDown
                 if is_deployment =>
@@ -113,6 +117,7 @@ impl Actors {
             | PoolAction::Restrategize
             | PoolAction::EditSet
             | PoolAction::DeleteSet
+            | PoolAction::Wish
             | PoolAction::ScaleUp
             | PoolAction::ScaleDown => {}
         }
@@ -166,6 +171,12 @@ impl Actors {
                     self.delete_owner("machinesets", &set, chance);
                 }
             }
+            PoolAction::Wish => self.edit_pool(
+                "user wishes of",
+                plural,
+                name,
+                &json!({ "metadata": { "annotations": wishes(chance) } }),
+            ),
             PoolAction::ScaleUp => self.scale_up(name, pool.size * 2, chance),
             PoolAction::ScaleDown => self.scale_down(pool, chance),
             PoolAction::Scale

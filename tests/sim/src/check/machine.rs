@@ -138,6 +138,11 @@ impl MachineFact {
         self.deleting_since.is_none() && matches!(self.phase.as_str(), "Running" | "Available")
     }
 
+    /// It would count against a disruption budget if it were taken away: it is in service, and nobody has chosen it.
+    pub(super) fn is_disrupted(&self) -> bool {
+        self.is_available() && self.marked_at.is_none()
+    }
+
     fn is_away(&self) -> bool {
         if self.deleting_since.is_some() {
             return true;

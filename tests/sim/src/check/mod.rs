@@ -70,6 +70,8 @@ pub enum Rule {
     Surge,
     /// Never fewer available Machines of a deployment than its strategy allows, by what hosts take away.
     Availability,
+    /// Never more Machines in service taken away within a time than the disruption budget of their deployment allows.
+    Disruptions,
     /// Never another Machine taken away in the place of one that the autoscaler has chosen.
     Chosen,
     /// Never the name of a Machine that a set has let go, for another one of it.

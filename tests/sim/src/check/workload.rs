@@ -7,6 +7,7 @@ use memory_api::Change;
 use serde_json::Value;
 
 use super::facts::text;
+use super::rules::HOST;
 
 /// A pod that has its place.
 #[derive(Clone, Debug)]
@@ -39,20 +40,22 @@ pub(crate) struct Workload {
     /// By Node.
     by_node: BTreeMap<String, Vec<String>>,
     attachments: BTreeMap<String, AttachmentFact>,
-    /// When the last pod of a Node that used a claim was told to end, or was gone without having been told.
-    left_at: BTreeMap<(String, String), Timestamp>,
+    /// When the last pod of a Node that used a claim was told to end, or was gone without having been told. `None`: a host has deleted
+    /// it rather than asked, by force, which waits for no volume.
+    left_at: BTreeMap<(String, String), Option<Timestamp>>,
 }
 
 impl Workload {
     pub(super) fn pod(&mut self, change: &Change<'_>, now: Timestamp) {
         let name = text(change.new.or(change.old), "/metadata/name");
+        let left = Some(now).filter(|_| change.is_eviction || !change.actor.starts_with(HOST));
         let has_ended = |pod: &Value| matches!(text(Some(pod), "/status/phase"), "Succeeded" | "Failed");
         let node = text(change.new.filter(|pod| !has_ended(pod)), "/spec/nodeName");
         let Some(pod) = change.new.filter(|_| !node.is_empty()) else {
             if let Some(gone) = self.pods.remove(name) {
                 self.leave(&gone.node, name);
                 if !gone.is_going {
-                    self.let_go(&gone, now);
+                    self.let_go(&gone, left);
                 }
             }
             return;
@@ -62,7 +65,7 @@ impl Workload {
             if is_going && !known.is_going {
                 known.is_going = true;
                 let going = known.clone();
-                self.let_go(&going, now);
+                self.let_go(&going, left);
             }
             return;
         }
@@ -87,8 +90,8 @@ impl Workload {
         }
     }
 
-    fn let_go(&mut self, pod: &PodFact, now: Timestamp) {
-        let claims = pod.claims.iter().map(|claim| ((pod.node.clone(), claim.clone()), now));
+    fn let_go(&mut self, pod: &PodFact, left: Option<Timestamp>) {
+        let claims = pod.claims.iter().map(|claim| ((pod.node.clone(), claim.clone()), left));
         self.left_at.extend(claims);
     }
 
@@ -134,6 +137,6 @@ impl Workload {
 
     /// When the last pod of this Node with this claim was told to end. Its successor on another Node says nothing of this one.
     pub(super) fn left_at(&self, node: &str, claim: &str) -> Option<Timestamp> {
-        self.left_at.get(&(node.to_owned(), claim.to_owned())).copied()
+        self.left_at.get(&(node.to_owned(), claim.to_owned())).copied().flatten()
     }
 }

@@ -95,14 +95,15 @@ where
 
 /// The answer as the bug lets it be seen.
 pub(super) fn seen(reply: Reply, bug: Planted) -> Reply {
-    if bug != Planted::OverlooksFreeze {
-        return reply;
-    }
+    let (said, instead) = match bug {
+        Planted::OverlooksFreeze => ("\"freeze\":\"True\"", "\"freeze\":\"no\""),
+        Planted::OverlooksBudgets => (annotations::DISRUPTION_BUDGET, "example.com/budget"),
+        _ => return reply,
+    };
     reply.map(|body| {
-        let frames = body.map_frame(|frame| {
+        let frames = body.map_frame(move |frame| {
             frame.map_data(|data| {
-                let text = String::from_utf8_lossy(&data);
-                Bytes::from(text.replace("\"freeze\":\"True\"", "\"freeze\":\"no\"").into_bytes())
+                Bytes::from(String::from_utf8_lossy(&data).replace(said, instead).into_bytes())
             })
         });
         frames.boxed_unsync()

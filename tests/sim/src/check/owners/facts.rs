@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use machinist_api::names::{finalizers, labels};
+use machinist_api::names::{annotations, finalizers, labels};
 use memory_api::{Change, ORPHAN};
 use serde_json::Value;
 
@@ -43,6 +43,12 @@ pub(crate) struct DeploymentFact {
     pub(super) fewest: Past<usize>,
     /// All old ones go before others come.
     pub(super) recreates: Past<bool>,
+    /// So many Machines may be taken away within so many minutes.
+    pub(super) budget: Past<Option<(usize, i64)>>,
+    /// How many Machines are wished.
+    pub(super) desired: Past<usize>,
+    /// When hosts have taken away Machines that were in service, and that nobody else had chosen.
+    pub(super) disrupted: Vec<Timestamp>,
     pub(super) deleting_since: Option<Timestamp>,
     /// Its sets are to stay: since when.
     pub(super) leaves_since: Option<Timestamp>,
@@ -95,6 +101,14 @@ impl Owners {
         }
     }
 
+    /// A host takes a Machine away.
+    fn disrupt(&mut self, machine: &MachineFact, now: Timestamp) {
+        let set = self.sets.get(&machine.set).filter(|_| machine.is_disrupted());
+        if let Some(deployment) = set.and_then(|set| self.deployments.get_mut(&set.deployment)) {
+            deployment.disrupted.push(now);
+        }
+    }
+
     fn meddle(&mut self, deployment: &str, is_host: bool, now: Timestamp) {
         if !is_host && let Some(deployment) = self.deployments.get_mut(deployment) {
             deployment.meddled_at = Some(now);
@@ -118,8 +132,11 @@ impl Owners {
         }
         let is_ordered_away = before.is_some_and(|before| before.deleting_since.is_none())
             && after.is_none_or(|after| after.deleting_since.is_some());
-        if let Some(before) = before.filter(|before| is_host && is_ordered_away && before.has_ordinal) {
-            self.used_names.insert((before.set.clone(), before.name.clone()));
+        if let Some(before) = before.filter(|_| is_host && is_ordered_away) {
+            if before.has_ordinal {
+                self.used_names.insert((before.set.clone(), before.name.clone()));
+            }
+            self.disrupt(before, now);
         }
         let (was, is) = (before.map(|one| &one.set), after.map(|one| &one.set));
         if is_host || was == is || after.is_none() {
@@ -158,8 +175,7 @@ impl SetFact {
         self.frozen_since = since(meta["labels"][labels::FREEZE] == labels::TRUE, self.frozen_since);
         self.disabled_since =
             since(!meta["labels"][labels::SCALE_UP_DISABLED].is_null(), self.disabled_since);
-        self.scaled_down_at = meta["annotations"]
-            [machinist_api::names::annotations::REPLICA_CHANGE_BY_SCALER_TIME]
+        self.scaled_down_at = meta["annotations"][annotations::REPLICA_CHANGE_BY_SCALER_TIME]
             .as_str()
             .and_then(|time| time.parse().ok());
         self.deleting_since = since(is_deleting, self.deleting_since);
@@ -174,6 +190,8 @@ impl DeploymentFact {
         self.most.set(most, now);
         self.fewest.set(fewest, now);
         self.recreates.set(text(Some(object), "/spec/strategy/type") == "Recreate", now);
+        self.budget.set(budget(object), now);
+        self.desired.set(number(&object["spec"]["replicas"]), now);
         let since = |is: bool, before: Option<Timestamp>| is.then(|| before.unwrap_or(now));
         self.deleting_since = since(object["metadata"]["deletionTimestamp"].is_string(), self.deleting_since);
         self.leaves_since = since(has_finalizer(object, ORPHAN), self.leaves_since);
@@ -198,6 +216,17 @@ fn bounds(deployment: &Value) -> (usize, usize) {
         some => some,
     };
     (desired + surge, desired.saturating_sub(unavailable))
+}
+
+/// As the users of a run write it: so many in so many minutes or hours.
+fn budget(deployment: &Value) -> Option<(usize, i64)> {
+    let text = deployment["metadata"]["annotations"][annotations::DISRUPTION_BUDGET].as_str()?;
+    let (machines, within) = text.split_once('/')?;
+    let minutes = match (within.strip_suffix('m'), within.strip_suffix('h')) {
+        (Some(minutes), _) => minutes.parse().ok()?,
+        (None, hours) => hours?.parse::<i64>().ok()? * 60,
+    };
+    Some((machines.parse().ok()?, minutes))
 }
 
 fn share(value: &Value, of: usize, is_rounded_up: bool) -> usize {

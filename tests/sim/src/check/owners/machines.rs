@@ -1,6 +1,6 @@
 //! What hosts do to Machines that have an owner.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_api::names::labels;
 use memory_api::Change;
 use serde_json::Value;
@@ -117,6 +117,12 @@ fn deleted(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -> Option<(Rul
     }
     chosen(facts, uid, machine, set, actor).or_else(|| {
         let deployment = facts.owners.deployments.get(&set.deployment)?;
+        if let Some(too_many) = disruptions(machine, deployment, now) {
+            return Some((
+                Rule::Disruptions,
+                format!("{actor} deletes Machine {} of set {}: {too_many}", machine.name, set.name),
+            ));
+        }
         let too_few = availability(facts, uid, (set, deployment), now).filter(|_| machine.is_available())?;
         Some((
             Rule::Availability,
@@ -141,10 +147,35 @@ fn chosen(
             other.marked_since.is_some_and(|marked| set.lowered_at.is_some_and(|lowered| marked <= lowered));
         was_first && other.is_living() && other.kept_until.is_none() && !other.is_labelled_updated
     };
-    let mut others = facts.machines.iter().filter(|(other, fact)| *other != uid && fact.set == machine.set);
-    let (_, other) = others.find(|(_, other)| is_chosen(other))?;
+    let others = || facts.machines.iter().filter(|(other, fact)| *other != uid && fact.set == machine.set);
+    let chosen: Vec<&MachineFact> =
+        others().map(|(_, other)| other).filter(|other| is_chosen(other)).collect();
+    let other = chosen.first()?;
+    // Where all of them are too many, all go at once, and it does not matter whose end comes through first.
+    let left = others().filter(|(_, other)| other.is_living()).count();
+    if left >= set.wanted.last() + chosen.len() {
+        return None;
+    }
     let detail = format!("{actor} deletes Machine {}, and the autoscaler chose {}", machine.name, other.name);
     Some((Rule::Chosen, detail))
+}
+
+/// From when a Machine is let go until it is deleted, by a host that comes after one that has ended.
+const LET_GO_TAKES: SignedDuration = SignedDuration::from_mins(5);
+
+/// More have gone than the budget allows within its time, while neither the budget nor the number was another one.
+fn disruptions(machine: &MachineFact, deployment: &DeploymentFact, now: Timestamp) -> Option<String> {
+    let (most, minutes) = deployment.budget.last().filter(|_| machine.is_disrupted())?;
+    let within = SignedDuration::from_mins(minutes);
+    let since = now - within - NEWS_TAKE;
+    let is_settled = deployment.budget.since(since).count() == 1
+        && deployment.desired.since(since).count() == 1
+        && !deployment.recreates.since(since).any(|recreates| recreates)
+        && deployment.deleting_since.is_none()
+        && deployment.meddled_at.is_none_or(|meddled| meddled < since);
+    let begin = now - within + LET_GO_TAKES;
+    let gone = 1 + deployment.disrupted.iter().filter(|gone| **gone > begin).count();
+    (is_settled && gone > most).then(|| format!("it is the {gone}th within {minutes} minutes, of {most}"))
 }
 
 /// Too few available Machines would be left without this one. What others took away since the set was to want fewer is not the
