@@ -12,7 +12,7 @@ use crate::machines::{Follow, Goal, create, requests, start_host, stop};
 /// Leases at each of these, the Node's status at each fifth: every five minutes, as kubelets do.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 const STILL: Duration = Duration::from_secs(60);
-/// A minute after a join the host looks at it once more.
+/// Until Nodes have settled. Ten minutes after a join one write notes how long it took, which comes after what is measured.
 const JOINED: Duration = Duration::from_secs(100);
 const PREFIX: &str = "idle";
 
