@@ -10,7 +10,7 @@ use super::{Output, duration};
 /// Which cluster.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessFlags {
-    /// Kubeconfig file; without it the pod's own account
+    /// Kubeconfig file; without it the pod's own account (as kubectl machinist: that of kubectl)
     #[arg(long, env = "KUBECONFIG", value_hint = clap::ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; by default its current one

@@ -24,9 +24,8 @@ pub(super) async fn read(paths: &Path, context: Option<&str>) -> Result<Config> 
 fn merged(paths: &Path) -> Result<Kubeconfig> {
     let all: Vec<PathBuf> =
         std::env::split_paths(paths).filter(|path| !path.as_os_str().is_empty()).collect();
-    // Of several, those that are not there are passed over, as kubectl does.
-    let there: Vec<&PathBuf> =
-        if all.len() > 1 { all.iter().filter(|path| path.exists()).collect() } else { all.iter().collect() };
+    // Those that are not there are passed over, as kubectl does.
+    let there: Vec<&PathBuf> = all.iter().filter(|path| path.exists()).collect();
     let mut merged: Option<Kubeconfig> = None;
     for path in there {
         let failed = || format!("failed to read kubeconfig {}", path.display());
@@ -36,7 +35,12 @@ fn merged(paths: &Path) -> Result<Kubeconfig> {
             Some(earlier) => earlier.merge(one).with_context(failed)?,
         });
     }
-    merged.with_context(|| format!("there is no kubeconfig at {}", paths.display()))
+    merged.with_context(|| {
+        format!(
+            "there is no kubeconfig at {}: set KUBECONFIG or --kubeconfig to a file that is there",
+            paths.display()
+        )
+    })
 }
 
 #[cfg(test)]

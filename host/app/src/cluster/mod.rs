@@ -58,7 +58,9 @@ fn client(mut config: Config, asks: Asks) -> Result<Client> {
 async fn configured(flags: &AccessFlags) -> Result<Config> {
     match (&flags.kubeconfig, &flags.context) {
         (Some(paths), context) => kubeconfig::read(paths, context.as_deref()).await,
-        (None, None) => Ok(config(&Access::InCluster).await?),
+        (None, None) => config(&Access::InCluster).await.context(
+            "there is no kubeconfig, and this is no pod: set KUBECONFIG, give --kubeconfig FILE, or call it as kubectl machinist",
+        ),
         (None, Some(context)) => anyhow::bail!(
             "--context {context} is a context of a kubeconfig, and there is none: name one with --kubeconfig or KUBECONFIG"
         ),

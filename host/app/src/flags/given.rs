@@ -59,11 +59,12 @@ impl Problems {
             return Ok(made);
         }
         let count = self.0.len();
-        let these = if count == 1 { "this flag is".to_owned() } else { format!("these {count} flags are") };
-        anyhow::bail!(
-            "{these} not right; mend them all and start again (`{help}` explains each):\n  {}",
-            self.0.join("\n  ")
-        )
+        let these = if count == 1 {
+            "this flag is not right; mend it".to_owned()
+        } else {
+            format!("these {count} flags are not right; mend them all")
+        };
+        anyhow::bail!("{these} and start again (`{help}` explains each):\n  {}", self.0.join("\n  "))
     }
 }
 

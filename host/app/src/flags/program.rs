@@ -73,11 +73,11 @@ impl Program {
 
     /// The command line of one of machine-controller-manager's binaries.
     pub(crate) fn command(self) -> Command {
-        let command = Command::new(self.name())
-            .version(env!("CARGO_PKG_VERSION"))
-            .about("Machinist in the place of this binary of machine-controller-manager: its flags, its defaults")
-            .args_override_self(true);
-        let command = RunFlags::augment_args(command);
+        let command = Command::new(self.name()).version(env!("CARGO_PKG_VERSION")).args_override_self(true);
+        // After the flags, which bring a text of their own.
+        let command = RunFlags::augment_args(command).about(
+            "Machinist in the place of this binary of machine-controller-manager: its flags, its defaults",
+        );
         let defaults = self.defaults().iter();
         defaults
             .fold(command, |command, (flag, value)| command.mut_arg(flag, |flag| flag.default_value(*value)))

@@ -54,7 +54,10 @@ pub(super) fn undo(
 pub(super) fn not_found(name: &str, sets: &Sets<'_>, wished: i64) -> String {
     let kept: Vec<String> = sets.kept().keys().map(ToString::to_string).collect();
     match (wished, kept.is_empty()) {
-        (_, true) => format!("no rollout history found for machinedeployment {name:?}"),
+        (_, true) => format!(
+            "no rollout history found for machinedeployment {name:?}: no set of it is kept; write the template that is wanted \
+             into spec.template"
+        ),
         (0, false) => format!(
             "machinedeployment {name:?} has no revision before its current one ({}): kept are {}; spec.revisionHistoryLimit \
              says how many are",
@@ -98,7 +101,10 @@ mod tests {
         let first = told(&deployment("small"), &sets(&[("small", 1)]), 0).unwrap_err();
         assert!(first.contains("no revision before its current one (1): kept are 1"), "{first}");
         let none = told(&deployment("small"), &[], 0).unwrap_err();
-        assert_eq!(none, "no rollout history found for machinedeployment \"workers\"");
+        assert!(
+            none.starts_with("no rollout history found for machinedeployment \"workers\": no set"),
+            "{none}"
+        );
     }
 
     #[test]
