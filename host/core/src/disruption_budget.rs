@@ -46,6 +46,17 @@ pub enum Allowance {
     Later(Timestamp),
 }
 
+/// Whether several Machines may be taken away at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// They may.
+    Now,
+    /// Not before then.
+    Later(Timestamp),
+    /// The budget is smaller than that.
+    Never,
+}
+
 impl Budget {
     /// Reads a budget such as `3/1h`.
     ///
@@ -68,9 +79,7 @@ impl Budget {
     ///
     /// A moment that lies ahead, as after a clock that was wrong, counts as this one: it holds nothing up for longer.
     pub fn allowance(self, past: &Past, now: Timestamp) -> Allowance {
-        let mut recent: Vec<Timestamp> =
-            past.0.values().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
-        recent.sort_unstable();
+        let recent = self.recent(past, now);
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
         match self.machines.saturating_sub(used) {
             0 => {
@@ -80,6 +89,31 @@ impl Budget {
             }
             left => Allowance::Machines(left),
         }
+    }
+
+    /// Whether so many more may be taken away at once.
+    pub fn room_for(self, machines: u32, past: &Past, now: Timestamp) -> Room {
+        if machines > self.machines {
+            return Room::Never;
+        }
+        let recent = self.recent(past, now);
+        let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
+        // So many of the oldest have to be past before.
+        match used.saturating_sub(self.machines - machines) {
+            0 => Room::Now,
+            many => {
+                let last = usize::try_from(many - 1).ok().and_then(|last| recent.get(last));
+                last.map_or(Room::Now, |at| Room::Later(self.ends(*at)))
+            }
+        }
+    }
+
+    /// What counts, the oldest first.
+    fn recent(self, past: &Past, now: Timestamp) -> Vec<Timestamp> {
+        let mut recent: Vec<Timestamp> =
+            past.0.values().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
+        recent.sort_unstable();
+        recent
     }
 
     /// Whether what was taken away then still counts.
@@ -169,6 +203,17 @@ mod tests {
             budget("1/1h").allowance(&past(&[9_000, 9_500]), at(10_000)),
             Allowance::Later(at(13_100))
         );
+    }
+
+    #[test]
+    fn several_wait_until_enough_of_the_oldest_are_past_and_more_than_it_holds_wait_for_ever() {
+        let three = budget("3/1h");
+        let room = |machines, seconds: &[i64]| three.room_for(machines, &past(seconds), at(10_000));
+        assert_eq!((room(3, &[]), room(2, &[9_000]), room(3, &[6_400])), (Room::Now, Room::Now, Room::Now));
+        assert_eq!(room(3, &[9_000]), Room::Later(at(12_600)));
+        assert_eq!(room(2, &[9_500, 9_000, 9_900]), Room::Later(at(13_100)));
+        assert_eq!((room(4, &[]), room(u32::MAX, &[9_000])), (Room::Never, Room::Never));
+        assert_eq!(room(0, &[9_500, 9_000, 9_900]), Room::Now);
     }
 
     #[test]

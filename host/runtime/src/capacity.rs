@@ -56,15 +56,10 @@ pub(crate) fn alternatives(
     own: Option<&str>,
     is_usable: impl Fn(&str) -> bool,
 ) -> Alternatives {
-    let annotations = match deployment {
-        Some(deployment) => deployment.metadata.annotations.as_ref(),
-        None => set.metadata.annotations.as_ref(),
-    };
-    let list = annotations.and_then(|all| all.get(names::annotations::CLASS_ALTERNATIVES));
-    let (Some(list), Some(own)) = (list, own) else { return Alternatives::default() };
+    let (Some(list), Some(own)) = (listed(set, deployment), own) else { return Alternatives::default() };
     let mut alternatives = Alternatives { exhausted: capacity.known(), ..Alternatives::default() };
     alternatives.classes.push(Name::new(own));
-    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty() && *name != own) {
+    for name in list.filter(|name| *name != own) {
         let name = Name::new(name);
         let of_its_kind =
             if is_usable(name.as_str()) { &mut alternatives.classes } else { &mut alternatives.unusable };
@@ -73,6 +68,25 @@ pub(crate) fn alternatives(
         }
     }
     alternatives
+}
+
+/// Whether a set's Machines may be of this class beside that of their template.
+pub(crate) fn names_as_alternative(
+    set: &MachineSet,
+    deployment: Option<&MachineDeployment>,
+    class: &str,
+) -> bool {
+    listed(set, deployment).is_some_and(|mut list| list.any(|name| name == class))
+}
+
+/// What is wished for a set: by its deployment, or by itself where there is none.
+fn listed<'a>(
+    set: &'a MachineSet,
+    deployment: Option<&'a MachineDeployment>,
+) -> Option<impl Iterator<Item = &'a str>> {
+    let meta = deployment.map_or(&set.metadata, |deployment| &deployment.metadata);
+    let list = meta.annotations.as_ref()?.get(names::annotations::CLASS_ALTERNATIVES)?;
+    Some(list.split(',').map(str::trim).filter(|name| !name.is_empty()))
 }
 
 #[cfg(test)]

@@ -37,6 +37,38 @@ pub(crate) enum Published {
     Held,
 }
 
+/// The end of a pass, after its status write.
+pub(crate) struct Settled {
+    /// The version that was written.
+    pub wrote: Option<String>,
+    /// When to look again.
+    pub wake: Wake,
+    /// The object cannot say how things stand, and there was nothing else to say.
+    pub is_mute: bool,
+    /// The gate held the conclusion back. Nothing is told of it then: the next pass says what the gate makes of it.
+    pub is_held: bool,
+}
+
+impl Published {
+    /// What it makes of the end of a pass that was to end with `wake`.
+    pub(crate) fn settle(self, wake: Wake, own_status: &OwnStatus) -> Settled {
+        let is_silent = matches!(self, Self::Nothing | Self::Dropped(_)) && wake != Wake::Gone;
+        let is_mute = own_status.is_dropped() && is_silent;
+        let is_held = matches!(self, Self::Held);
+        let retry = |policy| Wake::Retry { policy, hint: None };
+        let (wrote, wake) = match self {
+            Self::Nothing => (None, wake),
+            Self::Version(version) | Self::Dropped(version) => (Some(version), wake),
+            Self::Failed(policy) => (None, retry(policy)),
+            Self::Held => {
+                debug!("conclusion held: the gate was shut during the pass");
+                (None, retry(RetryPolicy::SHORT))
+            }
+        };
+        Settled { wrote, wake, is_mute, is_held }
+    }
+}
+
 /// The object whose status is to be written.
 pub(crate) struct StatusOf<'a, K> {
     /// Whether the server keeps `status.machinist` of its kind.

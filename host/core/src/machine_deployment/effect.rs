@@ -1,6 +1,6 @@
 //! What a pass over a deployment may do, and what came of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -279,6 +279,12 @@ impl Progress {
         self.outcomes.iter().find_map(|(effect, outcome)| Some((effect, outcome.as_ref().err()?)))
     }
 
+    /// The first that failed and holds something up: what is only said on a Node does not.
+    pub(super) fn setback(&self) -> Option<(&Effect, &ActError)> {
+        let failed = self.outcomes.iter().filter(|(effect, _)| !matches!(effect, Effect::WriteNode { .. }));
+        failed.into_iter().find_map(|(effect, outcome)| Some((effect, outcome.as_ref().err()?)))
+    }
+
     /// Something was written.
     pub fn has_written(&self) -> bool {
         self.outcomes.iter().any(|(_, outcome)| outcome.is_ok())
@@ -287,10 +293,5 @@ impl Progress {
     /// The effects that were done.
     pub(super) fn done(&self) -> impl Iterator<Item = (&Effect, &Done)> {
         self.outcomes.iter().filter_map(|(effect, outcome)| Some((effect, outcome.as_ref().ok()?)))
-    }
-
-    /// How many kinds of effects there were.
-    pub fn names(&self) -> BTreeSet<&'static str> {
-        self.outcomes.iter().map(|(effect, _)| effect.name()).collect()
     }
 }

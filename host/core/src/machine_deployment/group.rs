@@ -199,8 +199,7 @@ impl<'a> Group<'a> {
     /// Failed Machines that somebody wants to look at. They have a place, are of no use, and are nobody's to remove.
     pub(super) fn preserved_failed(&self, now: Timestamp) -> u32 {
         let is_kept = |machine: &&MachineFact| {
-            let is_preserved = machine.preserved.is_some_and(|preserved| preserved.until > now);
-            !machine.is_deleting && machine.phase == Phase::Failed && is_preserved
+            !machine.is_deleting && machine.phase == Phase::Failed && machine.is_preserved(now)
         };
         sum(self.all().map(|tally| count(tally.set.machines.iter().filter(is_kept))))
     }

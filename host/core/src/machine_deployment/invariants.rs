@@ -150,7 +150,8 @@ fn numbers(view: &DeploymentView, effects: &[Effect], now: Timestamp) -> Result<
         return Err(Violation::Unmarked);
     }
     let is_recreate = valid.strategy == super::strategy::Strategy::Recreate;
-    let is_paused = view.deployment.spec.is_paused;
+    // While a window holds the rollout, numbers are followed as in a deployment that is paused.
+    let is_paused = view.deployment.spec.is_paused || super::window::held(view, now).is_some();
     if is_larger && is_recreate && !is_paused && !group.has_only_new() {
         return Err(Violation::NotGone);
     }

@@ -50,7 +50,7 @@ pub(super) fn status(
     let group = Group::of(view, now);
     let before = &view.deployment.status;
     let mut status = counted(view, &group);
-    let is_acted_on = plan.has_acted && progress.failure().is_none();
+    let is_acted_on = plan.has_acted && progress.setback().is_none();
     status.observed_generation =
         if is_acted_on { Some(view.deployment.generation) } else { before.observed_generation };
     status.collision_count = before.collision_count;
@@ -201,7 +201,7 @@ fn progressing(
     if let Some(set) = created {
         return afresh(health::Status::True, words::CREATED, format!("created MachineSet {}", set.name));
     }
-    if let Some((Effect::CreateSet(set), error)) = progress.failure() {
+    if let Some((Effect::CreateSet(set), error)) = progress.setback() {
         let message = format!("failed to create MachineSet {}: {error}", set.name);
         return say(health::Status::False, words::CREATE_FAILED, message);
     }

@@ -60,14 +60,16 @@ pub(super) fn plan<'a>(
     let bounds = valid.strategy.bounds(valid.desired);
     let window = window::held(view, now).filter(|_| !group.has_only_new());
     let is_held = view.deployment.spec.is_paused || window.is_some();
-    let (mut decision, are_a_rollout) = match settled(group) {
+    let settled = settled(group);
+    let are_settling = settled.is_some();
+    let (mut decision, are_a_rollout) = match settled {
         Some(decision) => (decision, false),
         None if is_held => (paused(view, group, valid.strategy, bounds, now), false),
         None => (decide(view, group, valid.strategy, bounds, now), group.wanted() <= bounds.most()),
     };
     let care = {
         let Decision { targets, selected, .. } = &mut decision;
-        let mut numbers = Numbers { targets, selected, are_a_rollout };
+        let mut numbers = Numbers { targets, selected, are_a_rollout, are_settling };
         disruptions::decide(view, group, (valid.strategy, bounds), &mut numbers, noted, now)
     };
     let waits_for_budget = care.holds_rollout && is_at_rest(group, &decision);

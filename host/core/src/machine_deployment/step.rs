@@ -43,7 +43,7 @@ pub fn step(view: &DeploymentView, progress: &Progress, now: Timestamp) -> Step 
 
 fn conclude(view: &DeploymentView, plan: &Plan, progress: &Progress, now: Timestamp) -> Conclusion {
     let mut notes: Vec<Note> = progress.done().filter_map(|(effect, done)| note(effect, done)).collect();
-    if progress.failure().is_none() {
+    if progress.setback().is_none() {
         notes.extend(plan.notes.iter().cloned());
     }
     notes.extend(withdrawn(plan, progress).map(|refused| refused.note()));
@@ -80,7 +80,7 @@ struct Ended {
 }
 
 fn ending(view: &DeploymentView, plan: &Plan, progress: &Progress, status: &mut Status) -> Option<Ended> {
-    if let Some((effect, error)) = progress.failure() {
+    if let Some((effect, error)) = progress.setback().or(progress.failure()) {
         if let ActError::Conflict | ActError::Gone = error {
             // Others write as well: what holds is what was planned, and the next pass looks again within moments.
             return Some(Ended { reason: plan.reason, message: plan.message.clone(), wake: retry(error) });

@@ -59,7 +59,10 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
                 left => trigger.look_again = trigger.look_again.min(left).or(left),
             },
             Some(machine) if machine.is_deleting || machine.phase == Phase::Failed => continue,
-            Some(machine) => trigger.marks.extend(mark(machine, at)),
+            Some(machine) => {
+                let mark = mark(machine, at).filter(|mark| !trigger.marks.contains(mark));
+                trigger.marks.extend(mark);
+            }
         }
         kept.push(text);
     }

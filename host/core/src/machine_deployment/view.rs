@@ -217,6 +217,13 @@ pub struct MachineFact {
     pub node: Option<NodeFact>,
 }
 
+impl MachineFact {
+    /// Somebody wishes that it stays as it is.
+    pub fn is_preserved(&self, now: Timestamp) -> bool {
+        self.preserved.is_some_and(|preserved| preserved.until > now)
+    }
+}
+
 /// Until when a Machine is preserved, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preserved {

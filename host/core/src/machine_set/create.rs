@@ -17,7 +17,7 @@ use super::trouble::Troubles;
 use super::view::SetView;
 
 /// A name that somebody else's Machine has is left out. So many in a row are no accident.
-const FOREIGN_NAMES: usize = 5;
+pub(super) const FOREIGN_NAMES: usize = 5;
 
 /// How many are missing, whether or not they may be made.
 pub(super) fn missing(view: &SetView, progress: &Progress) -> usize {

@@ -159,6 +159,24 @@ impl Effect {
             | Self::WriteSet(_) => EffectKind::ObjectWrite,
         }
     }
+
+    /// What comes of it when it is not carried out, or nobody knows.
+    pub fn failed(&self, error: ActError) -> Outcome {
+        match self {
+            Self::Claim => Outcome::Claim(Err(error)),
+            Self::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
+            Self::ListMachines => Outcome::ListMachines(Err(error)),
+            Self::LookAtSet => Outcome::LookAtSet(Err(error)),
+            Self::LookAtMachine { name } => Outcome::LookAtMachine(name.clone(), Err(error)),
+            Self::Adopt(machine) => Outcome::Adopt(machine.uid.clone(), Err(error)),
+            Self::Release(machine) => Outcome::Release(machine.uid.clone(), Err(error)),
+            Self::Preserve(machine, keep) => Outcome::Preserve(machine.uid.clone(), *keep, Err(error)),
+            Self::Sync(machine, _) => Outcome::Sync(machine.uid.clone(), Err(error)),
+            Self::Create { name, ordinal, .. } => Outcome::Create(*ordinal, name.clone(), Err(error)),
+            Self::Delete(machine, why) => Outcome::Delete(machine.uid.clone(), *why, Err(error)),
+            Self::WriteSet(_) => Outcome::WriteSet(Err(error)),
+        }
+    }
 }
 
 /// What came of one effect.

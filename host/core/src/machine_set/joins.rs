@@ -38,8 +38,14 @@ impl fmt::Display for FailedJoins {
 /// somebody who asks for a thaw, begins the count anew.
 pub(super) fn counted(view: &SetView, progress: &Progress) -> Option<FailedJoins> {
     view.settings.failed_joins?;
-    let noted = view.set.failed_joins.filter(|_| !view.set.is_thaw_asked);
     let machines = members::living(view, progress);
+    if view.set.is_thaw_asked {
+        // Those that are there and kept are not to count again.
+        let past =
+            machines.iter().filter(|machine| never_joined(machine)).filter_map(|machine| machine.ordinal);
+        return past.max().map(|last| FailedJoins { count: 0, last });
+    }
+    let noted = view.set.failed_joins;
     let is_later = |machine: &&&ChildFact, than: Option<FailedJoins>| {
         than.is_none_or(|than| machine.ordinal > Some(than.last))
     };
@@ -51,7 +57,7 @@ pub(super) fn counted(view: &SetView, progress: &Progress) -> Option<FailedJoins
     let failed = machines
         .iter()
         .filter(|machine| never_joined(machine) && is_later(machine, noted))
-        .filter(|machine| !view.set.is_thaw_asked && machine.ordinal > latest);
+        .filter(|machine| machine.ordinal > latest);
     let ordinals: Vec<u32> = failed.filter_map(|machine| machine.ordinal).collect();
     let Some(last) = ordinals.iter().copied().max() else { return noted };
     let earlier = noted.map_or(0, |noted| noted.count);

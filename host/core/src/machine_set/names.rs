@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use crate::id::{Name, Uid};
 
 use super::create;
-use super::effect::Progress;
+use super::effect::{Progress, TakenBy};
 use super::members;
 use super::remove;
 use super::view::{ChildFact, SetView};
@@ -78,8 +78,17 @@ fn is_closed(view: &SetView, ordinal: u32) -> bool {
 pub(super) fn open(view: &SetView, progress: &Progress) -> impl Iterator<Item = u32> {
     let seen = seen(view, progress);
     let tried: BTreeSet<u32> = progress.created.keys().copied().collect();
+    // A Machine whose ordinal somebody has taken off has its name all the same.
+    let names: BTreeSet<Name> = members::all(view, progress)
+        .iter()
+        .filter(|machine| machine.ordinal.is_none())
+        .map(|machine| machine.name.clone())
+        .collect();
+    let (key, uid) = (&view.set.key.name, &view.set.uid);
+    let is_there = move |ordinal: u32| !names.is_empty() && names.contains(&name(key, uid, ordinal));
     let first = view.set.closed_ordinal.map_or(0, |closed| closed.saturating_add(1));
-    (first..SUFFIXES).filter(move |ordinal| !seen.contains(ordinal) && !tried.contains(ordinal))
+    (first..SUFFIXES)
+        .filter(move |ordinal| !seen.contains(ordinal) && !tried.contains(ordinal) && !is_there(*ordinal))
 }
 
 /// The set has closed a higher ordinal than any Machine has that is seen: either that Machine is gone, or it is not seen yet.
@@ -88,8 +97,23 @@ pub(super) fn may_be_unseen(view: &SetView, progress: &Progress) -> bool {
 }
 
 /// The ordinal to close, when a Machine is on its way out, or is about to be, whose ordinal is open; or when an open one was left
-/// out below others and nobody is missing who could get it.
+/// out below others and nobody is missing who could get it; or when names are others'.
 pub(super) fn to_close(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
+    let highest = of_machines(view, progress, now);
+    highest.max(of_others(view, progress))
+}
+
+/// So many names that others have by now that a pass ends with them: Machines that this set has handed on, for example. They are not
+/// tried again. All lower ones that were open were tried before.
+fn of_others(view: &SetView, progress: &Progress) -> Option<u32> {
+    let is_of_others = |name: &Name| matches!(progress.taken.get(name), Some(Ok(TakenBy::Other)));
+    let taken = progress.created.iter().filter(|(_, attempt)| is_of_others(&attempt.name));
+    let ordinals: Vec<u32> = taken.map(|(ordinal, _)| *ordinal).collect();
+    let are_many = ordinals.len() >= create::FOREIGN_NAMES;
+    ordinals.into_iter().max().filter(|ordinal| are_many && !is_closed(view, *ordinal))
+}
+
+fn of_machines(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
     let seen = seen(view, progress);
     let highest = seen.last().copied().filter(|highest| !is_closed(view, *highest))?;
     let is_open = |machine: &ChildFact| machine.ordinal.is_some_and(|ordinal| !is_closed(view, ordinal));

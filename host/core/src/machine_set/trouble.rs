@@ -14,7 +14,7 @@ pub(super) struct Trouble {
     pub(super) wake: Wake,
 }
 
-/// All of it, worst first by the order of finding: creation and deletion concern the user more than other writes.
+/// All of it, as it was found. The worst is told first: creation and deletion concern the user more than other writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Troubles(Vec<Trouble>);
 

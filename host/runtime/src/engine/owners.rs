@@ -12,6 +12,7 @@ use machinist_core::id::{ObjectKey, Uid};
 use machinist_core::queue::Priority;
 
 use crate::cache::Change;
+use crate::capacity::names_as_alternative;
 use crate::machine;
 use crate::machine_deployment::Family;
 use crate::names::DISRUPTION;
@@ -247,7 +248,17 @@ impl Engine {
 
     /// Machines of this class are made otherwise from here on, or can be made at all.
     pub(super) fn wake_sets_of_class(&mut self, class: &ObjectKey) {
-        for set in self.owners.by_class.get(class).cloned().into_iter().flatten() {
+        let mut sets = self.owners.by_class.get(class).cloned().unwrap_or_default();
+        let of_namespace =
+            |(set, _): &(ObjectKey, std::sync::Arc<MachineSet>)| set.namespace == class.namespace;
+        for (set, object) in self.world.sets.all().into_iter().filter(of_namespace) {
+            let deployment = controller_of(object.meta()).and_then(|uid| self.owners.by_uid.get(&uid));
+            let deployment = deployment.and_then(|key| self.world.deployments.get(key));
+            if names_as_alternative(&object, deployment.as_deref(), class.name.as_str()) {
+                sets.insert(set);
+            }
+        }
+        for set in sets {
             let key = Key::Set(set);
             self.ledger.changed(&key);
             self.wake_gathered(key);

@@ -14,7 +14,6 @@ use crate::drain::Turn;
 use crate::engine::{Kind, Report};
 use crate::events::News;
 use crate::metrics::Milestone;
-use crate::status_write::Published;
 use crate::world::World;
 
 use super::act::{self, Done};
@@ -130,7 +129,7 @@ impl Memory {
     }
 }
 
-/// With whether the gate held the conclusion back. Nothing is told of it then: the next pass says what the gate makes of it.
+/// With whether the gate held the conclusion back.
 async fn finish(
     context: &Context,
     observed: &Observed,
@@ -142,28 +141,17 @@ async fn finish(
     let own = memory.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Machine);
     let written = own.map(|(_, version)| version.as_str());
     let published = publish::publish(context, observed, &conclusion, written, jitter).await;
-    // The object cannot say how things stand, and there was nothing else to say.
-    let is_mute = context.own_status.is_dropped()
-        && matches!(published, Published::Nothing | Published::Dropped(_))
-        && conclusion.wake != Wake::Gone;
-    let wake = match published {
-        Published::Nothing => conclusion.wake,
-        Published::Version(version) | Published::Dropped(version) => {
-            memory.wrote.push((Kind::Machine, version));
-            conclusion.wake
-        }
-        Published::Failed(policy) => Wake::Retry { policy, hint: None },
-        Published::Held => {
-            debug!("conclusion held: the gate was shut during the pass");
-            return (memory.report(observed, Wake::Retry { policy: RetryPolicy::SHORT, hint: None }), true);
-        }
-    };
+    let settled = published.settle(conclusion.wake, &context.own_status);
+    memory.wrote.extend(settled.wrote.map(|version| (Kind::Machine, version)));
+    if settled.is_held {
+        return (memory.report(observed, settled.wake), true);
+    }
     if conclusion.reason == Reason::VmDeclaredGone {
         // For whoever asks later what became of a VM.
         warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
     }
     let news = news::of_conclusion(observed, &conclusion);
-    memory.news.extend(news.into_iter().map(|news| News { is_mute, ..news }));
+    memory.news.extend(news.into_iter().map(|news| News { is_mute: settled.is_mute, ..news }));
     memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, context.clock.now()));
-    (memory.report(observed, wake), false)
+    (memory.report(observed, settled.wake), false)
 }

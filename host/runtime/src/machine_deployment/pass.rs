@@ -11,7 +11,6 @@ use tracing::{debug, warn};
 use crate::context::Context;
 use crate::engine::{Kind, Report};
 use crate::events::News;
-use crate::status_write::Published;
 use crate::world::World;
 
 use super::observe::{Observed, observe};
@@ -72,22 +71,15 @@ async fn finish(
     let own = report.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Deployment);
     let written = own.map(|(_, version)| version.clone());
     let published = publish::publish(context, observed, &conclusion, written.as_deref()).await;
-    // The object cannot say how things stand, and there was nothing else to say.
-    let is_mute = context.own_deployment_status.is_dropped()
-        && matches!(published, Published::Nothing | Published::Dropped(_))
-        && conclusion.wake != Wake::Gone;
-    report.wake = match published {
-        Published::Nothing | Published::Held => conclusion.wake,
-        Published::Version(version) | Published::Dropped(version) => {
-            report.wrote.push((Kind::Deployment, version));
-            conclusion.wake
-        }
-        Published::Failed(policy) => Wake::Retry { policy, hint: None },
-    };
+    let settled = published.settle(conclusion.wake, &context.own_deployment_status);
+    report.wrote.extend(settled.wrote.map(|version| (Kind::Deployment, version)));
+    report.wake = settled.wake;
     if report.wake == Wake::Gone {
         report.ended = observed.deployment.metadata.uid.clone();
     }
-    let news = news::of_conclusion(observed, &conclusion);
-    report.news.extend(news.into_iter().map(|news| News { is_mute, ..news }));
+    if !settled.is_held {
+        let news = news::of_conclusion(observed, &conclusion);
+        report.news.extend(news.into_iter().map(|news| News { is_mute: settled.is_mute, ..news }));
+    }
     report
 }

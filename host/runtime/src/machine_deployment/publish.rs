@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use machinist_api::MachineDeployment;
 use machinist_api::machine_set::MachineSummary;
 use machinist_api::own_status::OwnStatus;
+use machinist_core::gate::{EffectKind, permits};
 use machinist_core::machine::Wake;
-use machinist_core::machine_deployment::{Conclusion, Condition, Reason, Status};
+use machinist_core::machine_deployment::{Conclusion, Condition, Note, NoteKind, Reason, Status};
 use serde_json::{Map, Value, json};
 
 use crate::conditions::{self, MESSAGE_BYTES, READY};
@@ -14,6 +15,9 @@ use crate::status_write::{Published, StatusOf, send};
 
 use super::observe::Observed;
 use super::status::kind;
+
+/// Our condition on the last wish for an earlier template.
+const ROLLED_BACK: &str = "RolledBack";
 
 /// `written` is the version that the pass itself has written last.
 pub(super) async fn publish(
@@ -24,6 +28,9 @@ pub(super) async fn publish(
 ) -> Published {
     if conclusion.wake == Wake::Gone || !*context.leads.borrow() {
         return Published::Nothing;
+    }
+    if !permits(context.hold.borrow().gate, EffectKind::StatusWrite) {
+        return Published::Held;
     }
     let is_kept =
         |object: &MachineDeployment| object.status.as_ref().is_some_and(|status| status.machinist.is_some());
@@ -139,10 +146,24 @@ fn own(observed: &Observed, conclusion: &Conclusion, now: Timestamp) -> Option<V
     let generation = observed.deployment.metadata.generation;
     let is_ready = if conclusion.reason == Reason::Complete { "True" } else { "False" };
     let said = (conclusion.reason.as_str(), conclusion.message.as_str());
-    let ready = [conditions::condition(&old.conditions, (READY, is_ready), said, generation, now)];
-    if conditions::are_told(&old.conditions, &ready) && old.observed_generation == generation {
+    let ready = conditions::condition(&old.conditions, (READY, is_ready), said, generation, now);
+    let rolled_back = rolled_back(conclusion).map(|(status, note)| {
+        let said = (note.kind.as_str(), note.message.as_str());
+        conditions::condition(&old.conditions, (ROLLED_BACK, status), said, generation, now)
+    });
+    let told: Vec<_> = [Some(ready), rolled_back].into_iter().flatten().collect();
+    if conditions::are_told(&old.conditions, &told) && old.observed_generation == generation {
         return None;
     }
-    let conditions = conditions::merged(&old.conditions, &ready);
+    let conditions = conditions::merged(&old.conditions, &told);
     Some(json!({ "conditions": conditions, "observedGeneration": generation }))
+}
+
+/// What became of `spec.rollbackTo`, which is gone by then. It is told until there is another one.
+fn rolled_back(conclusion: &Conclusion) -> Option<(&'static str, &Note)> {
+    conclusion.notes.iter().find_map(|note| match note.kind {
+        NoteKind::Rollback => Some(("True", note)),
+        NoteKind::RollbackRevisionNotFound | NoteKind::RollbackTemplateUnchanged => Some(("False", note)),
+        NoteKind::ScalingSet | NoteKind::TriggerIgnored | NoteKind::SetClaimed => None,
+    })
 }

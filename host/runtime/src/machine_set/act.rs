@@ -9,7 +9,7 @@ use kube::{Api, Resource, ResourceExt};
 use machinist_api::{Machine, MachineSet, names};
 use machinist_core::act_error::ActError;
 use machinist_core::gate::permits;
-use machinist_core::id::{Name, Uid};
+use machinist_core::id::{Name, ObjectKey, Uid};
 use machinist_core::machine::MetaChange;
 use machinist_core::machine_set::{Birth, Effect, Keep, MachineRef, Outcome, SetLook, TakenBy, Why};
 use machinist_core::preservation::AUTO_PRESERVED;
@@ -85,23 +85,7 @@ pub(super) async fn perform(scene: &Scene<'_>, effect: &Effect) -> Done {
 
 /// What may not be done is not done, and fails as such.
 fn refused(effect: &Effect, reason: &'static str) -> Outcome {
-    let error = ActError::Forbidden { reason };
-    match effect {
-        Effect::Claim => Outcome::Claim(Err(error)),
-        Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
-        Effect::ListMachines => Outcome::ListMachines(Err(error)),
-        Effect::LookAtSet => Outcome::LookAtSet(Err(error)),
-        Effect::LookAtMachine { name } => Outcome::LookAtMachine(name.clone(), Err(error)),
-        Effect::Adopt(machine) => Outcome::Adopt(machine.uid.clone(), Err(error)),
-        Effect::Release(machine) => Outcome::Release(machine.uid.clone(), Err(error)),
-        Effect::Preserve(machine, keep) => Outcome::Preserve(machine.uid.clone(), *keep, Err(error)),
-        Effect::Sync(machine, _) => Outcome::Sync(machine.uid.clone(), Err(error)),
-        Effect::Create { name, ordinal, birth: _, class: _ } => {
-            Outcome::Create(*ordinal, name.clone(), Err(error))
-        }
-        Effect::Delete(machine, why) => Outcome::Delete(machine.uid.clone(), *why, Err(error)),
-        Effect::WriteSet(_) => Outcome::WriteSet(Err(error)),
-    }
+    effect.failed(ActError::Forbidden { reason })
 }
 
 async fn led(scene: &Scene<'_>, effect: &Effect) -> Done {
@@ -261,7 +245,10 @@ impl Scene<'_> {
         let made: Machine = within_deadline(self.context.control.request(request)).await?;
         if birth == Birth::Claimed {
             let uid = Uid::new(made.metadata.uid.as_deref().unwrap_or_default());
-            self.world.newborns.made(uid);
+            // Once the cache shows it, its own pass may have asked for a VM before this answer came.
+            if self.world.machines.get(&ObjectKey::new(self.namespace(), name.as_str())).is_none() {
+                self.world.newborns.made(uid);
+            }
         }
         Ok(Some((Kind::Machine, made.resource_version().unwrap_or_default())))
     }

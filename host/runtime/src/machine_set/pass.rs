@@ -16,7 +16,6 @@ use crate::context::Context;
 use crate::engine::{Kind, Report};
 use crate::events::News;
 use crate::metrics::{Milestone, Pool};
-use crate::status_write::Published;
 use crate::world::World;
 
 use super::act::{self, Scene};
@@ -41,8 +40,9 @@ pub(crate) async fn run(
     };
     let mut progress = Progress::default();
     let mut memory = Memory::of(&observed);
+    // One moment for the whole pass: who goes must not change between its batches.
+    let now = context.clock.now();
     for _ in 0..BATCHES_PER_PASS {
-        let now = context.clock.now();
         match step(&observed.view, &progress, now) {
             Step::Act(effects) => {
                 debug_assert_eq!(
@@ -133,24 +133,13 @@ async fn finish(
     debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
     let version = memory.set.resource_version.as_deref();
     let published = publish::publish(context, observed, &memory.machines, conclusion, version).await;
-    let is_mute = context.own_set_status.is_dropped()
-        && matches!(published, Published::Nothing | Published::Dropped(_))
-        && conclusion.wake != Wake::Gone;
+    let settled = published.settle(conclusion.wake, &context.own_set_status);
     memory.milestones = memory.deeds.counted(conclusion);
     let mut news = std::mem::take(&mut memory.deeds).told(observed, conclusion);
-    let wake = match published {
-        Published::Nothing => conclusion.wake,
-        Published::Version(version) | Published::Dropped(version) => {
-            memory.wrote.push((Kind::Set, version));
-            conclusion.wake
-        }
-        Published::Failed(policy) => Wake::Retry { policy, hint: None },
-        Published::Held => {
-            debug!("conclusion held: the gate was shut during the pass");
-            let wake = Wake::Retry { policy: RetryPolicy::SHORT, hint: None };
-            return memory.report(observed, progress, wake, news);
-        }
-    };
-    news.extend(news::of_conclusion(observed, conclusion).into_iter().map(|news| News { is_mute, ..news }));
-    memory.report(observed, progress, wake, news)
+    memory.wrote.extend(settled.wrote.map(|version| (Kind::Set, version)));
+    if !settled.is_held {
+        let concluded = news::of_conclusion(observed, conclusion).into_iter();
+        news.extend(concluded.map(|news| News { is_mute: settled.is_mute, ..news }));
+    }
+    memory.report(observed, progress, settled.wake, news)
 }

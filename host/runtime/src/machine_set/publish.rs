@@ -188,7 +188,8 @@ fn own(
         let status = own.status.to_string();
         condition(old, (own.kind.as_str(), &status), (own.reason, &own.message), generation, now)
     }));
-    if are_told(old, &changed) {
+    let observed_generation = current.machinist.as_ref().and_then(|own| own.observed_generation);
+    if are_told(old, &changed) && observed_generation == generation {
         return None;
     }
     Some(json!({ "conditions": merged(old, &changed), "observedGeneration": generation }))

@@ -74,6 +74,19 @@ async fn where_a_class_is_sold_out_the_next_one_is_taken_and_nothing_is_rolled()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_class_that_comes_later_is_tried_at_once() {
+    let stage = stage("later");
+    stage.cloud.sell_out(&["small"]);
+    let _host = stage.host("host");
+    tokio::time::sleep(3 * MINUTE).await;
+    assert_eq!(running(&stage), BTreeMap::new());
+    let mut later = class();
+    later["metadata"]["name"] = json!("later");
+    stage.api.create("machineclasses", &later).unwrap();
+    stage.until("two run", MINUTE, || running(&stage) == [("later".to_owned(), 2)].into()).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn where_all_are_sold_out_machines_stay_and_say_so_for_the_autoscaler() {
     let stage = stage("large, gone");
     stage.cloud.sell_out(&["small", "large"]);

@@ -29,7 +29,7 @@ async fn at_rest(machines: usize) -> (Stage, Host) {
     for number in 0..machines {
         stage.until_running(&name(number)).await;
     }
-    tokio::time::sleep(2 * MINUTE).await;
+    tokio::time::sleep(11 * MINUTE).await;
     (stage, host)
 }
 

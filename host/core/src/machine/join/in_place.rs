@@ -138,6 +138,9 @@ pub(super) fn node(
     now: Timestamp,
 ) -> Turn {
     if !has_label(node, view.names.candidate_for_update) {
+        if is_left_selected(view, node) {
+            return said(node, Stage::Candidate, None, progress, may_say);
+        }
         return stopped(view);
     }
     if !permits(view.gate, EffectKind::NodeWrite) {
@@ -157,6 +160,14 @@ pub(super) fn node(
         }
         _ => Turn::nothing(),
     }
+}
+
+/// Its condition says that it is to be updated, and no label does any more: the rollout was turned back, for example.
+fn is_left_selected(view: &MachineView, node: &NodeFact) -> bool {
+    Stage::of(node) == Some(Stage::Selected)
+        && !has_label(node, view.names.selected_for_update)
+        && takes_part(view.machine.phase)
+        && permits(view.gate, EffectKind::NodeWrite)
 }
 
 /// Whether saying this takes the Node out of service, or says that it is.

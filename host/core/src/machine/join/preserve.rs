@@ -12,7 +12,7 @@ use crate::gate::{EffectKind, FreezeReason, Gate, permits};
 use crate::health::Status;
 use crate::node_sync::{Own, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
-use crate::preservation;
+use crate::preservation::{self, AUTO_PRESERVED, NEVER};
 use crate::safety::thaw;
 
 use super::super::conclusion::{Conclusion, ConditionKind, Note, Operation, OwnCondition, Step, Wake};
@@ -155,7 +155,11 @@ pub(super) fn on_machine(
     };
     let deciding = node.filter(|node| node_decides(view, node) && value(view, Some(*node)).is_ok());
     if keeping.wish.is_some() && (forgets || deciding.is_some()) {
-        changes.insert(names.preserve.to_owned(), None);
+        // A set would soon ask for the same again.
+        let was_asked_by_set =
+            view.machine.phase == Phase::Failed && keeping.wish.as_deref() == Some(AUTO_PRESERVED);
+        let instead = (was_asked_by_set && forgets).then(|| NEVER.to_owned());
+        changes.insert(names.preserve.to_owned(), instead);
     }
     if let Some(node) = deciding {
         let heeded =

@@ -16,10 +16,10 @@ use super::super::view::{MachineView, NodeFact};
 use super::remark::{Remark, Turn, wake_at};
 use super::{health, preserve, timers};
 
-/// When the time that a Node took to join is noted on its Machine: in a quiet moment, and not years later for Machines that
-/// another controller made.
+/// When the time that a Node took to join is noted on its Machine: when those that are made with it are likely to be there too, and not
+/// years later for Machines that another controller made.
 const JOIN_IS_NOTED: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_mins(1), SignedDuration::from_hours(1));
+    (SignedDuration::from_mins(10), SignedDuration::from_hours(1));
 
 /// A token is valid a little longer than its Machine has time, so that a Node that comes at the last moment still joins.
 const TOKEN_MARGIN: SignedDuration = SignedDuration::from_mins(5);

@@ -35,6 +35,21 @@ fn kept() -> Case {
 }
 
 #[test]
+fn a_node_that_is_not_to_be_updated_any_more_does_not_say_that_it_is() {
+    let mut node = updating(in_place::words::SELECTED);
+    node.meta.labels.remove("candidate");
+    let still = running().node(node.clone()).at(110).tell();
+    assert!(!still.contains("set-node-condition"), "it is selected: {still}");
+    node.meta.labels.remove("selected");
+    let case = running().node(node).at(110);
+    assert!(
+        case.tell().contains("act set-node-condition") && case.tell().contains("CandidateForUpdate"),
+        "{}",
+        case.tell()
+    );
+}
+
+#[test]
 fn no_node_is_selected_emptied_or_handed_over_for_an_update() {
     use in_place::words;
     for stage in [words::CANDIDATE, words::SELECTED, words::DRAINED] {
@@ -52,7 +67,7 @@ fn no_node_is_selected_emptied_or_handed_over_for_an_update() {
         &expect![[r#"
             NodeHealthy: the Node is healthy
             status: conditions, Healthy=True NodeHealthy (the Node is healthy), InPlaceUpdated=False Held (the update in place of the Node is held: the API server of the target cluster does not answer; it goes on when it does)
-            again after 11s
+            again after 9m11s
         "#]],
     );
     let given =

@@ -219,7 +219,7 @@ fn a_node_is_brought_in_line_in_one_write() {
             act sync-node node-1 machine-name=m-1 role=worker zone=a taint:gpu last-applied finalizer
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy)
-            again after 2m0s
+            again after 11m0s
         "#]],
     );
 }

@@ -329,7 +329,7 @@ fn policies_that_observe_tell_what_they_would_have_done() {
         &expect![[r#"
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy)
-            again after 11s
+            again after 4m51s
         "#]],
     );
 }
@@ -341,7 +341,7 @@ fn what_was_told_of_policies_that_are_gone_is_taken_back() {
         &expect![[r#"
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy), PolicyObserved=False NoPolicy (no policy observes this Machine at the moment)
-            again after 11s
+            again after 9m11s
         "#]],
     );
 }

@@ -17,10 +17,11 @@ fn aged(machine: &MachineFact) -> Aged {
 }
 
 pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &MachineFact, now: Timestamp) -> bool {
-    ledger.wishes.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
+    !machine.is_preserved(now)
+        && ledger.wishes.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
 }
 
-/// Those that are too old and are not being replaced, who expired first at the front. Tells when the next one will be.
+/// Those that are too old, and neither being replaced nor preserved, who expired first at the front. Tells when the next one will be.
 fn expired<'a>(
     new: &Tally<'a>,
     ledger: &Ledger<'_>,
@@ -33,6 +34,8 @@ fn expired<'a>(
         .machines
         .iter()
         .filter(|machine| super::super::group::is_available(machine) && !ledger.is_replacing(machine))
+        // Others would go in its place.
+        .filter(|machine| !machine.is_preserved(now))
         .collect();
     let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
     let expiry = node_age::expiry(&all, age, now);

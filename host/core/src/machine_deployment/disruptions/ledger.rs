@@ -1,11 +1,11 @@
 //! What is noted on a deployment: who may go or has gone, and whose replacement is awaited.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::disruption::Wishes;
-use crate::disruption_budget::{Allowance, Past};
+use crate::disruption_budget::{Allowance, Past, Room};
 use crate::id::Name;
 use crate::maintenance::left;
 
@@ -41,17 +41,19 @@ impl<'a> Ledger<'a> {
         let living: BTreeMap<&Name, &MachineFact> =
             machines.filter(|machine| !machine.is_deleting).map(|machine| (&machine.name, machine)).collect();
         let (mut taken, mut replacing) = (list(names.taken), list(names.replacing));
+        replacing.retain(|name, _| living.contains_key(name));
         taken.retain(|name, at| {
             let counts = wishes.budget.is_some_and(|budget| budget.counts(*at, now));
             // Who was let go and is still there goes at any moment, so it counts as if it went at this one.
             let is_open = || living.get(name).is_some_and(|machine| failed::is_given_up(machine, now));
-            let is_kept = counts || (wishes.needs_permits() && is_open());
+            // Without a budget it is noted all the same who goes when the replacement is there.
+            let is_replaced = || replacing.get(name).is_some();
+            let is_kept = counts || is_replaced() || (wishes.needs_permits() && is_open());
             if is_kept && !counts && wishes.budget.is_some() {
                 *at = Timestamp::from_second(now.as_second()).unwrap_or(now);
             }
             is_kept
         });
-        replacing.retain(|name, _| living.contains_key(name));
         let allowance = wishes.budget.map(|budget| budget.allowance(&taken, now));
         let reserved = replacing.names().filter(|name| taken.get(name).is_none()).count();
         let reserved = u32::try_from(reserved).unwrap_or(u32::MAX);
@@ -99,8 +101,13 @@ impl<'a> Ledger<'a> {
     /// Lets one go whose replacement was awaited: its place in the budget is kept for it.
     pub(super) fn take_replaced(&mut self, machine: &MachineFact) {
         if self.taken.get(&machine.name).is_none() {
-            self.note(machine);
+            self.taken.note(&machine.name, self.now);
         }
+    }
+
+    /// Who was noted before this pass.
+    pub(super) fn taken_before(&self) -> BTreeSet<Name> {
+        self.taken_before.names().cloned().collect()
     }
 
     fn note(&mut self, machine: &MachineFact) {
@@ -141,6 +148,29 @@ impl<'a> Ledger<'a> {
     pub(super) fn has_room_for(&self, machines: &[&MachineFact]) -> bool {
         let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
         self.left.is_none_or(|left| usize::try_from(left).is_ok_and(|left| new <= left))
+    }
+
+    /// Says when all of these may go at once, if ever.
+    pub(super) fn tell_room_for(&self, view: &DeploymentView, machines: &[&MachineFact], care: &mut Care) {
+        let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
+        let what = format!("the rollout waits until all {} Machines may go at once", machines.len());
+        let room = self.wishes.budget.map_or(Room::Now, |budget| {
+            budget.room_for(u32::try_from(new).unwrap_or(u32::MAX), &self.taken, self.now)
+        });
+        let budget = view.deployment.annotations.get(view.names.disruption.budget).map_or("", String::as_str);
+        match room {
+            Room::Now => self.tell_budget(view, &what, None, care),
+            Room::Later(until) => {
+                care.tell(None, &format!("{what}; the disruption budget of {budget} allows that at {until}"));
+                care.look_after(Some(left(until, self.now)));
+            }
+            Room::Never => care.tell(
+                None,
+                &format!(
+                    "{what}, and the disruption budget of {budget} never allows so many: raise it or remove it"
+                ),
+            ),
+        }
     }
 
     /// When the budget allows the next one, where that is known.

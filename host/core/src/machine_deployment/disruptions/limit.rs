@@ -25,7 +25,10 @@ pub(super) fn limit<'a>(
     }
     let mut is_short = false;
     if strategy == Strategy::Recreate {
-        is_short = !all_or_none(group, numbers, ledger, now);
+        if let Err(waiting) = all_or_none(group, numbers, ledger, now) {
+            care.holds_rollout = true;
+            ledger.tell_room_for(view, &waiting, care);
+        }
     } else {
         for old in &group.old {
             let target = numbers.targets.get(old);
@@ -45,11 +48,7 @@ pub(super) fn limit<'a>(
     });
     if is_short {
         care.holds_rollout = true;
-        let what = match strategy {
-            Strategy::Recreate => "the rollout waits until all Machines may go at once",
-            Strategy::RollingUpdate(_) | Strategy::InPlaceUpdate(..) => "the rollout waits",
-        };
-        ledger.tell_budget(view, what, None, care);
+        ledger.tell_budget(view, "the rollout waits", None, care);
     }
 }
 
@@ -61,13 +60,13 @@ fn going<'a>(old: &Tally<'a>, target: u32, now: Timestamp) -> Vec<&'a MachineFac
     in_order.into_iter().take(all).skip(gone).collect()
 }
 
-/// Recreate takes all at once, or it is none.
-fn all_or_none(
-    group: &Group<'_>,
+/// Recreate takes all at once, or it is none: then those who wait for that.
+fn all_or_none<'a>(
+    group: &Group<'a>,
     numbers: &mut Numbers<'_, '_>,
     ledger: &mut Ledger<'_>,
     now: Timestamp,
-) -> bool {
+) -> Result<(), Vec<&'a MachineFact>> {
     let machines: Vec<&MachineFact> = group
         .old
         .iter()
@@ -76,7 +75,8 @@ fn all_or_none(
         .collect();
     if !ledger.has_room_for(&machines) {
         group.old.iter().for_each(|old| numbers.targets.set(old, old.wanted));
-        return false;
+        return Err(machines);
     }
-    machines.iter().all(|machine| ledger.take(machine))
+    let are_taken = machines.iter().all(|machine| ledger.take(machine));
+    if are_taken { Ok(()) } else { Err(machines) }
 }

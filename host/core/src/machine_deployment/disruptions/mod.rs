@@ -31,6 +31,8 @@ pub(super) struct Numbers<'a, 'b> {
     pub selected: &'b mut Vec<&'a NodeFact>,
     /// They are a step of a rollout, and not what somebody has asked for.
     pub are_a_rollout: bool,
+    /// Machines that were updated in place are being counted, which ends before anything else begins.
+    pub are_settling: bool,
 }
 
 /// What comes of it.
@@ -81,6 +83,7 @@ pub(super) fn decide<'a>(
     // Who cares for one that failed comes before who cares for one that runs.
     failed::let_go(view, group, bounds, &mut ledger, &mut care, now);
     match group.new.as_ref().filter(|_| group.has_only_new()) {
+        _ if numbers.are_settling => {}
         Some(new) => {
             let target =
                 replace::step(view, new, (bounds, numbers.targets.get(new)), &mut ledger, &mut care, now);

@@ -23,12 +23,16 @@ pub(super) fn step(
     now: Timestamp,
 ) -> u32 {
     let base = base.min(bounds.desired);
+    // It goes as soon as its set wants one Machine less, which there has to be.
+    let taken = ledger.taken_before();
+    let is_leaving =
+        |machine: &MachineFact| taken.contains(&machine.name) && is_marked(machine) && new.live > base;
     drop_those_who_recovered(ledger, now);
     give_up_waiting(ledger, care, now);
     let before = new.wanted.saturating_sub(bounds.desired).min(most_beyond(bounds));
     if !new.is_settled() {
         // What the set has done about its number is not known: it stays.
-        let awaited = ledger.replacing().iter().filter(|(machine, _)| !is_leaving(ledger, machine)).count();
+        let awaited = ledger.replacing().iter().filter(|(machine, _)| !is_leaving(machine)).count();
         let extra = u32::try_from(awaited).unwrap_or(u32::MAX).min(before);
         return if base < bounds.desired { base } else { base.saturating_add(extra) };
     }
@@ -39,7 +43,7 @@ pub(super) fn step(
     let beyond = most_beyond(bounds);
     let condemned = {
         let replacing = ledger.replacing();
-        let condemned = replacing.iter().filter(|(machine, _)| is_leaving(ledger, machine)).count();
+        let condemned = replacing.iter().filter(|(machine, _)| is_leaving(machine)).count();
         u32::try_from(condemned).unwrap_or(u32::MAX)
     };
     let room = beyond.saturating_sub(new.going).saturating_sub(condemned);
@@ -48,7 +52,7 @@ pub(super) fn step(
         .replacing()
         .into_iter()
         .map(|(machine, _)| machine)
-        .filter(|machine| !is_leaving(ledger, machine))
+        .filter(|machine| !is_leaving(machine))
         .collect();
     let extra = u32::try_from(awaited.len()).unwrap_or(u32::MAX);
     let ready = standing(new, ledger).saturating_add(extra).saturating_sub(bounds.desired);
@@ -65,11 +69,6 @@ pub(super) fn step(
     // Once there is one more, it stays until it is not needed: Machines that go for other reasons do not take its place.
     let fewer = aged::take_at_once(view, new, bounds, ledger, care, now);
     base.saturating_add(extra.min(room.max(before))).saturating_sub(fewer)
-}
-
-/// It goes as soon as its set wants one Machine less.
-fn is_leaving(ledger: &Ledger<'_>, machine: &MachineFact) -> bool {
-    ledger.was_taken(machine) && is_marked(machine)
 }
 
 fn drop_those_who_recovered(ledger: &mut Ledger<'_>, now: Timestamp) {

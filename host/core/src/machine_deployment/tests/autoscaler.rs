@@ -45,6 +45,14 @@ fn a_machine_is_marked_before_its_set_is_made_smaller() {
 }
 
 #[test]
+fn a_machine_that_is_listed_twice_is_marked_once() {
+    for list in [format!("a1~{LOWERED},a1~{LOWERED}"), "a1,a1".to_owned()] {
+        let told = lowered(vec![three()], 2, &list).told();
+        assert_eq!(told.matches("write-machine a1 mark").count(), 1, "{told}");
+    }
+}
+
+#[test]
 fn while_a_mark_cannot_be_written_no_set_is_made_smaller() {
     let list = format!("a1~{LOWERED}");
     let gone = Err(ActError::Unreachable { message: "down".into() });

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use jiff::tz::TimeZone;
 
-use crate::machine_deployment::{SetFact, WindowsFact, words};
+use crate::machine_deployment::{Preserved, SetFact, WindowsFact, words};
 use crate::maintenance::Windows;
 use crate::phase::Phase::{self, Failed, Pending, Running};
 
@@ -275,17 +275,26 @@ fn machines_without_nodes_cost_a_rollout_nothing() {
 
 #[test]
 fn recreate_begins_when_all_may_go_at_once() {
-    let recreated = |budget: &str| {
+    let of = |budget: &str| {
         case(vec![set("a", 1, &[Running, Running, Running])])
             .wants(3, "b")
             .annotated("budget", budget)
             .with(|view| view.deployment.spec.strategy = recreate())
-            .told()
     };
+    let recreated = |budget: &str| of(budget).told();
     assert!(recreated("3/1h").contains("write-set workers-a 3→0"), "{}", recreated("3/1h"));
     let held = recreated("2/1h");
     assert!(!held.contains("write-set workers-a 3→"), "{held}");
-    assert!(held.contains("the rollout waits until all Machines may go at once"), "{held}");
+    let never = "until all 3 Machines may go at once, and the disruption budget of 2/1h never allows so many: raise it or remove it";
+    assert!(held.contains(never), "{held}");
+    let later = of("3/1h")
+        .annotated("taken", "x~1970-01-01T00:16:00Z")
+        .annotated("revision", "2")
+        .with(|view| drop(view.sets[0].annotations.insert("max".into(), "3".into())))
+        .told();
+    assert!(!later.contains("write-set workers-a 3→"), "{later}");
+    assert!(later.contains("the disruption budget of 3/1h allows that at 1970-01-01T01:16:00Z"), "{later}");
+    assert!(later.contains("then after 59m"), "somebody looks then: {later}");
 }
 
 #[test]
@@ -315,6 +324,34 @@ fn old_machines_are_replaced_one_by_one_where_there_may_be_one_more() {
     assert!(told.contains("write-set workers-a 3→4") && told.contains("ReplacingMachines"), "{told}");
     let two = old(0, 2).told();
     assert!(two.contains("write-set workers-a 3→5"), "{two}");
+}
+
+#[test]
+fn an_old_machine_that_is_preserved_stays_and_no_other_goes_in_its_place() {
+    for (unavailable, surge) in [(0, 1), (1, 0)] {
+        let told = old(unavailable, surge)
+            .with(|view| {
+                for machine in &mut view.sets[0].machines {
+                    machine.preserved = Some(Preserved { until: seconds(900_000), is_automatic: false });
+                }
+            })
+            .told();
+        assert!(!told.contains("write-set") && !told.contains("write-machine"), "{told}");
+    }
+}
+
+#[test]
+fn an_old_machine_that_somebody_has_marked_gets_its_replacement_all_the_same() {
+    let marked = || (0..3).fold(old(0, 1), Case::marked);
+    let begun = marked().told();
+    assert!(begun.contains("write-set workers-a 3→4") && begun.contains("replacing="), "{begun}");
+    // It is noted that a0 goes, and its owner wants one more before it does.
+    let grown = marked()
+        .annotated("replacing", "a0~1970-01-02T00:50:00Z")
+        .annotated("taken", "a0~1970-01-02T00:55:00Z")
+        .wants(4, "a")
+        .told();
+    assert!(grown.contains("write-set workers-a 3→"), "{grown}");
 }
 
 #[test]

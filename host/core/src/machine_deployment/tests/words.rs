@@ -3,6 +3,7 @@
 use expect_test::expect;
 use jiff::tz::TimeZone;
 
+use crate::act_error::ActError;
 use crate::health::Status as Holds;
 use crate::int_or_percent::RawIntOrPercent;
 use crate::machine_deployment::{
@@ -11,7 +12,7 @@ use crate::machine_deployment::{
 use crate::maintenance::Windows;
 use crate::phase::Phase::{Pending, Running};
 
-use super::facts::{in_place, rolling, seconds, set};
+use super::facts::{self, in_place, rolling, seconds, set};
 use super::tell::{Case, case};
 
 fn running() -> Case {
@@ -166,6 +167,22 @@ fn outside_its_window_a_rollout_is_held_and_the_number_is_followed() {
     assert!(complete.told().contains("Complete"), "{}", complete.told());
     let scaled = held(rolled(), "Fri 02:00-04:00 UTC").wants(5, "b").told();
     assert!(scaled.contains("write-set workers-b 1→3"), "{scaled}");
+}
+
+#[test]
+fn a_node_that_cannot_be_written_holds_up_no_more_than_what_it_would_say() {
+    let denied = ActError::Denied { message: "a webhook".into() };
+    let case = running()
+        .with(|view| {
+            let mut node = facts::node("a0");
+            node.has_old_taint = true;
+            view.sets[0].machines[0].node = Some(node);
+        })
+        .on("write-node", Err(denied));
+    let (_, conclusion) = case.run();
+    assert_eq!(conclusion.status.observed_generation, Some(case.view.deployment.generation));
+    assert!(case.conditions().contains("Progressing=True NewMachineSetAvailable"), "{}", case.conditions());
+    assert!(case.told().contains("WriteFailed: failed to write Node node-a0"), "{}", case.told());
 }
 
 #[test]

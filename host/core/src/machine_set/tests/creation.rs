@@ -102,6 +102,15 @@ fn a_name_that_is_taken_by_a_stranger_is_left_out() {
 }
 
 #[test]
+fn a_machine_whose_ordinal_somebody_has_taken_off_keeps_its_name() {
+    let case = set(3, running(2)).with(|view| {
+        view.machines[1].ordinal = None;
+        view.machines[1].name = crate::machine_set::names::name(&view.set.key.name, &view.set.uid, 1);
+    });
+    assert_eq!(case.ordinals(), [2]);
+}
+
+#[test]
 fn a_set_whose_names_are_all_taken_says_so_and_does_not_try_for_ever() {
     let mut case = set(9, []).on(Outcome::LookAtMachine("any".into(), Ok(TakenBy::Other)));
     for ordinal in 0..100 {
@@ -120,6 +129,7 @@ fn a_set_whose_names_are_all_taken_says_so_and_does_not_try_for_ever() {
             act look-at-machine
             act create #4 Claimed
             act look-at-machine
+            act write-set closed-ordinal=4
             CreationFailed Retry { policy: RetryPolicy { base: 5s, cap: 10m }, hint: None }
             failed to create a Machine: the next 5 names belong to Machines of others; delete these, or recreate the set under another name
             ReplicaFailure=FailedCreate

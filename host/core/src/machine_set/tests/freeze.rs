@@ -175,6 +175,9 @@ fn a_set_whose_machines_fail_to_join_thaws_when_it_is_asked_to_and_begins_anew()
     assert!(!frozen.tell().contains("freeze=-"));
     assert!(frozen.ordinals().is_empty());
     let asked = frozen.with(|view| view.set.is_thaw_asked = true);
-    assert!(asked.tell().contains("freeze=-,failed-joins=-,unfreeze=-"), "{}", asked.tell());
+    assert!(asked.tell().contains("freeze=-,failed-joins=0 up to 3,unfreeze=-"), "{}", asked.tell());
     assert_eq!(asked.ordinals(), [4, 5]);
+    // One that is kept does not count again.
+    let thawed = watched([child(0), missed(3)], Some((0, 3)));
+    assert!(!thawed.tell().contains("failed-joins=1"), "{}", thawed.tell());
 }

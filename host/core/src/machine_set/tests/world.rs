@@ -289,8 +289,8 @@ impl World {
         let refused = || ActError::Throttled { after: None };
         match fate {
             0 => return Err(Crash),
-            1 => return Ok(told(effect, refused())),
-            2 => return Ok(told(effect, unclear())),
+            1 => return Ok(effect.failed(refused())),
+            2 => return Ok(effect.failed(unclear())),
             3 if self.weather == Weather::Rough => {
                 if let Effect::Create { .. } = effect {
                     let machine = self.newborn(view, effect);
@@ -298,11 +298,11 @@ impl World {
                     self.late.push(Late { by, machine, want: wanted(view) });
                     self.late.sort_by_key(|late| late.by);
                 }
-                return Ok(told(effect, unclear()));
+                return Ok(effect.failed(unclear()));
             }
             4 => {
                 self.carry_out(view, effect);
-                return Ok(told(effect, unclear()));
+                return Ok(effect.failed(unclear()));
             }
             5 => {
                 self.carry_out(view, effect);
@@ -460,22 +460,4 @@ impl World {
 
 fn wanted(view: &SetView) -> usize {
     usize::try_from(view.set.replicas).unwrap()
-}
-
-/// The effect was not carried out, or nobody knows.
-fn told(effect: &Effect, error: ActError) -> Outcome {
-    match effect {
-        Effect::Claim => Outcome::Claim(Err(error)),
-        Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
-        Effect::ListMachines => Outcome::ListMachines(Err(error)),
-        Effect::LookAtSet => Outcome::LookAtSet(Err(error)),
-        Effect::LookAtMachine { name } => Outcome::LookAtMachine(name.clone(), Err(error)),
-        Effect::Adopt(machine) => Outcome::Adopt(machine.uid.clone(), Err(error)),
-        Effect::Release(machine) => Outcome::Release(machine.uid.clone(), Err(error)),
-        Effect::Preserve(machine, keep) => Outcome::Preserve(machine.uid.clone(), *keep, Err(error)),
-        Effect::Sync(machine, _) => Outcome::Sync(machine.uid.clone(), Err(error)),
-        Effect::Create { name, ordinal, .. } => Outcome::Create(*ordinal, name.clone(), Err(error)),
-        Effect::Delete(machine, why) => Outcome::Delete(machine.uid.clone(), *why, Err(error)),
-        Effect::WriteSet(_) => Outcome::WriteSet(Err(error)),
-    }
 }

@@ -15,7 +15,7 @@ async fn deletion_behind(lag: Duration, pods: usize, takes: Duration) -> (Vec<St
     stage.api.delay_watches(lag);
     let _host = stage.host("host");
     stage.until_running("a").await;
-    tokio::time::sleep(2 * MOMENT).await;
+    tokio::time::sleep(11 * MOMENT).await;
     let names: Vec<String> = (0..pods).map(|number| format!("web-{number}")).collect();
     add_pods(&stage, &names.iter().map(String::as_str).collect::<Vec<_>>());
     let _kubelet = kubelet_that_takes(&stage, takes);

@@ -10,6 +10,15 @@ fn class_of(stage: &Stage) -> Value {
     deployment(stage)["spec"]["template"]["spec"]["class"]["name"].clone()
 }
 
+/// Status, reason and message of the condition on the last wish.
+fn rolled_back(stage: &Stage) -> [String; 3] {
+    let deployment = deployment(stage);
+    let all = deployment["status"]["machinist"]["conditions"].as_array().into_iter().flatten();
+    let told = all.into_iter().find(|condition| condition["type"] == "RolledBack");
+    ["status", "reason", "message"]
+        .map(|field| told.map_or("", |told| told[field].as_str().unwrap()).to_owned())
+}
+
 fn revision(object: &Value) -> Value {
     object["metadata"]["annotations"]["deployment.kubernetes.io/revision"].clone()
 }
@@ -44,6 +53,7 @@ async fn a_deployment_returns_to_the_template_before_with_the_set_of_that_time()
         "what the revision was before is remembered"
     );
     assert!(stage.event_notes("pool").contains(&"Rolled back to revision 1".to_owned()));
+    assert_eq!(rolled_back(&stage), ["True", "DeploymentRollback", "Rolled back to revision 1"]);
     assert_tidy(&stage, 2);
 }
 
@@ -60,10 +70,14 @@ async fn a_revision_that_is_gone_changes_nothing_and_is_told_with_those_that_are
     let notes = stage.event_notes("pool").join("\n");
     assert!(notes.contains("revision 9 is not kept") && notes.contains("kept are 1, 2"), "{notes}");
     assert!(stage.events("pool").contains(&"DeploymentRollbackRevisionNotFound".to_owned()));
+    let [status, reason, message] = rolled_back(&stage);
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "DeploymentRollbackRevisionNotFound"));
+    assert!(message.contains("set spec.rollbackTo.revision to one of these"), "{message}");
     turn_back(&stage, 2);
     stage.until("the wish is gone", LONG, || deployment(&stage)["spec"]["rollbackTo"].is_null()).await;
     tokio::time::sleep(SECOND).await;
     assert!(stage.events("pool").contains(&"DeploymentRollbackTemplateUnchanged".to_owned()));
+    assert_eq!(rolled_back(&stage)[..2], ["False", "DeploymentRollbackTemplateUnchanged"]);
     assert_quiet(&stage).await;
 }
 

@@ -63,7 +63,7 @@ async fn at_rest_nothing_is_written() {
     let stage = stage(3);
     let _host = stage.host("host");
     until_settled(&stage, 3).await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_secs(660)).await;
     let before = stage.wire.records(memory_api::wire::Call::is_write).len();
     let version = look(&stage, "pool").unwrap()["metadata"]["resourceVersion"].clone();
     tokio::time::sleep(Duration::from_secs(25 * 3_600)).await;
