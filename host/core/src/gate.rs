@@ -11,6 +11,9 @@ pub enum FreezeReason {
     ControlClusterUnreachable,
     /// The target cluster's API server does not answer: nodes cannot report, so nothing can be said of their health.
     TargetClusterUnreachable,
+    /// The API servers answer again after an outage, and what they hold is being listed: until that is done, the caches are as
+    /// old as the outage.
+    CatchingUp,
     /// An operator asked for it, for example while a control plane moves.
     Requested,
 }
@@ -21,6 +24,7 @@ impl FreezeReason {
         match self {
             Self::ControlClusterUnreachable => "ControlClusterUnreachable",
             Self::TargetClusterUnreachable => "TargetClusterUnreachable",
+            Self::CatchingUp => "CatchingUp",
             Self::Requested => "Requested",
         }
     }
@@ -38,6 +42,10 @@ impl FreezeReason {
             }
             Self::TargetClusterUnreachable => {
                 "the API server of the target cluster does not answer; it goes on when it does".to_owned()
+            }
+            Self::CatchingUp => {
+                "the API servers answer again and what they hold is being listed; it goes on after that"
+                    .to_owned()
             }
             Self::Requested => {
                 format!("ConfigMap {FREEZE_REQUEST} asks for it; it goes on when that is deleted")

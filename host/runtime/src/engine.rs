@@ -68,6 +68,8 @@ pub(crate) struct Engine {
     own_writes: OwnWrites,
     /// Keys that are due and whose own writes are not in the caches yet.
     parked: BTreeMap<Key, Priority>,
+    /// Sets and deployments whose changes are being gathered.
+    gathered: BTreeSet<Key>,
     passes: JoinSet<Report>,
     running: BTreeMap<tokio::task::Id, (Key, f64, u64)>,
     /// Passes begun, which numbers them.
@@ -102,6 +104,7 @@ impl Engine {
             owners: Owners::default(),
             own_writes: OwnWrites::default(),
             parked: BTreeMap::new(),
+            gathered: BTreeSet::new(),
             passes: JoinSet::new(),
             running: BTreeMap::new(),
             begun: 0,
@@ -214,6 +217,7 @@ impl Engine {
                 Key::Deployment(object) => machine_deployment::run(&world, &context, object, &family).await,
             }
         };
+        self.gathered.remove(&key);
         self.own_writes.begin(&key);
         self.begun += 1;
         self.metrics.pass_began(self.begun, self.part(&key), waited, now);
@@ -325,6 +329,7 @@ impl Engine {
     fn forget(&mut self, key: &Key) {
         self.queue.remove(key);
         self.parked.remove(key);
+        self.gathered.remove(key);
         self.barrier.forget(key);
         self.ledger.forget(key);
         self.events.forget(key);

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::{Change, Store, Watch, backoff, feed};
+use crate::cache::{Change, Refresh, Store, Watch, backoff, feed};
 use crate::capacity::Capacity;
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
@@ -106,7 +106,14 @@ impl Tenant {
         };
         let control = || (self.control.clone(), self.namespace.clone());
         let synced = Arc::new(synced);
-        let watches = Watches { outbox: outbox.clone(), world: world.clone(), synced, seed: self.seed };
+        let refresh = Refresh::default();
+        let watches = Watches {
+            outbox: outbox.clone(),
+            world: world.clone(),
+            synced,
+            seed: self.seed,
+            refresh: refresh.clone(),
+        };
         let in_namespace = |(client, namespace): (Client, String)| Api::namespaced(client, &namespace);
         let api: Api<DeserializeGuard<Machine>> = in_namespace(control());
         watches.start(&mut tasks, api, machines, |_| {}, (Kind::Machine, Message::Machine));
@@ -175,7 +182,7 @@ impl Tenant {
             node_events,
             metrics: self.metrics.clone(),
         };
-        safety::start(&mut tasks, &watch, gate);
+        safety::start(&mut tasks, &watch, gate, refresh);
         let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox);
         let ended = engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.
@@ -190,6 +197,7 @@ struct Watches {
     world: World,
     synced: Arc<watch::Sender<bool>>,
     seed: [u8; 32],
+    refresh: Refresh,
 }
 
 impl Watches {
@@ -203,8 +211,7 @@ impl Watches {
     ) where
         T: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static,
     {
-        let backoff = backoff(self.seed, kind.into());
-        let stream = watcher(api, watcher::Config::default()).backoff(backoff);
+        let (seed, mut rounds) = (self.seed, self.refresh.rounds(kind));
         let (changes, syncs) = (self.outbox.clone(), self.outbox.clone());
         let (world, synced) = (self.world.clone(), self.synced.clone());
         tasks.spawn(async move {
@@ -216,7 +223,20 @@ impl Watches {
                 });
                 drop(syncs.send(Message::Synced(kind, version)));
             };
-            feed(stream.boxed(), store, trim, on_change, on_synced).await;
+            loop {
+                let listing = rounds.begin();
+                let on_synced = |version| {
+                    on_synced(version);
+                    listing.complete();
+                };
+                let stream = watcher(api.clone(), watcher::Config::default());
+                let stream = stream.backoff(backoff(seed, kind.into())).boxed();
+                tokio::select! {
+                    biased;
+                    () = feed(stream, &store, &trim, &on_change, on_synced) => return,
+                    () = rounds.next() => {}
+                }
+            }
         });
     }
 }
@@ -244,7 +264,7 @@ impl Watches {
         let syncs = self.outbox.clone();
         let on_synced = move |_| drop(syncs.send(Message::AttachmentsListed));
         tasks.spawn(async move {
-            feed(attachments.boxed(), store, trim_attachment, on_change, on_synced).await;
+            feed(attachments.boxed(), &store, trim_attachment, on_change, on_synced).await;
         });
         let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
             .backoff(backoff(self.seed, Watch::Budgets));
@@ -256,7 +276,7 @@ impl Watches {
                 drop(changes.send(Message::DrainOf(node)));
             }
         };
-        tasks.spawn(async move { feed(budgets.boxed(), store, trim_budget, on_change, |_| {}).await });
+        tasks.spawn(async move { feed(budgets.boxed(), &store, trim_budget, on_change, |_| {}).await });
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Look {
     pub target: Option<Answer>,
     /// An operator wants everything held.
     pub is_requested: bool,
+    /// All caches have been listed since [`Change::CatchUp`] was answered last.
+    pub is_caught_up: bool,
 }
 
 /// How often and how patiently is looked.
@@ -62,6 +64,8 @@ pub enum Change {
         /// Why.
         reason: FreezeReason,
     },
+    /// All servers answer again: everything they hold is to be listed anew, and the gate opens when that is done.
+    CatchUp,
     /// The gate was opened.
     Thawed {
         /// It had been shut since then.
@@ -85,14 +89,27 @@ enum State {
     },
 }
 
+/// What the caches are worth while the gate is shut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caches {
+    /// They follow what happens.
+    Current,
+    /// A server was away, and watches come back one after the other, without saying so.
+    Behind,
+    /// They are being listed anew.
+    Listing,
+}
+
 /// The gate, as looks shut and open it.
 ///
 /// It is shut from the beginning until the first look in which all servers answer: a process that has just started knows
 /// nothing. If that is its first look at all, nothing had to be thawed. A server that is away for less than the time-out
-/// leaves no trace: the next failure is a first one.
+/// leaves no trace: the next failure is a first one. After an outage that has shut it, it opens when the servers answer and the
+/// caches have caught up: a server that answers does not mean that all watches tell what happened meanwhile.
 #[derive(Clone, Debug)]
 pub struct Freeze {
     state: State,
+    caches: Caches,
     control_down: Option<Timestamp>,
     target_down: Option<Timestamp>,
     thawed_at: Option<Timestamp>,
@@ -102,13 +119,16 @@ impl Freeze {
     /// Shut until all servers have answered.
     pub fn starting(now: Timestamp) -> Self {
         let state = State::Starting { since: now, has_looked: false };
-        Self { state, control_down: None, target_down: None, thawed_at: None }
+        Self { state, caches: Caches::Current, control_down: None, target_down: None, thawed_at: None }
     }
 
     /// The gate.
     pub fn gate(&self) -> Gate {
         match self.state {
             State::Open => Gate::Open,
+            State::Shut { since, .. } if self.is_catching_up() => {
+                Gate::Frozen { since, reason: FreezeReason::CatchingUp }
+            }
             State::Shut { since, reason } => Gate::Frozen { since, reason },
             State::Starting { since, .. } => {
                 let is_target = self.control_down.is_none() && self.target_down.is_some();
@@ -125,6 +145,11 @@ impl Freeze {
     /// No look has told anything yet: nobody should act on what the gate says.
     pub fn is_starting(&self) -> bool {
         matches!(self.state, State::Starting { .. })
+    }
+
+    /// The servers answer, and the caches are awaited: a look is due as soon as they are complete.
+    pub fn is_catching_up(&self) -> bool {
+        self.caches == Caches::Listing
     }
 
     /// When it opened last after it had been shut; in whole seconds, as statuses hold times.
@@ -154,6 +179,12 @@ impl Freeze {
         };
         // Who is shut opens only when all is well, and not because a failure is young.
         let is_well = control.is_none() && target.is_none();
+        if !is_well && (is_long(control) || is_long(target) || matches!(self.state, State::Shut { .. })) {
+            self.caches = Caches::Behind;
+        } else if look.is_requested && self.is_catching_up() {
+            // By the time that the operator lets go, this listing is history.
+            self.caches = Caches::Behind;
+        }
         match (self.state, wanted) {
             (State::Open, None) => Change::None,
             (State::Open, Some(reason)) => self.shut(now, reason),
@@ -171,7 +202,14 @@ impl Freeze {
             }
             (State::Shut { reason: before, .. }, Some(reason)) if before == reason => Change::None,
             (State::Shut { since, .. }, Some(reason)) => self.shut(since, reason),
-            (State::Shut { since, reason }, None) if is_well => self.open(since, reason, now),
+            (State::Shut { since, reason }, None) if is_well => match self.caches {
+                Caches::Behind => {
+                    self.caches = Caches::Listing;
+                    Change::CatchUp
+                }
+                Caches::Listing if !look.is_caught_up => Change::None,
+                Caches::Listing | Caches::Current => self.open(since, reason, now),
+            },
             (State::Shut { .. }, None) => Change::None,
         }
     }
@@ -192,6 +230,7 @@ impl Freeze {
 
     fn open(&mut self, since: Timestamp, reason: FreezeReason, now: Timestamp) -> Change {
         self.state = State::Open;
+        self.caches = Caches::Current;
         self.thawed_at = Some(whole_seconds(now));
         Change::Thawed { since, reason }
     }

@@ -34,7 +34,7 @@ pub(crate) struct Change<T> {
 /// An object that cannot be decoded is left out and logged: it harms only itself.
 pub(crate) async fn feed<T>(
     stream: impl Stream<Item = Result<watcher::Event<DeserializeGuard<T>>, watcher::Error>>,
-    store: Store<T>,
+    store: &Store<T>,
     trim: impl Fn(&mut T),
     on_change: impl Fn(Change<T>),
     on_synced: impl Fn(String),
@@ -148,7 +148,7 @@ mod tests {
         };
         let on_synced = |version| told.borrow_mut().push(format!("all at {version:?}"));
         let events = stream::iter(events.into_iter().map(Ok));
-        feed(events, Store::default(), |_| {}, on_change, on_synced).now_or_never().unwrap();
+        feed(events, &Store::default(), |_| {}, on_change, on_synced).now_or_never().unwrap();
         told.into_inner()
     }
 

@@ -4,8 +4,10 @@
 
 mod backoff;
 mod feed;
+mod refresh;
 mod store;
 
 pub(crate) use backoff::{Watch, backoff};
 pub(crate) use feed::{Change, feed};
+pub(crate) use refresh::Refresh;
 pub(crate) use store::{Store, StoreReader};

@@ -24,6 +24,18 @@ use super::{Engine, Key, Kind};
 /// what it has and not a thousand times.
 const GATHER: SignedDuration = SignedDuration::from_millis(150);
 
+/// So much more for each set and deployment that waits as well: hundreds in a rush would write as often together as one may alone.
+const GATHER_FOR_EACH: SignedDuration = SignedDuration::from_millis(5);
+
+/// Never more than this, since replacements wait for it.
+const GATHER_AT_MOST: SignedDuration = SignedDuration::from_secs(2);
+
+/// How long changes are gathered while so many owners wait for theirs.
+fn gathering(waiting: usize) -> SignedDuration {
+    let each = i32::try_from(waiting).unwrap_or(i32::MAX);
+    GATHER.saturating_add(GATHER_FOR_EACH.saturating_mul(each)).min(GATHER_AT_MOST)
+}
+
 /// Annotations of Machines that their owners act on.
 const READ_BY_OWNERS: [&str; 5] = [
     names::annotations::PRIORITY,
@@ -276,8 +288,13 @@ impl Engine {
     }
 
     fn wake_gathered(&mut self, key: Key) {
+        if !self.world.settings.controllers.run(&key) {
+            return;
+        }
         let now = self.context.clock.now();
-        self.wake_at(key, now.checked_add(GATHER).unwrap_or(now), Priority::Event);
+        let after = gathering(self.gathered.len());
+        self.gathered.insert(key.clone());
+        self.wake_at(key, now.checked_add(after).unwrap_or(now), Priority::Event);
     }
 
     /// Machines that a set controls, and those that nobody does.
@@ -381,4 +398,16 @@ fn node_matters_to_owners(old: Option<&Node>, new: Option<&Node>) -> bool {
         || old.metadata.annotations != new.metadata.annotations
         || carried(old) != carried(new)
         || progress(old) != progress(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_deployment_answers_soon_and_hundreds_in_a_rush_together() {
+        let millis = |waiting| gathering(waiting).as_millis();
+        assert_eq!([0, 2, 10, 100].map(millis), [150, 160, 200, 650]);
+        assert_eq!([400, 100_000, usize::MAX].map(millis), [2_000; 3]);
+    }
 }

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use crate::cache::Refresh;
 use crate::context::Hold;
 use crate::events::About;
 use crate::kube_error::within_deadline;
@@ -33,7 +34,7 @@ const LONGEST_ANSWER: SignedDuration = SignedDuration::from_secs(10);
 const SOON: Duration = Duration::from_secs(1);
 
 /// Opens and shuts the gate, for as long as it is not aborted.
-pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
+pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: Refresh) {
     let settings = &watch.world.settings;
     let pace = Pace { period: settings.api_check_period, timeout: settings.api_check_timeout };
     let now = || watch.context.clock.now();
@@ -42,8 +43,12 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
     let mut request = Request::default();
     let mut led_from: Option<Timestamp> = None;
     loop {
-        let look = look(&watch, &mut request, pace).await;
+        let look = look(&watch, &refresh, &mut request, pace).await;
         let change = freeze.observe(look, pace, now());
+        if change == Change::CatchUp {
+            info!("the API servers answer again: listing everything before dangerous work goes on");
+            refresh.ask();
+        }
         let is_leading = *leads.borrow_and_update();
         if is_leading && led_from.is_none() {
             led_from = Some(whole_seconds(now()));
@@ -66,6 +71,7 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>) {
                     // The tenant is ending.
                     Err(_) => return,
                 },
+                () = refresh.done(), if freeze.is_catching_up() => break,
                 () = tokio::time::sleep(pause) => {}
             }
             if tokio::time::Instant::now() < end && request.look(&watch).await != look.is_requested {
@@ -82,7 +88,7 @@ fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, led_from: Option<Timestamp>
     hold.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
 }
 
-async fn look(watch: &Watch, request: &mut Request, pace: Pace) -> Look {
+async fn look(watch: &Watch, refresh: &Refresh, request: &mut Request, pace: Pace) -> Look {
     let context = &watch.context;
     let machines: Api<Machine> = Api::namespaced(context.control.clone(), &watch.namespace);
     let nodes: Option<Api<Node>> = context.target.clone().map(Api::all);
@@ -92,7 +98,7 @@ async fn look(watch: &Watch, request: &mut Request, pace: Pace) -> Look {
         OptionFuture::from(nodes.as_ref().map(|nodes| ask(nodes, deadline))),
         request.look(watch)
     );
-    Look { control, target, is_requested }
+    Look { control, target, is_requested, is_caught_up: refresh.is_done() }
 }
 
 /// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in front
@@ -170,7 +176,7 @@ fn shows_absence(lease: &Lease, identity: &str, pace: Pace) -> bool {
 fn tell(watch: &Watch, change: Change) {
     let now = watch.context.clock.now();
     match change {
-        Change::None => {}
+        Change::None | Change::CatchUp => {}
         Change::Froze { reason } => {
             let sentence = reason.sentence();
             warn!(reason = reason.name(), "dangerous work is held");
@@ -194,7 +200,9 @@ fn tell(watch: &Watch, change: Change) {
 fn about(watch: &Watch, reason: FreezeReason) -> About {
     let (api_version, kind, name) = match reason {
         FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),
-        FreezeReason::ControlClusterUnreachable | FreezeReason::TargetClusterUnreachable => {
+        FreezeReason::ControlClusterUnreachable
+        | FreezeReason::TargetClusterUnreachable
+        | FreezeReason::CatchingUp => {
             let lease = if watch.world.settings.controllers.machines {
                 names::leases::MACHINE_CONTROLLER
             } else {

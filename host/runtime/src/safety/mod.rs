@@ -16,6 +16,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::cache::Refresh;
 use crate::context::{Context, Hold};
 use crate::events::EventWriter;
 use crate::metrics::Metrics;
@@ -44,8 +45,8 @@ pub(crate) struct Watch {
 
 /// Starts the gate, and where Machines are looked after, all other loops. They end when they are aborted: none of them holds
 /// anything half done.
-pub(crate) fn start(tasks: &mut JoinSet<()>, watch: &Watch, hold: watch::Sender<Hold>) {
-    tasks.spawn(freeze::keep_gate(watch.clone(), hold));
+pub(crate) fn start(tasks: &mut JoinSet<()>, watch: &Watch, hold: watch::Sender<Hold>, refresh: Refresh) {
+    tasks.spawn(freeze::keep_gate(watch.clone(), hold, refresh));
     if !watch.world.settings.controllers.machines {
         return;
     }

@@ -82,6 +82,30 @@ async fn a_target_cluster_that_is_away_holds_creation_until_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_an_outage_nothing_is_made_before_all_that_happened_is_known() {
+    let (stage, _host) = running().await;
+    stage.wire.plan(|_| Fate::Lose);
+    tokio::time::sleep(2 * MINUTE).await;
+    // The server is back and answers each question, but one kind cannot be listed yet.
+    stage.wire.plan(|call: &Call| {
+        let is_held = call.verb == "LIST" && call.what == "machineclasses";
+        if is_held { Fate::Refuse(503) } else { Fate::Pass }
+    });
+    stage.add_machine("b");
+    stage.until("b says why it waits", MINUTE, || stage.reason("b") == "Frozen").await;
+    let is_told = || message(&stage, "b").contains("is being listed");
+    stage.until("it says that all is being listed", MINUTE, is_told).await;
+    tokio::time::sleep(10 * MINUTE).await;
+    assert_eq!(stage.cloud.made().len(), 1, "no VM for b");
+    stage.wire.heal();
+    stage.until("b runs", 20 * SECOND, || stage.phase("b") == "Running").await;
+    let lists = |what: &'static str| {
+        stage.wire.records(move |call: &Call| call.verb == "LIST" && call.what == what).len()
+    };
+    assert_eq!((lists("machines"), lists("nodes")), (2, 2), "once at the start, once after the outage");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_api_server_that_answers_with_errors_only_counts_as_away() {
     let (stage, _host) = running().await;
     for code in [401, 403, 500, 503] {

@@ -3,6 +3,7 @@
 use super::{count, float, heading, megabytes, row, secs, spread, table, verdict};
 use crate::Figures;
 use crate::deployments::{Effort, Growth, Many, OF_EACH, Rolling, ScaleDown, Size};
+use crate::machines::Baseline;
 
 /// Aims of the figures.
 const WALL_RATIO: f64 = 2.0;
@@ -58,9 +59,8 @@ fn render_growth(page: &mut String, growth: &Growth) {
 
 fn render_size(page: &mut String, Size { machines, effort, each, baseline }: &Size) {
     let (wall, plain) = (secs(effort.wall), secs(baseline.wall));
-    row(page, "create until all are Running", format!("{wall:.2} s"), None);
-    row(page, "plain client", format!("{plain:.2} s for {} writes", baseline.writes), None);
-    row(page, "ratio", format!("**{:.2}**", wall / plain), Some((WALL_RATIO, wall / plain)));
+    row(page, "create until all are Running", format!("{:.2} s", secs(effort.wall)), None);
+    render_limit(page, effort, baseline);
     row(page, "from an object to Running, median / p99 / longest", spread(each), None);
     row(
         page,
@@ -83,6 +83,17 @@ fn render_size(page: &mut String, Size { machines, effort, each, baseline }: &Si
     let memory =
         format!("**{peak:.1} MB** ({:.1} MB before the first of them)", megabytes(effort.idle_bytes));
     row(page, "peak memory of the host", memory, Some((PEAK_MB, peak)));
+}
+
+/// What the host took against what all its writes need at the plain client's pace.
+fn render_limit(page: &mut String, effort: &Effort, baseline: &Baseline) {
+    let plain = secs(baseline.wall);
+    row(page, "plain client", format!("{plain:.2} s for {} writes", baseline.writes), None);
+    let writes = effort.requests.writes();
+    let limit = plain * float(writes) / float(baseline.writes);
+    row(page, "the host's own writes at that pace", format!("{limit:.2} s for {writes} writes"), None);
+    let ratio = secs(effort.wall) / limit;
+    row(page, "ratio", format!("**{ratio:.2}**"), Some((WALL_RATIO, ratio)));
 }
 
 fn render_counts(page: &mut String, effort: &Effort, machines: usize) {
@@ -186,12 +197,12 @@ fn render_many(page: &mut String, Many { deployments, machines, effort, baseline
         "Created at the same time. Otherwise as one of the same number.",
     );
     table(page, &["what", "figure", "aim"]);
-    let (wall, plain) = (secs(effort.wall), secs(baseline.wall));
-    row(page, "create until all are Running", format!("{wall:.2} s"), None);
-    row(page, "plain client", format!("{plain:.2} s for {} writes", baseline.writes), None);
-    row(page, "ratio", format!("**{:.2}**", wall / plain), Some((WALL_RATIO, wall / plain)));
+    row(page, "create until all are Running", format!("{:.2} s", secs(effort.wall)), None);
+    render_limit(page, effort, baseline);
     render_counts(page, effort, *machines);
     let most = effort.stretch.most_of_one;
     row(page, "most Machines of one at any moment", most, Some((f64::from(OF_EACH), count(most))));
     row(page, "peak memory of the host", format!("{:.1} MB", megabytes(effort.peak_bytes)), None);
+    heading(page, &format!("Requests a Machine of {deployments} MachineDeployments"), "");
+    super::requests(page, &effort.requests, *machines);
 }

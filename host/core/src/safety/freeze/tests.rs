@@ -3,7 +3,9 @@ use proptest::prelude::*;
 use super::*;
 
 const PACE: Pace = Pace { period: SignedDuration::from_secs(60), timeout: SignedDuration::from_secs(30) };
-const WELL: Look = Look { control: Answer::Up, target: Some(Answer::Up), is_requested: false };
+const WELL: Look =
+    Look { control: Answer::Up, target: Some(Answer::Up), is_requested: false, is_caught_up: false };
+const CAUGHT_UP: Look = Look { is_caught_up: true, ..WELL };
 const NO_CONTROL: Look = Look { control: Answer::Down, ..WELL };
 const NO_TARGET: Look = Look { target: Some(Answer::Down), ..WELL };
 const REQUESTED: Look = Look { is_requested: true, ..WELL };
@@ -54,9 +56,43 @@ fn a_server_that_is_away_shuts_the_gate_after_the_timeout_and_not_before() {
         assert_eq!(freeze.observe(look, PACE, at(130)), Change::Froze { reason });
         assert_eq!(freeze.gate(), Gate::Frozen { since: at(130), reason });
         assert_eq!(freeze.observe(look, PACE, at(136)), Change::None, "it is told once");
-        assert_eq!(freeze.observe(WELL, PACE, at(200)), Change::Thawed { since: at(130), reason });
+        assert_eq!(freeze.observe(WELL, PACE, at(190)), Change::CatchUp);
+        assert_eq!(freeze.observe(CAUGHT_UP, PACE, at(200)), Change::Thawed { since: at(130), reason });
         assert_eq!((freeze.gate(), freeze.thawed_at()), (Gate::Open, Some(at(200))));
     }
+}
+
+#[test]
+fn after_an_outage_the_gate_waits_for_the_caches_and_says_so() {
+    let mut freeze = open();
+    freeze.observe(NO_CONTROL, PACE, at(100));
+    freeze.observe(NO_CONTROL, PACE, at(130));
+    // An answer to an earlier listing counts for nothing.
+    assert_eq!(freeze.observe(CAUGHT_UP, PACE, at(140)), Change::CatchUp);
+    let catching_up = Gate::Frozen { since: at(130), reason: FreezeReason::CatchingUp };
+    assert_eq!((freeze.gate(), freeze.is_catching_up()), (catching_up, true));
+    assert_eq!(freeze.observe(WELL, PACE, at(141)), Change::None, "it is asked for once");
+    assert_eq!(freeze.observe(NO_TARGET, PACE, at(142)), Change::None);
+    assert!(
+        !freeze.is_catching_up() && is_shut(&freeze),
+        "a server has gone again: that listing is out of date"
+    );
+    assert_eq!(freeze.observe(CAUGHT_UP, PACE, at(150)), Change::CatchUp);
+    assert!(matches!(freeze.observe(CAUGHT_UP, PACE, at(151)), Change::Thawed { .. }));
+    assert!(!freeze.is_catching_up() && !is_shut(&freeze));
+}
+
+#[test]
+fn an_outage_during_a_request_is_caught_up_with_when_the_request_ends() {
+    let mut freeze = open();
+    freeze.observe(REQUESTED, PACE, at(100));
+    freeze.observe(Look { is_requested: true, ..NO_CONTROL }, PACE, at(110));
+    freeze.observe(REQUESTED, PACE, at(120));
+    assert_eq!(freeze.observe(WELL, PACE, at(200)), Change::CatchUp);
+    // The operator asks again before it is done, and lets go much later.
+    assert_eq!(freeze.observe(REQUESTED, PACE, at(201)), Change::None);
+    assert_eq!(freeze.observe(CAUGHT_UP, PACE, at(900)), Change::CatchUp);
+    assert!(matches!(freeze.observe(CAUGHT_UP, PACE, at(901)), Change::Thawed { .. }));
 }
 
 #[test]
@@ -91,7 +127,8 @@ fn a_shut_gate_opens_only_when_both_servers_answer() {
     let other = FreezeReason::TargetClusterUnreachable;
     assert_eq!(freeze.observe(NO_TARGET, PACE, at(170)), Change::Froze { reason: other });
     assert_eq!(freeze.gate(), Gate::Frozen { since: at(130), reason: other }, "it was shut all the time");
-    assert!(matches!(freeze.observe(WELL, PACE, at(171)), Change::Thawed { .. }));
+    assert_eq!(freeze.observe(WELL, PACE, at(171)), Change::CatchUp);
+    assert!(matches!(freeze.observe(CAUGHT_UP, PACE, at(172)), Change::Thawed { .. }));
 }
 
 #[test]
@@ -151,28 +188,35 @@ fn an_absence_counts_as_a_thaw() {
 
 fn looks() -> impl Strategy<Value = Vec<(Look, i64)>> {
     let answer = prop_oneof![3 => Just(Answer::Up), 2 => Just(Answer::Down)];
-    let look = (answer.clone(), proptest::option::of(answer), proptest::bool::weighted(0.1))
-        .prop_map(|(control, target, is_requested)| Look { control, target, is_requested });
+    let look = (answer.clone(), proptest::option::of(answer), proptest::bool::weighted(0.1)).prop_map(
+        |(control, target, is_requested)| Look { control, target, is_requested, is_caught_up: false },
+    );
     // Clocks may be set back.
     proptest::collection::vec((look, -20_i64..60), 1..60)
 }
 
 proptest! {
-    /// Whatever is seen in whatever order: two good looks in a row find the gate open; a gate is shut only for a reason that a
-    /// look of its time has shown; it opens only by a good look; and each opening but the first is a thaw.
+    /// Whatever is seen in whatever order: a good look with caches that have caught up finds the gate open; a gate is shut only
+    /// for a reason that a look of its time has shown; it opens only by a good look; and each opening but the first is a thaw.
     #[test]
     fn the_gate_follows_what_is_seen(looks in looks()) {
         let mut freeze = Freeze::starting(at(10_000));
         let mut now = 10_000;
+        let mut is_listing = false;
         for (look, passed) in looks {
             now += passed;
             let was_shut = is_shut(&freeze);
+            // Listings are done by the look after the one that has asked for them, or by the next.
+            let look = Look { is_caught_up: is_listing && passed % 2 == 0, ..look };
+            is_listing = freeze.is_catching_up();
             let change = freeze.observe(look, PACE, at(now));
             let is_bad = look.is_requested
                 || look.control == Answer::Down
                 || look.target == Some(Answer::Down);
             if was_shut {
-                prop_assert_eq!(is_shut(&freeze), is_bad, "it opens by a good look, and by no other");
+                let waits = freeze.is_catching_up();
+                prop_assert_eq!(is_shut(&freeze), is_bad || waits, "it opens by a good look, and by no other");
+                prop_assert!(!waits || !look.is_caught_up || change == Change::CatchUp);
             } else if is_shut(&freeze) {
                 prop_assert!(is_bad);
                 let froze = matches!(change, Change::Froze { .. });
@@ -184,6 +228,7 @@ proptest! {
             prop_assert!(freeze.next_look(PACE) > SignedDuration::ZERO);
         }
         freeze.observe(WELL, PACE, at(now));
+        freeze.observe(CAUGHT_UP, PACE, at(now));
         prop_assert_eq!(freeze.gate(), Gate::Open, "nothing leaves it shut for ever");
     }
 }

@@ -58,10 +58,6 @@ pub(in super::super) fn of_set(facts: &Facts, change: &Change<'_>, now: Timestam
         return None;
     }
     let after = usize::try_from(after).unwrap_or(usize::MAX);
-    // Who was cut off a moment ago counts what was there before.
-    if facts.is_blind(change.actor, now) {
-        return None;
-    }
     let why = raised(facts, (uid, after), (&deployment_uid, deployment), now)?;
     says(Rule::Surge, &format!("lets set {name} want {after} rather than {before}: {why}"))
 }
