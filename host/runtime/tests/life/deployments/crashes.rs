@@ -1,4 +1,4 @@
-//! Hosts that die between any two requests of a rollout, and the next one that goes on.
+//! Hosts that die between any two requests of a creation, a rollout or a deletion, and the next one that goes on.
 
 use super::*;
 
@@ -43,4 +43,75 @@ async fn a_crash_before_any_request_of_a_rollout_breaks_no_promise() {
 #[tokio::test(start_paused = true)]
 async fn a_crash_after_any_request_of_a_rollout_breaks_no_promise() {
     check(rolling(1, 1), true).await;
+}
+
+/// The same of a deployment of two Machines that is made.
+async fn survives_creation(number: usize, is_carried_out: bool) -> bool {
+    let stage = stage();
+    let watcher = Watcher::of(&stage);
+    let host = stage.host("host");
+    stage.crash_at(number, is_carried_out);
+    stage.api.create("machinedeployments", &pool(2)).unwrap();
+    tokio::select! {
+        biased;
+        () = stage.wire.crashed() => {}
+        () = until_complete(&stage) => return false,
+    }
+    drop(host);
+    stage.wire.heal();
+    let _next = stage.host("next");
+    until_complete(&stage).await;
+    watcher.assert_within(2, 0);
+    assert_eq!(wanted(&stage), [("small".into(), 2)].into(), "call {number}");
+    assert_tidy(&stage, 2);
+    stage.assert_one_vm_each(2);
+    true
+}
+
+/// The same of a deployment that is deleted in the middle of a rollout.
+async fn survives_deletion(number: usize, is_carried_out: bool) -> bool {
+    let stage = stage();
+    let mut deployment = pool(2);
+    deployment["spec"]["strategy"] = rolling(1, 0);
+    let host = running(&stage, &deployment).await;
+    roll_to(&stage, "large");
+    tokio::time::sleep(SECOND).await;
+    stage.crash_at(number, is_carried_out);
+    stage.api.delete("machinedeployments", &in_namespace("pool")).unwrap();
+    let is_gone = || stage.api.find("machinedeployments", &in_namespace("pool")).is_none();
+    tokio::select! {
+        biased;
+        () = stage.wire.crashed() => {}
+        () = stage.until("it is gone", LONG, is_gone) => return false,
+    }
+    drop(host);
+    stage.wire.heal();
+    let _next = stage.host("next");
+    stage.until("it is gone", LONG, is_gone).await;
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(stage.api.count("machinesets"), 0, "call {number}");
+    stage.assert_nothing_left();
+    true
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_request_of_a_creation_makes_neither_more_nor_less() {
+    for is_carried_out in [false, true] {
+        let mut number = 1;
+        while survives_creation(number, is_carried_out).await {
+            number += 1;
+        }
+        assert!(number > 20, "only {} moments", number - 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_request_of_a_deletion_leaves_nothing_behind() {
+    for is_carried_out in [false, true] {
+        let mut number = 1;
+        while survives_deletion(number, is_carried_out).await {
+            number += 1;
+        }
+        assert!(number > 20, "only {} moments", number - 1);
+    }
 }

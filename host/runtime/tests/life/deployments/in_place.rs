@@ -126,6 +126,44 @@ async fn no_more_nodes_are_chosen_than_may_be_missing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_update_that_fails_holds_its_node_and_goes_on_when_it_is_mended() {
+    let stage = stage();
+    let mut deployment = pool(2);
+    deployment["spec"]["strategy"] = in_place("Auto", 0, 1);
+    let _host = running(&stage, &deployment).await;
+    let before: Vec<String> = stage.api.all("machines").iter().map(name_of).collect();
+    roll_to(&stage, "large");
+    let is_ready = |node: &Value| reason(node) == "ReadyForUpdate";
+    stage.until("one is handed over", LONG, || stage.api.all("nodes").iter().any(is_ready)).await;
+    let chosen = name_of(stage.api.all("nodes").iter().find(|node| is_ready(node)).unwrap());
+    let failed = json!({ "metadata": { "labels": { RESULT: "failed" } } });
+    stage.api.edit("nodes", &chosen, &failed).unwrap();
+    let is_failed = |machine: &Value| machine["status"]["currentStatus"]["phase"] == "InPlaceUpdateFailed";
+    stage.until("its Machine says so", LONG, || stage.api.all("machines").iter().any(is_failed)).await;
+    tokio::time::sleep(5 * MINUTE).await;
+    assert!(
+        stage.api.all("nodes").iter().filter(|node| is_ready(node)).count() <= 1,
+        "no second one is taken out of service"
+    );
+    assert_eq!(
+        stage.api.all("machines").iter().map(name_of).collect::<Vec<_>>(),
+        before,
+        "no VM is replaced"
+    );
+    // The agent has mended it.
+    stage.api.edit("nodes", &chosen, &json!({ "metadata": { "labels": { RESULT: "successful" } } })).unwrap();
+    let goes_on = stage.until("all are moved", LONG, || {
+        components_are_ready(&stage);
+        sets_have(&stage, 2, 0)
+    });
+    with_agents(&stage, goes_on).await;
+    components_are_ready(&stage);
+    until_complete(&stage).await;
+    assert_ended(&stage);
+    stage.assert_one_vm_each(2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn with_manual_orchestration_the_user_chooses() {
     let stage = stage();
     let mut deployment = pool(2);
