@@ -1,0 +1,63 @@
+"""Cloud drivers: implement `Driver`, and `python -m machinist_sdk.build MODULE:CLASS` makes a component of it."""
+
+from machinist_provider.imports.secrets import Encoding, Refusal
+from machinist_sdk.driver.attempt import Attempt, code_of_status
+from machinist_sdk.driver.base import Driver
+from machinist_sdk.driver.failure import Failure, invalid, not_found, unimplemented
+from machinist_sdk.driver.host import Host, Secret, SecretRefused, Secrets
+from machinist_sdk.driver.http import HttpAnswer, HttpRequest, Limits, aws_sigv4, escaped
+from machinist_sdk.driver.no_answer import NoAnswer, Trouble
+from machinist_sdk.driver.types import (
+    About,
+    Address,
+    Capabilities,
+    Class,
+    Code,
+    Condition,
+    Listed,
+    Machine,
+    Page,
+    Progress,
+    Request,
+    Vm,
+    VmState,
+)
+from machinist_sdk.log import Level, Log
+
+__all__ = [
+    "About",
+    "Address",
+    "Attempt",
+    "Capabilities",
+    "Class",
+    "Code",
+    "Condition",
+    "Driver",
+    "Encoding",
+    "Failure",
+    "Host",
+    "HttpAnswer",
+    "HttpRequest",
+    "Level",
+    "Limits",
+    "Listed",
+    "Log",
+    "Machine",
+    "NoAnswer",
+    "Page",
+    "Progress",
+    "Refusal",
+    "Request",
+    "Secret",
+    "SecretRefused",
+    "Secrets",
+    "Trouble",
+    "Vm",
+    "VmState",
+    "aws_sigv4",
+    "code_of_status",
+    "escaped",
+    "invalid",
+    "not_found",
+    "unimplemented",
+]

@@ -1,0 +1,93 @@
+"""What a failed request means for the host."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from machinist_sdk.driver.failure import Failure
+from machinist_sdk.driver.http import HttpAnswer
+from machinist_sdk.driver.no_answer import NoAnswer
+from machinist_sdk.driver.types import Code
+from machinist_sdk.text import NotJson, quoted, read_json
+
+_BY_STATUS = {
+    400: Code.INVALID_ARGUMENT,
+    401: Code.UNAUTHENTICATED,
+    403: Code.PERMISSION_DENIED,
+    404: Code.NOT_FOUND,
+    408: Code.DEADLINE_EXCEEDED,
+    409: Code.ABORTED,
+    410: Code.FAILED_PRECONDITION,
+    412: Code.FAILED_PRECONDITION,
+    413: Code.INVALID_ARGUMENT,
+    422: Code.INVALID_ARGUMENT,
+    429: Code.UNAVAILABLE,
+    504: Code.DEADLINE_EXCEEDED,
+}
+
+
+def code_of_status(status: int) -> Code:
+    """The code of an error of which only the status says something."""
+    return _BY_STATUS.get(status, Code.UNAVAILABLE if 500 <= status <= 599 else Code.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One thing that is tried, for the errors of it. `doing` goes on after "failed to"."""
+
+    doing: str
+    # Whom it is asked of.
+    host: str
+    # Whether it changes the cloud. What only reads cannot have happened.
+    changes: bool
+
+    def refused(
+        self,
+        answer: HttpAnswer,
+        message: str,
+        *,
+        cloud_code: str | None = None,
+        code: Code | None = None,
+        terminal: bool = False,
+        advice: str = "",
+    ) -> Failure:
+        """The cloud said no, in its own form. Without a `code` the status decides."""
+        name = f" ({quoted(cloud_code)})" if cloud_code else ""
+        return Failure(
+            code or code_of_status(answer.status),
+            f"failed to {self.doing}: {quoted(message)}{name}{advice}",
+            cloud_code=quoted(cloud_code) if cloud_code else None,
+            retry_after_ms=answer.retry_after_ms,
+            terminal=terminal,
+            may_have_happened=self.changes and answer.status >= 500,
+        )
+
+    def no_answer(self, error: NoAnswer) -> Failure:
+        """Nothing came back."""
+        return Failure(
+            error.trouble.code,
+            f"failed to {self.doing}: {error.explanation}",
+            may_have_happened=self.changes and error.trouble.may_have_been_sent,
+        )
+
+    def foreign(self, answer: HttpAnswer, what: str) -> Failure:
+        """An answer that the cloud itself does not give: a proxy's page, or half of one."""
+        return Failure(
+            Code.UNAVAILABLE,
+            f"failed to {self.doing}: {self.host} answered {what} with status {answer.status}: look at what is in between",
+            retry_after_ms=answer.retry_after_ms,
+            may_have_happened=self.changes,
+        )
+
+    def odd(self, what: str) -> Failure:
+        """A whole answer that is not what the API promises."""
+        message = f"failed to {self.doing}: the answer of {self.host} {what}"
+        return Failure(Code.INTERNAL, message, may_have_happened=self.changes)
+
+    def json(self, answer: HttpAnswer) -> Any:
+        """What the body of a success says."""
+        try:
+            return read_json(answer.body)
+        except NotJson as error:
+            if error.is_cut_off:
+                raise self.foreign(answer, "with half of an answer") from None
+            raise self.odd("is not JSON") from None

@@ -1,0 +1,123 @@
+"""Why a request has no answer, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from machinist_provider.imports import wasi_http_types as wasi
+from machinist_provider.imports.machinist_provider_types import Code
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    code: Code
+    may_have_been_sent: bool
+    # With `{host}` and `{detail}`.
+    explanation: str
+
+
+class Trouble(Enum):
+    """Why there is no answer. The first group is of requests that were not sent."""
+
+    DENIED = _Meaning(
+        Code.FAILED_PRECONDITION,
+        False,
+        "the host {host} is not granted, or a secret not in its place: add {host} with its scheme and port to egress, and the "
+        "places of secrets to secrets, in the plugin's grants",
+    )
+    ADDRESS_DENIED = _Meaning(
+        Code.FAILED_PRECONDITION,
+        False,
+        "the host {host} leads to an address that is not granted: add the address's class (loopback, private, …) to addresses "
+        "of {host} in egress of the plugin's grants",
+    )
+    BAD_URL = _Meaning(
+        Code.FAILED_PRECONDITION, False, "the URL for {host} is not usable: correct the endpoint in the plugin's settings"
+    )
+    REQUEST_TOO_LARGE = _Meaning(
+        Code.INVALID_ARGUMENT,
+        False,
+        "the request to {host} is too large: shorten the user data, or raise the limit in the grants",
+    )
+    NO_SUCH_HOST = _Meaning(
+        Code.UNAVAILABLE, False, "the host {host} has no address: check the endpoint in the plugin's settings, and DNS"
+    )
+    CONNECTION_REFUSED = _Meaning(
+        Code.UNAVAILABLE,
+        False,
+        "the host {host} refuses connections: check that the cloud runs, and the endpoint in the plugin's settings",
+    )
+    UNREACHABLE = _Meaning(
+        Code.UNAVAILABLE, False, "the host {host} cannot be reached: check the network towards it"
+    )
+    TLS = _Meaning(
+        Code.UNAVAILABLE,
+        False,
+        "there is no TLS session with {host}: check its certificate; an authority of its own belongs into ca of the plugin's "
+        "grants",
+    )
+    NO_TIME_LEFT = _Meaning(Code.DEADLINE_EXCEEDED, False, "the call's time was over before {host} could be asked")
+    TIMED_OUT = _Meaning(Code.DEADLINE_EXCEEDED, True, "no answer of {host} in time")
+    CUT_OFF = _Meaning(Code.UNAVAILABLE, True, "the connection to {host} ended before the answer did")
+    ANSWER_TOO_LARGE = _Meaning(Code.INTERNAL, True, "the answer of {host} is larger than what is read")
+    OTHER = _Meaning(Code.UNKNOWN, True, "the request to {host} failed: {detail}")
+
+    @property
+    def code(self) -> Code:
+        """How the host treats it."""
+        return self.value.code
+
+    @property
+    def may_have_been_sent(self) -> bool:
+        """True when the request may have reached the cloud."""
+        return self.value.may_have_been_sent
+
+
+class NoAnswer(Exception):
+    """A request has no answer."""
+
+    def __init__(self, trouble: Trouble, host: str, detail: str = "") -> None:
+        super().__init__(trouble.value.explanation.format(host=host, detail=detail))
+        self.trouble = trouble
+        self.host = host
+        self.detail = detail
+
+    @property
+    def explanation(self) -> str:
+        """What is wrong, and what to do."""
+        return str(self)
+
+
+_TROUBLES = {
+    wasi.ErrorCode_HttpRequestDenied: Trouble.DENIED,
+    wasi.ErrorCode_DestinationIpProhibited: Trouble.ADDRESS_DENIED,
+    wasi.ErrorCode_HttpRequestUriInvalid: Trouble.BAD_URL,
+    wasi.ErrorCode_HttpRequestUriTooLong: Trouble.BAD_URL,
+    wasi.ErrorCode_HttpRequestMethodInvalid: Trouble.BAD_URL,
+    wasi.ErrorCode_HttpRequestBodySize: Trouble.REQUEST_TOO_LARGE,
+    wasi.ErrorCode_DnsTimeout: Trouble.NO_SUCH_HOST,
+    wasi.ErrorCode_DnsError: Trouble.NO_SUCH_HOST,
+    wasi.ErrorCode_DestinationNotFound: Trouble.NO_SUCH_HOST,
+    wasi.ErrorCode_ConnectionRefused: Trouble.CONNECTION_REFUSED,
+    wasi.ErrorCode_ConnectionTimeout: Trouble.UNREACHABLE,
+    wasi.ErrorCode_ConnectionLimitReached: Trouble.UNREACHABLE,
+    wasi.ErrorCode_DestinationUnavailable: Trouble.UNREACHABLE,
+    wasi.ErrorCode_DestinationIpUnroutable: Trouble.UNREACHABLE,
+    wasi.ErrorCode_TlsProtocolError: Trouble.TLS,
+    wasi.ErrorCode_TlsCertificateError: Trouble.TLS,
+    wasi.ErrorCode_TlsAlertReceived: Trouble.TLS,
+    wasi.ErrorCode_HttpResponseTimeout: Trouble.TIMED_OUT,
+    wasi.ErrorCode_ConnectionReadTimeout: Trouble.TIMED_OUT,
+    wasi.ErrorCode_ConnectionWriteTimeout: Trouble.TIMED_OUT,
+    wasi.ErrorCode_HttpResponseIncomplete: Trouble.CUT_OFF,
+    wasi.ErrorCode_ConnectionTerminated: Trouble.CUT_OFF,
+    wasi.ErrorCode_HttpResponseBodySize: Trouble.ANSWER_TOO_LARGE,
+    wasi.ErrorCode_HttpResponseHeaderSectionSize: Trouble.ANSWER_TOO_LARGE,
+    wasi.ErrorCode_HttpResponseHeaderSize: Trouble.ANSWER_TOO_LARGE,
+}
+
+
+def of_wasi(code: Any, host: str) -> NoAnswer:
+    """What an error code of `wasi:http` says."""
+    trouble = _TROUBLES.get(type(code), Trouble.OTHER)
+    return NoAnswer(trouble, host, detail=repr(code) if trouble is Trouble.OTHER else "")

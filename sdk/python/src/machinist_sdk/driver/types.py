@@ -1,0 +1,71 @@
+"""The nouns of the contract: the generated types, with defaults for what a driver may leave out."""
+
+from dataclasses import dataclass, field
+
+from machinist_provider.imports import machinist_provider_types as contract
+from machinist_provider.imports.machinist_provider_types import (
+    Address,
+    Capabilities,
+    Class,
+    Code,
+    Condition,
+    Machine,
+    Progress,
+    Request,
+    VmState,
+)
+
+__all__ = [
+    "About",
+    "Address",
+    "Capabilities",
+    "Class",
+    "Code",
+    "Condition",
+    "Listed",
+    "Machine",
+    "Page",
+    "Progress",
+    "Request",
+    "Vm",
+    "VmState",
+]
+
+_NONE = Capabilities(0)
+
+
+@dataclass
+class Vm(contract.Vm):
+    """A machine as the cloud shows it."""
+
+    addresses: list[Address] = field(default_factory=list)
+    failure_domain: str | None = None
+    conditions: list[Condition] = field(default_factory=list)
+    last_known_state: str | None = None
+
+
+@dataclass
+class Listed(contract.Listed):
+    """A machine in a listing. The name is empty when the machine does not say."""
+
+    machine_name: str = ""
+    machine_uid: str | None = None
+    created_at_ms: int | None = None
+
+
+@dataclass
+class Page(contract.Page):
+    """A page of a listing. With `next` there is more."""
+
+    machines: list[contract.Listed] = field(default_factory=list)
+    next: str | None = None
+
+
+@dataclass
+class About(contract.About):
+    """What a driver says about itself."""
+
+    class_schema: str | None = None
+    capabilities: Capabilities = _NONE
+    consistency_window_ms: int = 0
+    hosts: list[str] = field(default_factory=list)

@@ -1,0 +1,58 @@
+"""Lines for the host's log."""
+
+from collections.abc import Callable
+from enum import Enum
+
+
+class Level(Enum):
+    """How much a line matters."""
+
+    TRACE = 0
+    DEBUG = 1
+    INFO = 2
+    WARN = 3
+    ERROR = 4
+
+
+class Log:
+    """The log of the running call.
+
+    The message is a static text, and what varies goes into fields: `log.info("zone has no room", zone=zone)`. The host adds
+    plugin, call and machine. It keeps 1,000 lines and 64 KiB of a call.
+    """
+
+    def __init__(
+        self,
+        emit: Callable[[Level, str, list[tuple[str, str]]], None],
+        is_enabled: Callable[[Level], bool] = lambda _: True,
+    ) -> None:
+        self._emit = emit
+        self._is_enabled = is_enabled
+
+    def is_enabled(self, level: Level) -> bool:
+        """False when the host drops this level anyway: ask before an expensive message is made."""
+        return self._is_enabled(level)
+
+    def trace(self, message: str, **fields: object) -> None:
+        self._line(Level.TRACE, message, fields)
+
+    def debug(self, message: str, **fields: object) -> None:
+        self._line(Level.DEBUG, message, fields)
+
+    def info(self, message: str, **fields: object) -> None:
+        self._line(Level.INFO, message, fields)
+
+    def warn(self, message: str, **fields: object) -> None:
+        self._line(Level.WARN, message, fields)
+
+    def error(self, message: str, **fields: object) -> None:
+        self._line(Level.ERROR, message, fields)
+
+    def _line(self, level: Level, message: str, fields: dict[str, object]) -> None:
+        pairs = [(_sound(name), _sound(str(value))) for name, value in fields.items()]
+        self._emit(level, _sound(message), pairs)
+
+
+def _sound(text: str) -> str:
+    """Half of a surrogate pair is no text for the host."""
+    return text.encode(errors="replace").decode()
