@@ -1,0 +1,68 @@
+"""What the host calls."""
+
+
+from machinist_sdk.driver import About, Capabilities, Class, Driver, Failure, Host, Page, Request, Vm
+from sim_driver import names, spec
+from sim_driver.cloud import Cloud
+from sim_driver.endpoint import Endpoint
+from sim_driver.machines import Machines
+
+# The name of the driver and the only provider that it serves.
+NAME = "sim"
+VERSION = "0.1.0"
+# After a create, reads of the cloud may not show the VM for as long as this.
+CONSISTENCY_WINDOW_MS = 10_000
+
+
+class SimDriver(Driver):
+    """The driver of the simulated cloud. It can do all that the contract knows."""
+
+    def describe(self, host: Host) -> About:
+        return About(
+            name=NAME,
+            version=VERSION,
+            providers=[NAME],
+            class_schema=spec.SCHEMA,
+            capabilities=Capabilities.STATUS
+            | Capabilities.INITIALIZE
+            | Capabilities.LISTING
+            | Capabilities.VOLUME_IDS
+            | Capabilities.IDEMPOTENCY_KEY,
+            consistency_window_ms=CONSISTENCY_WINDOW_MS,
+            hosts=_wished_hosts(host),
+        )
+
+    def validate_class(self, class_: Class, host: Host) -> list[str]:
+        return spec.read(class_).warnings
+
+    def create(self, request: Request, host: Host) -> Vm:
+        return _machines(host).create(request)
+
+    def initialize(self, request: Request, host: Host) -> Vm:
+        return _machines(host).initialize(request)
+
+    def delete(self, request: Request, host: Host) -> None:
+        _machines(host).delete(request)
+
+    def get_status(self, request: Request, host: Host) -> Vm:
+        return _machines(host).get_status(request)
+
+    def list_machines(self, class_: Class, cluster: str, token: str | None, host: Host) -> Page:
+        return _machines(host).list(cluster, token)
+
+    def get_volume_ids(self, volume_specs: list[str], host: Host) -> list[str | None]:
+        return [names.volume_id(volume_spec, index) for index, volume_spec in enumerate(volume_specs)]
+
+    def reboot(self, request: Request, host: Host) -> None:
+        _machines(host).reboot(request)
+
+
+def _machines(host: Host) -> Machines:
+    return Machines(Cloud.open(host), host)
+
+
+def _wished_hosts(host: Host) -> list[str]:
+    try:
+        return [Endpoint.of_settings(host.settings).host]
+    except Failure:
+        return []
