@@ -45,7 +45,7 @@ def read_json(source: str | bytes) -> Any:
     if _is_too_deep(text):
         raise NotJson(1, 1, is_cut_off=False)
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise NotJson(error.lineno, error.colno, _is_cut_off(text, error)) from None
     except ValueError:
@@ -90,3 +90,7 @@ def _is_unicode(value: Any) -> bool:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(constant)
+
+
+# Made once: it costs more than reading a small text.
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
