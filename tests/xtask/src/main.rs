@@ -7,6 +7,7 @@ mod deny;
 mod generate;
 mod launch;
 mod paths;
+mod sdk;
 mod setup;
 mod shell;
 mod steps;

@@ -31,8 +31,8 @@ const NEEDS: [Need; 4] = [
     Need {
         name: "Python",
         ask: &["python3", "--version"],
-        least: (3, 10),
-        what_for: "third-party cloud emulators of the tests run on it",
+        least: (3, 11),
+        what_for: "third-party cloud emulators of the tests and the SDK for Python run on it",
         next_step: "install it with the system's package manager (Debian: apt-get install python3), and put `python3` \
                     on the PATH",
     },

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::shell::Line;
-use crate::{components, deny, launch, paths};
+use crate::{components, deny, launch, paths, sdk};
 
 /// The steps by name, in the order in which they run: what is quick and fails often comes first.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -15,6 +15,7 @@ pub(crate) enum Name {
     Format,
     Tidy,
     Licences,
+    Sdk,
     Clippy,
     Build,
     Components,
@@ -29,6 +30,7 @@ impl Name {
             Self::Format => "format",
             Self::Tidy => "tidy",
             Self::Licences => "licences",
+            Self::Sdk => "sdk",
             Self::Clippy => "clippy",
             Self::Build => "build",
             Self::Components => "components",
@@ -43,6 +45,7 @@ impl Name {
             Self::Format => "the code is formatted",
             Self::Tidy => "the tree keeps its rules: dependency edges, purity of the core, sizes, links",
             Self::Licences => "licences, doubled versions and sources of the dependencies (deny.toml)",
+            Self::Sdk => "the SDKs of other languages than Rust, without WebAssembly",
             Self::Clippy => "lints, warnings are errors",
             Self::Build => "everything is compiled, tests too",
             Self::Components => "drivers and hostile components are compiled",
@@ -59,6 +62,7 @@ impl Name {
             Self::Format => Line::cargo(&["fmt", "--all", "--check"]).run(),
             Self::Tidy => Line::cargo(&["test", "--package", "tidy"]).run(),
             Self::Licences => deny::check(&["licenses", "bans", "sources"]),
+            Self::Sdk => sdk::test_all(),
             Self::Clippy => {
                 Line::cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }
