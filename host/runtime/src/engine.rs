@@ -242,6 +242,9 @@ impl Engine {
         for (kind, version) in &report.wrote {
             self.barrier.wrote(key.clone(), *kind, version, now);
         }
+        for (set, version) in &report.wrote_sets {
+            self.barrier.wrote(Key::Set(set.clone()), Kind::Set, version, now);
+        }
         if let Some((kind, version)) = &report.looked {
             self.barrier.looked(key.clone(), *kind, version, now);
         }

@@ -52,6 +52,9 @@ pub(crate) enum Message {
 pub(crate) struct Report {
     /// What it wrote: the next pass of this key waits until the caches have it.
     pub wrote: Vec<(Kind, String)>,
+    /// Sets that it wrote for their deployment, and the versions: their next passes wait for these as well, or a set would still do
+    /// what was wanted before.
+    pub wrote_sets: Vec<(ObjectKey, String)>,
     /// A write that must not be repeated had no clear answer: no pass begins before it cannot arrive any more.
     pub is_unclear: bool,
     /// It has listed what the caches did not show, and decided on that: kind and version of the listing.
@@ -73,6 +76,7 @@ impl Report {
     pub(crate) fn only(wake: Wake) -> Self {
         Self {
             wrote: Vec::new(),
+            wrote_sets: Vec::new(),
             is_unclear: false,
             looked: None,
             wake,

@@ -39,6 +39,11 @@ pub(crate) async fn run(world: &World, context: &Context, key: &ObjectKey, famil
                 for (effect, acted) in join_all(batch).await {
                     report.is_unclear |= is_unclear(&effect, acted.as_ref().err());
                     let outcome = acted.map(|(done, wrote)| {
+                        if let (Effect::WriteSet { set, .. }, Some((Kind::Set, version))) = (&effect, &wrote)
+                        {
+                            let set = ObjectKey::new(key.namespace.as_str(), set.name.as_str());
+                            report.wrote_sets.push((set, version.clone()));
+                        }
                         report.wrote.extend(wrote);
                         done
                     });

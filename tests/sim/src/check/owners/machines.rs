@@ -115,7 +115,7 @@ fn deleted(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -> Option<(Rul
     if set.deleting_since.is_some() || is_given_up || is_marked(set, machine) {
         return None;
     }
-    chosen(facts, uid, machine, set, actor).or_else(|| {
+    chosen(facts, uid, (machine, set), actor, now).or_else(|| {
         let deployment = facts.owners.deployments.get(&set.deployment)?;
         if let Some(too_many) = disruptions(machine, deployment, now) {
             return Some((
@@ -135,9 +135,9 @@ fn deleted(facts: &Facts, uid: &str, actor: &str, now: Timestamp) -> Option<(Rul
 fn chosen(
     facts: &Facts,
     uid: &str,
-    machine: &MachineFact,
-    set: &SetFact,
+    (machine, set): (&MachineFact, &SetFact),
     actor: &str,
+    now: Timestamp,
 ) -> Option<(Rule, String)> {
     if machine.marked_since.is_some() || machine.kept_until.is_some() {
         return None;
@@ -151,9 +151,11 @@ fn chosen(
     let chosen: Vec<&MachineFact> =
         others().map(|(_, other)| other).filter(|other| is_chosen(other)).collect();
     let other = chosen.first()?;
-    // Where all of them are too many, all go at once, and it does not matter whose end comes through first.
+    // Where all of them are too many, all go at once, and it does not matter whose end comes through first. A set may be
+    // doing what was wanted a moment ago.
     let left = others().filter(|(_, other)| other.is_living()).count();
-    if left >= set.wanted.last() + chosen.len() {
+    let wanted = set.wanted.since(now - NEWS_TAKE).min().unwrap_or_default();
+    if left >= wanted + chosen.len() {
         return None;
     }
     let detail = format!("{actor} deletes Machine {}, and the autoscaler chose {}", machine.name, other.name);

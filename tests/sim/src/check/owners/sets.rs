@@ -123,10 +123,16 @@ fn raised(
     let all = old + wanted.max(live) + going;
     let most = deployment.most.since(now - NEWS_TAKE).max().unwrap_or_default();
     let there = machines_of(facts, deployment_uid).count();
+    let told = |(other, set): &(&String, &SetFact)| {
+        let (live, going) = of(other);
+        format!("{} wants {}, has {live} and {going} that go", set.name, set.wanted.last())
+    };
     (all > most).then(|| {
         format!(
-            "that may make {all} of deployment {}, and there may be {most}; {there} are there",
-            deployment.name
+            "that may make {all} of deployment {}, and there may be {most}; {there} are there: {live} and {going} that go of its \
+             own, and {}",
+            deployment.name,
+            others.iter().map(told).collect::<Vec<_>>().join(", ")
         )
     })
 }
