@@ -1,0 +1,88 @@
+/**
+ * What an author implements.
+ */
+
+/** @import { About, Class, Deleted, ListRequest, Page, ProgressFacts, Request, Vm } from './contract.js' */
+/** @import { Host, QuietHost } from './host.js' */
+
+import { DriverError } from './error.js';
+
+/** @template T @typedef {T | Promise<T>} Awaitable */
+
+/** The answer of a `create` or `delete` that takes longer than the call may: the host asks again with the token. */
+export class InProgress {
+  /** @param {ProgressFacts} facts */
+  constructor({ resumeToken, askAgainMs, message }) {
+    this.resumeToken = resumeToken;
+    this.askAgainMs = askAgainMs;
+    this.message = message;
+  }
+}
+
+/**
+ * A driver. Each method may be `async`. What goes wrong is thrown as `DriverError`; anything else that is thrown reaches
+ * the host as `internal`. Each call runs in an instance of its own: nothing is remembered in fields.
+ *
+ * Whoever can start machines anew has `reboot(request, host)` as well.
+ * @abstract
+ */
+export class Driver {
+  /** Who this is. No secrets, no network; must not fail. @param {QuietHost} host @returns {Awaitable<About>} */
+  describe(host) {
+    throw missing('describe');
+  }
+
+  /**
+   * Checks a class. No secrets, no network. Answers warnings. Must accept every class that `create` accepts.
+   * @param {Class} machineClass @param {QuietHost} host @returns {Awaitable<string[]>}
+   */
+  validateClass(machineClass, host) {
+    throw missing('validateClass');
+  }
+
+  /**
+   * Makes the machine, or finds the one that an earlier call with this idempotency key made.
+   * @param {Request} request @param {Host} host @returns {Awaitable<Vm | InProgress>}
+   */
+  create(request, host) {
+    throw missing('create');
+  }
+
+  /** What is to be done after creation. Idempotent. @param {Request} request @param {Host} host @returns {Awaitable<Vm>} */
+  initialize(request, host) {
+    throw missing('initialize');
+  }
+
+  /**
+   * Removes the machine and all that was made with it. One that is not there is success.
+   * @param {Request} request @param {Host} host @returns {Awaitable<void | Deleted | InProgress>}
+   */
+  delete(request, host) {
+    throw missing('delete');
+  }
+
+  /** How the machine is. Changes nothing. @param {Request} request @param {Host} host @returns {Awaitable<Vm>} */
+  getStatus(request, host) {
+    throw missing('getStatus');
+  }
+
+  /** One page of the cluster's machines. @param {ListRequest} request @param {Host} host @returns {Awaitable<Page>} */
+  list(request, host) {
+    throw missing('list');
+  }
+
+  /**
+   * The cloud's ids of PersistentVolume specs (JSON each), in their order; undefined for a volume of another kind.
+   * @param {string[]} volumeSpecs @param {QuietHost} host @returns {Awaitable<(string | undefined)[]>}
+   */
+  getVolumeIds(volumeSpecs, host) {
+    throw missing('getVolumeIds');
+  }
+}
+
+/** @typedef {Driver & { reboot(request: Request, host: Host): Awaitable<void> }} RebootingDriver */
+
+/** @param {string} call */
+function missing(call) {
+  return new DriverError('unimplemented', `this driver does not offer ${call}`);
+}

@@ -1,0 +1,74 @@
+/**
+ * How a call fails.
+ */
+
+/** @import { Code, ErrorFacts } from './contract.js' */
+
+/** All codes of the contract. @type {readonly Code[]} */
+export const CODES = Object.freeze([
+  'canceled', 'unknown', 'invalid-argument', 'deadline-exceeded', 'not-found', 'already-exists', 'permission-denied',
+  'resource-exhausted', 'failed-precondition', 'aborted', 'out-of-range', 'unimplemented', 'internal', 'unavailable',
+  'data-loss', 'unauthenticated', 'uninitialized',
+]);
+
+/** What a driver throws: the host decides by code when to try again. */
+export class DriverError extends Error {
+  /**
+   * @param {Code} code
+   * @param {string} message For people: what failed, and what to do. Must hold neither secret nor user data.
+   * @param {ErrorFacts} [facts]
+   */
+  constructor(code, message, facts = {}) {
+    super(message);
+    this.name = 'DriverError';
+    this.code = code;
+    this.facts = facts;
+  }
+
+  /** The same with more facts. @param {ErrorFacts} facts */
+  with(facts) {
+    return new DriverError(this.code, this.message, { ...this.facts, ...facts });
+  }
+
+  /** The same with another text. @param {string} message */
+  saying(message) {
+    return new DriverError(this.code, message, this.facts);
+  }
+
+  get cloudCode() {
+    return this.facts.cloudCode;
+  }
+
+  get retryAfterMs() {
+    return this.facts.retryAfterMs;
+  }
+
+  get isTerminal() {
+    return this.facts.terminal ?? false;
+  }
+
+  get mayHaveHappened() {
+    return this.facts.mayHaveHappened ?? false;
+  }
+}
+
+/** A mistake in the driver itself, said in words. */
+export class Defect extends Error {}
+
+/**
+ * What is wrong with a class: no retry helps until it changes. `message` names the field.
+ * @param {string} message
+ */
+export function invalidClass(message) {
+  return new DriverError('invalid-argument', message, { terminal: true });
+}
+
+/** The most that a message repeats of what somebody else wrote. */
+const QUOTED_CHARACTERS = 200;
+
+/** At most so much of a foreign text, in one line. @param {string} text */
+export function quoted(text) {
+  const characters = [...text].map((character) => (/\p{Cc}/u.test(character) ? ' ' : character));
+  if (characters.length <= QUOTED_CHARACTERS) return characters.join('');
+  return `${characters.slice(0, QUOTED_CHARACTERS - 1).join('')}…`;
+}

@@ -1,0 +1,16 @@
+/**
+ * A host for unit tests in Node.js, without WebAssembly.
+ *
+ * @module
+ */
+
+/** @typedef {import('./cloud.js').Cloud} Cloud */
+/** @typedef {import('./cloud.js').CloudAnswer} CloudAnswer */
+/** @typedef {import('./driver.js').Surroundings} Surroundings */
+/** @typedef {import('./grants.js').GrantsText} GrantsText */
+
+export { Trouble } from '../trouble.js';
+export { CloudRequest } from './cloud.js';
+export { MockDriver } from './driver.js';
+export { MockPolicy } from './policy.js';
+export { sampleCondition, sampleQuestion, sampleRequest } from './samples.js';

@@ -1,0 +1,105 @@
+/**
+ * The tools that build a component: exact versions, outside of the project, checked against the hashes of a lock file.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { Complaint } from './complaint.js';
+
+const RECIPE = fileURLToPath(new URL('../toolchain/', import.meta.url));
+const FILES = ['package.json', 'package-lock.json'];
+/** An installation takes a minute or two; one that takes longer waits for something that never comes. */
+const INSTALL_MS = 15 * 60 * 1000;
+
+/** The folder of the tools: named by what is in it, so that two versions live side by side. */
+export function folder() {
+  const lock = readFileSync(join(RECIPE, 'package-lock.json'));
+  const hash = createHash('sha256').update(lock).digest('hex').slice(0, 16);
+  return join(cache(), `js-${hash}`);
+}
+
+/** Installs the tools unless they are there. Answers their folder. */
+export function setUp() {
+  const target = folder();
+  if (existsSync(target)) return target;
+  mkdirSync(cache(), { recursive: true });
+  const draft = mkdtempSync(`${target}.draft-`);
+  try {
+    for (const file of FILES) {
+      cpSync(join(RECIPE, file), join(draft, file));
+    }
+    process.stderr.write(`installing the JavaScript tools into ${target} (400 MB, once)\n`);
+    // Not `npm ci`: it refuses a lock that lacks a build for another platform, which not every registry has.
+    npm(['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'], draft);
+    insistOnTheLock(draft);
+    settle(draft, target);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+  return target;
+}
+
+/** A module of one of the tools. */
+export async function load(name) {
+  const require = createRequire(join(setUp(), 'package.json'));
+  return import(pathToFileURL(resolveFrom(require, name)).href);
+}
+
+/** The executable of TypeScript. */
+export function typescript() {
+  return join(setUp(), 'node_modules', 'typescript', 'bin', 'tsc');
+}
+
+/** Nothing is used that the lock does not name with its hash. */
+function insistOnTheLock(draft) {
+  const read = (name) => JSON.parse(readFileSync(join(draft, name), 'utf8')).packages;
+  cpSync(join(RECIPE, 'package-lock.json'), join(draft, 'package-lock.json'));
+  const locked = read('package-lock.json');
+  const installed = Object.entries(read('node_modules/.package-lock.json'));
+  const strays = installed.filter(([path, { integrity }]) => !integrity || locked[path]?.integrity !== integrity);
+  if (strays.length === 0) return;
+  throw new Complaint(`npm installed what the lock file does not name: ${strays.map(([path]) => path).join(', ')}: this platform is not supported yet`);
+}
+
+/** Whole or not at all: whoever comes first wins, and the others find the same. */
+function settle(draft, target) {
+  try {
+    renameSync(draft, target);
+  } catch (error) {
+    if (!existsSync(target)) throw error;
+  }
+}
+
+function npm(args, cwd) {
+  try {
+    execFileSync('npm', args, { cwd, stdio: ['ignore', 'ignore', 'pipe'], timeout: INSTALL_MS });
+  } catch (error) {
+    if (error.code === 'ENOENT') throw new Complaint('npm is not installed: install Node.js 20 or later with npm');
+    const said = String(error.stderr ?? error.message).trim();
+    throw new Complaint(`npm could not install the tools: check the package registry that npm is set to, and the disk\n${said}`);
+  }
+}
+
+/** Packages that only speak ESM are found by their `import` condition, which `require.resolve` does not look at. */
+function resolveFrom(require, name) {
+  try {
+    return require.resolve(name);
+  } catch {
+    const folder = join(setUp(), 'node_modules', name);
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const entry = manifest.exports?.import ?? manifest.exports?.['.']?.import ?? manifest.main;
+    return join(folder, entry);
+  }
+}
+
+function cache() {
+  const { MACHINIST_CACHE, XDG_CACHE_HOME } = process.env;
+  if (MACHINIST_CACHE) return MACHINIST_CACHE;
+  return join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'machinist');
+}

@@ -1,0 +1,51 @@
+/**
+ * What people write as JSON: a class, or settings. Null is as good as nothing, and each fault names its field.
+ */
+/** The fields of an object, and where it stands. */
+export declare class Fields {
+    #private;
+    path: string;
+    /**
+     * @param {string} path Such as `providerSpec`; empty for the root of settings.
+     * @param {Record<string, unknown>} fields
+     * @param {(message: string) => Error} fault Makes the error of a fault.
+     */
+    constructor(path: string, fields: Record<string, unknown>, fault: (message: string) => Error);
+    /**
+     * Reads an object.
+     * @param {string} text
+     * @param {string} path What it is called in messages.
+     * @param {(message: string) => Error} [fault] By default `invalidClass`.
+     */
+    static parse(text: string, path: string, fault?: (message: string) => Error): Fields;
+    /** @param {string} name @returns {unknown} Undefined for what is absent or null. */
+    get(name: string): unknown;
+    /** A text that is not empty. @param {string} name @returns {string | undefined} */
+    text(name: string): string | undefined;
+    /** @param {string} name */
+    neededText(name: string): string;
+    /** @param {string} name @returns {boolean | undefined} */
+    flag(name: string): boolean | undefined;
+    /** @param {string} name @param {{ least?: number, most?: number }} [range] @returns {number | undefined} */
+    wholeNumber(name: string, { least, most }?: {
+        least?: number;
+        most?: number;
+    }): number | undefined;
+    /** @param {string} name @param {{ least?: number, most?: number }} [range] */
+    neededWholeNumber(name: string, range?: {
+        least?: number;
+        most?: number;
+    }): number;
+    /** Keys and values of an object, sorted by key. @param {string} name @param {string} wanted What belongs there. @returns {[string, unknown][]} */
+    entries(name: string, wanted: string): [string, unknown][];
+    /** The objects of a list. @param {string} name @returns {Fields[]} */
+    objects(name: string): Fields[];
+    /** Where fields stand that are not among these. @param {readonly string[]} known */
+    unknown(known: readonly string[]): string[];
+    /** @param {string} name @param {string} wanted @param {unknown} got */
+    unfit(name: string, wanted: string, got: unknown): Error;
+    /** @param {string} name @param {string} problem */
+    invalid(name: string, problem: string): Error;
+}
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+export declare function isObject(value: unknown): value is Record<string, unknown>;

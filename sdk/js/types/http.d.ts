@@ -1,0 +1,25 @@
+/**
+ * Requests to the cloud.
+ */
+import type { HttpRequest, Wire } from './contract.js';
+/** @import { HttpRequest, Wire, WireRequest } from './contract.js' */
+import { Answer } from './answer.js';
+/** Asks the cloud, within the time that is left for the call. */
+export declare class Http {
+    #private;
+    /**
+     * @param {Wire} wire
+     * @param {() => number} remainingMs
+     */
+    constructor(wire: Wire, remainingMs: () => number);
+    /** True when a request that changes something may have reached the cloud. */
+    get mayHaveChanged(): boolean;
+    /**
+     * Sends, and waits for the whole answer, whatever its status. Throws `Trouble` when there is none.
+     * @param {HttpRequest} request
+     * @returns {Promise<Answer>}
+     */
+    send(request: HttpRequest): Promise<Answer>;
+}
+/** The host of a URL without its port, as grants name it. @param {string} url */
+export declare function hostOf(url: string): string;

@@ -1,0 +1,37 @@
+/**
+ * A cloud that a test makes up.
+ */
+import type { WireAnswer, WireRequest } from '../contract.js';
+/** @import { Wire, WireAnswer, WireRequest } from '../contract.js' */
+import { Trouble } from '../trouble.js';
+/** A request as the cloud sees it: with secrets. */
+export declare class CloudRequest {
+    method: string;
+    url: URL;
+    /** Names in lower case. @type {Record<string, string>} */
+    headers: Record<string, string>;
+    body: Uint8Array<ArrayBufferLike>;
+    /** @param {WireRequest} request */
+    constructor({ method, scheme, authority, target, headers, body }: WireRequest);
+    text(): string;
+    /** @returns {any} */
+    json(): any;
+}
+export type CloudAnswer = {
+    status?: number;
+    headers?: Record<string, string>;
+    body?: string | Uint8Array | object;
+};
+export type AwaitableAnswer = CloudAnswer | Promise<CloudAnswer>;
+export type Cloud = ((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[];
+/**
+ * An object is JSON. By default status 200, no headers and no body.
+ * @typedef {{ status?: number, headers?: Record<string, string>, body?: string | Uint8Array | object }} CloudAnswer
+ * @typedef {CloudAnswer | Promise<CloudAnswer>} AwaitableAnswer
+ * @typedef {((request: CloudRequest) => AwaitableAnswer) | (CloudAnswer | Trouble)[]} Cloud A function, or answers in their order. A function throws
+ *   `Trouble` for no answer at all.
+ */
+/** @param {Cloud} cloud @returns {(request: CloudRequest) => AwaitableAnswer} */
+export declare function answering(cloud: Cloud): (request: CloudRequest) => AwaitableAnswer;
+/** @param {CloudAnswer} answer @returns {WireAnswer} */
+export declare function wired({ status, headers, body }: CloudAnswer): WireAnswer;

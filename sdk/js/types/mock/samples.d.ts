@@ -1,0 +1,28 @@
+/**
+ * A Machine, and a question about one that is well, for tests to change.
+ */
+import type { Class, Machine, Request } from '../contract.js';
+import type { Condition, Question, Status } from '../policy/contract.js';
+/** @import { Class, Machine, Request } from '../contract.js' */
+/** @import { Condition, Question, Status } from '../policy/contract.js' */
+/**
+ * A request about a Machine that has no VM yet.
+ * @param {object} [facts]
+ * @param {object | string} [facts.spec] The class's `providerSpec`.
+ * @param {Partial<Machine>} [facts.machine]
+ * @param {Partial<Class>} [facts.class]
+ * @param {string} [facts.cluster]
+ * @param {string} [facts.idempotencyKey]
+ * @returns {Request}
+ */
+export declare function sampleRequest({ spec, machine, class: machineClass, cluster, idempotencyKey }?: {
+    spec?: object | string;
+    machine?: Partial<Machine>;
+    class?: Partial<Class>;
+    cluster?: string;
+    idempotencyKey?: string;
+}): Request;
+/** A Running Machine with a healthy Node, alone in its zone. @returns {Question} */
+export declare function sampleQuestion(): Question;
+/** A condition that has its status since that time. @param {string} kind @param {Status} status @param {number} since @returns {Condition} */
+export declare function sampleCondition(kind: string, status: Status, since: number): Condition;

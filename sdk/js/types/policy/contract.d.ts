@@ -1,0 +1,54 @@
+/**
+ * The nouns of the policies' contract as JavaScript likes them: numbers for times, objects for lists of pairs.
+ */
+/// <reference path="../../bindings/health-policy.d.ts" preserve="true" />
+/// <reference lib="esnext.disposable" preserve="true" />
+import type * as wit from 'machinist:policy/types@0.1.0';
+export type { Action, Domain, Phase, Status } from 'machinist:policy/types@0.1.0';
+/** One Machine of the cluster. */
+export interface Machine extends Omit<wit.Machine, 'labels' | 'created' | 'healthTimeoutMs'> {
+    labels: Record<string, string>;
+    created: number;
+    healthTimeoutMs?: number;
+}
+/** A condition of the Node. */
+export interface Condition extends Omit<wit.Condition, 'since'> {
+    since?: number;
+}
+/** The Machine's Node. */
+export interface Node extends Omit<wit.Node, 'created' | 'labels' | 'conditions'> {
+    created?: number;
+    labels: Record<string, string>;
+    conditions: Condition[];
+}
+export interface History extends Omit<wit.History, 'phaseSince' | 'reboots'> {
+    phaseSince?: number;
+    reboots: number[];
+}
+/** All that a policy may know. */
+export interface Question {
+    machine: Machine;
+    /** Undefined: the Node is gone. */
+    node?: Node;
+    history: History;
+    domain: wit.Domain;
+}
+/** What a policy thinks. */
+export interface Verdict {
+    health: 'healthy' | 'unhealthy' | 'unknown';
+    /** Needed with `unhealthy`: since when. */
+    since?: number;
+    /** One sentence, the same for the same state of things. */
+    reason: string;
+    /** By default `none`. */
+    action?: wit.Action;
+    /** Until then the verdict holds as long as the question is the same. */
+    holdsUntil: number;
+}
+/** What a policy says about itself. */
+export interface About {
+    name: string;
+    version: string;
+    /** JSON Schema of the settings. */
+    settingsSchema?: object;
+}
