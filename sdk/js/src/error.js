@@ -65,10 +65,12 @@ export function invalidClass(message) {
 
 /** The most that a message repeats of what somebody else wrote. */
 const QUOTED_CHARACTERS = 200;
+/** As numbers: the engine of components knows no classes of characters by name. */
+const CONTROL = /[\x00-\x1f\x7f-\x9f]/g;
 
 /** At most so much of a foreign text, in one line. @param {string} text */
 export function quoted(text) {
-  const characters = [...text].map((character) => (/\p{Cc}/u.test(character) ? ' ' : character));
+  const characters = [...text.replace(CONTROL, ' ')];
   if (characters.length <= QUOTED_CHARACTERS) return characters.join('');
   return `${characters.slice(0, QUOTED_CHARACTERS - 1).join('')}…`;
 }

@@ -25,6 +25,6 @@ export async function test(folder) {
 function runIn(cwd, bundles) {
   const files = readdirSync(bundles, { recursive: true }).filter((name) => name.endsWith('.mjs'));
   const paths = files.sort().map((name) => join(bundles, name));
-  const { status } = spawnSync(process.execPath, ['--enable-source-maps', '--test', ...paths], { cwd, stdio: 'inherit' });
+  const { status } = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=spec', ...paths], { cwd, stdio: 'inherit' });
   return status ?? 1;
 }

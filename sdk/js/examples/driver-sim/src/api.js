@@ -1,0 +1,193 @@
+/**
+ * The calls of the cloud's API, one method each. Reads may lag behind changes; changes and idempotency keys do not.
+ */
+
+/** @import { Http, HttpRequest } from 'machinist-sdk' */
+/** @import { Endpoint } from './endpoint.js' */
+/** @import { CloudVm, Volume } from './vm.js' */
+
+import { Attempt, DriverError } from 'machinist-sdk';
+
+import { refusalOf } from './refusal.js';
+import { CLUSTER_TAG, exists, isOf, readPage, readVm, readVolume, UID_TAG } from './vm.js';
+
+/** Entries of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through. */
+const PAGE_ENTRIES = 200;
+/** Pages of one look. Nobody's machine has this many VMs: a cloud that pages on has lost its way. */
+const PAGES = 100;
+
+export class Api {
+  #http;
+  #endpoint;
+  #authorization;
+
+  /** @param {Http} http @param {Endpoint} endpoint @param {string} authorization */
+  constructor(http, endpoint, authorization) {
+    this.#http = http;
+    this.#endpoint = endpoint;
+    this.#authorization = authorization;
+  }
+
+  /** Makes a VM, or answers the one that was made under the key. @param {object} body @param {string} idempotencyKey */
+  async create(body, idempotencyKey) {
+    const attempt = this.#change('create the VM');
+    return whole(attempt, readVm(await this.#ask(attempt, 'POST', '/v1/vms', { body, idempotencyKey })));
+  }
+
+  /** Undefined: there is no such VM, or reads do not show it yet. @param {string} id @returns {Promise<CloudVm | undefined>} */
+  async get(id) {
+    const attempt = this.#read('read the VM');
+    const answer = await unlessAbsent(this.#ask(attempt, 'GET', `/v1/vms/${escaped(id)}`));
+    return answer === undefined ? undefined : whole(attempt, readVm(answer));
+  }
+
+  /** Finishes the VM. May be repeated. Undefined: there is no such VM. @param {string} id @returns {Promise<CloudVm | undefined>} */
+  async initialize(id) {
+    const attempt = this.#change('initialize the VM');
+    const answer = await unlessAbsent(this.#ask(attempt, 'POST', `/v1/vms/${escaped(id)}/initialize`, { body: { sourceDestCheck: false } }));
+    return answer === undefined ? undefined : whole(attempt, readVm(answer));
+  }
+
+  /** Starts the VM anew. False: there is no such VM. @param {string} id */
+  async reboot(id) {
+    const answer = await unlessAbsent(this.#ask(this.#change('start the VM anew'), 'POST', `/v1/vms/${escaped(id)}/reboot`));
+    return answer !== undefined;
+  }
+
+  /** Deletes the VM. One that is not there is as good. @param {string} id */
+  async delete(id) {
+    await unlessAbsent(this.#ask(this.#change('delete the VM'), 'DELETE', `/v1/vms/${escaped(id)}`));
+  }
+
+  /** Deletes the volume. One that is not there is as good. @param {string} id */
+  async deleteVolume(id) {
+    await unlessAbsent(this.#ask(this.#change("delete the machine's volume"), 'DELETE', `/v1/volumes/${escaped(id)}`));
+  }
+
+  /** One page of the cluster's VMs that exist. A cursor that comes back is an error: it would never end. @param {string} cluster @param {string} [cursor] */
+  async page(cluster, cursor) {
+    const attempt = this.#read('list VMs');
+    const page = await this.#page(attempt, vmList(`tag=${CLUSTER_TAG}:${escaped(cluster)}`, cursor), 'vms', readVm);
+    if (page.next !== undefined && page.next === cursor) throw attempt.odd('repeats a cursor of its listing');
+    return page;
+  }
+
+  /** The VMs of the cluster that exist and carry this uid. @param {string} cluster @param {string} uid @returns {Promise<CloudVm[]>} */
+  async find(cluster, uid) {
+    const vms = await this.#all('look for the VM', 'vms', readVm, (cursor) => vmList(marks(cluster, uid), cursor));
+    // The filter is the cloud's; what it lets slip is still not ours.
+    return vms.filter((vm) => exists(vm) && isOf(vm, cluster) && vm.tags.get(UID_TAG) === uid);
+  }
+
+  /** The volumes of the cluster that carry this uid. @param {string} cluster @param {string} uid @returns {Promise<Volume[]>} */
+  async volumes(cluster, uid) {
+    const target = (/** @type {string | undefined} */ cursor) => `/v1/volumes?${marks(cluster, uid)}&limit=${PAGE_ENTRIES}${at(cursor)}`;
+    const volumes = await this.#all("look for the machine's volumes", 'volumes', readVolume, target);
+    return volumes.filter((volume) => isOf(volume, cluster) && volume.tags.get(UID_TAG) === uid);
+  }
+
+  /** @param {string} doing */
+  #read(doing) {
+    return new Attempt(this.#http, { doing, host: this.#endpoint.host, changes: false });
+  }
+
+  /** @param {string} doing */
+  #change(doing) {
+    return new Attempt(this.#http, { doing, host: this.#endpoint.host, changes: true });
+  }
+
+  /**
+   * The body of a success.
+   * @param {Attempt} attempt
+   * @param {string} method
+   * @param {string} target Path and query.
+   * @param {{ body?: object, idempotencyKey?: string }} [more]
+   */
+  async #ask(attempt, method, target, { body, idempotencyKey } = {}) {
+    /** @type {HttpRequest} */
+    const request = {
+      method,
+      url: `${this.#endpoint.base}${target}`,
+      headers: {
+        accept: 'application/json',
+        authorization: this.#authorization,
+        ...(body && { 'content-type': 'application/json' }),
+        ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+      },
+      body: body && JSON.stringify(body),
+    };
+    return attempt.json(await attempt.send(request), refusalOf);
+  }
+
+  /**
+   * @template T
+   * @param {Attempt} attempt
+   * @param {string} target
+   * @param {string} field
+   * @param {(entry: unknown) => T | undefined} read
+   */
+  async #page(attempt, target, field, read) {
+    const page = readPage(await this.#ask(attempt, 'GET', target), field, read);
+    if (!page) throw attempt.odd('is not a listing');
+    return page;
+  }
+
+  /**
+   * @template T
+   * @param {string} doing
+   * @param {string} field
+   * @param {(entry: unknown) => T | undefined} read
+   * @param {(cursor: string | undefined) => string} target
+   */
+  async #all(doing, field, read, target) {
+    const attempt = this.#read(doing);
+    /** @type {T[]} */
+    const entries = [];
+    /** @type {string[]} */
+    const cursors = [];
+    for (;;) {
+      const page = await this.#page(attempt, target(cursors.at(-1)), field, read);
+      entries.push(...page.entries);
+      if (page.next === undefined) return entries;
+      if (cursors.includes(page.next)) throw attempt.odd('repeats a cursor of its listing');
+      if (cursors.length >= PAGES) throw attempt.odd('is a listing without end');
+      cursors.push(page.next);
+    }
+  }
+}
+
+/** @template T @param {Attempt} attempt @param {T | undefined} object @returns {T} */
+function whole(attempt, object) {
+  if (object === undefined) throw attempt.odd('lacks a field that its kind of object always has');
+  return object;
+}
+
+/** The cloud's own `not_found`, and nobody else's, is an answer. @param {Promise<unknown>} answer @returns {Promise<unknown>} */
+async function unlessAbsent(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof DriverError && error.cloudCode === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** @param {string} filter @param {string | undefined} cursor */
+function vmList(filter, cursor) {
+  return `/v1/vms?${filter}&state=pending&state=running&state=stopping&limit=${PAGE_ENTRIES}${at(cursor)}`;
+}
+
+/** @param {string} cluster @param {string} uid */
+function marks(cluster, uid) {
+  return `tag=${CLUSTER_TAG}:${escaped(cluster)}&tag=${UID_TAG}:${escaped(uid)}`;
+}
+
+/** @param {string | undefined} cursor */
+function at(cursor) {
+  return cursor === undefined ? '' : `&cursor=${escaped(cursor)}`;
+}
+
+/** For a segment of a path or a value of a query. @param {string} text */
+function escaped(text) {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
+}

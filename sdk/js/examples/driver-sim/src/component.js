@@ -1,0 +1,5 @@
+import { exportDriver } from 'machinist-sdk/driver-component';
+
+import { SimDriver } from './driver.js';
+
+export const { driver, reboot } = exportDriver(new SimDriver());

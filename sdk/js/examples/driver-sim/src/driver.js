@@ -1,0 +1,93 @@
+/**
+ * What the host calls.
+ */
+
+/** @import { About, Class, Host, ListRequest, Page, QuietHost, Request, Vm } from 'machinist-sdk' */
+
+import { Driver } from 'machinist-sdk';
+
+import { version } from '../package.json';
+import schema from './class-schema.json';
+import { Api } from './api.js';
+import { readEndpoint } from './endpoint.js';
+import { Machines } from './machines.js';
+import { readSpec } from './spec.js';
+import { volumeId } from './words.js';
+
+/** The name of the driver and the only provider that it serves. */
+const NAME = 'sim';
+/** After a create, reads of the cloud may not show the VM for as long as this. */
+const CONSISTENCY_WINDOW_MS = 10_000;
+
+/** The driver of the simulated cloud. */
+export class SimDriver extends Driver {
+  /** @param {QuietHost} host @returns {About} */
+  describe(host) {
+    return {
+      name: NAME,
+      version,
+      providers: [NAME],
+      classSchema: schema,
+      capabilities: ['status', 'initialize', 'listing', 'volumeIds', 'idempotencyKey'],
+      consistencyWindowMs: CONSISTENCY_WINDOW_MS,
+      hosts: wishes(host.settings),
+    };
+  }
+
+  /** @param {Class} machineClass */
+  validateClass(machineClass) {
+    return readSpec(machineClass).warnings;
+  }
+
+  /** @param {Request} request @param {Host} host @returns {Promise<Vm>} */
+  async create(request, host) {
+    const machines = open(host);
+    return machines.create(request, host.secrets.userData()?.placeholder('base64'));
+  }
+
+  /** @param {Request} request @param {Host} host @returns {Promise<Vm>} */
+  async initialize(request, host) {
+    return open(host).initialize(request);
+  }
+
+  /** @param {Request} request @param {Host} host */
+  async delete(request, host) {
+    await open(host).delete(request);
+  }
+
+  /** @param {Request} request @param {Host} host @returns {Promise<Vm>} */
+  async getStatus(request, host) {
+    return open(host).getStatus(request);
+  }
+
+  /** @param {ListRequest} request @param {Host} host @returns {Promise<Page>} */
+  async list({ cluster, token }, host) {
+    return open(host).list(cluster, token);
+  }
+
+  /** @param {string[]} volumeSpecs */
+  getVolumeIds(volumeSpecs) {
+    return volumeSpecs.map(volumeId);
+  }
+
+  /** @param {Request} request @param {Host} host */
+  async reboot(request, host) {
+    await open(host).reboot(request);
+  }
+}
+
+/** The way to the cloud of the running call. @param {Host} host */
+function open(host) {
+  const endpoint = readEndpoint(host.settings);
+  const token = host.secrets.need('token', "the cloud's API token").placeholder();
+  return new Machines(new Api(host.http, endpoint, `Bearer ${token}`), host.log);
+}
+
+/** A description must not fail, whatever the settings are. @param {string} settings */
+function wishes(settings) {
+  try {
+    return [readEndpoint(settings).host];
+  } catch {
+    return [];
+  }
+}

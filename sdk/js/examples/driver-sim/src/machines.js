@@ -1,0 +1,185 @@
+/**
+ * What each call of the host does in the cloud. A machine's VM carries three tags: the cluster, the Machine's uid and its
+ * name. What does not carry the cluster's tag is never touched.
+ */
+
+/** @import { Log, Page, Request, Vm } from 'machinist-sdk' */
+/** @import { Api } from './api.js' */
+/** @import { CloudVm } from './vm.js' */
+
+import { DriverError } from 'machinist-sdk';
+
+import { asksForInitialize, bodyOf, readSpec } from './spec.js';
+import { CLUSTER_TAG, exists, isOf, NAME_TAG, UID_TAG } from './vm.js';
+import { listedFrom, partsOf, providerId, vmFrom } from './words.js';
+
+/** How soon a VM that exists, and that reads do not show, is looked for again. */
+const LAG_RETRY_MS = 1_000;
+const SHOWN_IDS = 5;
+
+export class Machines {
+  #api;
+  #log;
+
+  /** @param {Api} api @param {Log} log */
+  constructor(api, log) {
+    this.#api = api;
+    this.#log = log;
+  }
+
+  /**
+   * One request where nothing is in the way. The key makes repetitions safe, so nobody looks before.
+   * @param {Request} request
+   * @param {string | undefined} userData
+   * @returns {Promise<Vm>}
+   */
+  async create(request, userData) {
+    const { spec } = readSpec(request.class);
+    const { name, uid } = request.machine;
+    const ownTags = { [CLUSTER_TAG]: request.cluster, [UID_TAG]: uid, [NAME_TAG]: name };
+    let full;
+    for (const zone of spec.zones) {
+      try {
+        return vmFrom(await this.#api.create(bodyOf(spec, { name, zone, ownTags, userData }), request.idempotencyKey));
+      } catch (error) {
+        const refused = /** @type {DriverError} */ (error);
+        if (refused.cloudCode === 'idempotency_mismatch') return this.#adopt(request);
+        if (refused.cloudCode !== 'capacity_exhausted') throw error;
+        this.#log.info('zone has no room', { zone });
+        full = refused;
+      }
+    }
+    throw full?.saying(`${full.message}; asked for in ${spec.zones.join(', ')}`);
+  }
+
+  /** Another class, other user data or another zone made a VM under the key: that one is the machine's. @param {Request} request @returns {Promise<Vm>} */
+  async #adopt(request) {
+    const vm = await this.#only(request).catch((error) => {
+      // From here on no error may hide that there is a VM.
+      throw error instanceof DriverError ? error.with({ mayHaveHappened: true }) : error;
+    });
+    if (vm) {
+      this.#log.info('VM of an earlier create adopted', { 'provider-id': providerId(vm) });
+      return vmFrom(vm);
+    }
+    const text = "failed to create the VM: an earlier create made it with other parameters, and the cloud's reads do not show it yet";
+    throw new DriverError('aborted', text, { cloudCode: 'idempotency_mismatch', retryAfterMs: LAG_RETRY_MS, mayHaveHappened: true });
+  }
+
+  /** Nothing in the cloud unless the class asks for it. @param {Request} request @returns {Promise<Vm>} */
+  async initialize(request) {
+    if (!asksForInitialize(request.class)) return notAskedFor(request);
+    const id = partsOf(request.machine.providerId)?.id;
+    if (id !== undefined) return this.#finish(id, request);
+    const vm = await this.#only(request);
+    if (!vm) throw notFound(request);
+    return vm.initialized ? vmFrom(vm) : this.#finish(vm.id, request);
+  }
+
+  /** @param {string} id @param {Request} request */
+  async #finish(id, request) {
+    const vm = await this.#api.initialize(id);
+    if (!vm) throw notFound(request);
+    return vmFrom(vm);
+  }
+
+  /** How the machine's VM is. Changes nothing. @param {Request} request @returns {Promise<Vm>} */
+  async getStatus(request) {
+    const vm = await this.#locate(request);
+    if (!vm) throw notFound(request);
+    if (vm.state !== 'stopping' && !vm.initialized && asksForInitialize(request.class)) {
+      const facts = { providerId: providerId(vm), nodeName: vm.name };
+      throw new DriverError('uninitialized', `the VM ${vm.id} is made and not initialized yet`, facts);
+    }
+    return vmFrom(vm);
+  }
+
+  /** Starts the machine's VM anew. One that is going is as good as none. @param {Request} request */
+  async reboot(request) {
+    const vm = await this.#locate(request);
+    if (!vm || vm.state === 'stopping' || !(await this.#api.reboot(vm.id))) throw notFound(request);
+  }
+
+  /** Orders the end of every VM that carries the machine's marks, and of volumes that no VM takes along. @param {Request} request */
+  async delete(request) {
+    const { cluster, machine } = request;
+    const found = await this.#api.find(cluster, machine.uid);
+    for (const vm of found.filter(({ state }) => state !== 'stopping')) await this.#api.delete(vm.id);
+    const id = partsOf(machine.providerId)?.id;
+    if (id !== undefined && !found.some((vm) => vm.id === id)) await this.#deleteById(id, request);
+    for (const volume of await this.#api.volumes(cluster, machine.uid)) {
+      // An attached one goes with its VM. If not, it is free when the host asks again after the VM's end.
+      if (volume.attachedTo === undefined) await this.#api.deleteVolume(volume.id);
+    }
+  }
+
+  /**
+   * For a VM that the listing does not show. Reads lag, so one that they do not know may be there: the order does not lag,
+   * and the id is one that this driver gave.
+   * @param {string} id
+   * @param {Request} request
+   */
+  async #deleteById(id, request) {
+    const vm = await this.#api.get(id);
+    if (vm && (!exists(vm) || vm.state === 'stopping')) return;
+    if (vm && !belongs(vm, request)) this.#leaveAlone(vm);
+    else await this.#api.delete(id);
+  }
+
+  /** One page of the cluster's VMs. @param {string} cluster @param {string} [token] @returns {Promise<Page>} */
+  async list(cluster, token) {
+    const { entries, next } = await this.#api.page(cluster, token);
+    return { machines: entries.filter((vm) => exists(vm) && isOf(vm, cluster)).map(listedFrom), next };
+  }
+
+  /** By id, else by uid. An id that leads to somebody else's VM leads nowhere. @param {Request} request */
+  async #locate(request) {
+    const id = partsOf(request.machine.providerId)?.id;
+    const vm = id === undefined ? undefined : await this.#api.get(id);
+    if (vm && exists(vm)) {
+      if (belongs(vm, request)) return vm;
+      this.#leaveAlone(vm);
+    }
+    return this.#only(request);
+  }
+
+  /** The one with the Machine's uid that works; else one that goes. @param {Request} request */
+  async #only({ cluster, machine }) {
+    const vms = await this.#api.find(cluster, machine.uid);
+    const working = vms.filter(({ state }) => state !== 'stopping');
+    if (working.length > 1) {
+      const ids = working.slice(0, SHOWN_IDS).map(({ id }) => id);
+      throw new DriverError('out-of-range', `${working.length} VMs carry this Machine's uid: ${ids.join(', ')}; delete all but one`);
+    }
+    return working[0] ?? vms[0];
+  }
+
+  /** @param {CloudVm} vm */
+  #leaveAlone(vm) {
+    this.#log.info("the provider id leads to another machine's VM, left alone", { vm: vm.id });
+  }
+}
+
+/**
+ * What is known without a request. The id may be unknown in the same pass as the create; then the answer is that there is
+ * no such step, rather than a look at reads that lag.
+ * @param {Request} request
+ * @returns {Vm}
+ */
+function notAskedFor({ machine }) {
+  const parts = partsOf(machine.providerId);
+  if (!parts || machine.providerId === undefined) {
+    throw new DriverError('unimplemented', 'nothing to initialize: the MachineClass does not ask for it (initialize in its providerSpec)');
+  }
+  return { providerId: machine.providerId, nodeName: machine.name, state: 'unknown', failureDomain: parts.zone };
+}
+
+/** A Machine that was restored from a backup has another uid and the name of before. @param {CloudVm} vm @param {Request} request */
+function belongs(vm, { cluster, machine }) {
+  return isOf(vm, cluster) && (vm.tags.get(UID_TAG) === machine.uid || vm.tags.get(NAME_TAG) === machine.name);
+}
+
+/** @param {Request} request */
+function notFound({ machine }) {
+  return new DriverError('not-found', `there is no VM of Machine ${machine.name} with uid ${machine.uid}`);
+}
