@@ -38,9 +38,18 @@ async function componentize(text, { wit, name }) {
     const { component } = await tool.componentize({ sourcePath, witPath: wit, worldName: name, disableFeatures: WITHOUT });
     return component;
   } catch (error) {
-    throw new Complaint(`the component could not be made: the module fails when it is loaded, or lacks an export\n${error.message ?? error}`);
+    throw new Complaint(explained(String(error.message ?? error)));
   } finally {
     process.chdir(before);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What stands at the top level of modules runs here and now, without a host. */
+function explained(message) {
+  const [, imported] = /attempted to call an unknown imported function: '([^']+)'/.exec(message) ?? [];
+  if (imported) {
+    return `a module asks for ${imported} while it is loaded: that happens once, when the component is built, and there is no host then. Move it into a call (Math.random, new Date() and crypto count too)`;
+  }
+  return `the component could not be made: the module fails when it is loaded, or lacks an export\n${message}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Where the contract lies: in the tree, or in the package.
+ * Where the contract lies: in the package, or in the tree.
  */
 
 import { existsSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { Complaint } from './complaint.js';
 
-const CANDIDATES = ['../../../wit/', '../wit/'];
+const CANDIDATES = ['../wit/', '../../../wit/'];
 
 /** The folder of a package of the contract, such as `provider/0.1.0`. */
 export function contract(name) {

@@ -1,0 +1,16 @@
+/**
+ * Puts what lies elsewhere in the tree into the package, for as long as it is packed: the contract and the licence.
+ */
+
+import { cpSync, rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = new URL('../../../', import.meta.url);
+const SDK = new URL('../', import.meta.url);
+const CONTENTS = ['wit/provider/0.1.0', 'wit/policy/0.1.0', 'LICENSE'];
+
+if (process.argv.includes('--clean')) {
+  for (const name of ['wit', 'LICENSE']) rmSync(fileURLToPath(new URL(name, SDK)), { recursive: true, force: true });
+} else {
+  for (const name of CONTENTS) cpSync(fileURLToPath(new URL(name, ROOT)), fileURLToPath(new URL(name, SDK)), { recursive: true });
+}
