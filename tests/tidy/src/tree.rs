@@ -29,7 +29,7 @@ impl File {
     /// True for what was not written here: locks, checksums, the licence, contracts of others.
     pub fn is_foreign(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
-        matches!(name, "Cargo.lock" | "go.sum" | "LICENSE")
+        matches!(name, "Cargo.lock" | "go.sum" | "package-lock.json" | "LICENSE")
             || (self.path.starts_with("wit/")
                 && self.path.contains("/deps/")
                 && !name.starts_with("machinist-"))
