@@ -28,15 +28,28 @@ import { Trouble } from './trouble.js';
  */
 export function codeOfStatus(status) {
   switch (status) {
-    case 400: case 413: case 422: return 'invalid-argument';
-    case 401: return 'unauthenticated';
-    case 403: return 'permission-denied';
-    case 404: return 'not-found';
-    case 408: case 504: return 'deadline-exceeded';
-    case 409: return 'aborted';
-    case 410: case 412: return 'failed-precondition';
-    case 429: return 'unavailable';
-    default: return status >= 500 && status < 600 ? 'unavailable' : 'unknown';
+    case 400:
+    case 413:
+    case 422:
+      return 'invalid-argument';
+    case 401:
+      return 'unauthenticated';
+    case 403:
+      return 'permission-denied';
+    case 404:
+      return 'not-found';
+    case 408:
+    case 504:
+      return 'deadline-exceeded';
+    case 409:
+      return 'aborted';
+    case 410:
+    case 412:
+      return 'failed-precondition';
+    case 429:
+      return 'unavailable';
+    default:
+      return status >= 500 && status < 600 ? 'unavailable' : 'unknown';
   }
 }
 
@@ -81,7 +94,7 @@ export class Attempt {
     if (answer.isHtml) throw this.foreign(answer, 'an HTML page');
     if (!answer.isSuccess) {
       const refusal = refusalOf(answer);
-      throw refusal ? this.refused(answer, refusal) : this.foreign(answer, 'something that is not the cloud\'s');
+      throw refusal ? this.refused(answer, refusal) : this.foreign(answer, "something that is not the cloud's");
     }
     try {
       return answer.json();

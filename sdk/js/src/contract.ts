@@ -78,7 +78,8 @@ export interface About {
 }
 
 /** All of an error but code and message. What is left out is absent or false. */
-export interface ErrorFacts extends Partial<Pick<wit.DriverError, 'cloudCode' | 'terminal' | 'mayHaveHappened' | 'lastKnownState' | 'providerId' | 'nodeName'>> {
+export interface ErrorFacts
+  extends Partial<Pick<wit.DriverError, 'cloudCode' | 'terminal' | 'mayHaveHappened' | 'lastKnownState' | 'providerId' | 'nodeName'>> {
   retryAfterMs?: number;
 }
 

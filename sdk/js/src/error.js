@@ -6,9 +6,23 @@
 
 /** All codes of the contract. @type {readonly Code[]} */
 export const CODES = Object.freeze([
-  'canceled', 'unknown', 'invalid-argument', 'deadline-exceeded', 'not-found', 'already-exists', 'permission-denied',
-  'resource-exhausted', 'failed-precondition', 'aborted', 'out-of-range', 'unimplemented', 'internal', 'unavailable',
-  'data-loss', 'unauthenticated', 'uninitialized',
+  'canceled',
+  'unknown',
+  'invalid-argument',
+  'deadline-exceeded',
+  'not-found',
+  'already-exists',
+  'permission-denied',
+  'resource-exhausted',
+  'failed-precondition',
+  'aborted',
+  'out-of-range',
+  'unimplemented',
+  'internal',
+  'unavailable',
+  'data-loss',
+  'unauthenticated',
+  'uninitialized',
 ]);
 
 /** What a driver throws: the host decides by code when to try again. */

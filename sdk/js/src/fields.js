@@ -34,7 +34,7 @@ export class Fields {
 
   /** @param {string} name @returns {unknown} Undefined for what is absent or null. */
   get(name) {
-    return Object.hasOwn(this.#fields, name) ? this.#fields[name] ?? undefined : undefined;
+    return Object.hasOwn(this.#fields, name) ? (this.#fields[name] ?? undefined) : undefined;
   }
 
   /** A text that is not empty. @param {string} name @returns {string | undefined} */
@@ -61,7 +61,11 @@ export class Fields {
     const value = this.get(name);
     if (value === undefined) return undefined;
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-    throw this.unfit(name, most === Number.MAX_SAFE_INTEGER ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`, value);
+    throw this.unfit(
+      name,
+      most === Number.MAX_SAFE_INTEGER ? `a whole number from ${least} on` : `a whole number from ${least} to ${most}`,
+      value,
+    );
   }
 
   /** @param {string} name @param {{ least?: number, most?: number }} [range] */
@@ -91,7 +95,9 @@ export class Fields {
 
   /** Where fields stand that are not among these. @param {readonly string[]} known */
   unknown(known) {
-    return Object.keys(this.#fields).filter((name) => !known.includes(name)).map((name) => this.#at(quoted(name)));
+    return Object.keys(this.#fields)
+      .filter((name) => !known.includes(name))
+      .map((name) => this.#at(quoted(name)));
   }
 
   /** @param {string} name @param {string} wanted @param {unknown} got */

@@ -23,23 +23,37 @@ export class Log {
   }
 
   /** @param {string} message @param {Record<string, unknown>} [fields] */
-  trace(message, fields) { this.#emit('trace', message, fields); }
+  trace(message, fields) {
+    this.#emit('trace', message, fields);
+  }
 
   /** @param {string} message @param {Record<string, unknown>} [fields] */
-  debug(message, fields) { this.#emit('debug', message, fields); }
+  debug(message, fields) {
+    this.#emit('debug', message, fields);
+  }
 
   /** @param {string} message @param {Record<string, unknown>} [fields] */
-  info(message, fields) { this.#emit('info', message, fields); }
+  info(message, fields) {
+    this.#emit('info', message, fields);
+  }
 
   /** @param {string} message @param {Record<string, unknown>} [fields] */
-  warn(message, fields) { this.#emit('warn', message, fields); }
+  warn(message, fields) {
+    this.#emit('warn', message, fields);
+  }
 
   /** @param {string} message @param {Record<string, unknown>} [fields] */
-  error(message, fields) { this.#emit('error', message, fields); }
+  error(message, fields) {
+    this.#emit('error', message, fields);
+  }
 
   /** @param {Level} level @param {string} message @param {Record<string, unknown>} [fields] */
   #emit(level, message, fields = {}) {
-    this.#raw.emit(level, message, Object.entries(fields).map(([name, value]) => [name, String(value)]));
+    this.#raw.emit(
+      level,
+      message,
+      Object.entries(fields).map(([name, value]) => [name, String(value)]),
+    );
   }
 }
 

@@ -112,6 +112,7 @@ function place(url, host) {
 function header(name, value, host) {
   if (!TOKEN.test(name)) throw new Trouble('bad-request', host, 'a header has a name that is none');
   // Beyond ASCII nobody agrees on what a header says.
-  if (typeof value !== 'string' || !/^[\x20-\x7e\t]*$/.test(value)) throw new Trouble('bad-request', host, `the header ${name} must be one line of ASCII`);
+  if (typeof value !== 'string' || !/^[\x20-\x7e\t]*$/.test(value))
+    throw new Trouble('bad-request', host, `the header ${name} must be one line of ASCII`);
   return [name.toLowerCase(), value];
 }

@@ -52,9 +52,12 @@ export class Secret {
   /** @param {Refusal} refusal */
   #explanation(refusal) {
     switch (refusal) {
-      case 'not-granted': return `the secret ${this.key} is not granted: add ${this.key} with its places to secrets in the plugin's grants`;
-      case 'encodings': return `the secret ${this.key} cannot be encoded like this: it is too large, or the encodings do not fit`;
-      case 'too-many': return `the secret ${this.key} has too many placeholders in one call`;
+      case 'not-granted':
+        return `the secret ${this.key} is not granted: add ${this.key} with its places to secrets in the plugin's grants`;
+      case 'encodings':
+        return `the secret ${this.key} cannot be encoded like this: it is too large, or the encodings do not fit`;
+      case 'too-many':
+        return `the secret ${this.key} has too many placeholders in one call`;
     }
   }
 }

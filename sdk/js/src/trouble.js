@@ -16,46 +16,59 @@ import { DriverError } from './error.js';
  */
 
 const KINDS = /** @satisfies {Record<string, Kind>} */ ({
-  'denied': {
-    code: 'failed-precondition', isUnsent: true,
-    explanation: (host) => `the host ${host} is not granted, or a secret not in its place: add ${host} with its scheme and port to egress, and the places of secrets to secrets, in the plugin's grants`,
+  denied: {
+    code: 'failed-precondition',
+    isUnsent: true,
+    explanation: (host) =>
+      `the host ${host} is not granted, or a secret not in its place: add ${host} with its scheme and port to egress, and the places of secrets to secrets, in the plugin's grants`,
   },
   'address-denied': {
-    code: 'failed-precondition', isUnsent: true,
-    explanation: (host) => `the host ${host} leads to an address that is not granted: add the address's class (loopback, private, …) to addresses of ${host} in egress of the plugin's grants`,
+    code: 'failed-precondition',
+    isUnsent: true,
+    explanation: (host) =>
+      `the host ${host} leads to an address that is not granted: add the address's class (loopback, private, …) to addresses of ${host} in egress of the plugin's grants`,
   },
   'bad-request': {
-    code: 'failed-precondition', isUnsent: true,
-    explanation: (host, detail) => `the request to ${host} is not usable${detail && `: ${detail}`}: check where the URL and the headers come from, such as the plugin's settings`,
+    code: 'failed-precondition',
+    isUnsent: true,
+    explanation: (host, detail) =>
+      `the request to ${host} is not usable${detail && `: ${detail}`}: check where the URL and the headers come from, such as the plugin's settings`,
   },
   'request-too-large': {
-    code: 'invalid-argument', isUnsent: true,
+    code: 'invalid-argument',
+    isUnsent: true,
     explanation: (host) => `the request to ${host} is too large: shorten the user data, or raise the limit in the grants`,
   },
   'no-such-host': {
-    code: 'unavailable', isUnsent: true,
+    code: 'unavailable',
+    isUnsent: true,
     explanation: (host) => `the host ${host} has no address: check it in the plugin's settings, and DNS`,
   },
   'connection-refused': {
-    code: 'unavailable', isUnsent: true,
+    code: 'unavailable',
+    isUnsent: true,
     explanation: (host) => `the host ${host} refuses connections: check that the cloud runs, and the host in the plugin's settings`,
   },
-  'unreachable': {
-    code: 'unavailable', isUnsent: true,
+  unreachable: {
+    code: 'unavailable',
+    isUnsent: true,
     explanation: (host) => `the host ${host} cannot be reached: check the network towards it`,
   },
-  'tls': {
-    code: 'unavailable', isUnsent: true,
-    explanation: (host) => `there is no TLS session with ${host}: check its certificate; an authority of its own belongs into ca of the plugin's grants`,
+  tls: {
+    code: 'unavailable',
+    isUnsent: true,
+    explanation: (host) =>
+      `there is no TLS session with ${host}: check its certificate; an authority of its own belongs into ca of the plugin's grants`,
   },
   'no-time-left': {
-    code: 'deadline-exceeded', isUnsent: true,
+    code: 'deadline-exceeded',
+    isUnsent: true,
     explanation: (host) => `the call's time was over before ${host} could be asked`,
   },
   'timed-out': { code: 'deadline-exceeded', isUnsent: false, explanation: (host) => `no answer of ${host} in time` },
   'cut-off': { code: 'unavailable', isUnsent: false, explanation: (host) => `the connection to ${host} ended before the answer did` },
   'answer-too-large': { code: 'internal', isUnsent: false, explanation: (host) => `the answer of ${host} is larger than what is read` },
-  'other': { code: 'unknown', isUnsent: false, explanation: (host, detail) => `the request to ${host} failed: ${detail}` },
+  other: { code: 'unknown', isUnsent: false, explanation: (host, detail) => `the request to ${host} failed: ${detail}` },
 });
 
 /** @typedef {keyof typeof KINDS} TroubleKind */

@@ -11,14 +11,25 @@ const request = sampleRequest();
 
 test('an author gets objects and numbers', async () => {
   const seen = [];
-  const driver = mock({ create: (/** @type {any} */ asked) => { seen.push(asked); return VM; } });
+  const driver = mock({
+    create: (/** @type {any} */ asked) => {
+      seen.push(asked);
+      return VM;
+    },
+  });
   await driver.create(sampleRequest({ machine: { labels: { a: 'b', __proto__x: 'c' }, providerId: 'p' } }));
   assert.deepEqual([seen[0].machine.labels, seen[0].deadlineMs, seen[0].machine.providerId], [{ a: 'b', __proto__x: 'c' }, 300_000, 'p']);
 });
 
 test('what is left out is empty', async () => {
   const driver = mock({ create: () => VM, delete: () => undefined, list: () => ({ machines: [] }) });
-  assert.deepEqual(await driver.create(request), { ...VM, addresses: [], conditions: [], failureDomain: undefined, lastKnownState: undefined });
+  assert.deepEqual(await driver.create(request), {
+    ...VM,
+    addresses: [],
+    conditions: [],
+    failureDomain: undefined,
+    lastKnownState: undefined,
+  });
   assert.deepEqual(await driver.delete(request), { lastKnownState: undefined });
   assert.deepEqual(await driver.list({ class: request.class, cluster: 'c' }), { machines: [], next: undefined });
 });
@@ -33,8 +44,20 @@ test('what takes longer comes back as such', async () => {
 });
 
 test('errors arrive with all their facts', async () => {
-  const facts = { cloudCode: 'c', retryAfterMs: 1_500.2, terminal: true, mayHaveHappened: true, lastKnownState: 's', providerId: 'p', nodeName: 'n' };
-  const driver = mock({ create: () => { throw new DriverError('already-exists', 'is there', facts); } });
+  const facts = {
+    cloudCode: 'c',
+    retryAfterMs: 1_500.2,
+    terminal: true,
+    mayHaveHappened: true,
+    lastKnownState: 's',
+    providerId: 'p',
+    nodeName: 'n',
+  };
+  const driver = mock({
+    create: () => {
+      throw new DriverError('already-exists', 'is there', facts);
+    },
+  });
   const error = await failure(driver.create(request));
   assert.deepEqual([error.code, error.message, error.facts], ['already-exists', 'is there', { ...facts, retryAfterMs: 1_501 }]);
 });
@@ -52,14 +75,25 @@ test('a defect is an internal error with a message and a line in the log', async
   assert.equal(error.code, 'internal');
   assert.match(error.message, /^the driver has a defect: TypeError: /);
   assert.equal(error.mayHaveHappened, false);
-  assert.deepEqual(driver.lines.map(({ level, message }) => [level, message]), [['error', 'the driver has a defect']]);
+  assert.deepEqual(
+    driver.lines.map(({ level, message }) => [level, message]),
+    [['error', 'the driver has a defect']],
+  );
   assert.match(driver.lines[0].fields.stack, /driver\.test\.js/);
 });
 
 test('a defect after a change may hide that it has happened', async () => {
   const cloud = () => ({ status: 200 });
   const after = async (/** @type {string} */ method) => {
-    const driver = mock({ create: async (_, host) => { await host.http.send({ method, url }); throw 'odd'; } }, { cloud });
+    const driver = mock(
+      {
+        create: async (_, host) => {
+          await host.http.send({ method, url });
+          throw 'odd';
+        },
+      },
+      { cloud },
+    );
     return (await failure(driver.create(request))).mayHaveHappened;
   };
   assert.deepEqual([await after('GET'), await after('POST'), await after('DELETE')], [false, true, true]);
@@ -72,7 +106,11 @@ test('an answer that is none of the contract is a defect that names the field', 
     ['create', { ...VM, providerId: 7 }, /providerId in the answer to create must be a text, got 7/],
     ['create', { ...VM, state: 'sleeping' }, /state in the answer to create must be of pending, .* got sleeping/],
     ['create', { ...VM, addresses: [{ kind: 'InternalIP' }] }, /address in the answer to create/],
-    ['create', new InProgress(/** @type {any} */ ({ resumeToken: 't', askAgainMs: NaN, message: 'm' })), /askAgainMs .* must be milliseconds, got NaN/],
+    [
+      'create',
+      new InProgress(/** @type {any} */ ({ resumeToken: 't', askAgainMs: NaN, message: 'm' })),
+      /askAgainMs .* must be milliseconds, got NaN/,
+    ],
     ['delete', 'gone', /delete must answer an object/],
     ['getStatus', null, /getStatus must answer an object/],
   ];
@@ -83,17 +121,26 @@ test('an answer that is none of the contract is a defect that names the field', 
     assert.match(error.message, message);
   }
   assert.match((await failure(mock({ getVolumeIds: () => [] }).getVolumeIds(['{}']))).message, /one for each of the 1 volumes/);
-  assert.match((await failure(mock({ list: () => ({}) }).list({ class: request.class, cluster: 'c' }))).message, /machines in the answer to list must be a list/);
+  assert.match(
+    (await failure(mock({ list: () => ({}) }).list({ class: request.class, cluster: 'c' }))).message,
+    /machines in the answer to list must be a list/,
+  );
 });
 
 test('a code that there is not is internal', async () => {
-  const driver = mock({ create: () => { throw new DriverError(/** @type {any} */ ('oops'), 'odd'); } });
+  const driver = mock({
+    create: () => {
+      throw new DriverError(/** @type {any} */ ('oops'), 'odd');
+    },
+  });
   const error = await failure(driver.create(request));
   assert.deepEqual([error.code, error.message], ['internal', 'odd (the driver names a code that there is not: oops)']);
 });
 
 test('trouble that nobody caught has its own code', async () => {
-  const cloud = () => { throw new Trouble('cut-off', 'cloud.test'); };
+  const cloud = () => {
+    throw new Trouble('cut-off', 'cloud.test');
+  };
   const driver = mock({ create: (_, host) => host.http.send({ method: 'POST', url }) }, { cloud });
   const error = await failure(driver.create(request));
   assert.deepEqual([error.code, error.mayHaveHappened], ['unavailable', true]);

@@ -13,17 +13,39 @@ function found(conditions) {
 
 test('a Node is healthy when it is ready and nothing listed speaks against it', () => {
   assert.equal(found([['Ready', 'true']]), undefined);
-  assert.equal(found([['Ready', 'true'], ['DiskPressure', 'false'], ['MemoryPressure', 'true']]), undefined);
+  assert.equal(
+    found([
+      ['Ready', 'true'],
+      ['DiskPressure', 'false'],
+      ['MemoryPressure', 'true'],
+    ]),
+    undefined,
+  );
   assert.equal(found([['Ready', 'false']]), 'Ready is False');
-  assert.equal(found([['Ready', 'true'], ['DiskPressure', 'unknown']]), 'DiskPressure is Unknown');
-  assert.equal(found([['Ready', 'false'], ['DiskPressure', 'true']]), 'DiskPressure is True, Ready is False');
+  assert.equal(
+    found([
+      ['Ready', 'true'],
+      ['DiskPressure', 'unknown'],
+    ]),
+    'DiskPressure is Unknown',
+  );
+  assert.equal(
+    found([
+      ['Ready', 'false'],
+      ['DiskPressure', 'true'],
+    ]),
+    'DiskPressure is True, Ready is False',
+  );
   assert.equal(found([]), 'Ready is missing');
   assert.equal(found([['ready', 'true']]), 'Ready is missing');
 });
 
 test('a sickness is as old as its oldest cause, and as the phase where nobody says', () => {
   const asked = sampleQuestion();
-  asked.node = asked.node && { ...asked.node, conditions: [sampleCondition('Ready', 'false', 80), sampleCondition('DiskPressure', 'true', 30)] };
+  asked.node = asked.node && {
+    ...asked.node,
+    conditions: [sampleCondition('Ready', 'false', 80), sampleCondition('DiskPressure', 'true', 30)],
+  };
   assert.equal(sickness(asked, ['DiskPressure'], 100)?.since, 30);
   const gone = { ...sampleQuestion(), node: undefined };
   gone.history.phaseSince = 70;
@@ -45,10 +67,20 @@ test('a verdict comes back as it was given', () => {
 
 test('a policy with a defect breaks, and the log says why', () => {
   const fine = { health: 'healthy', reason: 'fine', holdsUntil: 9 };
-  for (const verdict of [undefined, { ...fine, health: 'well' }, { ...fine, reason: 7 }, { ...fine, action: 'explode' }, { ...fine, holdsUntil: NaN }, { ...fine, health: 'unhealthy' }]) {
+  for (const verdict of [
+    undefined,
+    { ...fine, health: 'well' },
+    { ...fine, reason: 7 },
+    { ...fine, action: 'explode' },
+    { ...fine, holdsUntil: NaN },
+    { ...fine, health: 'unhealthy' },
+  ]) {
     const policy = answering(verdict);
     assert.throws(() => policy.evaluate(sampleQuestion(), {}, 1), TypeError);
-    assert.deepEqual(policy.lines.map(({ level, message }) => [level, message]), [['error', 'the policy has a defect']]);
+    assert.deepEqual(
+      policy.lines.map(({ level, message }) => [level, message]),
+      [['error', 'the policy has a defect']],
+    );
   }
 });
 

@@ -17,7 +17,10 @@ export function mock(methods, surroundings) {
 
 /** The error of a call. @param {Promise<unknown>} call @returns {Promise<any>} */
 export async function failure(call) {
-  const answer = await call.then((value) => ({ value }), (error) => ({ error }));
+  const answer = await call.then(
+    (value) => ({ value }),
+    (error) => ({ error }),
+  );
   if ('error' in answer) return answer.error;
   throw new Error(`it did not fail, and answered ${JSON.stringify(answer.value)}`);
 }

@@ -35,13 +35,17 @@ test('what is missing is said', () => {
   assert.match(run('build', '.').text, /build needs -o FILE\.wasm/);
   assert.match(run('build', project({}), '-o', 'a.wasm').text, /it has no package\.json/);
   assert.match(run('build', project({ 'package.json': '{' }), '-o', 'a.wasm').text, /is not JSON/);
-  assert.match(run('build', project({ 'package.json': '{}' }), '-o', 'a.wasm').text, /nothing is at src\/component\.ts or src\/component\.js/);
+  assert.match(
+    run('build', project({ 'package.json': '{}' }), '-o', 'a.wasm').text,
+    /nothing is at src\/component\.ts or src\/component\.js/,
+  );
   assert.match(run('test', project({ 'package.json': '{}' })).text, /has no tests/);
   assert.equal(run('fly').status, 2);
 });
 
 test('a module that cannot be a component says why, with file and line', () => {
-  const build = (/** @type {string} */ source) => run('build', project({ 'package.json': '{}', 'src/component.js': source }), '-o', 'a.wasm');
+  const build = (/** @type {string} */ source) =>
+    run('build', project({ 'package.json': '{}', 'src/component.js': source }), '-o', 'a.wasm');
   assert.match(build('import fs from "node:fs"; export const driver = fs;').text, /component\.js:1:\d+: node:fs is of Node\.js/);
   assert.match(build('import { x } from "machinist-sdk/gone"; export const driver = x;').text, /machinist-sdk\/gone is no part of the SDK/);
   assert.match(build('export const driver = ;').text, /component\.js:1:\d+: /);
@@ -50,12 +54,16 @@ test('a module that cannot be a component says why, with file and line', () => {
 });
 
 test('the names that a module exports say what it is', () => {
-  assert.deepEqual([['driver'], ['driver', 'reboot'], ['policy']].map((exports) => world(exports).name), ['provider', 'full-provider', 'health-policy']);
+  assert.deepEqual(
+    [['driver'], ['driver', 'reboot'], ['policy']].map((exports) => world(exports).name),
+    ['provider', 'full-provider', 'health-policy'],
+  );
   for (const exports of [[], ['reboot'], ['driver', 'policy']]) assert.throws(() => world(exports), /it must export/);
 });
 
 test('tests of a project run, in TypeScript too, and fail when they fail', () => {
-  const source = (/** @type {number} */ sum) => `import { equal } from 'node:assert'; import { test } from 'node:test'; const one: number = 1; test('adds', () => equal(one + 1, ${sum}));`;
+  const source = (/** @type {number} */ sum) =>
+    `import { equal } from 'node:assert'; import { test } from 'node:test'; const one: number = 1; test('adds', () => equal(one + 1, ${sum}));`;
   const files = { 'package.json': '{}', 'test/deep/a.test.ts': source(2) };
   assert.equal(run('test', project(files)).status, 0);
   const failed = run('test', project({ ...files, 'test/b.test.ts': source(3) }));

@@ -40,8 +40,22 @@ test('details of the host are kept', () => {
 test('each status has a code', () => {
   const codes = [400, 413, 422, 401, 403, 404, 408, 504, 409, 410, 412, 429, 500, 599, 418, 302].map(codeOfStatus);
   assert.deepEqual(codes, [
-    'invalid-argument', 'invalid-argument', 'invalid-argument', 'unauthenticated', 'permission-denied', 'not-found', 'deadline-exceeded',
-    'deadline-exceeded', 'aborted', 'failed-precondition', 'failed-precondition', 'unavailable', 'unavailable', 'unavailable', 'unknown', 'unknown',
+    'invalid-argument',
+    'invalid-argument',
+    'invalid-argument',
+    'unauthenticated',
+    'permission-denied',
+    'not-found',
+    'deadline-exceeded',
+    'deadline-exceeded',
+    'aborted',
+    'failed-precondition',
+    'failed-precondition',
+    'unavailable',
+    'unavailable',
+    'unavailable',
+    'unknown',
+    'unknown',
   ]);
 });
 
@@ -59,6 +73,14 @@ test('half of a JSON text is told from what is none', () => {
 });
 
 test('a pause that is a date or nonsense is passed over', () => {
-  const pause = (/** @type {string} */ value) => new Answer({ status: 429, headers: [['retry-after', value]], body: new Uint8Array() }).retryAfterMs;
-  assert.deepEqual(['3', ' 3 ', '-1', '1e3', 'Wed, 21 Oct 2026 07:28:00 GMT', ''].map(pause), [3_000, 3_000, undefined, undefined, undefined, undefined]);
+  const pause = (/** @type {string} */ value) =>
+    new Answer({ status: 429, headers: [['retry-after', value]], body: new Uint8Array() }).retryAfterMs;
+  assert.deepEqual(['3', ' 3 ', '-1', '1e3', 'Wed, 21 Oct 2026 07:28:00 GMT', ''].map(pause), [
+    3_000,
+    3_000,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });

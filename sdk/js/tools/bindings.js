@@ -32,7 +32,9 @@ export async function bindings() {
 function oneText(folder) {
   const deps = join(folder, 'deps');
   const main = readdirSync(folder).filter((name) => name.endsWith('.wit'));
-  const blocks = readdirSync(deps).sort().map((name) => asBlock(readFileSync(join(deps, name), 'utf8'), basename(name)));
+  const blocks = readdirSync(deps)
+    .sort()
+    .map((name) => asBlock(readFileSync(join(deps, name), 'utf8'), basename(name)));
   return [...main.map((name) => readFileSync(join(folder, name), 'utf8')), ...blocks].join('\n');
 }
 

@@ -19,7 +19,15 @@ export async function bundleComponent(entry) {
 
 /** For Node.js, with the lines of the sources in stack traces. */
 export async function bundleTests(entries, outdir) {
-  await run({ entryPoints: entries, platform: 'node', outdir, write: true, sourcemap: 'inline', plugins: [sdk], outExtension: { '.js': '.mjs' } });
+  await run({
+    entryPoints: entries,
+    platform: 'node',
+    outdir,
+    write: true,
+    sourcemap: 'inline',
+    plugins: [sdk],
+    outExtension: { '.js': '.mjs' },
+  });
 }
 
 /** The SDK that these tools belong to, whatever else lies about. */
@@ -41,14 +49,25 @@ const noNode = {
   name: 'no-node',
   setup(build) {
     build.onResolve({ filter: /.*/ }, ({ path }) =>
-      isBuiltin(path) ? { errors: [{ text: `${path} is of Node.js, and a component has no Node.js: use what the SDK and the web platform offer` }] } : undefined,
+      isBuiltin(path)
+        ? { errors: [{ text: `${path} is of Node.js, and a component has no Node.js: use what the SDK and the web platform offer` }] }
+        : undefined,
     );
   },
 };
 
 async function run(options) {
   const { build } = await load('esbuild');
-  const common = { bundle: true, format: 'esm', target: 'es2022', metafile: true, write: false, external: FROM_THE_HOST, charset: 'utf8', logLevel: 'silent' };
+  const common = {
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    metafile: true,
+    write: false,
+    external: FROM_THE_HOST,
+    charset: 'utf8',
+    logLevel: 'silent',
+  };
   try {
     return await build({ ...common, ...options });
   } catch (error) {

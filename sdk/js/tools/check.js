@@ -18,9 +18,16 @@ export function check(folder) {
   const project = new Project(folder);
   const draft = mkdtempSync(join(tmpdir(), 'machinist-js-types-'));
   try {
-    const config = { extends: join(SDK, 'tsconfig.author.json'), compilerOptions: { paths: paths() }, include: [join(project.folder, 'src')] };
+    const config = {
+      extends: join(SDK, 'tsconfig.author.json'),
+      compilerOptions: { paths: paths() },
+      include: [join(project.folder, 'src')],
+    };
     writeFileSync(join(draft, 'tsconfig.json'), JSON.stringify(config));
-    const { status } = spawnSync(process.execPath, [typescript(), '--project', draft, '--noEmit'], { cwd: project.folder, stdio: 'inherit' });
+    const { status } = spawnSync(process.execPath, [typescript(), '--project', draft, '--noEmit'], {
+      cwd: project.folder,
+      stdio: 'inherit',
+    });
     return status ?? 1;
   } finally {
     rmSync(draft, { recursive: true, force: true });

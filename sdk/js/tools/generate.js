@@ -33,7 +33,9 @@ function typeFiles() {
 function filesIn(folder) {
   if (!existsSync(folder)) return [];
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(folder.length + 1));
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(folder.length + 1));
 }
 
 function stale(folder, wanted) {
@@ -52,7 +54,10 @@ function write(folder, wanted) {
 
 const isCheck = process.argv.includes('--check');
 const complaints = [];
-for (const [folder, make] of [['bindings', bindingFiles], ['types', typeFiles]]) {
+for (const [folder, make] of [
+  ['bindings', bindingFiles],
+  ['types', typeFiles],
+]) {
   const wanted = await make();
   if (isCheck) complaints.push(...stale(folder, wanted));
   else write(folder, wanted);

@@ -28,7 +28,9 @@ export class Project {
     const candidates = named ? [named] : ENTRIES;
     const found = candidates.map((name) => join(this.folder, name)).find((path) => existsSync(path));
     if (found) return found;
-    throw new Complaint(`nothing is at ${candidates.join(' or ')} of ${this.folder}: the module that exports the driver or the policy belongs there`);
+    throw new Complaint(
+      `nothing is at ${candidates.join(' or ')} of ${this.folder}: the module that exports the driver or the policy belongs there`,
+    );
   }
 
   /** `*.test.js` and `*.test.ts` in `src` and `test`. */

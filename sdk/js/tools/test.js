@@ -27,6 +27,10 @@ function runIn(cwd, bundles) {
   const paths = files.sort().map((name) => join(bundles, name));
   // Within another test run Node.js would run nothing, and call it a success.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const { status } = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=spec', ...paths], { cwd, env, stdio: 'inherit' });
+  const { status } = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=spec', ...paths], {
+    cwd,
+    env,
+    stdio: 'inherit',
+  });
   return status ?? 1;
 }

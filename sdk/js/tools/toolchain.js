@@ -64,7 +64,9 @@ function insistOnTheLock(draft) {
   const installed = Object.entries(read('node_modules/.package-lock.json'));
   const strays = installed.filter(([path, { integrity }]) => !integrity || locked[path]?.integrity !== integrity);
   if (strays.length === 0) return;
-  throw new Complaint(`npm installed what the lock file does not name: ${strays.map(([path]) => path).join(', ')}: this platform is not supported yet`);
+  throw new Complaint(
+    `npm installed what the lock file does not name: ${strays.map(([path]) => path).join(', ')}: this platform is not supported yet`,
+  );
 }
 
 /** Whole or not at all: whoever comes first wins, and the others find the same. */

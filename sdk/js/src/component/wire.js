@@ -29,9 +29,15 @@ export const wire = {
 
 /** @param {WireRequest} request @param {string} host */
 function sent(request, host) {
-  const outgoing = attempt(() => outgoingRequest(request), () => new Trouble('bad-request', host));
+  const outgoing = attempt(
+    () => outgoingRequest(request),
+    () => new Trouble('bad-request', host),
+  );
   const body = outgoing.body();
-  const future = attempt(() => handle(outgoing, options(request)), (error) => Trouble.ofWasi(/** @type {ErrorCode} */ (error), host));
+  const future = attempt(
+    () => handle(outgoing, options(request)),
+    (error) => Trouble.ofWasi(/** @type {ErrorCode} */ (error), host),
+  );
   try {
     if (request.body) whileHeld(body.write(), (stream) => write(stream, /** @type {Uint8Array} */ (request.body)));
     OutgoingBody.finish(body, undefined);

@@ -2,7 +2,7 @@
  * A cloud that a test makes up.
  */
 
-/** @import { Wire, WireAnswer, WireRequest } from '../contract.js' */
+/** @import { WireAnswer, WireRequest } from '../contract.js' */
 
 import { Trouble } from '../trouble.js';
 

@@ -18,23 +18,31 @@ export function encoded(value, encodings) {
 /** @param {Uint8Array} bytes @param {Encoding} encoding @returns {Uint8Array | undefined} */
 function step(bytes, encoding) {
   switch (encoding) {
-    case 'plain': return bytes;
-    case 'base64': return utf8(btoa(latin1(bytes)));
-    case 'gzip': return gzipSync(bytes);
-    case 'form': return utf8(form(bytes));
-    case 'json-escape': return ofText(bytes, (text) => JSON.stringify(text).slice(1, -1));
-    default: return undefined;
+    case 'plain':
+      return bytes;
+    case 'base64':
+      return utf8(btoa(latin1(bytes)));
+    case 'gzip':
+      return gzipSync(bytes);
+    case 'form':
+      return utf8(form(bytes));
+    case 'json-escape':
+      return ofText(bytes, (text) => JSON.stringify(text).slice(1, -1));
+    default:
+      return undefined;
   }
 }
 
 /** @param {Uint8Array} bytes */
 function form(bytes) {
   const plain = /[A-Za-z0-9*._-]/;
-  return [...bytes].map((byte) => {
-    const character = String.fromCharCode(byte);
-    if (plain.test(character)) return character;
-    return byte === 0x20 ? '+' : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }).join('');
+  return [...bytes]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      if (plain.test(character)) return character;
+      return byte === 0x20 ? '+' : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    })
+    .join('');
 }
 
 /** @param {Uint8Array} bytes @param {(text: string) => string} act */

@@ -58,8 +58,13 @@ export class Grants {
 function allows({ host, scheme = 'https', ports = [PORTS[scheme]], methods, paths }, request) {
   const url = new URL(`${request.scheme}://${request.authority}${request.target}`);
   const port = Number(url.port || PORTS[request.scheme]);
-  return fits(host, url.hostname) && scheme === request.scheme && ports.includes(port)
-    && (methods?.includes(request.method) ?? true) && (paths?.some((path) => url.pathname.startsWith(path)) ?? true);
+  return (
+    fits(host, url.hostname) &&
+    scheme === request.scheme &&
+    ports.includes(port) &&
+    (methods?.includes(request.method) ?? true) &&
+    (paths?.some((path) => url.pathname.startsWith(path)) ?? true)
+  );
 }
 
 /** A `*` stands for one label. @param {string} pattern @param {string} host */

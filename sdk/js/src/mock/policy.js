@@ -16,7 +16,10 @@ export class MockPolicy {
   constructor(author) {
     /** @type {{ level: string, message: string, fields: Record<string, string> }[]} */
     this.lines = [];
-    const log = new Log({ enabled: () => true, emit: (level, message, fields) => this.lines.push({ level, message, fields: Object.fromEntries(fields) }) });
+    const log = new Log({
+      enabled: () => true,
+      emit: (level, message, fields) => this.lines.push({ level, message, fields: Object.fromEntries(fields) }),
+    });
     this.#exports = serve(author, log);
   }
 

@@ -29,8 +29,16 @@ export function sampleRequest({ spec = {}, machine = {}, class: machineClass = {
 export function sampleQuestion() {
   return {
     machine: {
-      namespace: 'shoot', name: 'machine-1', uid: 'uid-1', class: 'small', labels: {}, providerId: 'cloud:///vm-1', created: 0,
-      healthTimeoutMs: 600_000, mustBeFalse: ['DiskPressure'], canReboot: true,
+      namespace: 'shoot',
+      name: 'machine-1',
+      uid: 'uid-1',
+      class: 'small',
+      labels: {},
+      providerId: 'cloud:///vm-1',
+      created: 0,
+      healthTimeoutMs: 600_000,
+      mustBeFalse: ['DiskPressure'],
+      canReboot: true,
     },
     node: { name: 'node-1', created: 0, labels: {}, unschedulable: false, conditions: [sampleCondition('Ready', 'true', 0)] },
     history: { phase: 'running', phaseSince: 0, reboots: [] },

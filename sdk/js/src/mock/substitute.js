@@ -43,8 +43,18 @@ export function substituted(request, vault, grants) {
 function filledBody({ headers, body }, fill, denied) {
   const text = textOf(body ?? new Uint8Array());
   if (countPlaceholders(text) === 0) return body;
-  const type = headers.find(([name]) => name === 'content-type')?.[1].split(';')[0].trim().toLowerCase() ?? '';
-  const filled = type === 'application/x-www-form-urlencoded' ? filledForm(text, fill) : type === '' || type.includes('json') ? filledJson(text, fill) : text;
+  const type =
+    headers
+      .find(([name]) => name === 'content-type')?.[1]
+      .split(';')[0]
+      .trim()
+      .toLowerCase() ?? '';
+  const filled =
+    type === 'application/x-www-form-urlencoded'
+      ? filledForm(text, fill)
+      : type === '' || type.includes('json')
+        ? filledJson(text, fill)
+        : text;
   // One that is left stands in a key, or in something that is not what it says.
   if (filled === undefined || countPlaceholders(filled) > 0) throw denied();
   return new TextEncoder().encode(filled);
@@ -52,12 +62,15 @@ function filledBody({ headers, body }, fill, denied) {
 
 /** @param {string} text @param {(text: string, place: Place) => string} fill */
 function filledForm(text, fill) {
-  return text.split('&').map((field) => {
-    const equals = field.indexOf('=');
-    if (equals < 0) return field;
-    const name = [...new URLSearchParams(field).keys()][0] ?? '';
-    return `${field.slice(0, equals)}=${fill(field.slice(equals + 1), { form: name })}`;
-  }).join('&');
+  return text
+    .split('&')
+    .map((field) => {
+      const equals = field.indexOf('=');
+      if (equals < 0) return field;
+      const name = [...new URLSearchParams(field).keys()][0] ?? '';
+      return `${field.slice(0, equals)}=${fill(field.slice(equals + 1), { form: name })}`;
+    })
+    .join('&');
 }
 
 /** @param {string} text @param {(text: string, place: Place) => string} fill */
@@ -67,7 +80,10 @@ function filledJson(text, fill) {
     if (typeof value === 'string') return countPlaceholders(value) > 0 ? JSON.parse(`"${fill(value, { json: pointer })}"`) : value;
     if (Array.isArray(value)) return value.map((entry, at) => walk(entry, `${pointer}/${at}`));
     if (typeof value !== 'object' || value === null) return value;
-    const entries = Object.entries(value).map(([key, entry]) => [key, walk(entry, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`)]);
+    const entries = Object.entries(value).map(([key, entry]) => [
+      key,
+      walk(entry, `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+    ]);
     return Object.fromEntries(entries);
   };
   try {

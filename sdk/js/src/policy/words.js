@@ -10,7 +10,12 @@ import { isObject } from '../fields.js';
 /** @param {Wit.Question} question @returns {Question} */
 export function questionFrom({ machine, node, history, domain }) {
   return {
-    machine: { ...machine, labels: Object.fromEntries(machine.labels), created: Number(machine.created), healthTimeoutMs: optional(machine.healthTimeoutMs) },
+    machine: {
+      ...machine,
+      labels: Object.fromEntries(machine.labels),
+      created: Number(machine.created),
+      healthTimeoutMs: optional(machine.healthTimeoutMs),
+    },
     node: node && {
       ...node,
       created: optional(node.created),
@@ -27,7 +32,8 @@ export function aboutTo({ name, version, settingsSchema }) {
   for (const [field, value] of Object.entries({ name, version })) {
     if (typeof value !== 'string') throw new TypeError(`${field} in the answer to describe must be a text`);
   }
-  if (settingsSchema !== undefined && !isObject(settingsSchema)) throw new TypeError('settingsSchema in the answer to describe must be an object');
+  if (settingsSchema !== undefined && !isObject(settingsSchema))
+    throw new TypeError('settingsSchema in the answer to describe must be an object');
   return { name, version, settingsSchema: settingsSchema && JSON.stringify(settingsSchema) };
 }
 
@@ -41,10 +47,14 @@ export function verdictTo({ health, since, reason, action = 'none', holdsUntil }
 /** @param {Verdict['health']} health @param {number | undefined} since @returns {Wit.Health} */
 function healthTo(health, since) {
   switch (health) {
-    case 'healthy': return { tag: 'healthy' };
-    case 'unknown': return { tag: 'unknown' };
-    case 'unhealthy': return { tag: 'unhealthy', val: time(since, 'since') };
-    default: throw new TypeError('health in the verdict must be healthy, unhealthy or unknown');
+    case 'healthy':
+      return { tag: 'healthy' };
+    case 'unknown':
+      return { tag: 'unknown' };
+    case 'unhealthy':
+      return { tag: 'unhealthy', val: time(since, 'since') };
+    default:
+      throw new TypeError('health in the verdict must be healthy, unhealthy or unknown');
   }
 }
 
@@ -62,7 +72,12 @@ function optional(time) {
 /** For mocks. @param {Question} question @returns {Wit.Question} */
 export function questionTo({ machine, node, history, domain }) {
   return {
-    machine: { ...machine, labels: Object.entries(machine.labels), created: BigInt(machine.created), healthTimeoutMs: optionalTo(machine.healthTimeoutMs) },
+    machine: {
+      ...machine,
+      labels: Object.entries(machine.labels),
+      created: BigInt(machine.created),
+      healthTimeoutMs: optionalTo(machine.healthTimeoutMs),
+    },
     node: node && {
       ...node,
       created: optionalTo(node.created),
@@ -76,7 +91,13 @@ export function questionTo({ machine, node, history, domain }) {
 
 /** For mocks. @param {Wit.Verdict} verdict @returns {Verdict} */
 export function verdictFrom({ health, reason, action, holdsUntil }) {
-  return { health: health.tag, since: health.tag === 'unhealthy' ? Number(health.val) : undefined, reason, action, holdsUntil: Number(holdsUntil) };
+  return {
+    health: health.tag,
+    since: health.tag === 'unhealthy' ? Number(health.val) : undefined,
+    reason,
+    action,
+    holdsUntil: Number(holdsUntil),
+  };
 }
 
 /** @param {number | undefined} time */

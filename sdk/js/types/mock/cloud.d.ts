@@ -2,7 +2,7 @@
  * A cloud that a test makes up.
  */
 import type { WireAnswer, WireRequest } from '../contract.js';
-/** @import { Wire, WireAnswer, WireRequest } from '../contract.js' */
+/** @import { WireAnswer, WireRequest } from '../contract.js' */
 import { Trouble } from '../trouble.js';
 /** A request as the cloud sees it: with secrets. */
 export declare class CloudRequest {

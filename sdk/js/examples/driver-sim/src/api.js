@@ -44,7 +44,9 @@ export class Api {
   /** Finishes the VM. May be repeated. Undefined: there is no such VM. @param {string} id @returns {Promise<CloudVm | undefined>} */
   async initialize(id) {
     const attempt = this.#change('initialize the VM');
-    const answer = await unlessAbsent(this.#ask(attempt, 'POST', `/v1/vms/${escaped(id)}/initialize`, { body: { sourceDestCheck: false } }));
+    const answer = await unlessAbsent(
+      this.#ask(attempt, 'POST', `/v1/vms/${escaped(id)}/initialize`, { body: { sourceDestCheck: false } }),
+    );
     return answer === undefined ? undefined : whole(attempt, readVm(answer));
   }
 

@@ -44,7 +44,9 @@ export function listedFrom(vm) {
 /** The volume handle of a PersistentVolume's spec; undefined when it is of another kind. @param {string} spec @param {number} index */
 export function volumeId(spec, index) {
   const handle = csiOf(spec, index);
-  return handle.driver === CSI_DRIVER && typeof handle.volumeHandle === 'string' && handle.volumeHandle !== '' ? handle.volumeHandle : undefined;
+  return handle.driver === CSI_DRIVER && typeof handle.volumeHandle === 'string' && handle.volumeHandle !== ''
+    ? handle.volumeHandle
+    : undefined;
 }
 
 /** @param {string} spec @param {number} index @returns {{ driver?: unknown, volumeHandle?: unknown }} */

@@ -69,15 +69,25 @@ test('a class without a zone takes the alternatives', async () => {
 
 test('tags with odd names are tags', async () => {
   const { cloud, driver } = world();
-  await driver.create({ ...request(1), class: { ...request(1).class, spec: JSON.stringify(SPEC).replace('}', ',"tags":{"__proto__":"a","constructor":"b"}}') } });
-  assert.deepEqual(Object.entries(cloud.live[0].tags).slice(0, 2), [['__proto__', 'a'], ['constructor', 'b']]);
+  await driver.create({
+    ...request(1),
+    class: { ...request(1).class, spec: JSON.stringify(SPEC).replace('}', ',"tags":{"__proto__":"a","constructor":"b"}}') },
+  });
+  assert.deepEqual(Object.entries(cloud.live[0].tags).slice(0, 2), [
+    ['__proto__', 'a'],
+    ['constructor', 'b'],
+  ]);
 });
 
 test('the schema knows the fields that are read', async () => {
   const { driver } = world();
-  const all = Object.fromEntries(Object.keys(schema.properties).map((name) => [name, /** @type {Record<string, unknown>} */ (SPEC)[name] ?? null]));
+  const all = Object.fromEntries(
+    Object.keys(schema.properties).map((name) => [name, /** @type {Record<string, unknown>} */ (SPEC)[name] ?? null]),
+  );
   assert.deepEqual(await driver.validateClass(request(1, all).class), []);
-  const volume = Object.fromEntries(Object.keys(schema.properties.volumes.items.properties).map((name) => [name, name === 'sizeGib' ? 1 : null]));
+  const volume = Object.fromEntries(
+    Object.keys(schema.properties.volumes.items.properties).map((name) => [name, name === 'sizeGib' ? 1 : null]),
+  );
   assert.deepEqual(await driver.validateClass(request(1, { volumes: [volume] }).class), []);
   assert.equal(Object.keys(schema.properties).length, 6);
   assert.deepEqual(JSON.parse(/** @type {string} */ ((await driver.describe()).classSchema)), schema);

@@ -63,7 +63,8 @@ export class FakeCloud {
   /** @param {string} act @param {any} vm @returns {CloudAnswer} */
   #ofVm(act, vm) {
     switch (act) {
-      case 'GET': return { body: vm };
+      case 'GET':
+        return { body: vm };
       case 'DELETE':
         if (vm.state !== 'terminated') vm.state = 'stopping';
         return { status: 202, body: vm };
@@ -74,7 +75,8 @@ export class FakeCloud {
         if (vm.state !== 'running') return refusal(409, 'conflict');
         vm.bootId += 1;
         return { status: 202, body: vm };
-      default: return refusal(404, 'not_found');
+      default:
+        return refusal(404, 'not_found');
     }
   }
 
@@ -88,7 +90,18 @@ export class FakeCloud {
     if (this.full.has(body.zone)) return refusal(409, 'capacity_exhausted');
     const id = `vm-${++this.#count}`;
     const addresses = [{ type: 'InternalIP', address: '10.0.0.1' }];
-    const vm = { id, name: body.name, state: 'pending', zone: body.zone, addresses, tags: body.tags, userData: body.userData, initialized: !body.needsInitialize, bootId: 1, created: '2026-01-02T03:04:05Z' };
+    const vm = {
+      id,
+      name: body.name,
+      state: 'pending',
+      zone: body.zone,
+      addresses,
+      tags: body.tags,
+      userData: body.userData,
+      initialized: !body.needsInitialize,
+      bootId: 1,
+      created: '2026-01-02T03:04:05Z',
+    };
     this.vms.set(id, vm);
     this.#keys.set(key, { id, text: request.text() });
     for (const _ of body.volumes ?? []) Object.assign(this.addVolume(body.tags), { attachedTo: id });

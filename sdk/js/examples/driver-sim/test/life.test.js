@@ -81,7 +81,10 @@ test('a deletion takes the VM and its volumes and may be repeated', async () => 
   sent();
   await driver.delete(asked);
   assert.equal(sent().length, 3);
-  assert.deepEqual((await driver.list({ class: asked.class, cluster: 'c1' })).machines.map(({ providerId }) => providerId), [other.providerId]);
+  assert.deepEqual(
+    (await driver.list({ class: asked.class, cluster: 'c1' })).machines.map(({ providerId }) => providerId),
+    [other.providerId],
+  );
 });
 
 test('a deletion works without an id and with any class', async () => {
@@ -160,8 +163,10 @@ test('volumes of other kinds have no id here', async () => {
   const { driver } = world();
   const csi = (/** @type {object} */ fields) => JSON.stringify({ csi: fields });
   const specs = [
-    csi({ driver: 'sim.csi.machinist.dev', volumeHandle: 'vol-1' }), csi({ driver: 'other', volumeHandle: 'vol-1' }),
-    csi({ driver: 'sim.csi.machinist.dev' }), '{"hostPath": {"path": "/"}}',
+    csi({ driver: 'sim.csi.machinist.dev', volumeHandle: 'vol-1' }),
+    csi({ driver: 'other', volumeHandle: 'vol-1' }),
+    csi({ driver: 'sim.csi.machinist.dev' }),
+    '{"hostPath": {"path": "/"}}',
   ];
   assert.deepEqual(await driver.getVolumeIds(specs), ['vol-1', undefined, undefined, undefined]);
   const error = await failure(driver.getVolumeIds(['{}', '{']));

@@ -43,8 +43,20 @@ for (const [status, name, code, isTerminal, mayHaveHappened] of CODES) {
 
 /** The work is done, and the answer is lost in some way. @type {[string, string, (answer: CloudAnswer) => CloudAnswer][]} */
 const LOST = [
-  ['an answer that never comes', 'deadline-exceeded', () => { throw new Trouble('timed-out', 'cloud.test'); }],
-  ['a connection that ends', 'unavailable', () => { throw new Trouble('cut-off', 'cloud.test'); }],
+  [
+    'an answer that never comes',
+    'deadline-exceeded',
+    () => {
+      throw new Trouble('timed-out', 'cloud.test');
+    },
+  ],
+  [
+    'a connection that ends',
+    'unavailable',
+    () => {
+      throw new Trouble('cut-off', 'cloud.test');
+    },
+  ],
   ['half of an answer', 'unavailable', ({ body }) => ({ body: JSON.stringify(body).slice(0, 40) })],
   ['nothing', 'unavailable', () => ({ body: '' })],
   ['garbage', 'internal', () => ({ body: new Uint8Array([0xff, 0x00, 0x7b]) })],
@@ -112,7 +124,10 @@ test('while a VM is adopted no error hides that there is one', async () => {
 test('a deletion that fails half-way says so and ends well when repeated', async () => {
   const { cloud, driver } = world();
   const asked = withId(request(1), await driver.create(request(1)));
-  cloud.fault = ({ method }) => { if (method === 'DELETE') throw new Trouble('timed-out', 'cloud.test'); return undefined; };
+  cloud.fault = ({ method }) => {
+    if (method === 'DELETE') throw new Trouble('timed-out', 'cloud.test');
+    return undefined;
+  };
   let error = await failure(driver.delete(asked));
   assert.deepEqual([error.code, error.mayHaveHappened], ['deadline-exceeded', true]);
   cloud.fault = ({ url }) => (url.pathname === '/v1/volumes' ? refusal(503, 'unavailable', { 'retry-after': '3' }) : undefined);
@@ -133,7 +148,11 @@ test("a proxy's page of nothing is no proof that there is no VM", async () => {
 
 /** Answers the same to everything. @param {CloudAnswer['body']} body */
 function parrot(body) {
-  return new MockDriver(new SimDriver(), { cloud: () => ({ body }), secrets: { token: 't' }, settings: { endpoint: 'https://parrot.test' } });
+  return new MockDriver(new SimDriver(), {
+    cloud: () => ({ body }),
+    secrets: { token: 't' },
+    settings: { endpoint: 'https://parrot.test' },
+  });
 }
 
 test('a listing that turns in circles ends with an error', async () => {
@@ -173,13 +192,23 @@ test('a secret, a setting or a grant that is missing says what to do', async () 
   assert.match(await told({ settings: {} }), /^failed-precondition: endpoint is missing/);
   assert.match(await told({ settings: '{' }), /^failed-precondition: settings.json is not JSON: correct it/);
   assert.match(await told({ settings: { endpoint: 'ftp://a' } }), /^failed-precondition: endpoint in the plugin's settings must be/);
-  assert.match(await told({ grants: { egress: [], secrets: rest.grants?.secrets } }), /^failed-precondition: .*cloud\.test is not granted.*egress/);
-  assert.match(await told({ grants: { egress: rest.grants?.egress } }), /^failed-precondition: the secret token is not granted: add token .* to secrets/);
+  assert.match(
+    await told({ grants: { egress: [], secrets: rest.grants?.secrets } }),
+    /^failed-precondition: .*cloud\.test is not granted.*egress/,
+  );
+  assert.match(
+    await told({ grants: { egress: rest.grants?.egress } }),
+    /^failed-precondition: the secret token is not granted: add token .* to secrets/,
+  );
   assert.match(await told({ remainingMs: 100 }), /^deadline-exceeded: .*time was over/);
 });
 
 test('endpoints may have a path, a port and brackets', async () => {
-  for (const [endpoint, host] of [['http://127.0.0.1:8080/', '127.0.0.1'], ['https://[::1]/cloud/', '[::1]'], ['https://a.example', 'a.example']]) {
+  for (const [endpoint, host] of [
+    ['http://127.0.0.1:8080/', '127.0.0.1'],
+    ['https://[::1]/cloud/', '[::1]'],
+    ['https://a.example', 'a.example'],
+  ]) {
     const driver = new MockDriver(new SimDriver(), { settings: { endpoint } });
     assert.deepEqual((await driver.describe()).hosts, [host]);
   }

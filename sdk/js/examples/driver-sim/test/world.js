@@ -12,8 +12,13 @@ export const USER_DATA = '#cloud-config\n';
 
 /** As `grants.yaml` has it, for the cloud of the tests. */
 const GRANTS = {
-  egress: [{ host: 'cloud.test', scheme: /** @type {const} */ ('http'), ports: [8080], methods: ['GET', 'POST', 'DELETE'], paths: ['/v1/'] }],
-  secrets: [{ key: 'token', places: [{ header: 'authorization' }] }, { key: 'userData', places: [{ json: '/userData' }] }],
+  egress: [
+    { host: 'cloud.test', scheme: /** @type {const} */ ('http'), ports: [8080], methods: ['GET', 'POST', 'DELETE'], paths: ['/v1/'] },
+  ],
+  secrets: [
+    { key: 'token', places: [{ header: 'authorization' }] },
+    { key: 'userData', places: [{ json: '/userData' }] },
+  ],
 };
 
 export function world() {
@@ -32,7 +37,11 @@ export function world() {
 
 /** @param {number} number @param {object} [spec] */
 export function request(number, spec = {}) {
-  return sampleRequest({ spec: { ...SPEC, ...spec }, machine: { name: `machine-${number}`, uid: `uid-${number}` }, idempotencyKey: `key-${number}` });
+  return sampleRequest({
+    spec: { ...SPEC, ...spec },
+    machine: { name: `machine-${number}`, uid: `uid-${number}` },
+    idempotencyKey: `key-${number}`,
+  });
 }
 
 /** @template {{ machine: object }} R @param {R} request @param {{ providerId: string }} vm @returns {R} */
@@ -42,7 +51,10 @@ export function withId(request, { providerId }) {
 
 /** The error of a call, as far as it is expected. @param {Promise<unknown>} call @returns {Promise<any>} */
 export async function failure(call) {
-  const answer = await call.then((value) => ({ value }), (error) => ({ error }));
+  const answer = await call.then(
+    (value) => ({ value }),
+    (error) => ({ error }),
+  );
   if ('error' in answer) return answer.error;
   throw new Error(`it did not fail, and answered ${JSON.stringify(answer.value)}`);
 }

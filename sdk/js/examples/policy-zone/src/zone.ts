@@ -28,7 +28,8 @@ export class Zone extends Policy<Settings> {
 
   override readSettings(fields: Fields): Settings {
     const [stray] = fields.unknown(['silentPercent', 'leastMachines', 'recheckSeconds']);
-    if (stray !== undefined) throw new SettingsError(`${stray} is not a setting: there are silentPercent, leastMachines and recheckSeconds`);
+    if (stray !== undefined)
+      throw new SettingsError(`${stray} is not a setting: there are silentPercent, leastMachines and recheckSeconds`);
     return {
       silentPercent: fields.wholeNumber('silentPercent', { least: 1, most: 100 }) ?? 50,
       leastMachines: fields.wholeNumber('leastMachines', { least: 2, most: MOST_MACHINES }) ?? 3,
