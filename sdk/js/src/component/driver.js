@@ -4,6 +4,8 @@
 
 /** @import { Driver } from '../driver.js' */
 
+import './globals.js';
+
 import { serve } from '../serve.js';
 import { host } from './host.js';
 

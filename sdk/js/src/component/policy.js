@@ -4,6 +4,8 @@
 
 /** @import { Policy } from '../policy/policy.js' */
 
+import './globals.js';
+
 import { emit, enabled } from 'machinist:host/log@0.1.0';
 
 import { Log } from '../host.js';

@@ -2,6 +2,8 @@
  * Makes a component of a driver. Only the module that is built may import this: natively there is no such host.
  */
 import type { Driver } from '../driver.js';
+/** @import { Driver } from '../driver.js' */
+import './globals.js';
 /**
  * What the component's module exports:
  *

@@ -2,6 +2,8 @@
  * Makes a component of a policy. Only the module that is built may import this: natively there is no such host.
  */
 import type { Policy } from '../policy/policy.js';
+/** @import { Policy } from '../policy/policy.js' */
+import './globals.js';
 /**
  * What the component's module exports: `export const policy = exportPolicy(new MyPolicy());`
  * @template Settings
