@@ -5,6 +5,7 @@
 /** @import { Encoding, RawHost, RawSecret, Refusal } from './contract.js' */
 
 import { DriverError } from './error.js';
+import { hasPayload } from './payload.js';
 
 /** A secret that can be sent and not seen. */
 export class Secret {
@@ -44,8 +45,8 @@ export class Secret {
     try {
       return question();
     } catch (error) {
-      const refusal = /** @type {{ payload?: Refusal }} */ (error).payload;
-      throw refusal ? new DriverError('failed-precondition', this.#explanation(refusal)) : error;
+      if (!hasPayload(error)) throw error;
+      throw new DriverError('failed-precondition', this.#explanation(/** @type {Refusal} */ (error.payload)));
     }
   }
 

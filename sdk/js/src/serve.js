@@ -11,6 +11,7 @@ import { errorTo, readAbout, readCreation, readDeletion, readPage, readVm, readV
 import { Defect, DriverError } from './error.js';
 import { Host, Log, quietHost } from './host.js';
 import { requestFrom } from './host-words.js';
+import { stackOf } from './payload.js';
 import { Trouble } from './trouble.js';
 
 /**
@@ -95,6 +96,6 @@ function explained(error, host) {
 /** Writes it down, and answers its short form. @param {unknown} error @param {Log} log */
 function defect(error, log) {
   const text = error instanceof Defect ? error.message : String(error);
-  log.error('the driver has a defect', { error: text, stack: error instanceof Error ? error.stack : '' });
+  log.error('the driver has a defect', { error: text, stack: stackOf(error) });
   return text;
 }

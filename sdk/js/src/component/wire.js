@@ -10,6 +10,7 @@
 import { handle } from 'wasi:http/outgoing-handler@0.2.12';
 import { Fields, httpErrorCode, OutgoingBody, OutgoingRequest, RequestOptions } from 'wasi:http/types@0.2.12';
 
+import { hasPayload } from '../payload.js';
 import { Trouble } from '../trouble.js';
 
 const PIECE_BYTES = 64n * 1024n;
@@ -124,7 +125,8 @@ function next(stream, host) {
   try {
     return stream.blockingRead(PIECE_BYTES);
   } catch (error) {
-    const failure = /** @type {StreamError} */ (payload(error));
+    if (!hasPayload(error)) throw error;
+    const failure = /** @type {StreamError} */ (error.payload);
     if (failure.tag === 'closed') return undefined;
     throw whileHeld(failure.val, (cause) => {
       const code = httpErrorCode(cause);
@@ -158,12 +160,6 @@ function attempt(act, trouble) {
   try {
     return act();
   } catch (error) {
-    throw trouble(payload(error));
+    throw hasPayload(error) ? trouble(error.payload) : error;
   }
-}
-
-/** @param {unknown} error @returns {unknown} */
-function payload(error) {
-  if (error instanceof Error && 'payload' in error) return error.payload;
-  throw error;
 }

@@ -6,6 +6,7 @@
 /** @import { Policy } from './policy.js' */
 /** @import { Log } from '../host.js' */
 
+import { stackOf } from '../payload.js';
 import { readSettings, SettingsError } from './settings.js';
 import { aboutTo, questionFrom, verdictTo } from './words.js';
 
@@ -44,7 +45,7 @@ function told(log, act) {
   try {
     return act();
   } catch (error) {
-    log.error('the policy has a defect', { error: String(error), stack: error instanceof Error ? error.stack : '' });
+    log.error('the policy has a defect', { error: String(error), stack: stackOf(error) });
     throw error;
   }
 }

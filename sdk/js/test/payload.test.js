@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runInNewContext } from 'node:vm';
+
+import { hasPayload, stackOf } from '../src/payload.js';
+
+test('the payload of an error of another realm is found', () => {
+  const error = runInNewContext("Object.assign(new Error('odd'), { payload: { tag: 'closed' } })");
+  assert.ok(!(error instanceof Error));
+  assert.ok(hasPayload(error));
+  assert.match(stackOf(error), /odd/);
+});
+
+test('what is thrown otherwise has none', () => {
+  for (const error of [undefined, null, 'text', 7, new Error('odd')]) assert.ok(!hasPayload(error));
+  assert.equal(stackOf('text'), '');
+});
