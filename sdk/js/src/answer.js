@@ -47,18 +47,42 @@ export class Answer {
   }
 }
 
+/** What may be missing behind the last character, before brackets are closed: the rest of a word, of a text, of a pair. */
+const ENDS = ['', '0', '"', ':0', '":0', '"":0', 'rue', 'ue', 'e', 'alse', 'lse', 'se', 'ull', 'll', 'l'].concat(
+  ['\\', '0', '00', '000', '0000'].flatMap((escape) => [`${escape}"`, `${escape}":0`]),
+);
+/** Longer texts are not read that often: brackets alone decide. */
+const LONG = 256 * 1024;
+const CLOSING = { '{': '}', '[': ']' };
+
 /**
- * True for JSON that ends early: in a text, or with an object or a list that was not closed. Engines say so in words of
- * their own, so it is counted here.
+ * True for the beginning of an object or a list, and for nothing at all: JSON that ended early. Engines say so in words of
+ * their own, so it is found out here.
  * @param {string} text What is not JSON.
  */
 export function isCutOff(text) {
-  const rest = text.trimStart();
-  if (rest === '') return true;
-  if (!/^[[{]/.test(rest)) return false;
-  const outside = rest.replace(/"(?:[^"\\]|\\.)*"/gs, '');
-  if (outside.includes('"')) return true;
-  const opened = outside.match(/[[{]/g)?.length ?? 0;
-  const closed = outside.match(/[\]}]/g)?.length ?? 0;
-  return opened > closed;
+  if (text.trim() === '') return true;
+  const brackets = openBrackets(text);
+  if (text.length > LONG) return brackets !== '';
+  return brackets !== '' && ENDS.some((end) => isJson(`${text}${end}${brackets}`));
+}
+
+/** What would close the brackets that are open. @param {string} text */
+function openBrackets(text) {
+  const closing = [];
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)|[[\]{}]/gs)) {
+    if (token === '{' || token === '[') closing.unshift(CLOSING[token]);
+    else if (token === '}' || token === ']') closing.shift();
+  }
+  return closing.join('');
+}
+
+/** @param {string} text */
+function isJson(text) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -67,9 +67,21 @@ test('a refusal without a known code goes by its status, and long words are cut'
   assert.ok(!error.message.includes('\n') && [...error.message].length < 230);
 });
 
-test('half of a JSON text is told from what is none', () => {
-  for (const text of ['', ' ', '{', '{"a": "b', '[1, 2', '{"a": [1]', '{"a\\"": {"b": 1}']) assert.ok(isCutOff(text), text);
-  for (const text of ['nonsense', '{]}', '"a', '{"a": 1}}', '\ufffd{']) assert.ok(!isCutOff(text), text);
+test('each beginning of a JSON text is one that was cut off, and what is none is not', () => {
+  const whole = '{"a": "b\\"\\u00e9ü", "c": [1, -2.5e3, true, {"d": null}, []], "e": false}';
+  for (let length = 0; length < whole.length; length += 1) assert.ok(isCutOff(whole.slice(0, length)), whole.slice(0, length));
+  const none = [
+    'nonsense',
+    '{]}',
+    '"a',
+    '{"a": 1}}',
+    '\ufffd{',
+    '{"id": \ufffd\ufffd \0 [[[ not json',
+    '{"a": "b" "c',
+    '[1, 2] [',
+    '<html>{',
+  ];
+  for (const text of none) assert.ok(!isCutOff(text), text);
 });
 
 test('a pause that is a date or nonsense is passed over', () => {

@@ -24,8 +24,8 @@ export declare class Answer {
     json(): unknown;
 }
 /**
- * True for JSON that ends early: in a text, or with an object or a list that was not closed. Engines say so in words of
- * their own, so it is counted here.
+ * True for the beginning of an object or a list, and for nothing at all: JSON that ended early. Engines say so in words of
+ * their own, so it is found out here.
  * @param {string} text What is not JSON.
  */
 export declare function isCutOff(text: string): boolean;
