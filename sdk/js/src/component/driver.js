@@ -5,7 +5,6 @@
 /** @import { Driver } from '../driver.js' */
 
 import './globals.js';
-import './rehearsal.js';
 
 import { serve } from '../serve.js';
 import { host } from './host.js';

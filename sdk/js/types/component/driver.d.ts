@@ -4,7 +4,6 @@
 import type { Driver } from '../driver.js';
 /** @import { Driver } from '../driver.js' */
 import './globals.js';
-import './rehearsal.js';
 /**
  * What the component's module exports:
  *
