@@ -152,8 +152,10 @@ fn chosen(
         others().map(|(_, other)| other).filter(|other| is_chosen(other)).collect();
     let other = chosen.first()?;
     // Where all of them are too many, all go at once, and it does not matter whose end comes through first. A set may be
-    // doing what was wanted a moment ago.
-    let left = others().filter(|(_, other)| other.is_living()).count();
+    // doing what was wanted a moment ago, and may not know yet that somebody has deleted one.
+    let is_news = |since: Timestamp| now.duration_since(since) <= NEWS_TAKE;
+    let left =
+        others().filter(|(_, other)| other.is_living() || other.deleting_since.is_some_and(is_news)).count();
     let wanted = set.wanted.since(now - NEWS_TAKE).min().unwrap_or_default();
     if left >= wanted + chosen.len() {
         return None;
