@@ -9,6 +9,7 @@ pub mod licence;
 pub mod links;
 pub mod manifests;
 pub mod marks;
+pub mod pages;
 pub mod paths;
 pub mod purity;
 pub mod sizes;

@@ -57,6 +57,11 @@ fn links_lead_somewhere() -> Result<()> {
 }
 
 #[test]
+fn each_function_of_the_contracts_has_a_page() -> Result<()> {
+    on_the_tree(tidy::pages::check)
+}
+
+#[test]
 fn copies_of_a_contract_are_the_same() -> Result<()> {
     on_the_tree(tidy::wit::check)
 }
