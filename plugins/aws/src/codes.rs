@@ -1,6 +1,6 @@
 //! EC2's error codes: what each means to the host, and what a person can do. One table.
 
-use crate::bindings::machinist::provider::types::Code;
+use machinist_sdk::driver::Code;
 
 /// Whether a change that was refused so may have been made all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,12 @@
 //! The exports of the world: what the host calls.
 
-use crate::bindings::exports::machinist::provider::driver::Guest;
-use crate::bindings::exports::machinist::provider::reboot::Guest as Reboot;
-use crate::bindings::machinist::host::log::{self, Level};
-use crate::bindings::machinist::host::settings;
-use crate::bindings::machinist::provider::types::{
-    About, Capabilities, Class, Creation, Deletion, DriverError, Page, Request, Vm,
+use machinist_sdk::driver::{
+    About, Capabilities, Class, Creation, Deletion, Driver, Failure, Host, OfflineHost, Page, Reboot,
+    Request, Vm,
 };
+
 use crate::ec2::Ec2;
-use crate::http::{self, Wasi};
+use crate::http::{self, Signed};
 use crate::machine::{self, Machines, Outcome};
 use crate::settings::wished_hosts;
 use crate::{initialize, spec, volume};
@@ -21,6 +19,18 @@ const PROVIDER: &str = "AWS";
 /// found by the listing of orphans.
 const CONSISTENCY_WINDOW_MS: u64 = 30_000;
 
+/// The version that the build was told, by default the crate's.
+fn version() -> &'static str {
+    option_env!("AWS_DRIVER_VERSION")
+        .filter(|version| !version.is_empty())
+        .unwrap_or(env!("CARGO_PKG_VERSION"))
+}
+
+/// The driver of EC2.
+pub(crate) struct AwsDriver;
+
+machinist_sdk::export_driver!(AwsDriver, reboot);
+
 /// All that the contract knows: EC2 can do it all.
 fn capabilities() -> Capabilities {
     Capabilities::STATUS
@@ -30,18 +40,8 @@ fn capabilities() -> Capabilities {
         | Capabilities::IDEMPOTENCY_KEY
 }
 
-/// The version that the build was told, by default the crate's.
-fn version() -> &'static str {
-    option_env!("AWS_DRIVER_VERSION")
-        .filter(|version| !version.is_empty())
-        .unwrap_or(env!("CARGO_PKG_VERSION"))
-}
-
-/// The driver of EC2.
-pub(crate) struct Driver;
-
-impl Guest for Driver {
-    fn describe() -> About {
+impl Driver for AwsDriver {
+    fn describe(host: &dyn OfflineHost) -> About {
         About {
             name: NAME.to_owned(),
             version: version().to_owned(),
@@ -49,61 +49,54 @@ impl Guest for Driver {
             class_schema: Some(spec::SCHEMA.to_owned()),
             capabilities: capabilities(),
             consistency_window_ms: CONSISTENCY_WINDOW_MS,
-            hosts: wished_hosts(&settings::get()),
+            hosts: wished_hosts(&host.settings()),
         }
     }
 
-    fn validate_class(class: Class) -> Result<Vec<String>, DriverError> {
-        spec::read(&class).map(|(_, warnings)| warnings).map_err(|error| *error)
+    fn validate_class(class: &Class, _: &dyn OfflineHost) -> Result<Vec<String>, Failure> {
+        spec::read(class).map(|(_, warnings)| warnings)
     }
 
-    fn create(request: Request) -> Result<Creation, DriverError> {
-        let region = machine::region_of_create(&request);
-        with_machines(region, |machines| machines.create(&request, &http::user_data()?))
-            .map_err(|error| *error)
+    fn create(request: &Request, host: &dyn Host) -> Result<Creation, Failure> {
+        let region = machine::region_of_create(request);
+        with_machines(host, region, |machines| machines.create(request, &http::user_data(host)?))
     }
 
-    fn initialize(request: Request) -> Result<Vm, DriverError> {
-        let region = initialize::is_offered(&request).and_then(|()| machine::region_of(&request));
-        with_machines(region, |machines| machines.initialize(&request)).map_err(|error| *error)
+    fn initialize(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
+        let region = initialize::is_offered(request).and_then(|()| machine::region_of(request));
+        with_machines(host, region, |machines| machines.initialize(request))
     }
 
-    fn delete(request: Request) -> Result<Deletion, DriverError> {
-        with_machines(machine::region_of(&request), |machines| machines.delete(&request))
+    fn delete(request: &Request, host: &dyn Host) -> Result<Deletion, Failure> {
+        with_machines(host, machine::region_of(request), |machines| machines.delete(request))
             .map(|()| Deletion::Deleted(None))
-            .map_err(|error| *error)
     }
 
-    fn get_status(request: Request) -> Result<Vm, DriverError> {
-        with_machines(machine::region_of(&request), |machines| machines.get_status(&request))
-            .map_err(|error| *error)
+    fn get_status(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
+        with_machines(host, machine::region_of(request), |machines| machines.get_status(request))
     }
 
-    fn list(class: Class, cluster: String, token: Option<String>) -> Result<Page, DriverError> {
-        let list = |machines: Machines<'_>| machines.list(&class, &cluster, token.as_deref());
-        with_machines(machine::region_of_class(&class), list).map_err(|error| *error)
+    fn list(class: &Class, cluster: &str, token: Option<&str>, host: &dyn Host) -> Result<Page, Failure> {
+        let list = |machines: Machines<'_>| machines.list(class, cluster, token);
+        with_machines(host, machine::region_of_class(class), list)
     }
 
-    fn get_volume_ids(volume_specs: Vec<String>) -> Result<Vec<Option<String>>, DriverError> {
-        let ids = volume_specs.iter().enumerate().map(|(index, spec)| volume::id(spec, index));
-        ids.collect::<Result<_, _>>().map_err(|error| *error)
+    fn get_volume_ids(volume_specs: &[String], _: &dyn OfflineHost) -> Result<Vec<Option<String>>, Failure> {
+        volume_specs.iter().enumerate().map(|(index, spec)| volume::id(spec, index)).collect()
     }
 }
 
-impl Reboot for Driver {
-    fn reboot(request: Request) -> Result<(), DriverError> {
-        with_machines(machine::region_of(&request), |machines| machines.reboot(&request))
-            .map_err(|error| *error)
+impl Reboot for AwsDriver {
+    fn reboot(request: &Request, host: &dyn Host) -> Result<(), Failure> {
+        with_machines(host, machine::region_of(request), |machines| machines.reboot(request))
     }
 }
 
-fn with_machines<T>(region: Outcome<String>, act: impl FnOnce(Machines<'_>) -> Outcome<T>) -> Outcome<T> {
-    let transport = Wasi::open(region?)?;
-    act(Machines { ec2: Ec2::new(&transport), note: &note })
-}
-
-fn note(message: &str, fields: &[(&str, &str)]) {
-    let fields: Vec<(String, String)> =
-        fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    log::emit(Level::Info, message, &fields);
+fn with_machines<T>(
+    host: &dyn Host,
+    region: Outcome<String>,
+    act: impl FnOnce(Machines<'_>) -> Outcome<T>,
+) -> Outcome<T> {
+    let transport = Signed::open(host, region?)?;
+    act(Machines { ec2: Ec2::new(&transport), log: host.log() })
 }

@@ -3,8 +3,9 @@
 //! The client token makes repetitions safe: EC2 answers a token that it knows with the instance that it made. A token whose
 //! instance is proven gone makes nothing any more; only then the next one is used.
 
+use machinist_sdk::driver::{self as wit, Code, Creation, DriverError, Failure, Request};
+
 use crate::answer::Instance;
-use crate::bindings::machinist::provider::types::{self as wit, Code, Creation, DriverError, Request};
 use crate::codes;
 use crate::errors::error;
 use crate::launch::{self, Launch};
@@ -44,7 +45,7 @@ impl Machines<'_> {
                     return Ok(self.in_progress(&id, &state, "EC2 has given the instance no name yet"));
                 }
                 Look::Gone => {
-                    (self.note)("the instance of an earlier launch is gone", &[("instance", &id)]);
+                    self.log.info("the instance of an earlier launch is gone", &[("instance", &id)]);
                     state.attempt = state.attempt.saturating_add(1);
                 }
                 // The token answers what reads do not know, in the region where it was used.
@@ -77,7 +78,7 @@ impl Machines<'_> {
                 "the create began in region {region}, and the MachineClass's providerSpec names {}: it is begun there",
                 spec.region
             );
-            return Err(known(Box::new(error(Code::Aborted, message)), &state));
+            return Err(known(Failure::from(error(Code::Aborted, message)), &state));
         }
         let placement =
             placement::parameters(spec.placement.as_ref(), request.machine.node_template.as_deref())?;
@@ -99,7 +100,7 @@ impl Machines<'_> {
                 }
                 Launched::Here(instance) => return self.named(&instance.id, marks, &state),
                 Launched::Gone => {
-                    (self.note)(
+                    self.log.info(
                         "the instance under a token is gone, the next token is due",
                         &[("token", &token)],
                     );
@@ -109,7 +110,7 @@ impl Machines<'_> {
         }
         let message =
             format!("{} instances of this Machine were terminated as they were made", state.attempt);
-        Err(known(Box::new(error(Code::Aborted, message)), &state))
+        Err(known(Failure::from(error(Code::Aborted, message)), &state))
     }
 
     fn launch(&self, params: &Params, token: &str, marks: &Marks<'_>) -> Outcome<Launched> {
@@ -127,7 +128,7 @@ impl Machines<'_> {
     /// Another class or other user data launched an instance under the token: that one is the machine's.
     fn adopt(&self, token: &str, marks: &Marks<'_>) -> Outcome<Launched> {
         if let Some(instance) = only(self.find(marks)?)? {
-            (self.note)("instance of an earlier create adopted", &[("instance", &instance.id)]);
+            self.log.info("instance of an earlier create adopted", &[("instance", &instance.id)]);
             return Ok(Launched::Here(Box::new(instance)));
         }
         // Without its tags it is still known by the token.
@@ -136,10 +137,10 @@ impl Machines<'_> {
         let (here, gone): (Vec<Instance>, Vec<Instance>) = found.into_iter().partition(Instance::is_there);
         match here.into_iter().next() {
             Some(instance) if instance.tag(CLUSTER_TAG).is_none_or(|name| name == marks.cluster.cluster) => {
-                (self.note)("instance of an earlier create adopted", &[("instance", &instance.id)]);
+                self.log.info("instance of an earlier create adopted", &[("instance", &instance.id)]);
                 Ok(Launched::Here(Box::new(instance)))
             }
-            Some(instance) => Err(Box::new(DriverError {
+            Some(instance) => Err(Failure::from(DriverError {
                 provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
                 ..error(
                     Code::AlreadyExists,
@@ -151,7 +152,7 @@ impl Machines<'_> {
                 )
             })),
             None if !gone.is_empty() => Ok(Launched::Gone),
-            None => Err(Box::new(DriverError {
+            None => Err(Failure::from(DriverError {
                 cloud_code: Some(codes::MISMATCH.to_owned()),
                 retry_after_ms: Some(LAG_RETRY_MS),
                 ..error(
@@ -204,32 +205,32 @@ fn progress(id: &str, state: &State, message: &str, ask_again_ms: u64) -> Creati
 }
 
 /// From here on no error may hide that there is an instance.
-fn exists(mut failed: Box<DriverError>) -> Box<DriverError> {
+fn exists(mut failed: Failure) -> Failure {
     failed.may_have_happened = true;
     failed
 }
 
 /// The next call must know which token is due, even when this one failed.
-fn after_attempts(failed: Box<DriverError>, state: &State) -> Box<DriverError> {
+fn after_attempts(failed: Failure, state: &State) -> Failure {
     if state.attempt == 0 { failed } else { known(failed, state) }
 }
 
-fn known(mut failed: Box<DriverError>, state: &State) -> Box<DriverError> {
+fn known(mut failed: Failure, state: &State) -> Failure {
     failed.last_known_state = Some(state.text());
     failed
 }
 
-fn no_image(spec: &Spec) -> Box<DriverError> {
+fn no_image(spec: &Spec) -> Failure {
     let message = format!(
         "failed to read the image: {} is not in region {} or not shared with the account: correct ami in the \
          MachineClass's providerSpec",
         spec.ami, spec.region
     );
-    Box::new(DriverError { terminal: true, ..error(Code::InvalidArgument, message) })
+    Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) })
 }
 
-fn odd_key() -> Box<DriverError> {
-    Box::new(error(
+fn odd_key() -> Failure {
+    Failure::from(error(
         Code::Internal,
         "failed to launch the instance: the host's idempotency key is not of the 64 ASCII characters that EC2 takes",
     ))

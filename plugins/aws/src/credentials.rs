@@ -1,6 +1,7 @@
 //! Whether the Secret has what the host needs to sign. The values stay in the host; their keys and lengths are enough.
 
-use crate::bindings::machinist::provider::types::{Code, DriverError};
+use machinist_sdk::driver::{Code, DriverError, Failure};
+
 use crate::errors::error;
 
 /// The first key that is present counts, even when it is empty.
@@ -14,7 +15,7 @@ const ROLE: &str = "roleARN";
 pub(crate) const MOST_USER_DATA_BYTES: u64 = 16 * 1024;
 
 /// Says what is missing. `length` is the length of a key's value, `None` without that key.
-pub(crate) fn check(length: impl Fn(&str) -> Option<u64>) -> Result<(), Box<DriverError>> {
+pub(crate) fn check(length: impl Fn(&str) -> Option<u64>) -> Result<(), Failure> {
     let has_value = |key: &str| length(key).is_some_and(|bytes| bytes > 0);
     let first = |keys: [&'static str; 2]| keys.into_iter().find(|key| length(key).is_some());
     let mut missing = Vec::new();
@@ -40,11 +41,11 @@ pub(crate) fn check(length: impl Fn(&str) -> Option<u64>) -> Result<(), Box<Driv
         "the MachineClass's Secret lacks {}: add access keys of AWS, or {TOKEN_FILE} with {ROLE}",
         missing.join(" and ")
     );
-    Err(Box::new(DriverError { terminal: true, ..error(Code::Unauthenticated, message) }))
+    Err(Failure::from(DriverError { terminal: true, ..error(Code::Unauthenticated, message) }))
 }
 
 /// Checks user data by its length, `None` when there is none.
-pub(crate) fn check_user_data(length: Option<u64>) -> Result<(), Box<DriverError>> {
+pub(crate) fn check_user_data(length: Option<u64>) -> Result<(), Failure> {
     let message = match length.unwrap_or(0) {
         0 => "the MachineClass's Secret lacks userData: add what the instance gets at boot".to_owned(),
         bytes if bytes > MOST_USER_DATA_BYTES => format!(
@@ -53,7 +54,7 @@ pub(crate) fn check_user_data(length: Option<u64>) -> Result<(), Box<DriverError
         ),
         _ => return Ok(()),
     };
-    Err(Box::new(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
+    Err(Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
 }
 
 #[cfg(test)]
@@ -64,7 +65,7 @@ mod tests {
         let length = |key: &str| keys.iter().find(|(name, _)| *name == key).map(|(_, bytes)| *bytes);
         let error = check(length).err()?;
         assert_eq!((error.code, error.terminal), (Code::Unauthenticated, true));
-        Some(error.message)
+        Some(error.into_record().message)
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The calls of EC2's query API, one function each.
 
+use machinist_sdk::driver::{Effect, NoAnswer};
 use roxmltree::Node;
 
 use crate::answer::{self, Instance, Page};
-use crate::errors::{Cause, CloudError, Effect, Target};
+use crate::errors::{Cause, CloudError, Target};
 use crate::params::{Filter, Params};
-use crate::trouble::Trouble;
 use crate::xml::{self, Broken};
 
 /// Instances of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through.
@@ -32,7 +32,7 @@ pub(crate) trait Transport {
     fn target(&self) -> Target;
 
     /// Sends a form, signed, and waits for the whole answer.
-    fn send(&self, form: &str) -> Result<Answer, Trouble>;
+    fn send(&self, form: &str) -> Result<Answer, NoAnswer>;
 }
 
 /// EC2 of one region. Reads may lag behind changes; changes and client tokens do not.
@@ -185,7 +185,7 @@ impl Attempt<'_> {
     /// The body of a success.
     fn send(&self, params: &Params) -> Outcome<String> {
         let answer = self.ec2.transport.send(&params.encoded());
-        let answer = answer.map_err(|trouble| self.failed(Cause::NoAnswer(trouble)))?;
+        let answer = answer.map_err(|error| self.failed(Cause::NoAnswer(error)))?;
         let Answer { status, is_html, retry_after_ms, is_unsigned, skew_s, body } = answer;
         let foreign = |what| self.failed(Cause::Foreign { status, what, retry_after_ms });
         let text = String::from_utf8_lossy(&body);

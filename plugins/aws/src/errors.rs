@@ -1,8 +1,9 @@
 //! What a failed call of EC2 means for the host.
 
-use crate::bindings::machinist::provider::types::{Code, DriverError};
+use machinist_sdk::driver::{Code, DriverError, Effect, Failure, NoAnswer, quoted_up_to as quoted};
+
 use crate::codes::{self, Outcome};
-use crate::trouble::Trouble;
+use crate::trouble;
 
 /// The most that a message repeats of what the cloud wrote.
 const QUOTED_CHARACTERS: usize = 240;
@@ -13,24 +14,7 @@ const WORTH_NAMING_SKEW_S: u64 = 240;
 
 /// An error with nothing but code and message.
 pub(crate) fn error(code: Code, message: impl Into<String>) -> DriverError {
-    DriverError {
-        code,
-        message: message.into(),
-        cloud_code: None,
-        retry_after_ms: None,
-        terminal: false,
-        may_have_happened: false,
-        last_known_state: None,
-        provider_id: None,
-        node_name: None,
-    }
-}
-
-/// Whether a call changes the cloud.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    Reads,
-    Changes,
+    Failure::new(code, message).into_record()
 }
 
 /// How a call of EC2 failed.
@@ -49,7 +33,7 @@ pub(crate) enum Cause {
     /// Too many requests, said by a status alone. Nothing was done.
     Throttled { retry_after_ms: Option<u64> },
     /// No answer.
-    NoAnswer(Trouble),
+    NoAnswer(NoAnswer),
     /// An answer that EC2 itself does not give: a proxy's page, or half of one.
     Foreign { status: u16, what: &'static str, retry_after_ms: Option<u64> },
     /// A whole answer that is not of EC2's form.
@@ -100,7 +84,7 @@ impl CloudError {
             && match &self.cause {
                 Cause::Refused { status, code, .. } => outcome(code, *status) == Outcome::Unknown,
                 Cause::NotSigned { .. } | Cause::Throttled { .. } => false,
-                Cause::NoAnswer(trouble) => trouble.may_have_been_sent(),
+                Cause::NoAnswer(error) => error.trouble.may_have_been_sent(),
                 Cause::Foreign { .. } | Cause::Odd { .. } => true,
             }
     }
@@ -159,8 +143,9 @@ impl From<CloudError> for DriverError {
                     ),
                 )
             },
-            Cause::NoAnswer(trouble) => {
-                error(trouble.code(), format!("failed to {doing}: {}", trouble.explanation(target)))
+            Cause::NoAnswer(no_answer) => {
+                let why = trouble::explanation(no_answer, target);
+                error(no_answer.trouble.code(), format!("failed to {doing}: {why}"))
             }
             Cause::Foreign { status, what, retry_after_ms } => Self {
                 retry_after_ms: *retry_after_ms,
@@ -181,15 +166,9 @@ impl From<CloudError> for DriverError {
     }
 }
 
-impl From<CloudError> for Box<DriverError> {
-    fn from(failed: CloudError) -> Self {
-        Self::new(failed.into())
-    }
-}
-
-impl From<Box<CloudError>> for Box<DriverError> {
+impl From<Box<CloudError>> for Failure {
     fn from(failed: Box<CloudError>) -> Self {
-        Self::new((*failed).into())
+        DriverError::from(*failed).into()
     }
 }
 
@@ -233,13 +212,4 @@ fn not_signed(
         None => String::new(),
     };
     error(code_of_contract, if advice.is_empty() { text } else { format!("{text}: {advice}") })
-}
-
-/// At most so much of a foreign text, in one line.
-pub(crate) fn quoted(text: &str, characters: usize) -> String {
-    let line = text.chars().map(|char| if char.is_control() { ' ' } else { char });
-    if text.chars().nth(characters).is_none() {
-        return line.collect();
-    }
-    line.take(characters.saturating_sub(1)).chain(['…']).collect()
 }

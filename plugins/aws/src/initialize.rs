@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use machinist_sdk::driver::{self as wit, Code, DriverError, Failure, Request};
+
 use crate::answer::{Instance, Nic};
-use crate::bindings::machinist::provider::types::{self as wit, Code, DriverError, Request};
 use crate::errors::error;
 use crate::machine::Look;
 use crate::machine::{Machines, Outcome, known_id, not_found, only};
@@ -78,10 +79,10 @@ impl Machines<'_> {
         let due = Due::of(&spec, &instance);
         match self.do_what_is_due(&due) {
             Ok(()) => Ok(self.vm(&instance)),
-            Err(failed) => Err(Box::new(DriverError {
+            Err(failed) => Err(Failure::from(DriverError {
                 provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
                 node_name: Some(instance.node_name),
-                ..*failed
+                ..failed.into_record()
             })),
         }
     }
@@ -98,7 +99,7 @@ impl Machines<'_> {
         }
         match only(self.find(marks)?)? {
             Some(instance) => Ok(instance),
-            None if is_unseen => Err(Box::new(DriverError {
+            None if is_unseen => Err(Failure::from(DriverError {
                 retry_after_ms: Some(LAG_RETRY_MS),
                 ..error(
                     Code::Unavailable,
@@ -123,7 +124,7 @@ impl Machines<'_> {
         }
         match (refused, due.absent.first()) {
             (Some(failed), _) => Err(failed.into()),
-            (None, Some((card, device))) => Err(Box::new(error(
+            (None, Some((card, device))) => Err(Failure::from(error(
                 Code::FailedPrecondition,
                 format!(
                     "failed to assign IPv6 prefixes: no interface is attached at network card {card}, device {device}: \
@@ -140,7 +141,7 @@ pub(crate) fn is_offered(request: &Request) -> Outcome<()> {
     if spec::read_in_part(&request.class).needs_initialize() {
         return Ok(());
     }
-    Err(Box::new(error(
+    Err(Failure::from(error(
         Code::Unimplemented,
         "nothing to initialize: the MachineClass asks neither for srcAndDstChecksEnabled false nor for ipv6PrefixCount",
     )))

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use machinist_sdk::driver::quoted_up_to as quoted;
 use serde_json::Value;
-
-use crate::errors::quoted;
 
 /// The most that a fault repeats of a value.
 const SHOWN_CHARACTERS: usize = 40;

@@ -9,15 +9,14 @@
 //! | what does an instance launch with | `launch`, `placement` |
 //! | where does a call go | `region`, `settings` |
 //! | what does the API look like | `ec2`, `answer`, `xml`, `params` |
-//! | how does a request leave the sandbox | `http`, `credentials` |
+//! | how is EC2 asked | `http`, `credentials` |
 //! | what does a failure mean | `codes`, `errors`, `trouble` |
 //! | what is known from one call to the next | `state` |
 //! | how do EC2's words become the contract's | `map`, `volume` |
 //!
-//! Only `component` and `http` touch the host; the rest is plain functions, tested natively against a model of EC2.
+//! Only `component` and `http` know the host; the rest is plain functions, tested natively against a model of EC2.
 
 mod answer;
-mod bindings;
 mod codes;
 mod component;
 mod create;

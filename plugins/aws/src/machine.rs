@@ -1,7 +1,8 @@
 //! What each call of the host does in EC2. Creation and what comes after it have modules of their own.
 
+use machinist_sdk::driver::{self as wit, Class, Code, DriverError, Failure, Log, Request};
+
 use crate::answer::Instance;
-use crate::bindings::machinist::provider::types::{self as wit, Class, Code, DriverError, Request};
 use crate::ec2::Ec2;
 use crate::errors::error;
 use crate::initialize::Due;
@@ -10,10 +11,7 @@ use crate::marks::{CLUSTER_TAG, ClusterMarks, Marks};
 use crate::spec;
 use crate::state::State;
 
-pub(crate) type Outcome<T> = Result<T, Box<DriverError>>;
-
-/// Takes a line for the log: a static message, and what varies.
-pub(crate) type Note<'a> = &'a dyn Fn(&str, &[(&str, &str)]);
+pub(crate) type Outcome<T> = Result<T, Failure>;
 
 /// Page tokens of a listing begin with the part of it that they belong to: what carries the cluster's name, then what
 /// carries the class's tag keys only.
@@ -24,7 +22,7 @@ const KEYED: &str = "k:";
 #[derive(Clone, Copy)]
 pub(crate) struct Machines<'a> {
     pub(crate) ec2: Ec2<'a>,
-    pub(crate) note: Note<'a>,
+    pub(crate) log: Log<'a>,
 }
 
 /// What a look by a provider id found.
@@ -63,8 +61,8 @@ pub(crate) fn region_of_class(class: &Class) -> Outcome<String> {
     spec::read_in_part(class).usable_region().map(str::to_owned).ok_or_else(no_region)
 }
 
-fn no_region() -> Box<DriverError> {
-    Box::new(DriverError {
+fn no_region() -> Failure {
+    Failure::from(DriverError {
         terminal: true,
         ..error(
             Code::InvalidArgument,
@@ -84,7 +82,7 @@ impl Machines<'_> {
         if due.is_nothing() {
             return Ok(self.vm(&instance));
         }
-        Err(Box::new(DriverError {
+        Err(Failure::from(DriverError {
             provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
             node_name: Some(instance.node_name.clone()),
             ..error(Code::Uninitialized, format!("the instance {} is launched; due is to {due}", instance.id))
@@ -117,7 +115,7 @@ impl Machines<'_> {
             Some(instance) if marks.belong_to(&instance) => Look::Here(Box::new(instance)),
             Some(instance) => {
                 let line = "the machine's id leads to an instance of somebody else, left alone";
-                (self.note)(line, &[("instance", &instance.id)]);
+                self.log.info(line, &[("instance", &instance.id)]);
                 Look::Foreign
             }
         })
@@ -154,7 +152,7 @@ impl Machines<'_> {
         let mut refused = None;
         for id in &ids {
             match self.ec2.terminate(id) {
-                Ok(()) => (self.note)("instance ordered away", &[("instance", id)]),
+                Ok(()) => self.log.info("instance ordered away", &[("instance", id)]),
                 Err(failed) => refused = refused.or(Some(failed)),
             }
         }
@@ -169,7 +167,7 @@ impl Machines<'_> {
             None => self.marked(marks, None),
             Some((Some(token), _)) => self.marked(marks, Some(token)),
             Some((None, Some(token))) => self.keyed(marks, Some(token).filter(|token| !token.is_empty())),
-            Some((None, None)) => Err(Box::new(error(
+            Some((None, None)) => Err(Failure::from(error(
                 Code::InvalidArgument,
                 "failed to list instances: the page token is not one of this driver's",
             ))),
@@ -221,7 +219,7 @@ pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
         let mut ids: Vec<&str> = instances.iter().map(|instance| instance.id.as_str()).collect();
         ids.sort_unstable();
         let shown = ids.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        return Err(Box::new(error(
+        return Err(Failure::from(error(
             Code::OutOfRange,
             format!("{} instances carry this Machine's marks: {shown}; terminate all but one", ids.len()),
         )));
@@ -229,10 +227,10 @@ pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
     Ok(instances.into_iter().next())
 }
 
-pub(crate) fn not_found(request: &Request) -> Box<DriverError> {
+pub(crate) fn not_found(request: &Request) -> Failure {
     let machine = &request.machine;
     let id = known_id(request).map(|id| format!(", and {id} is terminated or not shown")).unwrap_or_default();
-    Box::new(error(
+    Failure::from(error(
         Code::NotFound,
         format!("there is no instance of Machine {} with uid {}{id}", machine.name, machine.uid),
     ))

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use machinist_sdk::driver::Request;
+
 use crate::answer::Instance;
-use crate::bindings::machinist::provider::types::Request;
 use crate::params::Filter;
 use crate::spec::{Spec, TagKeys};
 

@@ -1,8 +1,8 @@
 //! Where an instance is put: by the class, else by an annotation of the Machine's node template.
 
+use machinist_sdk::driver::{Code, DriverError, Failure};
 use serde_json::Value;
 
-use crate::bindings::machinist::provider::types::{Code, DriverError};
 use crate::errors::error;
 use crate::lenient::{Findings, Object};
 use crate::spec::Placement;
@@ -30,7 +30,7 @@ const PARTITION: &str = "PartitionNumber";
 pub(crate) fn parameters(
     class: Option<&Placement>,
     node_template: Option<&str>,
-) -> Result<Vec<(String, String)>, Box<DriverError>> {
+) -> Result<Vec<(String, String)>, Failure> {
     match class {
         Some(placement) => Ok(of_class(placement)),
         None => annotation(node_template).map_or(Ok(Vec::new()), |text| of_annotation(&text)),
@@ -50,7 +50,7 @@ fn of_class(placement: &Placement) -> Vec<(String, String)> {
     all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
 }
 
-fn of_annotation(text: &str) -> Result<Vec<(String, String)>, Box<DriverError>> {
+fn of_annotation(text: &str) -> Result<Vec<(String, String)>, Failure> {
     let mut findings = Findings::default();
     let mut parameters = Vec::new();
     match serde_json::from_str::<Value>(text) {
@@ -76,7 +76,7 @@ fn of_annotation(text: &str) -> Result<Vec<(String, String)>, Box<DriverError>> 
     let message = format!(
         "the annotation {ANNOTATION} of the Machine's nodeTemplate must be EC2's Placement as a JSON object: {problems}"
     );
-    Err(Box::new(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
+    Err(Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
 }
 
 fn annotation(node_template: Option<&str>) -> Option<String> {
@@ -93,7 +93,7 @@ mod tests {
 
     fn annotated(text: &str) -> Result<Vec<(String, String)>, String> {
         let template = json!({ "metadata": { "annotations": { ANNOTATION: text } } }).to_string();
-        parameters(None, Some(&template)).map_err(|error| error.message)
+        parameters(None, Some(&template)).map_err(|error| error.into_record().message)
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {

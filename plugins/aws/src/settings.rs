@@ -1,69 +1,44 @@
 //! Where the cloud is: AWS itself, or what the operator wrote beside the plugin.
 
+use machinist_sdk::driver::{Code, Failure, Url};
 use serde_json::Value;
 
-use crate::bindings::machinist::provider::types::{Code, DriverError};
 use crate::errors::error;
 use crate::region;
 
 /// What stands for the region in an endpoint.
 const REGION: &str = "{region}";
 
-/// The scheme of the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scheme {
-    Http,
-    Https,
-}
-
 /// Where requests go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    pub(crate) scheme: Scheme,
-    /// Host and port, as they are dialled.
-    pub(crate) authority: String,
-    pub(crate) path: String,
+    /// All of it: EC2 has one URL for everything.
+    pub(crate) url: String,
+    host: String,
     /// True when the operator chose it.
     pub(crate) is_override: bool,
 }
 
 impl Endpoint {
     /// The endpoint of a region. Fails with what the operator has to write.
-    pub(crate) fn of(settings: &str, region: &str) -> Result<Self, Box<DriverError>> {
+    pub(crate) fn of(settings: &str, region: &str) -> Result<Self, Failure> {
         match endpoint(settings)? {
             Some(url) => Self::parse(&url.replace(REGION, region)).ok_or_else(|| invalid(&unusable(&url))),
-            None => Ok(Self {
-                scheme: Scheme::Https,
-                authority: region::host(region),
-                path: "/".to_owned(),
-                is_override: false,
-            }),
+            None => {
+                let host = region::host(region);
+                Ok(Self { url: format!("https://{host}/"), host, is_override: false })
+            }
         }
     }
 
     fn parse(url: &str) -> Option<Self> {
-        let (scheme, rest) = match url.split_once("://")? {
-            ("http", rest) => (Scheme::Http, rest),
-            ("https", rest) => (Scheme::Https, rest),
-            _ => return None,
-        };
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let is_plain = |text: &str| {
-            !text.contains(['?', '#', '@', '\\', '{', '}']) && !text.contains(char::is_whitespace)
-        };
-        if authority.is_empty() || !is_plain(rest) {
-            return None;
-        }
-        let path = if path.is_empty() { "/" } else { path };
-        Some(Self { scheme, authority: authority.to_owned(), path: path.to_owned(), is_override: true })
+        let parts = Url::parse(url).filter(|_| !url.contains(['?', '{', '}']))?;
+        Some(Self { url: url.to_owned(), host: parts.host().to_owned(), is_override: true })
     }
 
     /// The host without its port, as grants name it.
     pub(crate) fn host(&self) -> &str {
-        match self.authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-            _ => &self.authority,
-        }
+        &self.host
     }
 }
 
@@ -79,7 +54,7 @@ pub(crate) fn wished_hosts(settings: &str) -> Vec<String> {
     }
 }
 
-fn endpoint(settings: &str) -> Result<Option<String>, Box<DriverError>> {
+fn endpoint(settings: &str) -> Result<Option<String>, Failure> {
     let value: Value = serde_json::from_str(settings).map_err(|_| {
         invalid("the plugin's settings are not JSON: write {} or {\"endpoint\": \"https://HOST\"}")
     })?;
@@ -96,8 +71,8 @@ fn unusable(url: &str) -> String {
     )
 }
 
-fn invalid(message: &str) -> Box<DriverError> {
-    Box::new(error(Code::FailedPrecondition, message))
+fn invalid(message: &str) -> Failure {
+    Failure::from(error(Code::FailedPrecondition, message))
 }
 
 #[cfg(test)]
@@ -108,10 +83,7 @@ mod tests {
     fn without_settings_the_region_leads_to_aws() {
         for settings in ["{}", r#"{"endpoint": null, "other": 1}"#] {
             let endpoint = Endpoint::of(settings, "eu-west-1").unwrap();
-            assert_eq!(
-                (endpoint.scheme, endpoint.authority.as_str()),
-                (Scheme::Https, "ec2.eu-west-1.amazonaws.com")
-            );
+            assert_eq!(endpoint.url, "https://ec2.eu-west-1.amazonaws.com/");
             assert!(!endpoint.is_override);
         }
         assert!(wished_hosts("{}").contains(&"ec2.*.amazonaws.com".to_owned()));
@@ -120,15 +92,12 @@ mod tests {
     #[test]
     fn an_endpoint_takes_its_place_and_may_name_the_region() {
         let endpoint = Endpoint::of(r#"{"endpoint": "http://127.0.0.1:5000"}"#, "eu-west-1").unwrap();
-        assert_eq!(
-            (endpoint.scheme, endpoint.host(), endpoint.path.as_str()),
-            (Scheme::Http, "127.0.0.1", "/")
-        );
+        assert_eq!((endpoint.host(), endpoint.url.as_str()), ("127.0.0.1", "http://127.0.0.1:5000"));
         let settings = r#"{"endpoint": "https://vpce.{region}.example/ec2/"}"#;
         let endpoint = Endpoint::of(settings, "cn-north-1").unwrap();
         assert_eq!(
-            (endpoint.authority.as_str(), endpoint.path.as_str()),
-            ("vpce.cn-north-1.example", "/ec2/")
+            (endpoint.host(), endpoint.url.as_str()),
+            ("vpce.cn-north-1.example", "https://vpce.cn-north-1.example/ec2/")
         );
         assert_eq!(wished_hosts(settings), ["vpce.*.example"]);
     }

@@ -1,8 +1,8 @@
 //! EC2's ids of persistent volumes.
 
+use machinist_sdk::driver::{Code, Failure};
 use serde_json::Value;
 
-use crate::bindings::machinist::provider::types::{Code, DriverError};
 use crate::errors::error;
 
 const CSI_DRIVER: &str = "ebs.csi.aws.com";
@@ -11,9 +11,12 @@ const URL: &str = "aws://";
 /// The id of a PersistentVolume's spec; `None` when it is of another kind.
 ///
 /// Fails for text that is not JSON.
-pub(crate) fn id(spec: &str, index: usize) -> Result<Option<String>, Box<DriverError>> {
+pub(crate) fn id(spec: &str, index: usize) -> Result<Option<String>, Failure> {
     let spec: Value = serde_json::from_str(spec).map_err(|_| {
-        Box::new(error(Code::InvalidArgument, format!("failed to read volume spec {index}: it is not JSON")))
+        Failure::from(error(
+            Code::InvalidArgument,
+            format!("failed to read volume spec {index}: it is not JSON"),
+        ))
     })?;
     let text = |kind: &str, field: &str| spec.get(kind)?.get(field)?.as_str();
     if let Some(volume) = text("awsElasticBlockStore", "volumeID") {

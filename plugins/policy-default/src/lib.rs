@@ -2,8 +2,8 @@
 //! healthy. It is what the host does without a policy; as a policy it can be asked about some Machines only, with conditions
 //! of their own, beside others.
 
-use policy_kit::rule::sickness;
-use policy_kit::{Action, Health, LONG_MS, Policy, Question, Verdict};
+use machinist_sdk::policy::rule::sickness;
+use machinist_sdk::policy::{Action, Health, LONG_MS, Log, Policy, Question, Verdict};
 use serde::Deserialize;
 
 /// The rule.
@@ -29,7 +29,7 @@ impl Policy for Default {
         is_empty.then(|| "mustBeFalse has an empty entry: write types of Node conditions".to_owned())
     }
 
-    fn evaluate(settings: &Settings, question: &Question, now: u64) -> Verdict {
+    fn evaluate(settings: &Settings, question: &Question, now: u64, _: Log<'_>) -> Verdict {
         let must_be_false = settings.must_be_false.as_ref().unwrap_or(&question.machine.must_be_false);
         let holds_until = now.saturating_add(LONG_MS);
         match sickness(question, must_be_false, now) {
@@ -49,17 +49,19 @@ impl Policy for Default {
     }
 }
 
-policy_kit::export_policy!(Default);
+machinist_sdk::export_policy!(Default);
 
 #[cfg(test)]
 mod tests {
-    use policy_kit::Status;
-    use policy_kit::sample::{condition, question};
+    use machinist_sdk::mock::MockLog;
+    use machinist_sdk::policy::Status;
+    use machinist_sdk::policy::sample::{condition, question};
 
     use super::*;
 
     fn check(settings: &str, question: &Question, expected: &str) {
-        let verdict = policy_kit::evaluate::<Default>(settings, question, 1_000);
+        let verdict =
+            machinist_sdk::policy::evaluate::<Default>(settings, question, 1_000, MockLog::default().log());
         let health = match verdict.health {
             Health::Healthy => "healthy".to_owned(),
             Health::Unhealthy(since) => format!("unhealthy since {since}"),
@@ -88,7 +90,7 @@ mod tests {
 
     #[test]
     fn settings_that_cannot_be_are_named() {
-        let problem = |settings| policy_kit::read_settings::<Default>(settings).unwrap_err();
+        let problem = |settings| machinist_sdk::policy::read_settings::<Default>(settings).unwrap_err();
         assert!(problem(r#"{"mustBeFals": []}"#).starts_with("unknown field `mustBeFals`"));
         assert!(problem(r#"{"mustBeFalse": [""]}"#).starts_with("mustBeFalse has an empty entry"));
         assert!(problem("[]").starts_with("invalid"), "{}", problem("[]"));

@@ -3,9 +3,9 @@
 //! What was tried is in the question, so the policy remembers nothing. Where the driver cannot start VMs anew, the second step
 //! is left out; a Machine that has failed is at the end of the ladder.
 
-use policy_kit::rule::sickness;
-use policy_kit::settings::out_of_range;
-use policy_kit::{Action, Health, LONG_MS, Phase, Policy, Question, Verdict};
+use machinist_sdk::policy::rule::sickness;
+use machinist_sdk::policy::settings::out_of_range;
+use machinist_sdk::policy::{Action, Health, LONG_MS, Log, Phase, Policy, Question, Verdict};
 use serde::Deserialize;
 
 /// The ladder.
@@ -47,7 +47,7 @@ impl Policy for Ladder {
             .or_else(|| out_of_range("windowSeconds", settings.window_seconds, 1, DAY_SECONDS))
     }
 
-    fn evaluate(settings: &Settings, question: &Question, now: u64) -> Verdict {
+    fn evaluate(settings: &Settings, question: &Question, now: u64, _: Log<'_>) -> Verdict {
         let Some(sick) = sickness(question, &question.machine.must_be_false, now) else {
             return Verdict {
                 health: Health::Healthy,
@@ -109,12 +109,13 @@ fn rung(settings: &Settings, question: &Question, since: u64, now: u64) -> Rung 
     replace("starting its VM anew has not helped, so it is to be replaced")
 }
 
-policy_kit::export_policy!(Ladder);
+machinist_sdk::export_policy!(Ladder);
 
 #[cfg(test)]
 mod tests {
-    use policy_kit::Status;
-    use policy_kit::sample::{condition, question};
+    use machinist_sdk::mock::MockLog;
+    use machinist_sdk::policy::Status;
+    use machinist_sdk::policy::sample::{condition, question};
 
     use super::*;
 
@@ -127,7 +128,8 @@ mod tests {
     }
 
     fn check_question(settings: &str, asked: &Question, now: u64, expected: &str) {
-        let verdict = policy_kit::evaluate::<Ladder>(settings, asked, now * 1_000);
+        let verdict =
+            machinist_sdk::policy::evaluate::<Ladder>(settings, asked, now * 1_000, MockLog::default().log());
         let until = (verdict.holds_until / 1_000).saturating_sub(now);
         assert_eq!(format!("{:?} for {until} s: {}", verdict.action, verdict.reason), expected);
     }
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn numbers_that_cannot_be_are_named() {
-        let problem = |settings| policy_kit::read_settings::<Ladder>(settings).unwrap_err();
+        let problem = |settings| machinist_sdk::policy::read_settings::<Ladder>(settings).unwrap_err();
         assert_eq!(problem(r#"{"reboots": 11}"#), "reboots is 11, and must be from 0 to 10");
         assert_eq!(problem(r#"{"recoverySeconds": 0}"#), "recoverySeconds is 0, and must be from 1 to 86400");
     }

@@ -3,9 +3,9 @@
 //!
 //! A Machine of a domain that is calm is judged by the default rule.
 
-use policy_kit::rule::sickness;
-use policy_kit::settings::out_of_range;
-use policy_kit::{Action, Domain, Health, LONG_MS, Policy, Question, Verdict};
+use machinist_sdk::policy::rule::sickness;
+use machinist_sdk::policy::settings::out_of_range;
+use machinist_sdk::policy::{Action, Domain, Health, LONG_MS, Log, Policy, Question, Verdict};
 use serde::Deserialize;
 
 /// The breaker.
@@ -42,7 +42,7 @@ impl Policy for Zone {
             .or_else(|| out_of_range("recheckSeconds", settings.recheck_seconds, 1, 3_600))
     }
 
-    fn evaluate(settings: &Settings, question: &Question, now: u64) -> Verdict {
+    fn evaluate(settings: &Settings, question: &Question, now: u64, _: Log<'_>) -> Verdict {
         let Some(sick) = sickness(question, &question.machine.must_be_false, now) else {
             return Verdict {
                 health: Health::Healthy,
@@ -82,12 +82,13 @@ fn place(domain: &Domain) -> String {
     }
 }
 
-policy_kit::export_policy!(Zone);
+machinist_sdk::export_policy!(Zone);
 
 #[cfg(test)]
 mod tests {
-    use policy_kit::Status;
-    use policy_kit::sample::{condition, question};
+    use machinist_sdk::mock::MockLog;
+    use machinist_sdk::policy::Status;
+    use machinist_sdk::policy::sample::{condition, question};
 
     use super::*;
 
@@ -99,7 +100,8 @@ mod tests {
     }
 
     fn check(settings: &str, question: &Question, expected: &str) {
-        let verdict = policy_kit::evaluate::<Zone>(settings, question, 1_000);
+        let verdict =
+            machinist_sdk::policy::evaluate::<Zone>(settings, question, 1_000, MockLog::default().log());
         let health = match verdict.health {
             Health::Healthy => "healthy",
             Health::Unhealthy(_) => "unhealthy",
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn numbers_that_cannot_be_are_named() {
-        let problem = |settings| policy_kit::read_settings::<Zone>(settings).unwrap_err();
+        let problem = |settings| machinist_sdk::policy::read_settings::<Zone>(settings).unwrap_err();
         assert_eq!(problem(r#"{"silentPercent": 0}"#), "silentPercent is 0, and must be from 1 to 100");
         assert_eq!(
             problem(r#"{"leastMachines": 1}"#),

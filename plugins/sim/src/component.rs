@@ -1,22 +1,33 @@
-//! The exports of the world: what the host calls.
+//! The calls of the host.
 
-use crate::bindings::exports::machinist::provider::driver::Guest;
-use crate::bindings::exports::machinist::provider::reboot::Guest as Reboot;
-use crate::bindings::machinist::host::log::{self, Level};
-use crate::bindings::machinist::host::settings;
-use crate::bindings::machinist::provider::types::{
-    About, Capabilities, Class, Creation, Deletion, DriverError, Page, Request, Vm,
+use machinist_sdk::driver::{
+    About, Capabilities, Class, Creation, Deletion, Driver, Encoding, Failure, Host, OfflineHost, Page,
+    Reboot, Request, Vm,
 };
+
 use crate::cloud::Cloud;
-use crate::http::{self, Wasi};
 use crate::machine::Machines;
 use crate::settings::Endpoint;
 use crate::{map, spec};
 
 /// The name of the driver and the only provider that it serves.
 const NAME: &str = "sim";
+/// The key of the Secret that authenticates.
+pub(crate) const TOKEN_KEY: &str = "token";
 /// After a create, reads of the cloud may not show the VM for as long as this.
 const CONSISTENCY_WINDOW_MS: u64 = 10_000;
+
+/// The driver of the simulated cloud.
+pub(crate) struct SimDriver;
+
+machinist_sdk::export_driver!(SimDriver, reboot);
+
+/// The version that the build was told, by default the crate's.
+fn version() -> &'static str {
+    option_env!("SIM_DRIVER_VERSION")
+        .filter(|version| !version.is_empty())
+        .unwrap_or(env!("CARGO_PKG_VERSION"))
+}
 
 /// All that the contract knows: this cloud can do it all.
 fn capabilities() -> Capabilities {
@@ -27,19 +38,9 @@ fn capabilities() -> Capabilities {
         | Capabilities::IDEMPOTENCY_KEY
 }
 
-/// The version that the build was told, by default the crate's.
-fn version() -> &'static str {
-    option_env!("SIM_DRIVER_VERSION")
-        .filter(|version| !version.is_empty())
-        .unwrap_or(env!("CARGO_PKG_VERSION"))
-}
-
-/// The driver of the simulated cloud.
-pub(crate) struct Driver;
-
-impl Guest for Driver {
-    fn describe() -> About {
-        let endpoint = Endpoint::from_settings(&settings::get()).ok();
+impl Driver for SimDriver {
+    fn describe(host: &dyn OfflineHost) -> About {
+        let endpoint = Endpoint::from_settings(&host.settings()).ok();
         About {
             name: NAME.to_owned(),
             version: version().to_owned(),
@@ -51,54 +52,51 @@ impl Guest for Driver {
         }
     }
 
-    fn validate_class(class: Class) -> Result<Vec<String>, DriverError> {
-        spec::read(&class).map(|read| read.warnings).map_err(|error| *error)
+    fn validate_class(class: &Class, _: &dyn OfflineHost) -> Result<Vec<String>, Failure> {
+        spec::read(class).map(|read| read.warnings)
     }
 
-    fn create(request: Request) -> Result<Creation, DriverError> {
-        let create = |machines: Machines<'_>| machines.create(&request, http::user_data()?.as_deref());
-        with_machines(create).map(Creation::Created).map_err(|error| *error)
+    fn create(request: &Request, host: &dyn Host) -> Result<Creation, Failure> {
+        let cloud = open(host)?;
+        let user_data = host.secrets().user_data().map(|secret| secret.placeholder(&[Encoding::Base64]));
+        let user_data = user_data.transpose()?;
+        machines(&cloud, host).create(request, user_data.as_deref()).map(Creation::Created)
     }
 
-    fn initialize(request: Request) -> Result<Vm, DriverError> {
-        with_machines(|machines| machines.initialize(&request)).map_err(|error| *error)
+    fn initialize(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
+        machines(&open(host)?, host).initialize(request)
     }
 
-    fn delete(request: Request) -> Result<Deletion, DriverError> {
-        with_machines(|machines| machines.delete(&request))
-            .map(|()| Deletion::Deleted(None))
-            .map_err(|error| *error)
+    fn delete(request: &Request, host: &dyn Host) -> Result<Deletion, Failure> {
+        machines(&open(host)?, host).delete(request).map(|()| Deletion::Deleted(None))
     }
 
-    fn get_status(request: Request) -> Result<Vm, DriverError> {
-        with_machines(|machines| machines.get_status(&request)).map_err(|error| *error)
+    fn get_status(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
+        machines(&open(host)?, host).get_status(request)
     }
 
-    fn list(_class: Class, cluster: String, token: Option<String>) -> Result<Page, DriverError> {
-        with_machines(|machines| machines.list(&cluster, token.as_deref())).map_err(|error| *error)
+    fn list(_: &Class, cluster: &str, token: Option<&str>, host: &dyn Host) -> Result<Page, Failure> {
+        machines(&open(host)?, host).list(cluster, token)
     }
 
-    fn get_volume_ids(volume_specs: Vec<String>) -> Result<Vec<Option<String>>, DriverError> {
-        let ids = volume_specs.iter().enumerate().map(|(index, spec)| map::volume_id(spec, index));
-        ids.collect::<Result<_, _>>().map_err(|error| *error)
-    }
-}
-
-impl Reboot for Driver {
-    fn reboot(request: Request) -> Result<(), DriverError> {
-        with_machines(|machines| machines.reboot(&request)).map_err(|error| *error)
+    fn get_volume_ids(volume_specs: &[String], _: &dyn OfflineHost) -> Result<Vec<Option<String>>, Failure> {
+        volume_specs.iter().enumerate().map(|(index, spec)| map::volume_id(spec, index)).collect()
     }
 }
 
-fn with_machines<T>(
-    act: impl FnOnce(Machines<'_>) -> Result<T, Box<DriverError>>,
-) -> Result<T, Box<DriverError>> {
-    let transport = Wasi::open()?;
-    act(Machines { cloud: Cloud::new(&transport), note: &note })
+impl Reboot for SimDriver {
+    fn reboot(request: &Request, host: &dyn Host) -> Result<(), Failure> {
+        machines(&open(host)?, host).reboot(request)
+    }
 }
 
-fn note(message: &str, fields: &[(&str, &str)]) {
-    let fields: Vec<(String, String)> =
-        fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    log::emit(Level::Info, message, &fields);
+/// Reads the settings and takes a placeholder for the token.
+fn open(host: &dyn Host) -> Result<Cloud<'_>, Failure> {
+    let endpoint = Endpoint::from_settings(&host.settings())?;
+    let token = host.secrets().needed(TOKEN_KEY, "the cloud's API token")?.placeholder(&[])?;
+    Ok(Cloud::new(host, endpoint, &token))
+}
+
+fn machines<'a>(cloud: &'a Cloud<'a>, host: &'a dyn Host) -> Machines<'a> {
+    Machines { cloud, log: host.log() }
 }

@@ -3,25 +3,23 @@
 //! A machine's VM carries three tags: the cluster, the Machine's uid and its name. What does not carry the cluster's tag
 //! is never touched.
 
+use machinist_sdk::driver::{self, self as wit, Code, Failure, Log, Request};
+
 use crate::answer::{CLUSTER_TAG, NAME_TAG, State, UID_TAG, Vm};
-use crate::bindings::machinist::provider::types::{self as wit, Code, DriverError, Request};
 use crate::cloud::Cloud;
-use crate::errors::{CloudCode, error};
+use crate::errors::CloudCode;
 use crate::{map, spec};
 
 /// How soon a VM that exists, and that reads do not show, is looked for again.
 const LAG_RETRY_MS: u64 = 1_000;
 
-type Outcome<T> = Result<T, Box<DriverError>>;
-
-/// Takes a line for the log: a static message, and what varies.
-pub(crate) type Note<'a> = &'a dyn Fn(&str, &[(&str, &str)]);
+type Outcome<T> = Result<T, Failure>;
 
 /// The cloud, and a log.
 #[derive(Clone, Copy)]
 pub(crate) struct Machines<'a> {
-    pub(crate) cloud: Cloud<'a>,
-    pub(crate) note: Note<'a>,
+    pub(crate) cloud: &'a Cloud<'a>,
+    pub(crate) log: Log<'a>,
 }
 
 impl Machines<'_> {
@@ -41,9 +39,9 @@ impl Machines<'_> {
                 Ok(vm) => return Ok(map::vm(&vm)),
                 Err(refused) => refused,
             };
-            match refused.cloud_code() {
+            match refused.code {
                 Some(CloudCode::CapacityExhausted) => {
-                    (self.note)("zone has no room", &[("zone", zone)]);
+                    self.log.info("zone has no room", &[("zone", zone)]);
                     full = Some(refused);
                 }
                 Some(CloudCode::IdempotencyMismatch) => return self.adopt(request),
@@ -52,35 +50,31 @@ impl Machines<'_> {
         }
         Err(match full {
             Some(refused) => {
-                let refused = DriverError::from(refused);
-                let message = format!("{}; asked for in {}", refused.message, spec.zones.join(", "));
-                Box::new(DriverError { message, ..refused })
+                let mut failure = Failure::from(refused);
+                failure.message = format!("{}; asked for in {}", failure.message, spec.zones.join(", "));
+                failure
             }
-            None => Box::new(error(Code::Internal, "failed to create the VM: the class names no zone")),
+            None => Failure::new(Code::Internal, "failed to create the VM: the class names no zone"),
         })
     }
 
     /// Another class, other user data or another zone made a VM under the key: that one is the machine's.
     fn adopt(&self, request: &Request) -> Outcome<wit::Vm> {
         // From here on no error may hide that there is a VM.
-        let exists =
-            |refused: Box<DriverError>| Box::new(DriverError { may_have_happened: true, ..*refused });
-        let found = self.cloud.find(&request.cluster, &request.machine.uid);
-        match only(found.map_err(|failed| exists(failed.into()))?).map_err(exists)? {
+        let found = self.cloud.find(&request.cluster, &request.machine.uid).map_err(Failure::from);
+        match found.and_then(only).map_err(Failure::may_have_happened)? {
             Some(vm) => {
-                (self.note)("VM of an earlier create adopted", &[("provider-id", &map::provider_id(&vm))]);
+                self.log.info("VM of an earlier create adopted", &[("provider-id", &map::provider_id(&vm))]);
                 Ok(map::vm(&vm))
             }
-            None => Err(Box::new(DriverError {
-                cloud_code: Some("idempotency_mismatch".to_owned()),
-                retry_after_ms: Some(LAG_RETRY_MS),
-                may_have_happened: true,
-                ..error(
-                    Code::Aborted,
-                    "failed to create the VM: an earlier create made it with other parameters, and the cloud's reads do \
-                     not show it yet",
-                )
-            })),
+            None => Err(Failure::new(
+                Code::Aborted,
+                "failed to create the VM: an earlier create made it with other parameters, and the cloud's reads do \
+                 not show it yet",
+            )
+            .cloud_code("idempotency_mismatch")
+            .retry_after_ms(LAG_RETRY_MS)
+            .may_have_happened()),
         }
     }
 
@@ -111,11 +105,13 @@ impl Machines<'_> {
         let vm = self.locate(request)?.ok_or_else(|| not_found(request))?;
         let works = vm.state != State::Stopping;
         if works && !vm.initialized && spec::asks_for_initialize(&request.class) {
-            return Err(Box::new(DriverError {
-                provider_id: Some(map::provider_id(&vm)),
-                node_name: Some(vm.name.clone()),
-                ..error(Code::Uninitialized, format!("the VM {} is made and not initialized yet", vm.id))
-            }));
+            let mut due = Failure::new(
+                Code::Uninitialized,
+                format!("the VM {} is made and not initialized yet", vm.id),
+            );
+            due.provider_id = Some(map::provider_id(&vm));
+            due.node_name = Some(vm.name);
+            return Err(due);
         }
         Ok(map::vm(&vm))
     }
@@ -173,7 +169,7 @@ impl Machines<'_> {
     }
 
     fn foreign(&self, vm: &Vm) {
-        (self.note)("the provider id leads to another machine's VM, left alone", &[("vm", &vm.id)]);
+        self.log.info("the provider id leads to another machine's VM, left alone", &[("vm", &vm.id)]);
     }
 
     /// One page of the cluster's VMs.
@@ -188,10 +184,10 @@ impl Machines<'_> {
 /// is no such step, rather than a look at reads that lag.
 fn not_asked_for(request: &Request) -> Outcome<wit::Vm> {
     let Some((zone, _)) = own_id(request) else {
-        return Err(Box::new(error(
+        return Err(Failure::new(
             Code::Unimplemented,
             "nothing to initialize: the MachineClass does not ask for it (initialize in its providerSpec)",
-        )));
+        ));
     };
     Ok(wit::Vm {
         provider_id: request.machine.provider_id.clone().unwrap_or_default(),
@@ -220,18 +216,15 @@ fn only(vms: Vec<Vm>) -> Outcome<Option<Vm>> {
     let (going, working): (Vec<Vm>, Vec<Vm>) = vms.into_iter().partition(|vm| vm.state == State::Stopping);
     if working.len() > 1 {
         let ids: Vec<&str> = working.iter().take(5).map(|vm| vm.id.as_str()).collect();
-        return Err(Box::new(error(
+        return Err(Failure::new(
             Code::OutOfRange,
             format!("{} VMs carry this Machine's uid: {}; delete all but one", working.len(), ids.join(", ")),
-        )));
+        ));
     }
     Ok(working.into_iter().next().or(going.into_iter().next()))
 }
 
-fn not_found(request: &Request) -> Box<DriverError> {
+fn not_found(request: &Request) -> Failure {
     let machine = &request.machine;
-    Box::new(error(
-        Code::NotFound,
-        format!("there is no VM of Machine {} with uid {}", machine.name, machine.uid),
-    ))
+    driver::not_found(format!("there is no VM of Machine {} with uid {}", machine.name, machine.uid))
 }

@@ -1,30 +1,19 @@
 //! Where the cloud is, as the operator wrote it beside the plugin.
 
+use machinist_sdk::driver::{Code, Failure, Url};
 use serde_json::Value;
-
-use crate::bindings::machinist::provider::types::{Code, DriverError};
-use crate::errors::error;
-
-/// The scheme of the cloud's API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scheme {
-    Http,
-    Https,
-}
 
 /// The base of all URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Endpoint {
-    pub(crate) scheme: Scheme,
-    /// Host and port, as they are dialled.
-    pub(crate) authority: String,
-    /// What stands before `/v1`: empty, or a path without a slash at its end.
-    pub(crate) base: String,
+    /// What stands before `/v1`, without a slash at its end.
+    base: String,
+    host: String,
 }
 
 impl Endpoint {
     /// Reads the plugin's settings. Fails with what the operator has to write.
-    pub(crate) fn from_settings(settings: &str) -> Result<Self, Box<DriverError>> {
+    pub(crate) fn from_settings(settings: &str) -> Result<Self, Failure> {
         let value: Value = serde_json::from_str(settings).map_err(|_| {
             invalid("the plugin's settings are not JSON: write {\"endpoint\": \"http://HOST:PORT\"}")
         })?;
@@ -42,32 +31,23 @@ impl Endpoint {
     }
 
     fn parse(url: &str) -> Option<Self> {
-        let (scheme, rest) = match url.split_once("://")? {
-            ("http", rest) => (Scheme::Http, rest),
-            ("https", rest) => (Scheme::Https, rest),
-            _ => return None,
-        };
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let is_plain =
-            |text: &str| !text.contains(['?', '#', '@', '\\']) && !text.contains(char::is_whitespace);
-        if authority.is_empty() || !is_plain(rest) {
-            return None;
-        }
-        let base = path.trim_end_matches('/');
-        Some(Self { scheme, authority: authority.to_owned(), base: base.to_owned() })
+        let parts = Url::parse(url).filter(|_| !url.contains('?'))?;
+        Some(Self { base: url.trim_end_matches('/').to_owned(), host: parts.host().to_owned() })
+    }
+
+    /// The URL of a path, from `/v1` on.
+    pub(crate) fn url(&self, target: &str) -> String {
+        format!("{}{target}", self.base)
     }
 
     /// The host without its port, as grants name it.
     pub(crate) fn host(&self) -> &str {
-        match self.authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-            _ => &self.authority,
-        }
+        &self.host
     }
 }
 
-fn invalid(message: &str) -> Box<DriverError> {
-    Box::new(error(Code::FailedPrecondition, message))
+fn invalid(message: &str) -> Failure {
+    Failure::new(Code::FailedPrecondition, message)
 }
 
 #[cfg(test)]
@@ -75,17 +55,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_is_a_scheme_an_authority_and_a_base() {
-        let endpoint =
-            Endpoint::from_settings(r#"{"endpoint": "http://127.0.0.1:8080/", "other": 1}"#).unwrap();
-        let expected =
-            Endpoint { scheme: Scheme::Http, authority: "127.0.0.1:8080".into(), base: String::new() };
-        assert_eq!((endpoint.host(), &endpoint), ("127.0.0.1", &expected));
-        let endpoint = Endpoint::from_settings(r#"{"endpoint": "https://[::1]/cloud/"}"#).unwrap();
-        assert_eq!(
-            (endpoint.scheme, endpoint.host(), endpoint.base.as_str()),
-            (Scheme::Https, "[::1]", "/cloud")
-        );
+    fn an_endpoint_is_what_stands_before_a_path() {
+        for (url, host, first) in [
+            ("http://127.0.0.1:8080/", "127.0.0.1", "http://127.0.0.1:8080/v1/vms"),
+            ("https://[::1]/cloud/", "[::1]", "https://[::1]/cloud/v1/vms"),
+        ] {
+            let endpoint =
+                Endpoint::from_settings(&format!(r#"{{"endpoint": "{url}", "other": 1}}"#)).unwrap();
+            assert_eq!((endpoint.host(), endpoint.url("/v1/vms").as_str()), (host, first));
+        }
     }
 
     #[test]

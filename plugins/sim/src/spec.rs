@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use machinist_sdk::driver::{Class, Failure, Fields, quoted};
+use serde_json::{Value, json};
 
 use crate::answer::{CLUSTER_TAG, NAME_TAG, UID_TAG};
-use crate::bindings::machinist::provider::types::{Class, Code, DriverError};
-use crate::errors::{error, quoted};
 
 /// JSON Schema of `providerSpec`, for `describe`.
 pub(crate) const SCHEMA: &str = include_str!("class-schema.json");
@@ -48,8 +47,8 @@ pub(crate) struct Read {
 }
 
 /// Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
-pub(crate) fn read(class: &Class) -> Result<Read, Box<DriverError>> {
-    let root = Fields::parse(&class.spec)?;
+pub(crate) fn read(class: &Class) -> Result<Read, Failure> {
+    let root = Fields::provider_spec(class)?;
     let zones = zones(&root, &class.zones)?;
     let mut warnings = root.unknown(&FIELDS);
     let (volumes, of_volumes) = volumes(&root)?;
@@ -67,7 +66,7 @@ pub(crate) fn read(class: &Class) -> Result<Read, Box<DriverError>> {
 
 /// The only field that matters once the VM exists. A class that cannot be read asks for nothing.
 pub(crate) fn asks_for_initialize(class: &Class) -> bool {
-    Fields::parse(&class.spec).and_then(|root| initialize(&root)).unwrap_or(false)
+    Fields::provider_spec(class).and_then(|root| initialize(&root)).unwrap_or(false)
 }
 
 impl Spec {
@@ -106,7 +105,7 @@ impl VolumeSpec {
     }
 }
 
-fn zones(root: &Fields, alternatives: &[String]) -> Result<Vec<String>, Box<DriverError>> {
+fn zones(root: &Fields, alternatives: &[String]) -> Result<Vec<String>, Failure> {
     let mut zones: Vec<String> = root.text("zone")?.into_iter().collect();
     for zone in alternatives.iter().filter(|zone| !zone.is_empty()) {
         if !zones.contains(zone) {
@@ -119,26 +118,18 @@ fn zones(root: &Fields, alternatives: &[String]) -> Result<Vec<String>, Box<Driv
     Ok(zones)
 }
 
-fn initialize(root: &Fields) -> Result<bool, Box<DriverError>> {
-    match root.get("initialize") {
-        None => Ok(false),
-        Some(Value::Bool(initialize)) => Ok(*initialize),
-        Some(other) => Err(root.unfit("initialize", "true or false", other)),
-    }
+fn initialize(root: &Fields) -> Result<bool, Failure> {
+    root.flag("initialize").map(Option::unwrap_or_default)
 }
 
-fn tags(root: &Fields) -> Result<BTreeMap<String, String>, Box<DriverError>> {
-    let fields = match root.get("tags") {
-        None => return Ok(BTreeMap::new()),
-        Some(Value::Object(fields)) => fields,
-        Some(other) => return Err(root.unfit("tags", "an object of texts", other)),
-    };
+fn tags(root: &Fields) -> Result<BTreeMap<String, String>, Failure> {
+    let fields = root.entries("tags", "an object of texts")?;
     if fields.len() > MOST_TAGS {
         return Err(root.invalid("tags", &format!("has {} entries: at most {MOST_TAGS} fit", fields.len())));
     }
-    let tag = |(key, value): (&String, &Value)| {
+    let tag = |(key, value): (&str, &Value)| {
         let at = format!("tags[{:?}]", quoted(key));
-        if OWN_TAGS.contains(&key.as_str()) {
+        if OWN_TAGS.contains(&key) {
             return Err(root.invalid(&at, "is set by the driver: use another key"));
         }
         if key.is_empty() || key.len() > TAG_KEY_BYTES || key.contains(':') {
@@ -147,91 +138,20 @@ fn tags(root: &Fields) -> Result<BTreeMap<String, String>, Box<DriverError>> {
             );
         }
         match value {
-            Value::String(text) if text.len() <= TAG_VALUE_BYTES => Ok((key.clone(), text.clone())),
+            Value::String(text) if text.len() <= TAG_VALUE_BYTES => Ok((key.to_owned(), text.clone())),
             other => Err(root.unfit(&at, &format!("a text of at most {TAG_VALUE_BYTES} bytes"), other)),
         }
     };
-    fields.iter().map(tag).collect()
+    fields.into_iter().map(tag).collect()
 }
 
-fn volumes(root: &Fields) -> Result<(Vec<VolumeSpec>, Vec<String>), Box<DriverError>> {
-    let entries = match root.get("volumes") {
-        None => return Ok((Vec::new(), Vec::new())),
-        Some(Value::Array(entries)) => entries,
-        Some(other) => return Err(root.unfit("volumes", "a list", other)),
-    };
+fn volumes(root: &Fields) -> Result<(Vec<VolumeSpec>, Vec<String>), Failure> {
     let mut volumes = Vec::new();
     let mut warnings = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let at = format!("volumes[{index}]");
-        let Value::Object(fields) = entry else { return Err(root.unfit(&at, "an object", entry)) };
-        let fields = Fields { prefix: format!("{}.{at}", root.prefix), fields: fields.clone() };
-        let size_gib = match fields.get("sizeGib") {
-            None => return Err(fields.invalid("sizeGib", "is required")),
-            Some(value) => value
-                .as_u64()
-                .filter(|size| *size > 0)
-                .ok_or_else(|| fields.unfit("sizeGib", "a whole number from 1 on", value))?,
-        };
+    for fields in root.objects("volumes")? {
+        let size_gib = fields.needed_whole_number("sizeGib", 1..=u64::MAX)?;
         volumes.push(VolumeSpec { size_gib, name: fields.text("name")? });
         warnings.extend(fields.unknown(&VOLUME_FIELDS));
     }
     Ok((volumes, warnings))
-}
-
-/// The fields of an object, and where it stands.
-struct Fields {
-    prefix: String,
-    fields: Map<String, Value>,
-}
-
-impl Fields {
-    fn parse(spec: &str) -> Result<Self, Box<DriverError>> {
-        let prefix = "providerSpec".to_owned();
-        match serde_json::from_str(spec) {
-            Ok(Value::Object(fields)) => Ok(Self { prefix, fields }),
-            Ok(Value::Null) => Ok(Self { prefix, fields: Map::new() }),
-            Ok(_) => Err(fault("providerSpec must be an object".to_owned())),
-            Err(error) => Err(fault(format!(
-                "providerSpec is not JSON (line {}, column {})",
-                error.line(),
-                error.column()
-            ))),
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<&Value> {
-        self.fields.get(name).filter(|value| !value.is_null())
-    }
-
-    fn text(&self, name: &str) -> Result<Option<String>, Box<DriverError>> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
-            Some(other) => Err(self.unfit(name, "a text that is not empty", other)),
-        }
-    }
-
-    fn needed_text(&self, name: &str) -> Result<String, Box<DriverError>> {
-        self.text(name)?.ok_or_else(|| self.invalid(name, "is required"))
-    }
-
-    fn unknown(&self, known: &[&str]) -> Vec<String> {
-        let unknown = self.fields.keys().filter(|name| !known.contains(&name.as_str()));
-        unknown
-            .map(|name| format!("{}.{} is not a field and is ignored", self.prefix, quoted(name)))
-            .collect()
-    }
-
-    fn unfit(&self, name: &str, wanted: &str, got: &Value) -> Box<DriverError> {
-        self.invalid(name, &format!("must be {wanted}, got {}", quoted(&got.to_string())))
-    }
-
-    fn invalid(&self, name: &str, problem: &str) -> Box<DriverError> {
-        fault(format!("{}.{name} {problem}", self.prefix))
-    }
-}
-
-fn fault(message: String) -> Box<DriverError> {
-    Box::new(DriverError { terminal: true, ..error(Code::InvalidArgument, message) })
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use machinist_sdk::driver::quoted_up_to as quoted;
+
 use super::{needed, one_of};
-use crate::errors::quoted;
 use crate::lenient::{Findings, Object};
 
 /// The name that stands for the image's own root device.

@@ -1,5 +1,7 @@
 //! What a class may say: MCM's providerSpec for AWS, field for field.
 
+use machinist_sdk::driver::{Class, Code, DriverError, Failure, quoted_up_to as quoted};
+
 mod disks;
 mod interfaces;
 mod options;
@@ -8,8 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::bindings::machinist::provider::types::{Class, Code, DriverError};
-use crate::errors::{error, quoted};
+use crate::errors::error;
 use crate::lenient::{Findings, Object};
 use crate::marks::{CLUSTER_TAG, NAME_TAG, UID_TAG};
 use crate::region;
@@ -66,7 +67,7 @@ pub(crate) struct TagKeys {
 }
 
 /// Reads a class and checks every rule. Ok comes with what is passed over.
-pub(crate) fn read(class: &Class) -> Result<(Spec, Vec<String>), Box<DriverError>> {
+pub(crate) fn read(class: &Class) -> Result<(Spec, Vec<String>), Failure> {
     let (spec, findings) = parse(&class.spec);
     if findings.problems.is_empty() {
         return Ok((spec, findings.warnings));
@@ -77,7 +78,7 @@ pub(crate) fn read(class: &Class) -> Result<(Spec, Vec<String>), Box<DriverError
         told.push(format!("and {more} more"));
     }
     let message = format!("the MachineClass's providerSpec is invalid: {}", told.join("; "));
-    Err(Box::new(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
+    Err(Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) }))
 }
 
 /// What can be read of a class, whatever is wrong with the rest. For calls that need only parts of it.

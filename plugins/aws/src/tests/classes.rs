@@ -1,9 +1,9 @@
 //! What classes may say.
 
+use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
 use super::world::{World, class, request_of, spec, spec_with};
-use crate::bindings::machinist::provider::types::Code;
 use crate::spec::{Iam, Market, SCHEMA, TagKeys, read, read_in_part};
 
 /// The problems of a class, which are all told at once.

@@ -1,14 +1,13 @@
 //! From a request to exactly one instance, whatever comes in between.
 
+use machinist_sdk::driver::{Code, Creation, Progress, Request, Trouble};
 use serde_json::json;
 
 use super::world::{
-    Fault, World, answer, request, request_of, spec, spec_with, state_of, with_id, with_state,
+    Fault, World, answer, request, request_of, spec, spec_with, state_of, trouble, with_id, with_state,
 };
-use crate::bindings::machinist::provider::types::{Code, Creation, Progress, Request};
 use crate::ec2::Answer;
 use crate::machine::region_of_create;
-use crate::trouble::Trouble;
 
 fn in_progress(world: &World, request: &Request) -> Progress {
     match world.begin(request).unwrap() {
@@ -54,8 +53,8 @@ fn a_lost_answer_may_have_happened_and_the_token_brings_the_instance_back() {
     let page =
         |status| Answer { is_html: true, ..answer((status, "<html><p>Bad gateway</p></html>".into())) };
     let table = [
-        (Fault::After(Err(Trouble::TimedOut)), Code::DeadlineExceeded),
-        (Fault::After(Err(Trouble::CutOff)), Code::Unavailable),
+        (Fault::After(trouble(Trouble::TimedOut)), Code::DeadlineExceeded),
+        (Fault::After(trouble(Trouble::CutOff)), Code::Unavailable),
         (Fault::After(Ok(page(502))), Code::Unavailable),
         (Fault::After(Ok(page(200))), Code::Unavailable),
         (Fault::After(Ok(answer((200, "{}".into())))), Code::Internal),
@@ -118,7 +117,7 @@ fn a_look_that_fails_after_the_launch_does_not_lose_the_instance() {
             Ok(Creation::InProgress(progress)) if is_passing => Some(progress.resume_token),
             Err(error) if !is_passing => {
                 assert_eq!((error.code, error.may_have_happened), (Code::PermissionDenied, true));
-                error.last_known_state
+                error.into_record().last_known_state
             }
             other => panic!("{other:?}"),
         };
@@ -127,7 +126,7 @@ fn a_look_that_fails_after_the_launch_does_not_lose_the_instance() {
     // No time is left for a look.
     let world = World::new();
     world.set(|model| model.names = false);
-    world.fault("DescribeInstances", Fault::Instead(Err(Trouble::NoTimeLeft)));
+    world.fault("DescribeInstances", Fault::Instead(trouble(Trouble::NoTimeLeft)));
     in_progress(&world, &request(1));
 }
 
@@ -249,7 +248,7 @@ fn a_machine_whose_instances_all_end_is_not_tried_for_ever_in_one_call() {
     }
     let error = world.begin(&request(1)).unwrap_err();
     assert_eq!((error.code, error.may_have_happened), (Code::Aborted, false));
-    state = error.last_known_state;
+    state = error.into_record().last_known_state;
     assert_eq!(state_of(state.as_ref()).attempt, 5);
     assert_eq!(
         state_of(world.create(&with_state(&request(1), state.as_ref())).unwrap().last_known_state.as_ref())

@@ -1,23 +1,24 @@
 //! What the host and people learn of each failure.
 
+use machinist_sdk::bindings::provider::wasi::http::types::ErrorCode;
+use machinist_sdk::driver::{Code, Failure, NoAnswer, Trouble, quoted_up_to as quoted};
+
 use super::model::refused;
 use super::world::{Fault, World, answer, request, with_id};
-use crate::bindings::machinist::provider::types::{Code, DriverError};
-use crate::bindings::wasi::http::types::ErrorCode;
 use crate::codes::{self, Outcome};
 use crate::ec2::Answer;
-use crate::errors::{Target, quoted};
-use crate::trouble::Trouble;
+use crate::errors::Target;
+use crate::trouble::explanation;
 
-fn launch_under(fault: Fault) -> DriverError {
+fn launch_under(fault: Fault) -> Failure {
     let world = World::new();
     world.fault("RunInstances", fault);
-    let error = *world.begin(&request(1)).unwrap_err();
+    let error = world.begin(&request(1)).unwrap_err();
     assert!(!error.message.contains('<') && error.message.chars().count() < 700, "{}", error.message);
     error
 }
 
-fn said(answer: Answer) -> DriverError {
+fn said(answer: Answer) -> Failure {
     launch_under(Fault::Instead(Ok(answer)))
 }
 
@@ -178,12 +179,13 @@ fn what_was_not_sent_did_not_happen_and_what_may_have_been_sent_may_have() {
     ];
     for (code, expected, sent, word) in table {
         let trouble = Trouble::of(&code);
+        let no_answer = NoAnswer { trouble: trouble.clone(), host: "ec2.eu-nowhere-1.example".into() };
         assert_eq!((trouble.code(), trouble.may_have_been_sent()), (expected, sent), "{code:?}");
-        let text = trouble.explanation(&target(false));
+        let text = explanation(&no_answer, &target(false));
         assert!(text.contains(word) && text.contains("ec2.eu-nowhere-1.example"), "{code:?}: {text}");
-        let error = launch_under(Fault::Instead(Err(trouble.clone())));
+        let error = launch_under(Fault::Instead(Err(no_answer.clone())));
         assert_eq!((error.code, error.may_have_happened), (expected, sent), "{code:?}");
-        let text = trouble.explanation(&target(true));
+        let text = explanation(&no_answer, &target(true));
         assert!(!text.contains("is unknown") && text.contains("ec2.eu-nowhere-1.example"), "{text}");
     }
 }
@@ -195,5 +197,5 @@ fn what_the_cloud_wrote_is_quoted_in_part_and_in_one_line() {
     assert!(!long.contains('\n') && long.ends_with('…'));
     assert_eq!((quoted("short", 5), quoted("longer", 5)), ("short".to_owned(), "long…".to_owned()));
     let error = said(answer(refused(400, &"C".repeat(9_000), &"m".repeat(9_000))));
-    assert!(error.message.len() < 500 && error.cloud_code.unwrap().len() < 100);
+    assert!(error.message.len() < 500 && error.into_record().cloud_code.unwrap().len() < 100);
 }

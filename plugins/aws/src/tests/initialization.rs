@@ -1,9 +1,9 @@
 //! What comes after a launch.
 
+use machinist_sdk::driver::{Code, Request};
 use serde_json::{Value, json};
 
 use super::world::{World, request_of, spec_with, with_id};
-use crate::bindings::machinist::provider::types::{Code, Request};
 use crate::initialize::is_offered;
 
 fn forwarding() -> Value {

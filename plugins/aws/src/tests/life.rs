@@ -1,11 +1,10 @@
 //! Looking at a machine, and its end.
 
+use machinist_sdk::driver::{Code, Trouble, VmState};
 use serde_json::json;
 
-use super::world::{Fault, World, request, request_of, spec, spec_with, with_id, with_state};
-use crate::bindings::machinist::provider::types::{Code, VmState};
+use super::world::{Fault, World, request, request_of, spec, spec_with, trouble, with_id, with_state};
 use crate::machine::{region_of, region_of_class};
-use crate::trouble::Trouble;
 
 /// An instance as machine-controller-manager leaves it.
 fn made_by_another_program(world: &World, index: usize) {
@@ -197,7 +196,7 @@ fn a_machine_restored_under_another_uid_keeps_its_instance() {
 fn a_deletion_that_fails_half_way_says_so_and_ends_well_when_repeated() {
     let world = World::new();
     let request = with_id(&request(1), &world.create(&request(1)).unwrap());
-    world.fault("TerminateInstances", Fault::Instead(Err(Trouble::TimedOut)));
+    world.fault("TerminateInstances", Fault::Instead(trouble(Trouble::TimedOut)));
     let error = world.delete(&request).unwrap_err();
     assert_eq!((error.code, error.may_have_happened), (Code::DeadlineExceeded, true));
     world.refuse("DescribeInstances", 503, "RequestLimitExceeded");

@@ -1,10 +1,10 @@
 //! Listings.
 
+use machinist_sdk::driver::{Code, Listed};
 use serde_json::json;
 
 use super::model::wrapped;
 use super::world::{Fault, World, answer, class, request, spec, spec_with};
-use crate::bindings::machinist::provider::types::{Code, Listed};
 
 /// All pages.
 fn list(world: &World, cluster: &str) -> Vec<Listed> {

@@ -1,9 +1,10 @@
 //! Answers of odd shapes.
 
+use machinist_sdk::driver::Code;
+
 use super::model::wrapped;
 use super::world::{Fault, World, answer, request, with_id};
 use crate::answer::{Instance, State, page};
-use crate::bindings::machinist::provider::types::Code;
 use crate::xml;
 
 fn instances(inside: &str) -> Option<Vec<Instance>> {

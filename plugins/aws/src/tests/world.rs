@@ -2,30 +2,30 @@
 
 use std::cell::RefCell;
 
+use machinist_sdk::driver::{
+    self as wit, Class, Creation, Failure, Machine, NoAnswer, Page, Request, Trouble,
+};
+use machinist_sdk::mock::MockLog;
 use serde_json::{Value, json};
 
 use super::model::{Form, Model, Vm};
-use crate::bindings::machinist::provider::types::{
-    self as wit, Class, Creation, DriverError, Machine, Page, Request,
-};
 use crate::ec2::{Answer, Ec2, Transport};
 use crate::errors::Target;
 use crate::machine::Machines;
 use crate::state::State;
-use crate::trouble::Trouble;
 
 /// Stands for the placeholder.
 pub(super) const USER_DATA: &str = "x0placeholder0x";
 pub(super) const REGION: &str = "eu-west-1";
 
-type Outcome<T> = Result<T, Box<DriverError>>;
+type Outcome<T> = Result<T, Failure>;
 
 /// What happens to a request.
 pub(super) enum Fault {
     /// It does not reach the cloud.
-    Instead(Result<Answer, Trouble>),
+    Instead(Result<Answer, NoAnswer>),
     /// It does, and this comes back.
-    After(Result<Answer, Trouble>),
+    After(Result<Answer, NoAnswer>),
     /// It does, and so many bytes of the answer come back.
     Cut(usize),
 }
@@ -35,7 +35,7 @@ pub(super) struct World {
     sent: RefCell<Vec<Form>>,
     bodies: RefCell<Vec<String>>,
     fault: RefCell<Option<(&'static str, Fault)>>,
-    notes: RefCell<Vec<String>>,
+    log: MockLog,
 }
 
 impl Transport for World {
@@ -43,7 +43,7 @@ impl Transport for World {
         Target { host: format!("ec2.{REGION}.amazonaws.com"), region: REGION.into(), is_override: false }
     }
 
-    fn send(&self, form: &str) -> Result<Answer, Trouble> {
+    fn send(&self, form: &str) -> Result<Answer, NoAnswer> {
         let read: Form = form_urlencoded::parse(form.as_bytes()).into_owned().collect();
         self.sent.borrow_mut().push(read.clone());
         self.bodies.borrow_mut().push(form.to_owned());
@@ -71,7 +71,7 @@ impl World {
             sent: RefCell::default(),
             bodies: RefCell::default(),
             fault: RefCell::default(),
-            notes: RefCell::default(),
+            log: MockLog::default(),
         }
     }
 
@@ -98,7 +98,7 @@ impl World {
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        self.notes.take()
+        self.log.lines().into_iter().map(|line| line.message).collect()
     }
 
     pub(super) fn live(&self) -> Vec<Vm> {
@@ -146,9 +146,13 @@ impl World {
     }
 
     fn with<T>(&self, act: impl FnOnce(Machines<'_>) -> T) -> T {
-        let note = |message: &str, _: &[(&str, &str)]| self.notes.borrow_mut().push(message.to_owned());
-        act(Machines { ec2: Ec2::new(self), note: &note })
+        act(Machines { ec2: Ec2::new(self), log: self.log.log() })
     }
+}
+
+/// No answer, for this reason.
+pub(super) fn trouble(trouble: Trouble) -> Result<Answer, NoAnswer> {
+    Err(NoAnswer { trouble, host: format!("ec2.{REGION}.amazonaws.com") })
 }
 
 pub(super) fn answer((status, body): (u16, String)) -> Answer {

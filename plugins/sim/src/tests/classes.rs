@@ -1,9 +1,9 @@
 //! What classes may say.
 
+use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
 use super::world::{World, class, request_of, spec};
-use crate::bindings::machinist::provider::types::Code;
 use crate::spec::{SCHEMA, Spec, VolumeSpec, asks_for_initialize, read};
 
 fn changed(field: &str, value: Value) -> Value {

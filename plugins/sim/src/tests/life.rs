@@ -1,10 +1,10 @@
 //! A machine's life where nothing is in the way, and how many requests it takes.
 
 use jiff::SignedDuration;
+use machinist_sdk::driver::{Code, VmState};
 use serde_json::json;
 
 use super::world::{World, request, request_of, spec, with_id};
-use crate::bindings::machinist::provider::types::{Code, VmState};
 
 #[test]
 fn an_ordinary_create_takes_one_request_and_its_initialization_none() {

@@ -1,18 +1,17 @@
 //! What the driver makes of a cloud that refuses, lags, breaks and lies.
 
 use jiff::SignedDuration;
+use machinist_sdk::driver::{Code, Failure, HttpAnswer, Page};
+use machinist_sdk::mock::MockHost;
 use serde_json::json;
 
-use super::world::{World, request, request_of, spec, with_id};
-use crate::bindings::machinist::provider::types::{Code, DriverError};
-use crate::cloud::{Answer, Call, Cloud, Transport};
-use crate::machine::Machines;
-use crate::trouble::Trouble;
+use super::world::{World, class, host, request, request_of, spec, with_id};
+use crate::component::SimDriver;
 
-fn create_under(effect: &serde_json::Value) -> (World, DriverError) {
+fn create_under(effect: &serde_json::Value) -> (World, Failure) {
     let world = World::new();
     world.fault("POST", "/v1/vms", effect);
-    let error = *world.create(&request(1)).unwrap_err();
+    let error = world.create(&request(1)).unwrap_err();
     world.faults(json!({}));
     (world, error)
 }
@@ -55,11 +54,10 @@ fn throttling_passes_the_cloud_s_own_pause_on() {
 
 #[test]
 fn credentials_that_are_wrong_or_too_weak_are_told_apart() {
-    let world = World::new();
-    world.token.set("wrong");
+    let world = World::new().with_token("wrong");
     assert_eq!(world.create(&request(1)).unwrap_err().code, Code::Unauthenticated);
     assert_eq!(world.delete(&request(1)).unwrap_err().code, Code::Unauthenticated);
-    world.token.set("sim-read-token");
+    let world = World::new().with_token("sim-read-token");
     assert_eq!(world.create(&request(1)).unwrap_err().code, Code::PermissionDenied);
 }
 
@@ -172,31 +170,21 @@ fn a_proxy_s_page_of_nothing_is_no_proof_that_there_is_no_vm() {
     assert_eq!(world.delete(&request).unwrap_err().code, Code::Unavailable);
 }
 
-/// Answers the same to everything.
-struct Parrot(&'static str);
-
-impl Transport for Parrot {
-    fn host(&self) -> &str {
-        "parrot.test"
-    }
-
-    fn send(&self, _: &Call) -> Result<Answer, Trouble> {
-        Ok(Answer { status: 200, is_html: false, retry_after_ms: None, body: self.0.as_bytes().to_vec() })
-    }
+/// A host whose cloud answers the same to everything.
+fn parrot(body: &'static str) -> MockHost<'static> {
+    host(move |_| Ok(HttpAnswer { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() }))
 }
 
-impl Parrot {
-    fn machines(&self) -> Machines<'_> {
-        Machines { cloud: Cloud::new(self), note: &|_, _| {} }
-    }
+fn list(host: &MockHost<'_>, token: Option<&str>) -> Result<Page, Failure> {
+    host.driver::<SimDriver>().list(&class(&spec()), "c1", token)
 }
 
 #[test]
 fn a_listing_that_turns_in_circles_ends_with_an_error() {
-    let parrot = Parrot(r#"{"vms": [], "nextCursor": "again"}"#);
-    assert_eq!(parrot.machines().get_status(&request(1)).unwrap_err().code, Code::Internal);
-    assert!(parrot.machines().list("c1", None).is_ok());
-    assert_eq!(parrot.machines().list("c1", Some("again")).unwrap_err().code, Code::Internal);
+    let parrot = parrot(r#"{"vms": [], "nextCursor": "again"}"#);
+    assert_eq!(parrot.driver::<SimDriver>().get_status(&request(1)).unwrap_err().code, Code::Internal);
+    assert!(list(&parrot, None).is_ok());
+    assert_eq!(list(&parrot, Some("again")).unwrap_err().code, Code::Internal);
 }
 
 #[test]
@@ -204,11 +192,11 @@ fn answers_that_are_not_the_api_s_are_errors_and_never_an_absence() {
     for body in
         ["", "{", "null", "{}", r#"{"vms": 1}"#, r#"{"vms": [{"id": ""}]}"#, r#"{"vms": [{"id": "vm-1"}]}"#]
     {
-        let parrot = Parrot(body);
+        let parrot = parrot(body);
         for error in [
-            parrot.machines().get_status(&request(1)).unwrap_err(),
-            parrot.machines().create(&request(1), None).unwrap_err(),
-            parrot.machines().delete(&request(1)).unwrap_err(),
+            parrot.driver::<SimDriver>().get_status(&request(1)).unwrap_err(),
+            parrot.driver::<SimDriver>().create(&request(1)).unwrap_err(),
+            parrot.driver::<SimDriver>().delete(&request(1)).unwrap_err(),
         ] {
             assert!(matches!(error.code, Code::Internal | Code::Unavailable), "{body}: {error:?}");
         }
@@ -217,10 +205,10 @@ fn answers_that_are_not_the_api_s_are_errors_and_never_an_absence() {
 
 #[test]
 fn what_a_cloud_lists_beside_the_question_is_not_ours() {
-    let parrot = Parrot(
+    let parrot = parrot(
         r#"{"vms": [{"id": "vm-1", "name": "a", "state": "running", "zone": "z", "tags": {"cluster": "c2"}}], "volumes": []}"#,
     );
-    assert_eq!(parrot.machines().get_status(&request(1)).unwrap_err().code, Code::NotFound);
-    assert!(parrot.machines().list("c1", None).unwrap().machines.is_empty());
-    parrot.machines().delete(&request(1)).unwrap();
+    assert_eq!(parrot.driver::<SimDriver>().get_status(&request(1)).unwrap_err().code, Code::NotFound);
+    assert!(list(&parrot, None).unwrap().machines.is_empty());
+    parrot.driver::<SimDriver>().delete(&request(1)).unwrap();
 }

@@ -1,74 +1,89 @@
 //! A cloud, a clock that stands, and words for what tests do with them.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use jiff::{SignedDuration, Timestamp};
+use machinist_sdk::driver::{
+    Class, Creation, Deletion, Failure, HttpAnswer, HttpRequest, Method, Page, Request, Trouble, Vm,
+};
+use machinist_sdk::mock::{self, MockDriver, MockHost, Place};
 use serde_json::{Value, json};
 use simcloud::{Config, Delivery, Faults, VmView};
 
-use crate::bindings::machinist::provider::types::{Class, DriverError, Machine, Page, Request, Vm};
-use crate::cloud::{Answer, Call, Cloud, Method, Transport};
-use crate::machine::Machines;
-use crate::trouble::Trouble;
+use crate::component::{SimDriver, TOKEN_KEY};
 
-/// Stands for the placeholder; the model insists on base64.
-const USER_DATA: &str = "I2Nsb3VkLWNvbmZpZwo=";
+const ENDPOINT: &str = "http://cloud.test";
 
 pub(super) struct World {
-    cloud: RefCell<simcloud::Cloud>,
-    now: Cell<Timestamp>,
-    pub(super) token: Cell<&'static str>,
-    /// What was sent, one line each.
-    sent: RefCell<Vec<String>>,
-    notes: RefCell<Vec<String>>,
+    model: Rc<Model>,
+    host: MockHost<'static>,
 }
 
-impl Transport for World {
-    fn host(&self) -> &str {
-        "cloud.test"
-    }
+struct Model {
+    cloud: RefCell<simcloud::Cloud>,
+    now: Cell<Timestamp>,
+}
 
-    fn send(&self, call: &Call) -> Result<Answer, Trouble> {
-        let method = match call.method {
+impl Model {
+    fn answer(&self, sent: &HttpRequest) -> Result<HttpAnswer, Trouble> {
+        let method = match sent.method {
             Method::Get => simcloud::Method::Get,
             Method::Post => simcloud::Method::Post,
             Method::Delete => simcloud::Method::Delete,
+            other => panic!("the driver sends {}", other.as_str()),
         };
-        let path = call.target.split('?').next().unwrap();
-        self.sent.borrow_mut().push(format!("{} {path}", method.as_str()));
-        let mut request = simcloud::Request::new(method, &call.target).with_token(self.token.get());
-        request.idempotency_key = call.idempotency_key.clone();
-        request.body = call.body.clone().unwrap_or_default().into_bytes();
+        let token = sent.header_value("authorization").and_then(|text| text.strip_prefix("Bearer ")).unwrap();
+        let mut request = simcloud::Request::new(method, target(sent)).with_token(token);
+        request.idempotency_key = sent.header_value("idempotency-key").map(str::to_owned);
+        request.body = sent.body.clone().unwrap_or_default();
         let answer = self.cloud.borrow_mut().handle(&request, self.now.get());
+        let mut headers = vec![("content-type".to_owned(), answer.content_type.to_owned())];
+        headers.extend(answer.header("retry-after").map(|text| ("retry-after".to_owned(), text.to_owned())));
         match answer.delivery {
-            Delivery::Whole => Ok(Answer {
-                status: answer.status,
-                is_html: answer.content_type == "text/html",
-                retry_after_ms: answer.header("retry-after").map(|text| text.parse::<u64>().unwrap() * 1_000),
-                body: answer.body,
-            }),
+            Delivery::Whole => Ok(HttpAnswer { status: answer.status, headers, body: answer.body }),
             Delivery::Truncated { .. } => Err(Trouble::CutOff),
             Delivery::Never => Err(Trouble::TimedOut),
         }
     }
 }
 
+fn target(request: &HttpRequest) -> &str {
+    request.url.strip_prefix(ENDPOINT).unwrap()
+}
+
+/// A host as the operator of the driver sets it up, with this in place of the cloud.
+pub(super) fn host(
+    cloud: impl FnMut(&HttpRequest) -> Result<HttpAnswer, Trouble> + 'static,
+) -> MockHost<'static> {
+    MockHost::new(cloud)
+        .settings(json!({ "endpoint": ENDPOINT }).to_string())
+        .secret(TOKEN_KEY, "sim-token", &[Place::header("authorization")])
+        .user_data("#cloud-config\n", &[Place::json("/userData")])
+}
+
 impl World {
     pub(super) fn new() -> Self {
         let now: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
-        Self {
-            cloud: RefCell::new(simcloud::Cloud::new(Config::default(), now)),
-            now: Cell::new(now),
-            token: Cell::new("sim-token"),
-            sent: RefCell::default(),
-            notes: RefCell::default(),
-        }
+        let cloud = RefCell::new(simcloud::Cloud::new(Config::default(), now));
+        let model = Rc::new(Model { cloud, now: Cell::new(now) });
+        let host = host({
+            let model = Rc::clone(&model);
+            move |request| model.answer(request)
+        });
+        Self { model, host }
+    }
+
+    /// With another token in the Secret.
+    pub(super) fn with_token(mut self, token: &str) -> Self {
+        self.host = self.host.secret(TOKEN_KEY, token, &[Place::header("authorization")]);
+        self
     }
 
     /// Faults as the admin API takes them.
     pub(super) fn faults(&self, faults: Value) {
         let faults: Faults = serde_json::from_value(faults).unwrap();
-        self.cloud.borrow_mut().set_faults(faults).unwrap();
+        self.model.cloud.borrow_mut().set_faults(faults).unwrap();
     }
 
     /// One rule for each call of a method on a path.
@@ -77,8 +92,8 @@ impl World {
     }
 
     pub(super) fn pass(&self, time: SignedDuration) {
-        self.now.set(self.now.get() + time);
-        self.cloud.borrow_mut().advance(self.now.get());
+        self.model.now.set(self.model.now.get() + time);
+        self.model.cloud.borrow_mut().advance(self.model.now.get());
     }
 
     /// Long enough for whatever boots or shuts down.
@@ -88,7 +103,13 @@ impl World {
 
     /// What was sent since the last question.
     pub(super) fn sent(&self) -> Vec<String> {
-        self.sent.take()
+        let path = |request: &HttpRequest| {
+            let path = target(request).split('?').next().unwrap();
+            format!("{} {path}", request.method.as_str())
+        };
+        let sent = self.host.sent().iter().map(path).collect();
+        self.host.clear();
+        sent
     }
 
     /// How many requests were sent since the last question.
@@ -96,23 +117,24 @@ impl World {
         self.sent().len()
     }
 
+    /// The messages of the log since what was sent was asked for.
     pub(super) fn notes(&self) -> Vec<String> {
-        self.notes.take()
+        self.host.lines().into_iter().map(|line| line.message).collect()
     }
 
     /// The VMs that work.
     pub(super) fn live(&self) -> Vec<VmView> {
-        self.cloud.borrow().vms().filter(|vm| vm.state.is_live()).cloned().collect()
+        self.model.cloud.borrow().vms().filter(|vm| vm.state.is_live()).cloned().collect()
     }
 
     pub(super) fn kill(&self, id: &str) {
-        self.cloud.borrow_mut().kill_vm(id, self.now.get()).unwrap();
+        self.model.cloud.borrow_mut().kill_vm(id, self.model.now.get()).unwrap();
     }
 
     /// A call as somebody else makes it.
     pub(super) fn ask(&self, method: simcloud::Method, target: &str, body: &Value) -> Value {
         let request = simcloud::Request::new(method, target).with_token("sim-token").with_json(body).unwrap();
-        let answer = self.cloud.borrow_mut().handle(&request, self.now.get());
+        let answer = self.model.cloud.borrow_mut().handle(&request, self.model.now.get());
         assert!(answer.status < 300, "{}", String::from_utf8_lossy(&answer.body));
         answer.json().unwrap()
     }
@@ -121,44 +143,45 @@ impl World {
         self.ask(simcloud::Method::Get, "/v1/volumes", &json!({}))["volumes"].as_array().unwrap().len()
     }
 
-    pub(super) fn create(&self, request: &Request) -> Result<Vm, Box<DriverError>> {
-        self.with(|machines| machines.create(request, Some(USER_DATA)))
+    pub(super) fn driver(&self) -> MockDriver<'_, 'static, SimDriver> {
+        self.host.driver()
     }
 
-    pub(super) fn initialize(&self, request: &Request) -> Result<Vm, Box<DriverError>> {
-        self.with(|machines| machines.initialize(request))
+    /// A create that ends.
+    pub(super) fn create(&self, request: &Request) -> Result<Vm, Failure> {
+        self.driver().create(request).map(|creation| match creation {
+            Creation::Created(vm) => vm,
+            Creation::InProgress(progress) => panic!("{}", progress.message),
+        })
     }
 
-    pub(super) fn reboot(&self, request: &Request) -> Result<(), Box<DriverError>> {
-        self.with(|machines| machines.reboot(request))
+    pub(super) fn initialize(&self, request: &Request) -> Result<Vm, Failure> {
+        self.driver().initialize(request)
     }
 
-    pub(super) fn status(&self, request: &Request) -> Result<Vm, Box<DriverError>> {
-        self.with(|machines| machines.get_status(request))
+    pub(super) fn reboot(&self, request: &Request) -> Result<(), Failure> {
+        self.driver().reboot(request)
     }
 
-    pub(super) fn delete(&self, request: &Request) -> Result<(), Box<DriverError>> {
-        self.with(|machines| machines.delete(request))
+    pub(super) fn status(&self, request: &Request) -> Result<Vm, Failure> {
+        self.driver().get_status(request)
     }
 
-    pub(super) fn list(&self, token: Option<&str>) -> Result<Page, Box<DriverError>> {
-        self.with(|machines| machines.list("c1", token))
+    /// A deletion that ends.
+    pub(super) fn delete(&self, request: &Request) -> Result<(), Failure> {
+        self.driver().delete(request).map(|deletion| match deletion {
+            Deletion::Deleted(_) => (),
+            Deletion::InProgress(progress) => panic!("{}", progress.message),
+        })
     }
 
-    fn with<T>(&self, act: impl FnOnce(Machines<'_>) -> T) -> T {
-        let note = |message: &str, _: &[(&str, &str)]| self.notes.borrow_mut().push(message.to_owned());
-        act(Machines { cloud: Cloud::new(self), note: &note })
+    pub(super) fn list(&self, token: Option<&str>) -> Result<Page, Failure> {
+        self.driver().list(&class(&spec()), "c1", token)
     }
 }
 
 pub(super) fn class(spec: &Value) -> Class {
-    Class {
-        name: "small".into(),
-        provider: "sim".into(),
-        spec: spec.to_string(),
-        node_template: None,
-        zones: Vec::new(),
-    }
+    mock::a_class(spec)
 }
 
 pub(super) fn spec() -> Value {
@@ -171,27 +194,10 @@ pub(super) fn request(number: usize) -> Request {
 }
 
 pub(super) fn request_of(number: usize, spec: &Value) -> Request {
-    Request {
-        machine: Machine {
-            namespace: "shoot".into(),
-            name: format!("machine-{number}"),
-            uid: format!("uid-{number}"),
-            labels: Vec::new(),
-            annotations: Vec::new(),
-            provider_id: None,
-            node_template: None,
-            last_known_state: None,
-        },
-        class: class(spec),
-        idempotency_key: format!("key-{number}"),
-        cluster: "c1".into(),
-        deadline_ms: 300_000,
-    }
+    mock::a_request(number, &class(spec))
 }
 
 /// The same request after the host has stored the id.
 pub(super) fn with_id(request: &Request, vm: &Vm) -> Request {
-    let mut request = request.clone();
-    request.machine.provider_id = Some(vm.provider_id.clone());
-    request
+    mock::with_id(request, &vm.provider_id)
 }

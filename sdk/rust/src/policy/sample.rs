@@ -1,6 +1,6 @@
 //! A Machine that is well, for tests to make sick.
 
-use crate::{Condition, Domain, History, Machine, Node, Phase, Question, Status};
+use super::{Condition, Domain, History, Machine, Node, Phase, Question, Status};
 
 /// A Running Machine with a healthy Node, alone in its zone.
 pub fn question() -> Question {

@@ -1,16 +1,18 @@
 //! Why a request has no answer, and what to do about it.
 
-use crate::bindings::machinist::provider::types::Code;
-use crate::bindings::wasi::http::types::ErrorCode;
+use std::fmt;
+
+use super::Code;
+use crate::bindings::provider::wasi::http::types::ErrorCode;
 
 /// Why there is no answer. The first group is of requests that were not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// The grants do not allow the target, or a secret in its place.
+pub enum Trouble {
+    /// The grants do not allow the target, the signing, or a secret in its place.
     Denied,
     /// The host's name leads to an address of a class that is not granted.
     AddressDenied,
-    /// The host holds the URL for none.
+    /// The URL is none.
     BadUrl,
     /// The body is larger than the host lets through.
     RequestTooLarge,
@@ -28,15 +30,32 @@ pub(crate) enum Trouble {
     TimedOut,
     /// The connection ended before the answer did.
     CutOff,
-    /// The answer is larger than the host, or this driver, takes.
+    /// The answer is larger than the host, or the request's limits, take.
     AnswerTooLarge,
     /// Anything else; sent perhaps.
     Other(String),
 }
 
+/// A request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoAnswer {
+    /// Why.
+    pub trouble: Trouble,
+    /// Whom it was asked of.
+    pub host: String,
+}
+
+impl std::error::Error for NoAnswer {}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.explanation())
+    }
+}
+
 impl Trouble {
     /// What `wasi:http` says.
-    pub(crate) fn of(code: &ErrorCode) -> Self {
+    pub fn of(code: &ErrorCode) -> Self {
         match code {
             ErrorCode::HttpRequestDenied => Self::Denied,
             ErrorCode::DestinationIpProhibited => Self::AddressDenied,
@@ -67,7 +86,7 @@ impl Trouble {
     }
 
     /// True when the request may have reached the cloud.
-    pub(crate) fn may_have_been_sent(&self) -> bool {
+    pub fn may_have_been_sent(&self) -> bool {
         match self {
             Self::Denied
             | Self::AddressDenied
@@ -83,7 +102,7 @@ impl Trouble {
     }
 
     /// How the host treats it.
-    pub(crate) fn code(&self) -> Code {
+    pub fn code(&self) -> Code {
         match self {
             Self::Denied | Self::AddressDenied | Self::BadUrl => Code::FailedPrecondition,
             Self::RequestTooLarge => Code::InvalidArgument,
@@ -95,42 +114,49 @@ impl Trouble {
             Self::Other(_) => Code::Unknown,
         }
     }
+}
 
-    /// What is wrong at `host`, and what to do.
-    pub(crate) fn explanation(&self, host: &str) -> String {
-        match self {
-            Self::Denied => format!(
+impl NoAnswer {
+    /// What is wrong, and what to do.
+    pub fn explanation(&self) -> String {
+        let host = &self.host;
+        match &self.trouble {
+            Trouble::Denied => format!(
                 "the host {host} is not granted, or a secret not in its place: add {host} with its scheme and port to \
-                 egress, and the places of token and userData to secrets, in the plugin's grants"
+                 egress, and the places of secrets to secrets, in the plugin's grants"
             ),
-            Self::AddressDenied => format!(
+            Trouble::AddressDenied => format!(
                 "the host {host} leads to an address that is not granted: add the address's class (loopback, private, \
                  …) to addresses of {host} in egress of the plugin's grants"
             ),
-            Self::BadUrl => {
-                format!("the URL for {host} is not usable: correct endpoint in the plugin's settings")
+            Trouble::BadUrl => {
+                format!("the URL for {host} is not usable: correct the endpoint in the plugin's settings")
             }
-            Self::RequestTooLarge => {
+            Trouble::RequestTooLarge => {
                 format!(
                     "the request to {host} is too large: shorten the user data, or raise the limit in the grants"
                 )
             }
-            Self::NoSuchHost => {
-                format!("the host {host} has no address: check endpoint in the plugin's settings, and DNS")
+            Trouble::NoSuchHost => {
+                format!(
+                    "the host {host} has no address: check the endpoint in the plugin's settings, and DNS"
+                )
             }
-            Self::ConnectionRefused => format!(
-                "the host {host} refuses connections: check that the cloud runs, and endpoint in the plugin's settings"
+            Trouble::ConnectionRefused => format!(
+                "the host {host} refuses connections: check that the cloud runs, and the endpoint in the plugin's settings"
             ),
-            Self::Unreachable => format!("the host {host} cannot be reached: check the network towards it"),
-            Self::Tls => format!(
+            Trouble::Unreachable => {
+                format!("the host {host} cannot be reached: check the network towards it")
+            }
+            Trouble::Tls => format!(
                 "there is no TLS session with {host}: check its certificate; an authority of its own belongs into ca of \
                  the plugin's grants"
             ),
-            Self::NoTimeLeft => format!("the call's time was over before {host} could be asked"),
-            Self::TimedOut => format!("no answer of {host} in time"),
-            Self::CutOff => format!("the connection to {host} ended before the answer did"),
-            Self::AnswerTooLarge => format!("the answer of {host} is larger than what is read"),
-            Self::Other(detail) => format!("the request to {host} failed: {detail}"),
+            Trouble::NoTimeLeft => format!("the call's time was over before {host} could be asked"),
+            Trouble::TimedOut => format!("no answer of {host} in time"),
+            Trouble::CutOff => format!("the connection to {host} ended before the answer did"),
+            Trouble::AnswerTooLarge => format!("the answer of {host} is larger than what is read"),
+            Trouble::Other(detail) => format!("the request to {host} failed: {detail}"),
         }
     }
 }
@@ -158,14 +184,14 @@ mod tests {
         for (code, expected, sent, word) in table {
             let trouble = Trouble::of(&code);
             assert_eq!((trouble.code(), trouble.may_have_been_sent()), (expected, sent), "{code:?}");
-            let text = trouble.explanation("cloud.example");
+            let text = NoAnswer { trouble, host: "cloud.example".into() }.to_string();
             assert!(text.contains(word) && text.contains("cloud.example"), "{code:?}: {text}");
         }
     }
 
     #[test]
     fn an_ungranted_host_is_named_with_what_to_do() {
-        let text = Trouble::Denied.explanation("10.0.0.7");
+        let text = NoAnswer { trouble: Trouble::Denied, host: "10.0.0.7".into() }.explanation();
         assert!(text.starts_with("the host 10.0.0.7 is not granted"), "{text}");
         assert!(
             text.contains("add 10.0.0.7") && text.contains("egress") && text.contains("grants"),

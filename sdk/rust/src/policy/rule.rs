@@ -1,6 +1,6 @@
 //! The rule that everybody knows: `Ready` is True, and nothing on the list is anything but False.
 
-use crate::{Condition, Question, Status};
+use super::{Condition, Question, Status};
 
 /// The condition that a kubelet keeps for "this Node takes pods".
 pub const READY: &str = "Ready";
@@ -50,7 +50,7 @@ fn name(status: Status) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{condition, question};
+    use crate::policy::sample::{condition, question};
 
     fn check(conditions: &[(&str, Status)], expected: Option<&str>) {
         let mut asked = question();

@@ -1,23 +1,23 @@
-//! What health policies share.
+//! Health policies: implement [`Policy`] on a type, and hand that to [`export_policy!`](crate::export_policy).
 //!
-//! A policy implements [`Policy`] on a type and hands that to [`export_policy!`]. All of it is plain functions: native tests
-//! call them with [`sample::question`].
+//! All of it is plain functions: native tests call [`evaluate`] with [`sample::question`] and
+//! [`MockLog`](crate::mock::MockLog).
 //!
 //! | question | module |
 //! | --- | --- |
-//! | what does the contract look like | [`bindings`] |
 //! | is a Node healthy by the rule that everybody knows | [`rule`] |
 //! | what did the operator write | [`settings`] |
+//! | which Machine is there to make sick in tests | [`sample`] |
 
-pub mod bindings;
 pub mod rule;
+#[cfg(not(target_family = "wasm"))]
 pub mod sample;
 pub mod settings;
 
-pub use bindings::exports::machinist::policy::policy::Guest;
-pub use bindings::machinist::policy::types::{
+pub use crate::bindings::policy::machinist::policy::types::{
     About, Action, Condition, Domain, Health, History, Machine, Node, Phase, Question, Status, Verdict,
 };
+pub use crate::log::{Level, Log};
 use serde::de::DeserializeOwned;
 
 /// A verdict that nothing but another question changes holds as long as the host lets it.
@@ -38,8 +38,8 @@ pub trait Policy {
     /// What is wrong with settings that can be read.
     fn problem(settings: &Self::Settings) -> Option<String>;
 
-    /// What to think of this Machine.
-    fn evaluate(settings: &Self::Settings, question: &Question, now: u64) -> Verdict;
+    /// What to think of this Machine. The same state of things must have the same reason: no times and no counts in the text.
+    fn evaluate(settings: &Self::Settings, question: &Question, now: u64, log: Log<'_>) -> Verdict;
 }
 
 /// Who a policy is, for the host.
@@ -64,9 +64,9 @@ pub fn read_settings<P: Policy>(settings: &str) -> Result<P::Settings, String> {
 }
 
 /// A policy's answer to the host.
-pub fn evaluate<P: Policy>(settings: &str, question: &Question, now: u64) -> Verdict {
+pub fn evaluate<P: Policy>(settings: &str, question: &Question, now: u64, log: Log<'_>) -> Verdict {
     match read_settings::<P>(settings) {
-        Ok(settings) => P::evaluate(&settings, question, now),
+        Ok(settings) => P::evaluate(&settings, question, now, log),
         // The host asks only with settings that were checked.
         Err(problem) => Verdict {
             health: Health::Unknown,
@@ -75,30 +75,4 @@ pub fn evaluate<P: Policy>(settings: &str, question: &Question, now: u64) -> Ver
             holds_until: now,
         },
     }
-}
-
-/// Makes a component of a type that implements [`Policy`]. Natively it does nothing, so that tests can be linked.
-#[macro_export]
-macro_rules! export_policy {
-    ($policy:ty) => {
-        /// The component. Public, since natively nothing exports it.
-        pub struct Component;
-
-        impl $crate::Guest for Component {
-            fn describe() -> $crate::About {
-                $crate::about::<$policy>()
-            }
-
-            fn check_settings(settings: String) -> Result<(), String> {
-                $crate::read_settings::<$policy>(&settings).map(|_| ())
-            }
-
-            fn evaluate(question: $crate::Question, settings: String, now: u64) -> $crate::Verdict {
-                $crate::evaluate::<$policy>(&settings, &question, now)
-            }
-        }
-
-        #[cfg(target_family = "wasm")]
-        $crate::bindings::export!(Component with_types_in $crate::bindings);
-    };
 }

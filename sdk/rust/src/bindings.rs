@@ -1,0 +1,52 @@
+//! What is generated from the contracts in `wit/`. The other modules are a thin layer over it, and most authors need only those.
+
+#![allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    clippy::all,
+    clippy::allow_attributes_without_reason,
+    reason = "generated: the canonical ABI is pointers and lengths"
+)]
+
+/// The world `provider`: what every driver exports and may use.
+pub mod provider {
+    wit_bindgen::generate!({
+        path: "wit/provider/0.1.0",
+        world: "provider",
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_driver",
+        default_bindings_module: "machinist_sdk::bindings::provider",
+    });
+    pub use __export_machinist_driver as export;
+}
+
+/// What is optional: starting machines anew.
+pub mod rebooter {
+    wit_bindgen::generate!({
+        path: "wit/provider/0.1.0",
+        world: "rebooter",
+        with: { "machinist:provider/types@0.1.0": crate::bindings::provider::machinist::provider::types },
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_reboot",
+        default_bindings_module: "machinist_sdk::bindings::rebooter",
+    });
+    pub use __export_machinist_reboot as export;
+}
+
+/// The world `health-policy`.
+pub mod policy {
+    wit_bindgen::generate!({
+        path: "wit/policy/0.1.0",
+        world: "health-policy",
+        with: {
+            "machinist:host/log@0.1.0": crate::bindings::provider::machinist::host::log,
+            "machinist:policy/types@0.1.0": generate,
+        },
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_policy",
+        default_bindings_module: "machinist_sdk::bindings::policy",
+    });
+    pub use __export_machinist_policy as export;
+}
