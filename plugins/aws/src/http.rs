@@ -1,8 +1,8 @@
 //! Requests to EC2 over the host, which signs them.
 
 use machinist_sdk::driver::{
-    Code, Encoding, Failure, Host, HttpAnswer, HttpRequest, Limits, NoAnswer, SecretRefusal, SecretRefused,
-    aws_sigv4,
+    Code, Encoding, Failure, Host, HttpAnswer, HttpRequest, Limits, NoAnswer, Secret, SecretRefusal,
+    SecretRefused, aws_sigv4,
 };
 
 use crate::credentials;
@@ -71,7 +71,7 @@ fn answer(answer: HttpAnswer) -> Answer {
 /// What the instance gets at boot, as a placeholder for the base64 of it, as it stands in a form.
 pub(crate) fn user_data(host: &dyn Host) -> Result<String, Failure> {
     let secret = host.secrets().user_data();
-    credentials::check_user_data(secret.as_ref().map(|secret| secret.length()))?;
+    credentials::check_user_data(secret.as_ref().map(Secret::length))?;
     let placeholder = secret.map(|secret| secret.placeholder(&[Encoding::Base64, Encoding::Form]));
     placeholder.transpose().map(Option::unwrap_or_default).map_err(ungranted)
 }

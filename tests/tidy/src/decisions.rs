@@ -1,4 +1,4 @@
-//! Decision records: one page each, each with a number of its own.
+//! Decision records: one page each, numbered without a gap.
 
 use crate::Complaint;
 use crate::tree::File;
@@ -6,14 +6,17 @@ use crate::tree::File;
 const FOLDER: &str = "host/decisions/";
 const PAGE_LINES: usize = 70;
 
-/// Names are `0001-some-words.md`, no number comes twice, each is one page with a heading. Gaps are numbers that a branch has taken.
+/// Names are `0001-some-words.md`, numbers follow one another, each is one page with a heading.
 pub fn check(files: &[File]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
-    let mut last = 0;
+    let mut due = 1;
     for file in files.iter().filter(|file| file.path.starts_with(FOLDER)) {
         match number(&file.path) {
-            Some(number) if number > last => last = number,
-            Some(number) => complaints.push(format!("{}: number {number} is taken", file.path)),
+            Some(number) if number == due => due += 1,
+            Some(number) => {
+                complaints.push(format!("{}: number {number}, {due} is due", file.path));
+                due = number + 1;
+            }
             None => complaints.push(format!("{}: the name is not 0001-some-words.md", file.path)),
         }
         let lines = file.lines().count();
@@ -24,7 +27,7 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
             complaints.push(format!("{}:1: no heading", file.path));
         }
     }
-    if last == 0 {
+    if due == 1 {
         complaints.push(format!("{FOLDER}: no decision is recorded"));
     }
     complaints
@@ -47,13 +50,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_rise_pass() {
-        assert!(complaints(&["0001-own-loop.md", "0002-egress.md", "0004-drain.md"]).is_empty());
+    fn a_row_without_a_gap_passes() {
+        assert!(complaints(&["0001-own-loop.md", "0002-egress.md"]).is_empty());
     }
 
     #[test]
-    fn doubles_odd_names_and_an_empty_folder_are_found() {
-        assert_eq!(complaints(&["0001-a.md", "0001-b.md"]), ["host/decisions/0001-b.md: number 1 is taken"]);
+    fn gaps_doubles_odd_names_and_an_empty_folder_are_found() {
+        assert_eq!(complaints(&["0001-a.md", "0003-b.md"]), ["host/decisions/0003-b.md: number 3, 2 is due"]);
+        assert_eq!(complaints(&["0001-a.md", "0001-b.md"]).len(), 1);
         assert_eq!(complaints(&["0001-a.md", "2-b.md"]).len(), 1);
         assert_eq!(complaints(&["0001-a.md", "notes.txt"]).len(), 1);
         assert_eq!(complaints(&[]).len(), 1);

@@ -24,7 +24,7 @@ impl Fields {
     /// # Errors
     /// When `providerSpec` is no JSON object.
     pub fn provider_spec(class: &Class) -> Result<Self, Failure> {
-        Self::parse(&class.spec, "providerSpec", |message| invalid(message))
+        Self::parse(&class.spec, "providerSpec", invalid)
     }
 
     /// Of the plugin's settings. A fault is the operator's to mend, and not terminal.
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn spec(text: &str) -> Result<Fields, Failure> {
-        Fields::parse(text, "providerSpec", |message| invalid(message))
+        Fields::parse(text, "providerSpec", invalid)
     }
 
     #[test]
