@@ -13,7 +13,9 @@ use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_plugin_host::source::configmap::{POLICY_KIND, RawConfigMap};
-use machinist_plugin_host::{Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms};
+use machinist_plugin_host::{
+    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms,
+};
 use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
 };
@@ -145,6 +147,7 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
             "digest": held.digest.to_string(),
             "driver": held.driver,
             "version": held.version,
+            "code": held.code.name(),
             "providers": held.providers.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
             "policy": held.terms.as_ref().map(terms),
         })),
@@ -213,6 +216,11 @@ fn message(report: &PluginReport) -> String {
         }
         (state, _) => format!("{} {digest}", state.name()).trim_end().to_owned(),
     };
+    if report.state == PluginState::Ready
+        && report.held.as_ref().is_some_and(|held| held.code != CodeTier::Optimised)
+    {
+        text.push_str("; its calls take longer until its code is optimised");
+    }
     for warning in &report.warnings {
         text.push_str("; ");
         text.push_str(warning);

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use machinist_core::driver::Answer;
 use machinist_core::driver_error::{Breakage, CallError, Refusal};
 use machinist_core::id::PluginName;
 use tokio::time::timeout_at;
 use tracing::debug;
-use wasmtime::component::{InstancePre, Linker};
+use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::ask::{Ask, Running};
@@ -16,19 +17,21 @@ use crate::bindings::ProviderIndices;
 use crate::breakage::{self, OutOfCpu, Verdict};
 use crate::digest::Digest;
 use crate::egress::Egress;
-use crate::engine::TICK;
+use crate::engine::{BASELINE_ALLOWANCE, TICK};
 use crate::grants::Grants;
 use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
 use crate::optional_bindings::{Rebooter, RebooterIndices};
 use crate::ticker::Ticker;
+use crate::tier::CodeTier;
 use crate::vault::Vault;
 use crate::witness::{MemoryWitness, watched};
 
 /// What all calls share.
 pub(crate) struct Sandbox {
-    pub(crate) engine: Engine,
     pub(crate) linker: Linker<GuestState>,
+    /// Of the engine of baseline code, where there is one.
+    pub(crate) baseline_linker: Option<Linker<GuestState>>,
     pub(crate) ticker: Ticker,
     pub(crate) egress: Egress,
     /// For calls that the contract makes without network.
@@ -41,20 +44,45 @@ pub(crate) struct Sandbox {
 pub(crate) struct Prepared {
     pub(crate) plugin: PluginName,
     pub(crate) digest: Digest,
-    pub(crate) pre: InstancePre<GuestState>,
-    /// Where its exports are.
-    pub(crate) exports: ProviderIndices,
-    /// Absent in a driver that offers no reboot.
-    pub(crate) reboots: Option<RebooterIndices>,
+    /// Better code may take its place; a call keeps what it began with.
+    pub(crate) code: ArcSwap<DriverCode>,
     pub(crate) settings: Arc<str>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
 }
 
+/// A driver's code, linked.
+pub(crate) struct DriverCode {
+    pub(crate) tier: CodeTier,
+    pub(crate) pre: InstancePre<GuestState>,
+    /// Where its exports are.
+    pub(crate) exports: ProviderIndices,
+    /// Absent in a driver that offers no reboot.
+    pub(crate) reboots: Option<RebooterIndices>,
+}
+
 impl Sandbox {
+    /// The linker of the engine that this component was compiled for.
+    pub(crate) fn linker_of(&self, component: &Component) -> &Linker<GuestState> {
+        let engine = component.engine();
+        let baseline = self.baseline_linker.as_ref().filter(|linker| Engine::same(linker.engine(), engine));
+        baseline.unwrap_or(&self.linker)
+    }
+
     /// Makes the call. It ends at `deadline` at the latest; dropping the future ends it at once.
     pub(crate) async fn call<A: Ask>(
         &self,
+        prepared: &Prepared,
+        ask: A,
+        deadline: Instant,
+    ) -> Answer<A::Answer> {
+        self.call_in(&prepared.code.load_full(), prepared, ask, deadline).await
+    }
+
+    /// Makes the call in this code of the driver.
+    pub(crate) async fn call_in<A: Ask>(
+        &self,
+        code: &DriverCode,
         prepared: &Prepared,
         mut ask: A,
         deadline: Instant,
@@ -65,16 +93,16 @@ impl Sandbox {
         let session = self.egress.session(&prepared.plugin, Arc::clone(grants), vault.clone(), deadline);
         let seed =
             GuestSeed { settings: Arc::clone(&prepared.settings), vault: vault.clone(), session, deadline };
-        let mut store = self.store(seed, &prepared.limits);
+        let mut store = Self::store(code, seed, &prepared.limits);
         let allowed = deadline.saturating_duration_since(Instant::now());
         let answer = {
             let _running = self.ticker.running();
             let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
             let asked = timeout_at(deadline.into(), async {
-                let instance = prepared.pre.instantiate_async(&mut store).await?;
-                let exports = prepared.exports.load(&mut store, &instance)?;
+                let instance = code.pre.instantiate_async(&mut store).await?;
+                let exports = code.exports.load(&mut store, &instance)?;
                 let driver = exports.machinist_provider_driver();
-                let reboots = match &prepared.reboots {
+                let reboots = match &code.reboots {
                     Some(reboots) => Some(reboots.load(&mut store, &instance)?),
                     None => None,
                 };
@@ -100,13 +128,16 @@ impl Sandbox {
         }
     }
 
-    fn store(&self, seed: GuestSeed, limits: &Limits) -> Store<GuestState> {
-        let mut store = Store::new(&self.engine, GuestState::new(seed, limits));
+    fn store(code: &DriverCode, seed: GuestSeed, limits: &Limits) -> Store<GuestState> {
+        let mut store = Store::new(code.pre.engine(), GuestState::new(seed, limits));
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
         // Each handle of the host's takes one of the component's own, and lending takes another for a moment.
         store.set_max_component_handles(limits.handles.saturating_mul(2));
-        let most_ticks = ticks(limits.cpu);
+        let most_ticks = ticks(match code.tier {
+            CodeTier::Baseline | CodeTier::Quick => limits.cpu.saturating_mul(BASELINE_ALLOWANCE),
+            CodeTier::Optimised => limits.cpu,
+        });
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |mut store| {
             let state = store.data_mut();

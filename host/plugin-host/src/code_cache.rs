@@ -2,7 +2,7 @@
 //!
 //! The engine runs what stands in such a file, whatever it is; one changed byte is somebody else's native code. So each
 //! file ends with a tag (HMAC-SHA256 under a key of this installation) over the component's digest, the engine's
-//! compatibility and the code. A file without a right tag is not there: it is counted and compiled anew.
+//! compatibility, the tier and the code. A file without a right tag is not there: it is counted and compiled anew.
 //!
 //! Code is mapped, not read: tens of megabytes stay the page cache's. A mapped file must not change, so files are only
 //! ever replaced, and the folder must be one that no other user or machine writes to.
@@ -21,6 +21,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::digest::{Digest, hex};
+use crate::tier::CodeTier;
 
 pub(crate) mod key;
 
@@ -34,7 +35,7 @@ const STALE: Duration = Duration::from_secs(3_600);
 /// Each plugin version takes one; those not used for longest go first.
 const MOST_FILES: usize = 64;
 /// Names the format in the tag: a file of another format never verifies.
-const FORMAT: &[u8] = b"machinist compiled code 1";
+const FORMAT: &[u8] = b"machinist compiled code 2";
 
 /// What looking for code found.
 pub(crate) enum Lookup {
@@ -86,15 +87,15 @@ impl CodeCache {
     }
 
     /// The code of this component. Reads the whole file: not for a thread that others wait for.
-    pub(crate) fn load(&self, engine: &Engine, digest: &Digest) -> io::Result<Lookup> {
-        let mut file = match File::open(self.path(digest)) {
+    pub(crate) fn load(&self, engine: &Engine, digest: &Digest, tier: CodeTier) -> io::Result<Lookup> {
+        let mut file = match File::open(self.path(digest, tier)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
             Err(error) => return Err(error),
         };
         let bytes = file.metadata()?.len();
         let Some(code_bytes) = bytes.checked_sub(TAG_BYTES) else { return Ok(Lookup::Tampered) };
-        let mut mac = self.mac(digest);
+        let mut mac = self.mac(digest, tier);
         update(&mut mac, &mut (&file).take(code_bytes))?;
         let mut tag = [0; TAG_BYTES as usize];
         let is_whole = file.read_exact(&mut tag).is_ok();
@@ -107,16 +108,24 @@ impl CodeCache {
     }
 
     /// Signs a draft and puts it in its place.
-    pub(crate) fn keep(&self, digest: &Digest, mut draft: NamedTempFile) -> io::Result<()> {
+    pub(crate) fn keep(&self, digest: &Digest, tier: CodeTier, mut draft: NamedTempFile) -> io::Result<()> {
         let file = draft.as_file_mut();
         file.seek(SeekFrom::Start(0))?;
-        let mut mac = self.mac(digest);
+        let mut mac = self.mac(digest, tier);
         update(&mut mac, file)?;
         file.write_all(&mac.finalize().into_bytes())?;
         file.sync_all()?;
-        draft.persist(self.path(digest)).map_err(|error| error.error)?;
+        draft.persist(self.path(digest, tier)).map_err(|error| error.error)?;
         File::open(&self.folder)?.sync_all()?;
         self.prune()
+    }
+
+    /// Removes code that is not worth its place. It goes on where it is mapped.
+    pub(crate) fn forget(&self, digest: &Digest, tier: CodeTier) -> io::Result<()> {
+        match fs::remove_file(self.path(digest, tier)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     fn prune(&self) -> io::Result<()> {
@@ -133,16 +142,17 @@ impl CodeCache {
         files.iter().take(excess).try_for_each(|(_, path)| fs::remove_file(path))
     }
 
-    fn path(&self, digest: &Digest) -> PathBuf {
+    fn path(&self, digest: &Digest, tier: CodeTier) -> PathBuf {
         let engine = hex(self.compatibility.get(..8).unwrap_or_default());
-        self.folder.join(format!("{}.{engine}.{SUFFIX}", digest.hex()))
+        self.folder.join(format!("{}.{engine}.{}.{SUFFIX}", digest.hex(), tier.name()))
     }
 
-    fn mac(&self, digest: &Digest) -> Hmac<Sha256> {
+    fn mac(&self, digest: &Digest, tier: CodeTier) -> Hmac<Sha256> {
         let mut mac = self.key.mac();
         mac.update(FORMAT);
         mac.update(digest.as_bytes());
         mac.update(&self.compatibility);
+        mac.update(tier.name().as_bytes());
         mac
     }
 }

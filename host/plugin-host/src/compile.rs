@@ -1,6 +1,6 @@
 //! Compilation in a process of its own: tens of seconds and hundreds of megabytes must not be the host's.
 //!
-//! The child gets the component through its stdin, behind its length and the kind of code, and writes the code to its stdout, which is a file.
+//! The child gets the component through its stdin, behind its length, the kind of code and its tier, and writes the code to its stdout, which is a file.
 //! Its stdin stays open as long as the parent lives; when it ends, so does the child.
 
 use std::ffi::OsString;
@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::engine::CodeKind;
+use crate::tier::CodeTier;
 
 pub(crate) mod child;
 
@@ -54,6 +54,14 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// True when the fault may be the compiler's, and another one may take the component.
+    pub(crate) fn is_of_this_tier(&self) -> bool {
+        match self {
+            Self::Rejected { .. } | Self::Died { .. } => true,
+            Self::Run { .. } | Self::Deadline { .. } => false,
+        }
+    }
+
     /// True when the same component may compile at another time.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
@@ -63,29 +71,40 @@ impl Error {
     }
 }
 
-/// The largest drivers take 15 s on an idle processor, and ten times that on a busy one.
+/// What somebody waits for. The largest components take two seconds on an idle processor.
 const DEADLINE: Duration = Duration::from_secs(300);
+/// What nobody waits for. The largest components take 15 s on an idle processor; on one that all others want, last in line, a
+/// hundred times that.
+const PATIENT_DEADLINE: Duration = Duration::from_secs(1_800);
+/// Processors that one compiler may use at the same time. More would only make it larger.
+const MOST_THREADS: &str = "4";
 
-/// Starts compilers, one at a time.
+/// Starts compilers. Whoever calls sees to it that one runs at a time.
 pub(crate) struct Compiler {
     exe: PathBuf,
     args: Vec<OsString>,
     kind: CodeKind,
-    turn: Semaphore,
 }
 
 impl Compiler {
     pub(crate) fn new(exe: PathBuf, args: Vec<OsString>, kind: CodeKind) -> Self {
-        Self { exe, args, kind, turn: Semaphore::new(1) }
+        Self { exe, args, kind }
+    }
+
+    pub(crate) fn kind(&self) -> CodeKind {
+        self.kind
     }
 
     /// Compiles `component` into `output`, which is written from its start. Dropping the future ends the child.
-    pub(crate) async fn compile(&self, component: &[u8], output: File) -> Result<(), Error> {
-        let _turn = self.turn.acquire().await;
+    pub(crate) async fn compile(&self, component: &[u8], tier: CodeTier, output: File) -> Result<(), Error> {
         let mut child = self.spawn(output).map_err(|source| self.run_error(source))?;
-        match timeout(DEADLINE, self.feed_and_wait(&mut child, component)).await {
+        let limit = match tier {
+            CodeTier::Baseline | CodeTier::Quick => DEADLINE,
+            CodeTier::Optimised => PATIENT_DEADLINE,
+        };
+        match timeout(limit, self.feed_and_wait(&mut child, component, tier)).await {
             Ok(outcome) => outcome,
-            Err(_elapsed) => Err(Error::Deadline { limit: DEADLINE }),
+            Err(_elapsed) => Err(Error::Deadline { limit }),
         }
     }
 
@@ -94,6 +113,7 @@ impl Compiler {
             .args(&self.args)
             // Nothing of the host's environment is the compiler's business.
             .env_clear()
+            .env("RAYON_NUM_THREADS", MOST_THREADS)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(output)
@@ -102,13 +122,13 @@ impl Compiler {
             .spawn()
     }
 
-    async fn feed_and_wait(&self, child: &mut Child, component: &[u8]) -> Result<(), Error> {
+    async fn feed_and_wait(&self, child: &mut Child, component: &[u8], tier: CodeTier) -> Result<(), Error> {
         let (Some(mut stdin), Some(mut stderr)) = (child.stdin.take(), child.stderr.take()) else {
             return Err(self.run_error(io::Error::other("the compiler has no pipes")));
         };
         let feed = async {
             let length = u64::try_from(component.len()).unwrap_or(u64::MAX);
-            stdin.write_all(&child::header(length, self.kind)).await?;
+            stdin.write_all(&child::header(length, self.kind, tier)).await?;
             stdin.write_all(component).await?;
             stdin.flush().await
         };

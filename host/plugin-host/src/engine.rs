@@ -7,9 +7,11 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tracing::warn;
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Result, Strategy,
+    Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
+    RegallocAlgorithm, Result, Strategy,
 };
 
+use crate::tier::CodeTier;
 use crate::witness::Memories;
 
 /// One tick of the epoch, and so the unit in which processor time is counted.
@@ -45,14 +47,26 @@ pub(crate) enum CodeKind {
     Witnessed,
 }
 
+/// Where the baseline compiler is as well kept as the optimising one. Elsewhere large components begin with quick code.
+pub(crate) const HAS_BASELINE: bool = cfg!(target_arch = "x86_64");
+
+/// How much more processor time and stack baseline code may use for the same work.
+pub(crate) const BASELINE_ALLOWANCE: u32 = 4;
+
 /// The settings that compiled code depends on: the same in the host and in the process that compiles.
-pub(crate) fn code_settings(kind: CodeKind) -> Config {
+///
+/// Quick and optimised code runs in one engine. Baseline code calls in another way, so it has an engine of its own.
+fn code_settings(kind: CodeKind, tier: CodeTier) -> Config {
     let mut config = Config::new();
     config
-        .strategy(Strategy::Cranelift)
+        .strategy(match tier {
+            CodeTier::Baseline => Strategy::Winch,
+            CodeTier::Quick | CodeTier::Optimised => Strategy::Cranelift,
+        })
+        // What somebody waits for may take more than one processor.
+        .parallel_compilation(tier != CodeTier::Optimised)
         .epoch_interruption(kind != CodeKind::Policy)
         .consume_fuel(kind == CodeKind::Policy)
-        .cranelift_nan_canonicalization(kind == CodeKind::Policy)
         .max_wasm_stack(512 * 1024)
         .async_stack_size(2 * 1024 * 1024)
         // Exports are plain functions; concurrency inside of a component would only cost.
@@ -63,33 +77,53 @@ pub(crate) fn code_settings(kind: CodeKind) -> Config {
         .wasm_memory64(false)
         .wasm_custom_page_sizes(false)
         .wasm_wide_arithmetic(false);
+    match tier {
+        CodeTier::Baseline => {
+            config.max_wasm_stack(512 * 1024 * BASELINE_ALLOWANCE as usize).async_stack_size(4 * 1024 * 1024);
+        }
+        CodeTier::Quick => {
+            config
+                .cranelift_opt_level(OptLevel::None)
+                .cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass)
+                .cranelift_nan_canonicalization(kind == CodeKind::Policy);
+        }
+        CodeTier::Optimised => {
+            config.cranelift_nan_canonicalization(kind == CodeKind::Policy);
+        }
+    }
     config
 }
 
 /// An engine on the pool where the address space allows one, else on plain allocation.
 pub(crate) fn engine(pool: &Pool) -> Result<Engine> {
     if pool.is_witnessed {
-        return Engine::new(code_settings(CodeKind::Witnessed).with_host_memory(Arc::new(Memories)));
+        let mut witnessed = code_settings(CodeKind::Witnessed, CodeTier::Optimised);
+        return Engine::new(witnessed.with_host_memory(Arc::new(Memories)));
     }
-    let mut pooled = code_settings(CodeKind::Usual);
+    let mut pooled = code_settings(CodeKind::Usual, CodeTier::Optimised);
     pooled.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling(pool)));
     match Engine::new(&pooled) {
         Ok(engine) => Ok(engine),
         Err(error) => {
             warn!(error = format!("{error:#}"), "no room for the instance pool, plain allocation instead");
-            Engine::new(&code_settings(CodeKind::Usual))
+            Engine::new(&code_settings(CodeKind::Usual, CodeTier::Optimised))
         }
     }
 }
 
+/// The engine of baseline code. It is used for minutes, by large components, for which a pool gains nothing.
+pub(crate) fn baseline_engine() -> Result<Engine> {
+    Engine::new(&code_settings(CodeKind::Usual, CodeTier::Baseline))
+}
+
 /// The engine of policies. They are small and seldom asked: plain allocation, without a pool that reserves for many.
 pub(crate) fn policy_engine() -> Result<Engine> {
-    Engine::new(&code_settings(CodeKind::Policy))
+    Engine::new(&code_settings(CodeKind::Policy, CodeTier::Optimised))
 }
 
 /// The engine of the process that compiles: it runs nothing and reserves nothing.
-pub(crate) fn compiling_engine(kind: CodeKind) -> Result<Engine> {
-    Engine::new(&code_settings(kind))
+pub(crate) fn compiling_engine(kind: CodeKind, tier: CodeTier) -> Result<Engine> {
+    Engine::new(&code_settings(kind, tier))
 }
 
 fn pooling(pool: &Pool) -> PoolingAllocationConfig {

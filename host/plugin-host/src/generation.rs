@@ -1,7 +1,7 @@
 //! A version of a plugin that can answer, and what is known about its answers.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use jiff::Timestamp;
 use machinist_core::driver_error::{Breakage, CallError, Limit};
@@ -14,6 +14,7 @@ use crate::policy::PolicyAbout;
 use crate::policy::call::PreparedPolicy;
 use crate::source::SourceId;
 use crate::state::{Health, QuarantineRule};
+use crate::tier::CodeTier;
 
 /// Held by the routes and by each of its calls; it goes when the last of these lets go. Of a driver, unless it says otherwise.
 pub(crate) struct Generation<P = Prepared, A = About> {
@@ -59,6 +60,14 @@ impl Served {
         }
     }
 
+    /// The tier of the code that its next call runs in.
+    pub(crate) fn tier(&self) -> CodeTier {
+        match self {
+            Self::Driver(generation) => generation.prepared.code.load().tier,
+            Self::Policy(generation) => generation.prepared.code.load().tier,
+        }
+    }
+
     /// The name and the version that it gives itself.
     pub(crate) fn name(&self) -> (&str, &semver::Version) {
         match self {
@@ -78,6 +87,29 @@ impl Served {
         match self {
             Self::Driver(generation) => generation.quarantined_until(now),
             Self::Policy(generation) => generation.quarantined_until(now),
+        }
+    }
+}
+
+/// A version that serves with code that was made in haste, for as long as anybody needs it.
+pub(crate) enum Hasty {
+    Driver(Weak<Generation>),
+    Policy(Weak<PolicyGeneration>),
+}
+
+impl Hasty {
+    /// `None` for a version whose code is as good as it gets.
+    pub(crate) fn of(served: &Served) -> Option<Self> {
+        (served.tier() != CodeTier::Optimised).then(|| match served {
+            Served::Driver(generation) => Self::Driver(Arc::downgrade(generation)),
+            Served::Policy(generation) => Self::Policy(Arc::downgrade(generation)),
+        })
+    }
+
+    pub(crate) fn served(&self) -> Option<Served> {
+        match self {
+            Self::Driver(generation) => generation.upgrade().map(Served::Driver),
+            Self::Policy(generation) => generation.upgrade().map(Served::Policy),
         }
     }
 }

@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 use wasmtime::Engine;
@@ -31,12 +32,12 @@ use crate::digest::Digest;
 use crate::dispatch::Queue;
 use crate::egress::Egress;
 use crate::engine::{self, CodeKind};
-use crate::generation::{Generation, Served};
+use crate::generation::{Generation, Hasty, Served};
 use crate::grants::Grants;
 use crate::guest::link;
 use crate::inspect::{Inspected, inspect};
 use crate::limits::Ceilings;
-use crate::load::{Loaded, Loader, Workshop};
+use crate::load::{Loaded, Loader};
 use crate::metrics::Metrics;
 use crate::policy::call::PolicySandbox;
 use crate::registry::Declaration;
@@ -47,6 +48,8 @@ use crate::shelf::{Order, Orders, Shelf, chain};
 use crate::source::configmap::{KIND_LABEL, RawConfigMap};
 use crate::source::{Declared, SourceId};
 use crate::ticker::Ticker;
+use crate::turns::Turns;
+use crate::workshop::{Shelves, Workshop};
 
 /// Why the host did not start.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +97,7 @@ pub(crate) struct Inner {
     pub(crate) guests: Handle,
     pub(crate) calls: TaskTracker,
     pub(crate) is_closing: AtomicBool,
+    has_closed: CancellationToken,
     loader: Loader,
     loads: Mutex<BTreeMap<SourceId, AbortHandle>>,
 }
@@ -104,39 +108,51 @@ impl PluginHost {
         let of_engine = |error: wasmtime::Error| StartError::Engine { detail: format!("{error:#}") };
         let engine = engine::engine(&settings.pool()).map_err(of_engine)?;
         let linker = link::linker(&engine).map_err(of_engine)?;
-        let ticker = Ticker::start(engine.clone()).map_err(StartError::Threads)?;
+        let baseline_engine = (engine::HAS_BASELINE && settings.code_kind() == CodeKind::Usual)
+            .then(engine::baseline_engine)
+            .transpose()
+            .map_err(of_engine)?;
+        let baseline_linker = baseline_engine.as_ref().map(link::linker).transpose().map_err(of_engine)?;
+        let ticking = std::iter::once(&engine).chain(&baseline_engine).cloned().collect();
+        let ticker = Ticker::start(ticking).map_err(StartError::Threads)?;
         let key = Key::open(&settings.cache_key).map_err(StartError::Key)?;
-        let cache = |engine: &Engine| {
-            CodeCache::open(&settings.cache_dir, key.clone(), engine::compatibility(engine))
-                .map(Arc::new)
-                .map_err(|source| StartError::Cache { folder: settings.cache_dir.clone(), source })
+        let shelves = |engine: &Engine| {
+            let cache = CodeCache::open(&settings.cache_dir, key.clone(), engine::compatibility(engine))
+                .map_err(|source| StartError::Cache { folder: settings.cache_dir.clone(), source })?;
+            Ok(Shelves { engine: engine.clone(), cache: Arc::new(cache) })
         };
         let policy_engine = engine::policy_engine().map_err(of_engine)?;
         let policies = Arc::new(PolicySandbox {
             linker: crate::policy::link::linker(&policy_engine).map_err(of_engine)?,
             engine: policy_engine,
         });
-        let workshop = |engine: &Engine, kind| {
+        let (metrics, turns) = (Metrics::new(), Arc::new(Turns::new()));
+        let workshop = |engine: &Engine, baseline: Option<&Engine>, kind| {
             let (exe, args) = (settings.compiler.clone(), settings.compiler_args.clone());
-            let compiler = Compiler::new(exe, args, kind);
-            Ok(Workshop { engine: engine.clone(), cache: cache(engine)?, compiler })
+            Ok(Workshop {
+                main: shelves(engine)?,
+                baseline: baseline.map(&shelves).transpose()?,
+                compiler: Compiler::new(exe, args, kind),
+                turns: Arc::clone(&turns),
+                at_once_bytes: settings.optimised_at_once_bytes,
+                metrics: metrics.clone(),
+            })
         };
-        let of_drivers = workshop(&engine, settings.code_kind())?;
-        let of_policies = workshop(&policies.engine, CodeKind::Policy)?;
+        let of_drivers = workshop(&engine, baseline_engine.as_ref(), settings.code_kind())?;
+        let of_policies = workshop(&policies.engine, None, CodeKind::Policy)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(settings.threads.max(1))
             .thread_name("plugin-guest")
             .enable_all()
             .build()
             .map_err(StartError::Threads)?;
-        let metrics = Metrics::new();
         let egress = {
             let _entered = runtime.enter();
             Egress::new(settings.egress.clone())
         };
         let sandbox = Arc::new(Sandbox {
-            engine,
             linker,
+            baseline_linker,
             ticker,
             egress,
             no_grants: Arc::new(Grants::default()),
@@ -147,14 +163,12 @@ impl PluginHost {
             policies: Arc::clone(&policies),
             of_drivers,
             of_policies,
-            compiling: tokio::sync::Mutex::new(()),
             defaults: settings.default_limits.clone(),
             ceilings: Ceilings {
                 memory_bytes: settings.max_memory_bytes,
                 table_elements: settings.max_table_elements,
                 calls_in_flight: settings.max_calls_in_flight,
             },
-            metrics: metrics.clone(),
         };
         let inner = Inner {
             sandbox,
@@ -165,6 +179,7 @@ impl PluginHost {
             guests: runtime.handle().clone(),
             calls: TaskTracker::new(),
             is_closing: AtomicBool::new(false),
+            has_closed: CancellationToken::new(),
             loader,
             loads: Mutex::default(),
             settings,
@@ -320,6 +335,7 @@ impl PluginHost {
     pub async fn shutdown(&self) {
         let inner = self.inner();
         inner.is_closing.store(true, Ordering::Release);
+        inner.has_closed.cancel();
         for (_, load) in std::mem::take(&mut *inner.loads()) {
             load.abort();
         }
@@ -350,6 +366,20 @@ fn served(id: &SourceId, loaded: Loaded) -> (Vec<ProviderName>, Served) {
 
 /// A policy computes and never waits, so more at the same time than there are threads would only take memory.
 const POLICY_CALLS_IN_FLIGHT: usize = 4;
+
+/// Between attempts at the same: ever longer.
+#[derive(Default)]
+struct Pauses(Option<Duration>);
+
+impl Pauses {
+    fn next(&mut self) -> Duration {
+        const FIRST: Duration = Duration::from_secs(5);
+        const LONGEST: Duration = Duration::from_secs(300);
+        let pause = self.0.map_or(FIRST, |last| LONGEST.min(last * 2));
+        self.0 = Some(pause);
+        pause
+    }
+}
 
 /// How a class chooses its driver.
 struct Class {
@@ -407,27 +437,53 @@ impl Inner {
 
     /// Loads until it is decided. What may end otherwise at another time is tried again, ever more slowly.
     async fn load(self: Arc<Self>, declaration: Declaration, declared: Declared) {
-        const FIRST_PAUSE: Duration = Duration::from_secs(5);
-        const LONGEST_PAUSE: Duration = Duration::from_secs(300);
         let id = &declared.source;
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = Pauses::default();
         loop {
             let tell = |progress| self.shelf.progress(id, declaration, &progress);
             match self.loader.load(&declared, &tell).await {
                 Ok(loaded) => {
                     let (providers, generation) = served(id, loaded);
+                    let hasty = Hasty::of(&generation);
                     self.shelf.loaded(id, declaration, providers, generation);
+                    if let Some(hasty) = hasty {
+                        self.guests.spawn(Arc::clone(&self).improve(declared, hasty));
+                    }
                     return;
                 }
                 Err(error) if error.is_passing() => {
+                    let pause = pauses.next();
                     let reason = format!("{}; next attempt in {} s", chain(&error), pause.as_secs());
                     self.shelf.reject(id, declaration, reason);
                     sleep(pause).await;
-                    pause = LONGEST_PAUSE.min(pause * 2);
                 }
                 Err(error) => return self.shelf.reject(id, declaration, chain(&error)),
             }
         }
+    }
+
+    /// Until code that was made in haste has been replaced, or nobody needs it, or there is no better. It goes on serving meanwhile, also
+    /// when its source declares something else that may not come to serve.
+    async fn improve(self: Arc<Self>, declared: Declared, hasty: Hasty) {
+        let improvement = async {
+            let mut pauses = Pauses::default();
+            while hasty.served().is_some() {
+                match self.loader.improve(&declared, &hasty).await {
+                    Ok(()) => return self.shelf.refresh(),
+                    Err(error) => {
+                        let (plugin, source, is_passing) =
+                            (&declared.plugin, &declared.source, error.is_passing());
+                        let error = chain(&error);
+                        warn!(%plugin, %source, is_passing, error, "no optimised code, the slower one goes on");
+                        if !is_passing {
+                            return;
+                        }
+                    }
+                }
+                sleep(pauses.next()).await;
+            }
+        };
+        self.has_closed.run_until_cancelled(improvement).await;
     }
 
     /// A quarantine has begun: say so, and say so again when it is over.

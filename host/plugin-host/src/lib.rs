@@ -9,7 +9,7 @@
 //! | what do several ConfigMaps make together | [`source::parts`] |
 //! | may this component be loaded | [`verify`] |
 //! | what is known of a component that nobody loads | `inspect` |
-//! | who compiles it, and is compiled code still ours | `compile`, `code_cache` |
+//! | who compiles it, how well, in which order, and is compiled code still ours | `workshop`, `tier`, `turns`, `compile`, `code_cache` |
 //! | which version serves which provider | `registry`, `routes` |
 //! | when is a plugin left alone | [`state`] |
 //! | how does a call get its turn | `dispatch` |
@@ -48,9 +48,12 @@ mod shelf;
 pub mod source;
 pub mod state;
 mod ticker;
+mod tier;
+mod turns;
 pub mod vault;
 pub mod verify;
 mod witness;
+mod workshop;
 
 pub use code_cache::key::CacheKey;
 pub use compile::child::compile_main;
@@ -63,6 +66,7 @@ pub use report::{HeldReport, PluginReport};
 pub use settings::HostSettings;
 pub use source::SourceId;
 pub use state::PluginState;
+pub use tier::CodeTier;
 pub use witness::{MemoryWitness, WitnessedCall};
 
 /// All metrics of this crate with one series of each, which shows its labels: for the reference of metrics.

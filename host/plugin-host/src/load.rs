@@ -3,31 +3,29 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use machinist_core::driver::Operation;
 use machinist_core::driver_error::CallError;
-use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
-use tracing::{info, warn};
-use wasmtime::Engine;
-use wasmtime::component::Component;
+use tracing::info;
 
 use crate::ask::Describe;
 use crate::bindings::ProviderIndices;
-use crate::call::{Prepared, Sandbox};
-use crate::code_cache::{CodeCache, Lookup};
-use crate::compile::{self, Compiler};
+use crate::call::{DriverCode, Prepared, Sandbox};
+use crate::compile;
 use crate::convert::About;
 use crate::digest::Digest;
+use crate::generation::{Hasty, Served};
 use crate::limits::{self, Ceilings, Limits};
-use crate::metrics::{CacheOutcome, Metrics};
 use crate::optional_bindings::RebooterIndices;
 use crate::policy::PolicyAbout;
-use crate::policy::call::{PolicySandbox, PreparedPolicy};
+use crate::policy::call::{PolicyCode, PolicySandbox, PreparedPolicy};
 use crate::policy::terms::Terms;
 use crate::policy_bindings::HealthPolicyPre;
 use crate::source::{Declared, Kind, UnpackError};
 use crate::verify::{self, Contract};
+use crate::workshop::{Code, Workshop};
 
 /// Why a declared plugin cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -91,24 +89,14 @@ pub(crate) enum Loaded {
     Policy(PreparedPolicy, PolicyAbout),
 }
 
-/// One engine's code: where it is kept, and who makes it.
-pub(crate) struct Workshop {
-    pub(crate) engine: Engine,
-    pub(crate) cache: Arc<CodeCache>,
-    pub(crate) compiler: Compiler,
-}
-
 /// Loads components.
 pub(crate) struct Loader {
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) policies: Arc<PolicySandbox>,
     pub(crate) of_drivers: Workshop,
     pub(crate) of_policies: Workshop,
-    /// Held while a digest that is not in the cache is compiled, so that each is compiled once.
-    pub(crate) compiling: Mutex<()>,
     pub(crate) defaults: Limits,
     pub(crate) ceilings: Ceilings,
-    pub(crate) metrics: Metrics,
 }
 
 impl Loader {
@@ -128,15 +116,11 @@ impl Loader {
         }
         verify(&bytes, Contract::from(&declared.kind)).await?;
         tell(Progress::Verified);
-        let workshop = match declared.kind {
-            Kind::Driver => &self.of_drivers,
-            Kind::HealthPolicy(_) => &self.of_policies,
-        };
-        let (component, took) = self.code(workshop, &bytes, digest).await?;
-        tell(Progress::Compiled { took });
+        let code = self.workshop(&declared.kind).first(&bytes, digest).await?;
+        tell(Progress::Compiled { took: code.took });
         match &declared.kind {
-            Kind::Driver => self.driver(declared, digest, &component, limits).await,
-            Kind::HealthPolicy(terms) => self.policy(declared, digest, &component, terms.clone()).await,
+            Kind::Driver => self.driver(declared, digest, &code, limits).await,
+            Kind::HealthPolicy(terms) => self.policy(declared, digest, &code, terms.clone()).await,
         }
     }
 
@@ -144,115 +128,102 @@ impl Loader {
         &self,
         declared: &Declared,
         digest: Digest,
-        component: &Component,
+        code: &Code,
         limits: Limits,
     ) -> Result<Loaded, Error> {
-        let pre = self.sandbox.linker.instantiate_pre(component).map_err(link_error)?;
-        let exports = ProviderIndices::new(&pre).map_err(link_error)?;
-        // What is not exported is not offered; what is exported must fit.
-        let offers_reboot = component.get_export_index(None, REBOOT).is_some();
-        let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose().map_err(link_error)?;
+        let code = Arc::new(self.driver_code(code)?);
         let prepared = Prepared {
             plugin: declared.plugin.clone(),
             digest,
-            pre,
-            exports,
-            reboots,
+            code: ArcSwap::new(Arc::clone(&code)),
             settings: Arc::clone(&declared.settings),
             grants: Arc::clone(&declared.grants),
             limits,
         };
+        let mut about = self.describe(&prepared, &code).await?;
+        about.capabilities.reboot = code.reboots.is_some();
+        Ok(Loaded::Driver(prepared, about))
+    }
+
+    fn driver_code(&self, code: &Code) -> Result<DriverCode, Error> {
+        let Code { component, tier, .. } = code;
+        let pre = self.sandbox.linker_of(component).instantiate_pre(component).map_err(link_error)?;
+        let exports = ProviderIndices::new(&pre).map_err(link_error)?;
+        // What is not exported is not offered; what is exported must fit.
+        let offers_reboot = component.get_export_index(None, REBOOT).is_some();
+        let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose().map_err(link_error)?;
+        Ok(DriverCode { tier: *tier, pre, exports, reboots })
+    }
+
+    async fn describe(&self, prepared: &Prepared, code: &DriverCode) -> Result<About, Error> {
         let longest = Operation::Describe.deadline().unsigned_abs();
         let deadline = Instant::now() + longest.min(prepared.limits.deadline);
-        let mut about = self.sandbox.call(&prepared, Describe, deadline).await.map_err(Error::Describe)?;
-        about.capabilities.reboot = offers_reboot;
-        Ok(Loaded::Driver(prepared, about))
+        self.sandbox.call_in(code, prepared, Describe, deadline).await.map_err(Error::Describe)
     }
 
     async fn policy(
         &self,
         declared: &Declared,
         digest: Digest,
-        component: &Component,
+        code: &Code,
         terms: Terms,
     ) -> Result<Loaded, Error> {
-        let pre = self
-            .policies
-            .linker
-            .instantiate_pre(component)
-            .and_then(HealthPolicyPre::new)
-            .map_err(link_error)?;
+        let code = Arc::new(self.policy_code(code)?);
         let prepared = PreparedPolicy {
             plugin: declared.plugin.clone(),
             digest,
-            pre,
+            code: ArcSwap::new(Arc::clone(&code)),
             settings: Arc::clone(&declared.settings),
             terms,
         };
-        let about = self.policies.describe(&prepared).await.map_err(Error::Describe)?;
+        let about = self.policies.describe(&prepared, &code).await.map_err(Error::Describe)?;
         let checked = self.policies.check_settings(&prepared).await.map_err(Error::AskSettings)?;
         checked.map_err(|problem| Error::Settings { problem })?;
         Ok(Loaded::Policy(prepared, about))
     }
 
-    /// The component's code, from the cache or the compiler, and how long the compiler took.
-    async fn code(
-        &self,
-        workshop: &Workshop,
-        bytes: &Bytes,
-        digest: Digest,
-    ) -> Result<(Component, Option<Duration>), Error> {
-        if let Some(component) = self.look_up(workshop, digest).await? {
-            return Ok((component, None));
-        }
-        let _turn = self.compiling.lock().await;
-        // Somebody else may have compiled the same digest meanwhile.
-        if let Some(component) = self.look_up(workshop, digest).await? {
-            return Ok((component, None));
-        }
-        let started = Instant::now();
-        let cache = Arc::clone(&workshop.cache);
-        let draft = blocking(move || cache.draft()).await?.map_err(Error::Cache)?;
-        let output = draft.as_file().try_clone().map_err(Error::Cache)?;
-        workshop.compiler.compile(bytes, output).await.map_err(Error::Compile)?;
-        let took = started.elapsed();
-        self.metrics.compiled(took);
-        info!(%digest, took_ms = took.as_millis(), "component compiled");
-        let cache = Arc::clone(&workshop.cache);
-        let engine = workshop.engine.clone();
-        let kept = blocking(move || {
-            cache.keep(&digest, draft)?;
-            cache.load(&engine, &digest)
-        });
-        match kept.await?.map_err(Error::Cache)? {
-            Lookup::Hit(component) => Ok((component, Some(took))),
-            Lookup::Absent | Lookup::Tampered => {
-                Err(Error::Code { detail: "it vanished from the cache".to_owned() })
-            }
-            Lookup::Unusable(error) => Err(Error::Code { detail: format!("{error:#}") }),
-        }
+    fn policy_code(&self, code: &Code) -> Result<PolicyCode, Error> {
+        let pre = self.policies.linker.instantiate_pre(&code.component);
+        let pre = pre.and_then(HealthPolicyPre::new).map_err(link_error)?;
+        Ok(PolicyCode { tier: code.tier, pre })
     }
 
-    async fn look_up(&self, workshop: &Workshop, digest: Digest) -> Result<Option<Component>, Error> {
-        let (cache, engine) = (Arc::clone(&workshop.cache), workshop.engine.clone());
-        let (outcome, component) = match blocking(move || cache.load(&engine, &digest)).await? {
-            Ok(Lookup::Hit(component)) => (CacheOutcome::Hit, Some(component)),
-            Ok(Lookup::Absent) => (CacheOutcome::Miss, None),
-            Ok(Lookup::Tampered) => {
-                warn!(%digest, "compiled code is not what was compiled, compiling anew");
-                (CacheOutcome::Tampered, None)
+    /// Makes optimised code of what serves already, and lets it take the place of what was made in haste. What does not answer
+    /// does not take it.
+    pub(crate) async fn improve(&self, declared: &Declared, hasty: &Hasty) -> Result<(), Error> {
+        let workshop = self.workshop(&declared.kind);
+        let compiled = workshop.turns.patient(|| async move {
+            // Nobody may need it any more.
+            if hasty.served().is_none() {
+                return Ok(None);
             }
-            Ok(Lookup::Unusable(error)) => {
-                warn!(%digest, error = format!("{error:#}"), "compiled code does not fit, compiling anew");
-                (CacheOutcome::Unusable, None)
+            let (bytes, digest) = unpack(declared).await?;
+            workshop.best(&bytes, digest).await.map(|code| Some((code, digest)))
+        });
+        let Some((code, digest)) = compiled.await? else { return Ok(()) };
+        let Some(served) = hasty.served() else { return Ok(()) };
+        let replaced = match &served {
+            Served::Driver(generation) => {
+                let code = Arc::new(self.driver_code(&code)?);
+                self.describe(&generation.prepared, &code).await?;
+                generation.prepared.code.swap(code).tier
             }
-            Err(error) => {
-                warn!(%digest, error = %error, "cannot read compiled code, compiling anew");
-                (CacheOutcome::Unusable, None)
+            Served::Policy(generation) => {
+                let code = Arc::new(self.policy_code(&code)?);
+                let described = self.policies.describe(&generation.prepared, &code).await;
+                described.map_err(Error::Describe)?;
+                generation.prepared.code.swap(code).tier
             }
         };
-        self.metrics.cache(outcome);
-        Ok(component)
+        workshop.forget(digest, replaced).await;
+        Ok(())
+    }
+
+    fn workshop(&self, kind: &Kind) -> &Workshop {
+        match kind {
+            Kind::Driver => &self.of_drivers,
+            Kind::HealthPolicy(_) => &self.of_policies,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 
 use crate::report::PluginReport;
 use crate::source::SourceId;
+use crate::tier::CodeTier;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
@@ -48,6 +49,18 @@ struct StateLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CodeLabels {
+    plugin: String,
+    source: String,
+    tier: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TierLabels {
+    tier: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CacheLabels {
     outcome: &'static str,
 }
@@ -73,6 +86,16 @@ impl CacheOutcome {
 }
 
 #[derive(Clone)]
+struct CompileSeconds;
+
+impl MetricConstructor<Histogram> for CompileSeconds {
+    /// 50 ms to 14 minutes.
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(exponential_buckets(0.05, 2.0, 14))
+    }
+}
+
+#[derive(Clone)]
 struct Seconds;
 
 impl MetricConstructor<Histogram> for Seconds {
@@ -93,7 +116,8 @@ pub(crate) struct Metrics {
     states: Family<StateLabels, Gauge>,
     swaps: Family<PluginLabels, Counter>,
     cache: Family<CacheLabels, Counter>,
-    compile_seconds: Histogram,
+    code: Family<CodeLabels, Gauge>,
+    compile_seconds: Family<TierLabels, Histogram, CompileSeconds>,
 }
 
 impl Metrics {
@@ -107,7 +131,8 @@ impl Metrics {
             states: Family::default(),
             swaps: Family::default(),
             cache: Family::default(),
-            compile_seconds: Histogram::new(exponential_buckets(0.05, 2.0, 14)),
+            code: Family::default(),
+            compile_seconds: Family::new_with_constructor(CompileSeconds),
         }
     }
 
@@ -127,6 +152,8 @@ impl Metrics {
         drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
         drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
         drop(all.cache.get_or_create(&CacheLabels { outcome: empty }));
+        drop(all.code.get_or_create(&CodeLabels { plugin: plugin(), source: source(), tier: empty }));
+        drop(all.compile_seconds.get_or_create(&TierLabels { tier: empty }));
         all
     }
 
@@ -172,8 +199,13 @@ impl Metrics {
             self.cache.clone(),
         );
         registry.register(
+            "machinist_plugin_code",
+            "1 for the tier of the code that a source's calls run in: baseline or quick until the optimised one is there",
+            self.code.clone(),
+        );
+        registry.register(
             "machinist_plugin_compile_duration_seconds",
-            "Time that compiling a component took",
+            "Time that compiling a component took, by tier: baseline, quick, optimised",
             self.compile_seconds.clone(),
         );
     }
@@ -210,18 +242,28 @@ impl Metrics {
         self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).inc();
     }
 
-    pub(crate) fn compiled(&self, took: Duration) {
-        self.compile_seconds.observe(took.as_secs_f64());
+    pub(crate) fn compiled(&self, tier: CodeTier, took: Duration) {
+        let labels = TierLabels { tier: tier.name() };
+        self.compile_seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     pub(crate) fn swapped(&self, plugin: &PluginName) {
         self.swaps.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc();
     }
 
-    /// Shows these states and no others.
+    /// Shows the states and the tiers of these and of no others.
     pub(crate) fn show_states(&self, reports: &[PluginReport]) {
         self.states.clear();
+        self.code.clear();
         for report in reports {
+            if let Some(held) = &report.held {
+                let labels = CodeLabels {
+                    plugin: report.plugin.to_string(),
+                    source: report.source.to_string(),
+                    tier: held.code.name(),
+                };
+                self.code.get_or_create(&labels).set(1);
+            }
             let labels = StateLabels {
                 plugin: report.plugin.to_string(),
                 source: report.source.to_string(),

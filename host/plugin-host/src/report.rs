@@ -8,6 +8,7 @@ use crate::policy::Terms;
 use crate::source::SourceId;
 use crate::source::configmap::Fingerprint;
 use crate::state::PluginState;
+use crate::tier::CodeTier;
 
 /// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct HeldReport {
     pub providers: Vec<ProviderName>,
     /// What its operator says about a policy.
     pub terms: Option<Terms>,
+    /// The tier of the code that its calls begin in.
+    pub code: CodeTier,
     /// Counts up over all plugins; a change is a swap.
     pub generation: u64,
     /// Calls that ended.
@@ -75,6 +78,7 @@ pub(crate) struct Gist {
     serving: bool,
     digest: Option<Digest>,
     generation: Option<u64>,
+    code: Option<CodeTier>,
     warnings: Vec<String>,
 }
 
@@ -88,6 +92,7 @@ impl PluginReport {
             serving: self.serving,
             digest: self.digest,
             generation: self.held.as_ref().map(|held| held.generation),
+            code: self.held.as_ref().map(|held| held.code),
             warnings: self.warnings.clone(),
         }
     }

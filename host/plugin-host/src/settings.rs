@@ -23,6 +23,8 @@ pub struct HostSettings {
     pub compiler: PathBuf,
     /// Its arguments, such as the hidden subcommand's name.
     pub compiler_args: Vec<OsString>,
+    /// Components up to this size are optimised at once. Larger ones begin with code that is made fast, which optimised code replaces.
+    pub optimised_at_once_bytes: usize,
     /// Calls at the same time, over all plugins. More wait for their turn until their deadline.
     pub max_calls_in_flight: usize,
     /// Calls that may wait. More are refused at once.
@@ -62,6 +64,8 @@ impl HostSettings {
             cache_key,
             compiler: compiler.into(),
             compiler_args: compiler_args.into_iter().collect(),
+            // Takes the compiler less than a second.
+            optimised_at_once_bytes: 400 << 10,
             max_calls_in_flight: usize::try_from(pool.calls).unwrap_or(usize::MAX),
             max_calls_waiting: 10_000,
             max_memory_bytes: pool.memory_bytes,

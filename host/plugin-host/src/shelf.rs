@@ -227,7 +227,7 @@ impl Shelf {
         orders
     }
 
-    /// Looks whether time alone has changed something: a quarantine that began or ended.
+    /// Looks whether something has changed that the registry is not told: a quarantine that began or ended, better code.
     pub(crate) fn refresh(&self) {
         self.publish(&mut self.contents(), Timestamp::now());
     }
@@ -344,6 +344,7 @@ fn held(version: &Version<Served>) -> HeldReport {
         version: own_version.to_string(),
         providers: version.providers.clone(),
         terms: generation.policy().map(|policy| policy.prepared.terms.clone()),
+        code: generation.tier(),
         generation: version.number,
         calls_total: counts.total.load(Ordering::Relaxed),
         calls_broken: counts.broken.load(Ordering::Relaxed),

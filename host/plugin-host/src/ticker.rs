@@ -1,4 +1,4 @@
-//! The thread that moves the epoch on while calls are running.
+//! The thread that moves the epochs on while calls are running.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -28,11 +28,11 @@ struct State {
 pub(crate) struct Running(Arc<Shared>);
 
 impl Ticker {
-    pub(crate) fn start(engine: Engine) -> std::io::Result<Self> {
+    pub(crate) fn start(engines: Vec<Engine>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
         let seen = Arc::clone(&shared);
         let thread =
-            thread::Builder::new().name("plugin-ticker".to_owned()).spawn(move || tick(&engine, &seen))?;
+            thread::Builder::new().name("plugin-ticker".to_owned()).spawn(move || tick(&engines, &seen))?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -46,7 +46,7 @@ impl Ticker {
     }
 }
 
-fn tick(engine: &Engine, shared: &Shared) {
+fn tick(engines: &[Engine], shared: &Shared) {
     loop {
         let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = shared
@@ -58,7 +58,7 @@ fn tick(engine: &Engine, shared: &Shared) {
         }
         drop(state);
         thread::sleep(TICK);
-        engine.increment_epoch();
+        engines.iter().for_each(Engine::increment_epoch);
     }
 }
 

@@ -7,6 +7,7 @@ use std::thread;
 use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
 
 use crate::engine::{self, CodeKind};
+use crate::tier::CodeTier;
 
 /// Exit status for a component that does not compile; its reason is on stderr.
 pub(crate) const REJECTED: u8 = 2;
@@ -17,7 +18,8 @@ const FAILED: u8 = 3;
 const MOST_BYTES: u64 = 64 << 20;
 /// Ten times what the largest known component takes.
 const MOST_MEMORY_BYTES: u64 = 4 << 30;
-const MOST_CPU_SECONDS: u64 = 300;
+/// Forty times what the largest known component takes.
+const MOST_CPU_SECONDS: u64 = 600;
 const MOST_FILE_BYTES: u64 = 1 << 30;
 
 /// The whole life of a compiler process: component in through stdin, code out through stdout.
@@ -29,7 +31,7 @@ pub fn compile_main() -> ExitCode {
         eprintln!("failed to limit the compiler: {error}");
         return ExitCode::from(FAILED);
     }
-    let (kind, component) = match component(&mut io::stdin().lock()) {
+    let (kind, tier, component) = match component(&mut io::stdin().lock()) {
         Ok(read) => read,
         Err(error) => {
             eprintln!("failed to read the component: {error}");
@@ -37,7 +39,7 @@ pub fn compile_main() -> ExitCode {
         }
     };
     end_with_parent();
-    let engine = match engine::compiling_engine(kind) {
+    let engine = match engine::compiling_engine(kind, tier) {
         Ok(engine) => engine,
         Err(error) => {
             eprintln!("failed to set up the compiler: {error:#}");
@@ -79,9 +81,9 @@ fn humble() -> io::Result<()> {
 }
 
 /// What goes before the component.
-pub(super) fn header(length: u64, kind: CodeKind) -> [u8; 9] {
+pub(super) fn header(length: u64, kind: CodeKind, tier: CodeTier) -> [u8; 10] {
     let [a, b, c, d, e, f, g, h] = length.to_le_bytes();
-    [a, b, c, d, e, f, g, h, kind_byte(kind)]
+    [a, b, c, d, e, f, g, h, kind_byte(kind), tier_byte(tier)]
 }
 
 fn kind_byte(kind: CodeKind) -> u8 {
@@ -92,16 +94,28 @@ fn kind_byte(kind: CodeKind) -> u8 {
     }
 }
 
-fn component(input: &mut impl Read) -> io::Result<(CodeKind, Vec<u8>)> {
+fn tier_byte(tier: CodeTier) -> u8 {
+    match tier {
+        CodeTier::Baseline => 0,
+        CodeTier::Quick => 1,
+        CodeTier::Optimised => 2,
+    }
+}
+
+fn component(input: &mut impl Read) -> io::Result<(CodeKind, CodeTier, Vec<u8>)> {
     let mut length = [0; 8];
     input.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
-    let mut kind = [0];
-    input.read_exact(&mut kind)?;
+    let mut code = [0; 2];
+    input.read_exact(&mut code)?;
+    let [kind, tier] = code;
     let kind = [CodeKind::Usual, CodeKind::Witnessed, CodeKind::Policy]
         .into_iter()
-        .find(|known| [kind_byte(*known)] == kind)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("{kind:?} is no kind of code")))?;
+        .find(|known| kind_byte(*known) == kind);
+    let tier = CodeTier::ALL.into_iter().find(|known| tier_byte(*known) == tier);
+    let (Some(kind), Some(tier)) = (kind, tier) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{code:?} is no kind of code")));
+    };
     if length > MOST_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{length} bytes are too many")));
     }
@@ -110,7 +124,7 @@ fn component(input: &mut impl Read) -> io::Result<(CodeKind, Vec<u8>)> {
     if component.len() as u64 != length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    Ok((kind, component))
+    Ok((kind, tier, component))
 }
 
 /// Nothing more comes through stdin; its end is the parent's end.
@@ -127,11 +141,15 @@ mod tests {
 
     #[test]
     fn a_component_comes_whole_or_not_at_all() {
-        for kind in [CodeKind::Usual, CodeKind::Witnessed] {
-            let message = [&header(5, kind)[..], b"bytes and more"].concat();
-            assert_eq!(component(&mut &message[..]).expect("is whole"), (kind, b"bytes".to_vec()));
-            assert!(component(&mut &message[..10]).is_err());
-            assert!(component(&mut &header(u64::MAX, kind)[..]).is_err());
+        for kind in [CodeKind::Usual, CodeKind::Witnessed, CodeKind::Policy] {
+            for tier in CodeTier::ALL {
+                let message = [&header(5, kind, tier)[..], b"bytes and more"].concat();
+                assert_eq!(component(&mut &message[..]).expect("is whole"), (kind, tier, b"bytes".to_vec()));
+                assert!(component(&mut &message[..11]).is_err());
+                assert!(component(&mut &header(u64::MAX, kind, tier)[..]).is_err());
+            }
         }
+        let unknown = [&5_u64.to_le_bytes()[..], &[0, 3], b"bytes"].concat();
+        assert!(component(&mut &unknown[..]).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use machinist_core::driver_error::{Breakage, CallError, Refusal};
 use machinist_core::id::PluginName;
@@ -19,6 +20,7 @@ use super::terms::Terms;
 use crate::breakage::{self, Verdict};
 use crate::digest::Digest;
 use crate::policy_bindings::{HealthPolicy, HealthPolicyPre};
+use crate::tier::CodeTier;
 
 /// How much fuel burns before other work of the thread gets its turn: well below a millisecond.
 const FUEL_BETWEEN_TURNS: u64 = 500_000;
@@ -35,16 +37,28 @@ pub(crate) struct PolicySandbox {
 pub(crate) struct PreparedPolicy {
     pub(crate) plugin: PluginName,
     pub(crate) digest: Digest,
-    pub(crate) pre: HealthPolicyPre<PolicyState>,
+    /// Better code may take its place; a call keeps what it began with.
+    pub(crate) code: ArcSwap<PolicyCode>,
     pub(crate) settings: Arc<str>,
     pub(crate) terms: Terms,
 }
 
+/// A policy's code, linked.
+pub(crate) struct PolicyCode {
+    pub(crate) tier: CodeTier,
+    pub(crate) pre: HealthPolicyPre<PolicyState>,
+}
+
 impl PolicySandbox {
-    pub(crate) async fn describe(&self, policy: &PreparedPolicy) -> Result<PolicyAbout, CallError> {
+    /// What it says about itself when it runs in this code.
+    pub(crate) async fn describe(
+        &self,
+        policy: &PreparedPolicy,
+        code: &PolicyCode,
+    ) -> Result<PolicyAbout, CallError> {
         let now = Timestamp::UNIX_EPOCH;
         let about = self
-            .call(policy, now, async |instance, store| {
+            .call(policy, code, now, async |instance, store| {
                 instance.machinist_policy_policy().call_describe(store).await
             })
             .await?;
@@ -57,7 +71,7 @@ impl PolicySandbox {
         policy: &PreparedPolicy,
     ) -> Result<Result<(), String>, CallError> {
         let settings = policy.settings.to_string();
-        self.call(policy, Timestamp::UNIX_EPOCH, async |instance, store| {
+        self.call(policy, &policy.code.load_full(), Timestamp::UNIX_EPOCH, async |instance, store| {
             instance.machinist_policy_policy().call_check_settings(store, &settings).await
         })
         .await
@@ -72,7 +86,7 @@ impl PolicySandbox {
         let question = convert::question(question);
         let settings = policy.settings.to_string();
         let verdict = self
-            .call(policy, now, async |instance, store| {
+            .call(policy, &policy.code.load_full(), now, async |instance, store| {
                 let policy_of = instance.machinist_policy_policy();
                 policy_of.call_evaluate(store, &question, &settings, convert::time(now)).await
             })
@@ -83,6 +97,7 @@ impl PolicySandbox {
     async fn call<T>(
         &self,
         policy: &PreparedPolicy,
+        code: &PolicyCode,
         now: Timestamp,
         ask: impl AsyncFnOnce(&HealthPolicy, &mut Store<PolicyState>) -> wasmtime::Result<T>,
     ) -> Result<T, CallError> {
@@ -90,7 +105,7 @@ impl PolicySandbox {
         let mut store = self.store(policy, now).map_err(|error| explain(&error, "", policy))?;
         let deadline = Instant::now() + limits.deadline;
         let asked = timeout_at(deadline.into(), async {
-            let instance = policy.pre.instantiate_async(&mut store).await?;
+            let instance = code.pre.instantiate_async(&mut store).await?;
             ask(&instance, &mut store).await
         })
         .await;

@@ -8,4 +8,5 @@ mod parts;
 mod policies;
 mod rejection;
 mod swap;
+mod tiers;
 mod world;

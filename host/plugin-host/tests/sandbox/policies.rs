@@ -64,11 +64,11 @@ fn question() -> Question {
     }
 }
 
-fn component(package: &str) -> Vec<u8> {
+pub(crate) fn component(package: &str) -> Vec<u8> {
     guests::bytes(package).expect("the policy builds")
 }
 
-fn policy(name: &str, component: Vec<u8>) -> Map {
+pub(crate) fn policy(name: &str, component: Vec<u8>) -> Map {
     let mut map = Map::new(name, component);
     map.0.labels.insert(KIND_LABEL.to_owned(), "health-policy".to_owned());
     map

@@ -1,0 +1,166 @@
+//! Code for components: from the cache or the compiler, first what is there soon, later what runs fast.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::task::spawn_blocking;
+use tracing::{info, warn};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::code_cache::{CodeCache, Lookup};
+use crate::compile::Compiler;
+use crate::digest::Digest;
+use crate::load::Error;
+use crate::metrics::{CacheOutcome, Metrics};
+use crate::tier::{CodeTier, Means, first_tiers};
+use crate::turns::Turns;
+
+/// An engine, and where its code is kept.
+pub(crate) struct Shelves {
+    pub(crate) engine: Engine,
+    pub(crate) cache: Arc<CodeCache>,
+}
+
+/// Makes and keeps the code of drivers, or that of policies.
+pub(crate) struct Workshop {
+    pub(crate) main: Shelves,
+    /// Absent where there is no baseline compiler.
+    pub(crate) baseline: Option<Shelves>,
+    pub(crate) compiler: Compiler,
+    /// Common to all workshops.
+    pub(crate) turns: Arc<Turns>,
+    pub(crate) at_once_bytes: usize,
+    pub(crate) metrics: Metrics,
+}
+
+/// A component that can be linked.
+pub(crate) struct Code {
+    pub(crate) component: Component,
+    pub(crate) tier: CodeTier,
+    /// How long it took to compile; `None` when it came from the cache.
+    pub(crate) took: Option<Duration>,
+}
+
+impl Workshop {
+    /// Code that can serve soon: the best that is in the cache, else what is compiled soonest.
+    pub(crate) async fn first(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
+        let tiers = first_tiers(self.means(), bytes.len());
+        if let Some(code) = self.kept(tiers, digest).await? {
+            return Ok(code);
+        }
+        self.turns
+            .hurried(async {
+                // Somebody else may have compiled the same component meanwhile.
+                if let Some(code) = self.kept(tiers, digest).await? {
+                    return Ok(code);
+                }
+                let mut tiers = tiers.iter().copied().peekable();
+                while let Some(tier) = tiers.next() {
+                    match self.compile(bytes, digest, tier).await {
+                        Err(Error::Compile(error)) if error.is_of_this_tier() && tiers.peek().is_some() => {
+                            let error = crate::shelf::chain(&error);
+                            info!(%digest, tier = tier.name(), error, "component does not compile in this tier");
+                        }
+                        outcome => return outcome,
+                    }
+                }
+                Err(Error::Interrupted)
+            })
+            .await
+    }
+
+    /// The code that is worth replacing what served first. Whoever calls has the turn, and gives it up for who is waited for.
+    pub(crate) async fn best(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
+        match self.kept(&[CodeTier::Optimised], digest).await? {
+            Some(code) => Ok(code),
+            None => self.compile(bytes, digest, CodeTier::Optimised).await,
+        }
+    }
+
+    /// Better code has taken the place of this tier's, for this host and the next.
+    pub(crate) async fn forget(&self, digest: Digest, tier: CodeTier) {
+        let cache = Arc::clone(&self.shelves(tier).cache);
+        if let Ok(Err(error)) = blocking(move || cache.forget(&digest, tier)).await {
+            warn!(%digest, error = %error, "cannot remove compiled code that is not needed");
+        }
+    }
+
+    fn means(&self) -> Means {
+        let has_baseline = self.baseline.is_some();
+        Means { kind: self.compiler.kind(), has_baseline, at_once_bytes: self.at_once_bytes }
+    }
+
+    fn shelves(&self, tier: CodeTier) -> &Shelves {
+        match tier {
+            // Where there is none, nothing is ever compiled in that tier.
+            CodeTier::Baseline => self.baseline.as_ref().unwrap_or(&self.main),
+            CodeTier::Quick | CodeTier::Optimised => &self.main,
+        }
+    }
+
+    /// What the cache has of it: optimised, or else in one of these tiers.
+    async fn kept(&self, tiers: &[CodeTier], digest: Digest) -> Result<Option<Code>, Error> {
+        let optimised = [CodeTier::Optimised];
+        let others = tiers.iter().filter(|tier| !optimised.contains(tier));
+        for &tier in optimised.iter().chain(others) {
+            if let Some(component) = self.look_up(digest, tier).await? {
+                return Ok(Some(Code { component, tier, took: None }));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn compile(&self, bytes: &Bytes, digest: Digest, tier: CodeTier) -> Result<Code, Error> {
+        let started = Instant::now();
+        let shelves = self.shelves(tier);
+        let cache = Arc::clone(&shelves.cache);
+        let draft = blocking(move || cache.draft()).await?.map_err(Error::Cache)?;
+        let output = draft.as_file().try_clone().map_err(Error::Cache)?;
+        self.compiler.compile(bytes, tier, output).await.map_err(Error::Compile)?;
+        let took = started.elapsed();
+        self.metrics.compiled(tier, took);
+        info!(%digest, tier = tier.name(), took_ms = took.as_millis(), "component compiled");
+        let cache = Arc::clone(&shelves.cache);
+        let engine = shelves.engine.clone();
+        let kept = blocking(move || {
+            cache.keep(&digest, tier, draft)?;
+            cache.load(&engine, &digest, tier)
+        });
+        match kept.await?.map_err(Error::Cache)? {
+            Lookup::Hit(component) => Ok(Code { component, tier, took: Some(took) }),
+            Lookup::Absent | Lookup::Tampered => {
+                Err(Error::Code { detail: "it vanished from the cache".to_owned() })
+            }
+            Lookup::Unusable(error) => Err(Error::Code { detail: format!("{error:#}") }),
+        }
+    }
+
+    async fn look_up(&self, digest: Digest, tier: CodeTier) -> Result<Option<Component>, Error> {
+        let Shelves { engine, cache } = self.shelves(tier);
+        let (cache, engine) = (Arc::clone(cache), engine.clone());
+        let (outcome, component) = match blocking(move || cache.load(&engine, &digest, tier)).await? {
+            Ok(Lookup::Hit(component)) => (CacheOutcome::Hit, Some(component)),
+            Ok(Lookup::Absent) => (CacheOutcome::Miss, None),
+            Ok(Lookup::Tampered) => {
+                warn!(%digest, "compiled code is not what was compiled, compiling anew");
+                (CacheOutcome::Tampered, None)
+            }
+            Ok(Lookup::Unusable(error)) => {
+                warn!(%digest, error = format!("{error:#}"), "compiled code does not fit, compiling anew");
+                (CacheOutcome::Unusable, None)
+            }
+            Err(error) => {
+                warn!(%digest, error = %error, "cannot read compiled code, compiling anew");
+                (CacheOutcome::Unusable, None)
+            }
+        };
+        self.metrics.cache(outcome);
+        Ok(component)
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    spawn_blocking(work).await.map_err(|_ended| Error::Interrupted)
+}
