@@ -131,7 +131,7 @@ impl Loader {
         code: &Code,
         limits: Limits,
     ) -> Result<Loaded, Error> {
-        let code = Arc::new(self.driver_code(code)?);
+        let code = Arc::new(self.driver_code(code).map_err(link_error)?);
         let prepared = Prepared {
             plugin: declared.plugin.clone(),
             digest,
@@ -145,13 +145,13 @@ impl Loader {
         Ok(Loaded::Driver(prepared, about))
     }
 
-    fn driver_code(&self, code: &Code) -> Result<DriverCode, Error> {
+    fn driver_code(&self, code: &Code) -> wasmtime::Result<DriverCode> {
         let Code { component, tier, .. } = code;
-        let pre = self.sandbox.linker_of(component).instantiate_pre(component).map_err(link_error)?;
-        let exports = ProviderIndices::new(&pre).map_err(link_error)?;
+        let pre = self.sandbox.linker_of(component).instantiate_pre(component)?;
+        let exports = ProviderIndices::new(&pre)?;
         // What is not exported is not offered; what is exported must fit.
         let offers_reboot = component.get_export_index(None, REBOOT).is_some();
-        let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose().map_err(link_error)?;
+        let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose()?;
         Ok(DriverCode { tier: *tier, pre, exports, reboots })
     }
 
@@ -168,7 +168,7 @@ impl Loader {
         code: &Code,
         terms: Terms,
     ) -> Result<Loaded, Error> {
-        let code = Arc::new(self.policy_code(code)?);
+        let code = Arc::new(self.policy_code(code).map_err(link_error)?);
         let prepared = PreparedPolicy {
             plugin: declared.plugin.clone(),
             digest,
@@ -182,9 +182,9 @@ impl Loader {
         Ok(Loaded::Policy(prepared, about))
     }
 
-    fn policy_code(&self, code: &Code) -> Result<PolicyCode, Error> {
-        let pre = self.policies.linker.instantiate_pre(&code.component);
-        let pre = pre.and_then(HealthPolicyPre::new).map_err(link_error)?;
+    fn policy_code(&self, code: &Code) -> wasmtime::Result<PolicyCode> {
+        let pre = self.policies.linker.instantiate_pre(&code.component)?;
+        let pre = HealthPolicyPre::new(pre)?;
         Ok(PolicyCode { tier: code.tier, pre })
     }
 
@@ -204,12 +204,12 @@ impl Loader {
         let Some(served) = hasty.served() else { return Ok(()) };
         let replaced = match &served {
             Served::Driver(generation) => {
-                let code = Arc::new(self.driver_code(&code)?);
+                let code = Arc::new(self.driver_code(&code).map_err(link_error)?);
                 self.describe(&generation.prepared, &code).await?;
                 generation.prepared.code.swap(code).tier
             }
             Served::Policy(generation) => {
-                let code = Arc::new(self.policy_code(&code)?);
+                let code = Arc::new(self.policy_code(&code).map_err(link_error)?);
                 let described = self.policies.describe(&generation.prepared, &code).await;
                 described.map_err(Error::Describe)?;
                 generation.prepared.code.swap(code).tier
