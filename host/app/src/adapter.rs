@@ -227,3 +227,58 @@ fn message(report: &PluginReport) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn ready(code: CodeTier) -> PluginReport {
+        let held = HeldReport {
+            digest: Digest::of(b"component"),
+            driver: "sim".to_owned(),
+            version: "1.0.0".to_owned(),
+            providers: vec!["sim".into()],
+            terms: None,
+            code,
+            generation: 1,
+            calls_total: 0,
+            calls_broken: 0,
+            calls_in_flight: 0,
+        };
+        PluginReport {
+            plugin: "sim".into(),
+            kind: "driver".to_owned(),
+            source: SourceId::new("machinist", "sim"),
+            content: None,
+            state: PluginState::Ready,
+            reason: None,
+            since: Timestamp::UNIX_EPOCH,
+            warnings: Vec::new(),
+            digest: Some(held.digest),
+            size_bytes: None,
+            compile_ms: None,
+            from_cache: false,
+            serving: true,
+            held: Some(held),
+        }
+    }
+
+    #[test]
+    fn a_version_whose_code_is_made_in_haste_says_so_until_it_is_optimised() {
+        let says = |code| news(&ready(code), String::new());
+        for (code, name) in [(CodeTier::Baseline, "baseline"), (CodeTier::Quick, "quick")] {
+            let news = says(code);
+            assert!(
+                news.message.ends_with("its calls take longer until its code is optimised"),
+                "{}",
+                news.message
+            );
+            assert!(news.status.contains(&format!("\"code\":\"{name}\"")), "{}", news.status);
+        }
+        let news = says(CodeTier::Optimised);
+        assert!(!news.message.contains("optimised"), "{}", news.message);
+        assert!(news.status.contains(r#""code":"optimised""#), "{}", news.status);
+    }
+}

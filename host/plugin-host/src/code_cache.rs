@@ -1,21 +1,21 @@
 //! Compiled code on disk, authenticated.
 //!
 //! The engine runs what stands in such a file, whatever it is; one changed byte is somebody else's native code. So each
-//! file ends with a tag (HMAC-SHA256 under a key of this installation) over the component's digest, the engine's
+//! file ends with a tag (BLAKE3 under a key of this installation) over the component's digest, the engine's
 //! compatibility, the tier and the code. A file without a right tag is not there: it is counted and compiled anew.
 //!
 //! Code is mapped, not read: tens of megabytes stay the page cache's. A mapped file must not change, so files are only
-//! ever replaced, and the folder must be one that no other user or machine writes to.
+//! ever replaced, the folder must be one that no other user or machine writes to, and a file in it that another user owns or
+//! may write to counts as changed, however right its tag is at the moment.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use hmac::{Hmac, Mac as _};
-use sha2::Sha256;
+use blake3::Hasher;
 use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
@@ -24,6 +24,7 @@ use crate::digest::{Digest, hex};
 use crate::tier::CodeTier;
 
 pub(crate) mod key;
+pub(crate) mod notes;
 
 use key::Key;
 
@@ -34,8 +35,10 @@ const DRAFT: &str = "draft-";
 const STALE: Duration = Duration::from_secs(3_600);
 /// Each plugin version takes one; those not used for longest go first.
 const MOST_FILES: usize = 64;
-/// Names the format in the tag: a file of another format never verifies.
-const FORMAT: &[u8] = b"machinist compiled code 2";
+/// What the tags are for: a file of another format never verifies.
+const PURPOSE: &str = "machinist compiled code 3";
+/// The hash is fastest on many of its chunks at once.
+const READ_BYTES: usize = 256 * 1024;
 
 /// What looking for code found.
 pub(crate) enum Lookup {
@@ -93,13 +96,17 @@ impl CodeCache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Absent),
             Err(error) => return Err(error),
         };
-        let bytes = file.metadata()?.len();
-        let Some(code_bytes) = bytes.checked_sub(TAG_BYTES) else { return Ok(Lookup::Tampered) };
-        let mut mac = self.mac(digest, tier);
-        update(&mut mac, &mut (&file).take(code_bytes))?;
+        let found = file.metadata()?;
+        let Some(code_bytes) = found.len().checked_sub(TAG_BYTES) else { return Ok(Lookup::Tampered) };
+        if !is_ours_alone(&found) {
+            return Ok(Lookup::Tampered);
+        }
+        let mut tagger = self.tagger(digest, tier);
+        update(&mut tagger, &mut (&file).take(code_bytes))?;
         let mut tag = [0; TAG_BYTES as usize];
         let is_whole = file.read_exact(&mut tag).is_ok();
-        if !is_whole || mac.verify_slice(&tag).is_err() {
+        // Compared in constant time.
+        if !is_whole || tagger.finalize() != blake3::Hash::from_bytes(tag) {
             return Ok(Lookup::Tampered);
         }
         // Only for which file goes first when the folder is full.
@@ -111,13 +118,14 @@ impl CodeCache {
     pub(crate) fn keep(&self, digest: &Digest, tier: CodeTier, mut draft: NamedTempFile) -> io::Result<()> {
         let file = draft.as_file_mut();
         file.seek(SeekFrom::Start(0))?;
-        let mut mac = self.mac(digest, tier);
-        update(&mut mac, file)?;
-        file.write_all(&mac.finalize().into_bytes())?;
+        let mut tagger = self.tagger(digest, tier);
+        update(&mut tagger, file)?;
+        file.write_all(tagger.finalize().as_bytes())?;
         file.sync_all()?;
         draft.persist(self.path(digest, tier)).map_err(|error| error.error)?;
         File::open(&self.folder)?.sync_all()?;
-        self.prune()
+        // Code that is mapped stays mapped.
+        prune(&self.folder, SUFFIX, MOST_FILES)
     }
 
     /// Removes code that is not worth its place. It goes on where it is mapped.
@@ -128,45 +136,49 @@ impl CodeCache {
         }
     }
 
-    fn prune(&self) -> io::Result<()> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if entry.path().extension().is_some_and(|extension| extension == SUFFIX) {
-                files.push((entry.metadata()?.modified()?, entry.path()));
-            }
-        }
-        files.sort();
-        let excess = files.len().saturating_sub(MOST_FILES);
-        // Code that is mapped stays mapped.
-        files.iter().take(excess).try_for_each(|(_, path)| fs::remove_file(path))
-    }
-
     fn path(&self, digest: &Digest, tier: CodeTier) -> PathBuf {
         let engine = hex(self.compatibility.get(..8).unwrap_or_default());
         self.folder.join(format!("{}.{engine}.{}.{SUFFIX}", digest.hex(), tier.name()))
     }
 
-    fn mac(&self, digest: &Digest, tier: CodeTier) -> Hmac<Sha256> {
-        let mut mac = self.key.mac();
-        mac.update(FORMAT);
-        mac.update(digest.as_bytes());
-        mac.update(&self.compatibility);
-        mac.update(tier.name().as_bytes());
-        mac
+    fn tagger(&self, digest: &Digest, tier: CodeTier) -> Hasher {
+        let mut tagger = self.key.tagger(PURPOSE);
+        tagger.update(digest.as_bytes()).update(&self.compatibility).update(&[tier as u8]);
+        tagger
     }
 }
 
-fn update(mac: &mut Hmac<Sha256>, input: &mut impl io::Read) -> io::Result<()> {
-    let mut piece = vec![0; 64 * 1024];
+/// Removes those files of a kind that were not used for longest.
+fn prune(folder: &Path, suffix: &str, most: usize) -> io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.path().extension().is_some_and(|extension| extension == suffix) {
+            files.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    files.sort();
+    let excess = files.len().saturating_sub(most);
+    files.iter().take(excess).try_for_each(|(_, path)| fs::remove_file(path))
+}
+
+fn update(tagger: &mut Hasher, input: &mut impl io::Read) -> io::Result<()> {
+    let mut piece = vec![0; READ_BYTES];
     loop {
         match input.read(&mut piece) {
             Ok(0) => return Ok(()),
-            Ok(length) => mac.update(piece.get(..length).unwrap_or_default()),
+            Ok(length) => {
+                tagger.update(piece.get(..length).unwrap_or_default());
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// True when no other user can write to it, now or by a handle of before.
+fn is_ours_alone(file: &Metadata) -> bool {
+    file.is_file() && file.uid() == rustix::process::geteuid().as_raw() && file.mode() & 0o022 == 0
 }
 
 /// Maps the very file that was verified: its path may lead to another one by now.

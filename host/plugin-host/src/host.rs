@@ -27,6 +27,7 @@ use crate::ask;
 use crate::call::Sandbox;
 use crate::code_cache::CodeCache;
 use crate::code_cache::key::Key;
+use crate::code_cache::notes::Notes;
 use crate::compile::Compiler;
 use crate::digest::Digest;
 use crate::dispatch::Queue;
@@ -163,6 +164,7 @@ impl PluginHost {
             policies: Arc::clone(&policies),
             of_drivers,
             of_policies,
+            notes: Arc::new(Notes::new(&settings.cache_dir, key.clone())),
             defaults: settings.default_limits.clone(),
             ceilings: Ceilings {
                 memory_bytes: settings.max_memory_bytes,

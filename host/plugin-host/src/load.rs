@@ -8,11 +8,12 @@ use bytes::Bytes;
 use machinist_core::driver::Operation;
 use machinist_core::driver_error::CallError;
 use tokio::task::spawn_blocking;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::ask::Describe;
 use crate::bindings::ProviderIndices;
 use crate::call::{DriverCode, Prepared, Sandbox};
+use crate::code_cache::notes::{Note, Notes};
 use crate::compile;
 use crate::convert::About;
 use crate::digest::Digest;
@@ -23,8 +24,8 @@ use crate::policy::PolicyAbout;
 use crate::policy::call::{PolicyCode, PolicySandbox, PreparedPolicy};
 use crate::policy::terms::Terms;
 use crate::policy_bindings::HealthPolicyPre;
-use crate::source::{Declared, Kind, UnpackError};
-use crate::verify::{self, Contract};
+use crate::source::{Declared, Encoding, Kind, Packed, UnpackError};
+use crate::verify::{self, Contract, Names, Outside};
 use crate::workshop::{Code, Workshop};
 
 /// Why a declared plugin cannot serve.
@@ -83,6 +84,22 @@ pub(crate) enum Progress {
     Compiled { took: Option<Duration> },
 }
 
+/// A component, known and perhaps at hand.
+struct Fetched {
+    digest: Digest,
+    size_bytes: usize,
+    names: Result<Names, verify::Error>,
+    bytes: Option<Bytes>,
+}
+
+impl Fetched {
+    fn unpacked(packed: &Packed) -> Result<Self, UnpackError> {
+        let bytes = packed.unpack()?;
+        let (digest, names) = (Digest::of(&bytes), verify::names(&bytes));
+        Ok(Self { digest, size_bytes: bytes.len(), names, bytes: Some(bytes) })
+    }
+}
+
 /// What a load ends with.
 pub(crate) enum Loaded {
     Driver(Prepared, About),
@@ -95,6 +112,7 @@ pub(crate) struct Loader {
     pub(crate) policies: Arc<PolicySandbox>,
     pub(crate) of_drivers: Workshop,
     pub(crate) of_policies: Workshop,
+    pub(crate) notes: Arc<Notes>,
     pub(crate) defaults: Limits,
     pub(crate) ceilings: Ceilings,
 }
@@ -106,22 +124,55 @@ impl Loader {
         declared: &Declared,
         tell: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Loaded, Error> {
-        let (bytes, digest) = unpack(declared).await?;
-        tell(Progress::Fetched { digest, size_bytes: bytes.len() });
+        let Fetched { digest, size_bytes, names, bytes } = self.fetch(declared).await?;
+        tell(Progress::Fetched { digest, size_bytes });
         // Before the work of compiling: what is wrong with the limits is known.
         let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
             .map_err(Error::Limits)?;
         if let Some(expected) = declared.digest.filter(|&expected| expected != digest) {
             return Err(Error::Digest { expected, found: digest });
         }
-        verify(&bytes, Contract::from(&declared.kind)).await?;
+        verify(names, Contract::from(&declared.kind)).map_err(Error::Verify)?;
         tell(Progress::Verified);
-        let code = self.workshop(&declared.kind).first(&bytes, digest).await?;
+        let workshop = self.workshop(&declared.kind);
+        let code = match (workshop.ready_made(size_bytes, digest).await?, bytes) {
+            (Some(code), _) => code,
+            (None, Some(bytes)) => workshop.first(&bytes, digest).await?,
+            (None, None) => {
+                let (bytes, digest) = unpack(declared).await?;
+                workshop.first(&bytes, digest).await?
+            }
+        };
         tell(Progress::Compiled { took: code.took });
         match &declared.kind {
             Kind::Driver => self.driver(declared, digest, &code, limits).await,
             Kind::HealthPolicy(terms) => self.policy(declared, digest, &code, terms.clone()).await,
         }
+    }
+
+    /// What the declared component is. Without its bytes where a note of an earlier look is enough.
+    async fn fetch(&self, declared: &Declared) -> Result<Fetched, Error> {
+        let (packed, notes) = (declared.component.clone(), Arc::clone(&self.notes));
+        blocking(move || {
+            if packed.encoding() == Encoding::None {
+                return Fetched::unpacked(&packed);
+            }
+            let content = notes.content(&packed);
+            if let Some(Note { digest, size_bytes, names }) = notes.read(&content) {
+                return Ok(Fetched { digest, size_bytes, names: Ok(names), bytes: None });
+            }
+            let fetched = Fetched::unpacked(&packed)?;
+            if let Ok(names) = &fetched.names {
+                let note =
+                    Note { digest: fetched.digest, size_bytes: fetched.size_bytes, names: names.clone() };
+                if let Err(error) = notes.write(&content, &note) {
+                    warn!(digest = %note.digest, error = %error, "cannot note what is in a component");
+                }
+            }
+            Ok(fetched)
+        })
+        .await?
+        .map_err(Error::Unpack)
     }
 
     async fn driver(
@@ -246,9 +297,8 @@ async fn unpack(declared: &Declared) -> Result<(Bytes, Digest), Error> {
     .map_err(Error::Unpack)
 }
 
-async fn verify(bytes: &Bytes, contract: Contract) -> Result<(), Error> {
-    let bytes = bytes.clone();
-    let inspection = blocking(move || verify::inspect(&bytes, contract)).await?.map_err(Error::Verify)?;
+fn verify(names: Result<Names, verify::Error>, contract: Contract) -> Result<(), verify::Error> {
+    let inspection = Outside::of(names?, contract).verify(contract)?;
     info!(granted = ?inspection.granted, inert = ?inspection.inert, contract = %inspection.contract, "component verified");
     Ok(())
 }

@@ -174,6 +174,20 @@ pub struct Outside {
 }
 
 impl Outside {
+    /// What these names mean.
+    pub(crate) fn of(names: Names, contract: Contract) -> Self {
+        let Names { imports, exports } = names;
+        let mut outside = Self { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };
+        for name in imports {
+            match kind_of_import(&name, contract) {
+                Some(Import::Granted) => outside.granted.push(name),
+                Some(Import::Inert) => outside.inert.push(name),
+                None => outside.unknown.push(name),
+            }
+        }
+        outside
+    }
+
     /// Whether this host takes it.
     ///
     /// # Errors
@@ -201,16 +215,7 @@ pub fn inspect(component: &[u8], contract: Contract) -> Result<Inspection, Error
 /// # Errors
 /// When it is no component, or cannot be read to its end.
 pub fn outside(component: &[u8], contract: Contract) -> Result<Outside, Error> {
-    let Names { imports, exports } = names(component)?;
-    let mut outside = Outside { granted: Vec::new(), inert: Vec::new(), unknown: Vec::new(), exports };
-    for name in imports {
-        match kind_of_import(&name, contract) {
-            Some(Import::Granted) => outside.granted.push(name),
-            Some(Import::Inert) => outside.inert.push(name),
-            None => outside.unknown.push(name),
-        }
-    }
-    Ok(outside)
+    Ok(Outside::of(names(component)?, contract))
 }
 
 enum Import {
@@ -246,12 +251,15 @@ fn version(contract: Contract, exports: Vec<String>) -> Result<Version, Error> {
     }
 }
 
-struct Names {
-    imports: Vec<String>,
-    exports: Vec<String>,
+/// What a component imports and exports, in the order in which it says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) imports: Vec<String>,
+    pub(crate) exports: Vec<String>,
 }
 
-fn names(component: &[u8]) -> Result<Names, Error> {
+/// Reads a component once.
+pub(crate) fn names(component: &[u8]) -> Result<Names, Error> {
     if !component.starts_with(b"\0asm") {
         let start = component.get(..component.len().min(8)).unwrap_or_default();
         return Err(Error::NotWasm { start: crate::digest::hex(start) });

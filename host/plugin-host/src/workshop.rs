@@ -44,12 +44,14 @@ pub(crate) struct Code {
 }
 
 impl Workshop {
-    /// Code that can serve soon: the best that is in the cache, else what is compiled soonest.
+    /// Code that is in the cache: the best of a component of this size, or what is good enough to begin with.
+    pub(crate) async fn ready_made(&self, size_bytes: usize, digest: Digest) -> Result<Option<Code>, Error> {
+        self.kept(first_tiers(self.means(), size_bytes), digest).await
+    }
+
+    /// Code that can serve soon, compiled.
     pub(crate) async fn first(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
         let tiers = first_tiers(self.means(), bytes.len());
-        if let Some(code) = self.kept(tiers, digest).await? {
-            return Ok(code);
-        }
         self.turns
             .hurried(async {
                 // Somebody else may have compiled the same component meanwhile.

@@ -5,9 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use hmac::{Hmac, KeyInit as _};
+use blake3::Hasher;
 use rand::TryRng as _;
-use sha2::Sha256;
 
 const KEY_BYTES: usize = 32;
 
@@ -31,7 +30,7 @@ impl std::fmt::Debug for CacheKey {
 
 /// The key, ready for use.
 #[derive(Clone)]
-pub(crate) struct Key(Hmac<Sha256>);
+pub(crate) struct Key([u8; KEY_BYTES]);
 
 impl Key {
     pub(crate) fn open(source: &CacheKey) -> io::Result<Self> {
@@ -42,11 +41,12 @@ impl Key {
                 other => other?,
             },
         };
-        Hmac::new_from_slice(&bytes).map(Self).map_err(io::Error::other)
+        Ok(Self(bytes))
     }
 
-    pub(crate) fn mac(&self) -> Hmac<Sha256> {
-        self.0.clone()
+    /// Makes tags. What is tagged for one purpose never passes for another: each has a key of its own.
+    pub(crate) fn tagger(&self, purpose: &str) -> Hasher {
+        Hasher::new_keyed(&blake3::derive_key(purpose, &self.0))
     }
 }
 
@@ -80,14 +80,10 @@ fn make(path: &Path) -> io::Result<[u8; KEY_BYTES]> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use hmac::Mac as _;
-
     use super::*;
 
-    fn tag(key: &Key) -> Vec<u8> {
-        let mut mac = key.mac();
-        mac.update(b"code");
-        mac.finalize().into_bytes().to_vec()
+    fn tag(key: &Key, purpose: &str) -> blake3::Hash {
+        key.tagger(purpose).update(b"code").finalize()
     }
 
     #[test]
@@ -96,7 +92,8 @@ mod tests {
         let path = folder.path().join("cache/key");
         let first = Key::open(&CacheKey::File(path.clone())).expect("made");
         let second = Key::open(&CacheKey::File(path.clone())).expect("read");
-        assert_eq!(tag(&first), tag(&second));
+        assert_eq!(tag(&first, "one"), tag(&second, "one"));
+        assert_ne!(tag(&first, "one"), tag(&first, "other"));
         assert_eq!(fs::metadata(&path).expect("is there").mode() & 0o777, 0o600);
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("is ours");

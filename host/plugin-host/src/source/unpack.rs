@@ -69,6 +69,11 @@ impl Packed {
         self.pieces.iter().map(Bytes::len).sum()
     }
 
+    /// Bytes as they travel, in order.
+    pub(crate) fn pieces(&self) -> &[Bytes] {
+        &self.pieces
+    }
+
     /// The component's bytes. Works for milliseconds: not for a thread that others wait for.
     pub fn unpack(&self) -> Result<Bytes, UnpackError> {
         let bytes = self.size();

@@ -1,11 +1,13 @@
 //! Compiled code is compiled once, in another process, and trusted only with its tag.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use machinist_plugin_host::{CacheKey, HostSettings, PluginReport};
+use machinist_plugin_host::source::Encoding;
+use machinist_plugin_host::{CacheKey, Digest, HostSettings, PluginReport};
 
-use crate::world::{Map, World, settings_in};
+use crate::world::{Map, World, marked, plain, settings_in};
 
 const LOOKUPS: &str = "machinist_plugin_code_cache_lookups_total";
 
@@ -105,8 +107,6 @@ async fn code_of_another_installation_is_not_trusted() {
 
 #[tokio::test]
 async fn code_of_one_component_does_not_pass_for_another() {
-    use crate::world::{marked, plain};
-
     let folder = tempfile::tempdir().expect("a folder");
     load(settings_in(folder.path())).await;
     let stolen = fs::read(code_file(folder.path())).expect("readable");
@@ -118,4 +118,78 @@ async fn code_of_one_component_does_not_pass_for_another() {
     let world = World::with(settings_in(folder.path()));
     let report = world.ready(map()).await;
     assert!(!report.from_cache, "{report:?}");
+}
+
+#[tokio::test]
+async fn code_that_another_user_could_write_to_is_not_trusted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    load(settings_in(folder.path())).await;
+    fs::set_permissions(code_file(folder.path()), fs::Permissions::from_mode(0o622)).expect("ours");
+    let (world, report) = load(settings_in(folder.path())).await;
+    assert!(!report.from_cache, "{report:?}");
+    assert!(world.metric(&format!("{LOOKUPS}{{outcome=\"tampered\"}}")) > 0);
+    assert_eq!(fs::metadata(code_file(folder.path())).expect("is there").permissions().mode() & 0o777, 0o600);
+}
+
+/// The plain driver with a mark, packed, and the digest of what is inside.
+fn packed(mark: &str) -> (Map, Digest) {
+    let component = marked(&plain(), mark);
+    let bytes = Encoding::Zstd.pack(&component).expect("packs");
+    let map = Map::plain("plain", "1.0.0", &["plain"]).without("plugin.wasm");
+    (map.binary("plugin.wasm.zst", bytes), Digest::of(&component))
+}
+
+fn notes(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).expect("is there").map(|entry| entry.expect("readable").path());
+    let mut notes: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|kind| kind == "note")).collect();
+    notes.sort();
+    notes
+}
+
+#[tokio::test]
+async fn a_note_of_what_is_packed_is_made_once_and_is_no_way_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let load = async |mark: &str| {
+        let world = World::with(settings_in(folder.path()));
+        let (map, digest) = packed(mark);
+        let report = world.ready(map).await;
+        assert_eq!(world.version("plain").await, "1.0.0");
+        assert_eq!((report.digest, report.size_bytes), (Some(digest), Some(marked(&plain(), mark).len())));
+        report
+    };
+    load("one").await;
+    let [first] = &notes(folder.path())[..] else { panic!("one note") };
+    let good = fs::read(first).expect("readable");
+    assert!(load("one").await.from_cache);
+    assert_eq!(notes(folder.path()), [first.clone()]);
+
+    load("two").await;
+    let second = notes(folder.path()).into_iter().find(|note| note != first).expect("another note");
+    // What is noted of one does not pass for the other, nor does nonsense; both are mended.
+    for wrong in [good.clone(), b"{}".to_vec()] {
+        fs::write(&second, &wrong).expect("ours");
+        assert!(load("two").await.from_cache);
+        assert_ne!(fs::read(&second).expect("readable"), wrong);
+    }
+    assert_eq!(fs::read(first).expect("readable"), good);
+}
+
+#[tokio::test]
+async fn a_component_that_is_known_by_a_note_is_compiled_when_its_code_is_gone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = || packed("one").0;
+    World::with(settings_in(folder.path())).ready(map()).await;
+    for entry in fs::read_dir(folder.path()).expect("is there") {
+        let path = entry.expect("readable").path();
+        if path.extension().is_some_and(|kind| kind == "code") {
+            fs::remove_file(path).expect("ours");
+        }
+    }
+    let report = World::with(settings_in(folder.path())).ready(map()).await;
+    assert!(!report.from_cache, "{report:?}");
+
+    let wrong = World::with(settings_in(folder.path()));
+    let reason = wrong.rejected(map().data("sha256", &Digest::of(b"another").to_string())).await;
+    assert!(reason.contains("and sha256 says"), "{reason}");
 }

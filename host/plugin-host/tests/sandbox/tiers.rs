@@ -51,11 +51,16 @@ impl World {
     }
 }
 
+/// Without what a compiler may be writing at the moment.
+fn code_files(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).expect("is there").map(|entry| entry.expect("readable").path());
+    paths.filter(|path| path.extension().is_some_and(|kind| kind == "code")).collect()
+}
+
 fn kept(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).expect("is there").map(|entry| entry.expect("readable").file_name());
-    let tiers =
-        names.filter_map(|name| Some(name.to_str()?.rsplit_once(".code")?.0.rsplit_once('.')?.1.to_owned()));
-    let mut tiers: Vec<_> = tiers.collect();
+    let files = code_files(folder);
+    let names = files.iter().filter_map(|path| path.to_str()?.strip_suffix(".code")?.rsplit_once('.'));
+    let mut tiers: Vec<_> = names.map(|(_, tier)| tier.to_owned()).collect();
     tiers.sort();
     tiers
 }
@@ -153,8 +158,7 @@ async fn a_changed_byte_of_either_tier_is_never_run() {
             settings.optimised_at_once_bytes = usize::MAX;
         }
         World::with(settings.clone()).ready(map()).await;
-        for entry in fs::read_dir(&cache).expect("is there") {
-            let path = entry.expect("readable").path();
+        for path in code_files(&cache) {
             let mut bytes = fs::read(&path).expect("readable");
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
@@ -177,8 +181,7 @@ async fn code_of_one_tier_does_not_pass_for_another() {
     settings.compiler = scripted(folder.path(), "case $TIER in b) exit 2;; o) exit 3;; esac; next");
     World::with(settings).ready(map()).await;
     assert_eq!(kept(&cache), ["quick"]);
-    for entry in fs::read_dir(&cache).expect("is there") {
-        let path = entry.expect("readable").path();
+    for path in code_files(&cache) {
         let name = path.to_str().expect("plain").replace(".quick.", ".optimised.");
         fs::rename(&path, name).expect("ours");
     }
