@@ -1,5 +1,6 @@
 //! The command line. The flags of `run` are in `flags`.
 
+mod driver;
 mod fleet;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use jiff::SignedDuration;
 
 use crate::flags::RunFlags;
 
+pub(crate) use driver::{BuildFlags, DriverCommand, NewFlags};
 pub(crate) use fleet::{
     AccessFlags, HistoryFlags, PlaceFlags, RolloutCommand, StatusFlags, SubjectFlags, TreeFlags, UndoFlags,
 };
@@ -30,6 +32,9 @@ pub(crate) enum Command {
     /// Look at plugins, and bring them into a cluster
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// For those who write drivers: new projects, and components of them
+    #[command(subcommand)]
+    Driver(DriverCommand),
     /// Say where a Machine is, what it waits for, since when, and what comes next
     ///
     /// Reads the Machine, its class, its Node and its driver's state from the clusters. The last calls of the driver and the

@@ -11,6 +11,7 @@ mod args;
 mod called;
 mod cluster;
 mod completion;
+mod driver;
 mod driverless;
 mod explain;
 mod family;
@@ -80,6 +81,7 @@ fn machinist(words: Vec<OsString>) -> ExitCode {
         Command::Explain(flags) => report(async_main(explain::explain(*flags, called))),
         Command::Tree(flags) => report(async_main(tree::tree(flags, called))),
         Command::Rollout(command) => report(async_main(rollout::rollout(command, called))),
+        Command::Driver(command) => report(async_main(driver::driver(command))),
         Command::Plugin(command) => report(async_main(plugin(command))),
     }
 }

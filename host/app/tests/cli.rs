@@ -92,3 +92,37 @@ fn a_cluster_that_is_not_named_right_is_an_error_and_no_guess() {
     let times = ["run", "--leader-elect-renew-deadline", "1m"];
     refuses(&times, "--leader-elect-lease-duration");
 }
+
+#[test]
+fn a_new_driver_is_a_project_that_says_what_comes_next_and_is_made_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("text");
+    let output = machinist(&["driver", "new", "--lang", "python", "my-cloud", "--path", path]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for word in
+        ["my-cloud", "unittest", "machinist driver build", "plugin inspect my-cloud.wasm", "--sdk PATH"]
+    {
+        assert!(said.contains(word), "{word} is missing in\n{said}");
+    }
+    assert!(folder.path().join("my-cloud/my_cloud_driver/cloud.py").is_file());
+    refuses(&["driver", "new", "--lang", "rust", "my-cloud", "--path", path], "is there already");
+    refuses(
+        &["driver", "new", "--lang", "rust", "other", "--path", path, "--sdk", path],
+        "sdk/rust/Cargo.toml",
+    );
+    assert!(!folder.path().join("other").exists());
+    refuses(&["driver", "new", "--lang", "cobol", "my-cloud"], "rust, js, python");
+    refuses(&["driver", "new", "--lang", "rust", "My_Cloud"], "lower-case");
+    refuses(&["driver", "new", "my-cloud"], "--lang");
+}
+
+#[test]
+fn what_is_no_project_is_not_built() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("text");
+    refuses(&["driver", "build", path], "machinist driver new");
+    std::fs::write(folder.path().join("pyproject.toml"), "[project]\nname = \"a\"").expect("written");
+    refuses(&["driver", "build", path], "driver = \"MODULE:CLASS\"");
+    refuses(&["driver", "build", "nowhere/at/all"], "nowhere/at/all");
+}

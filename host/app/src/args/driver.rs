@@ -1,0 +1,45 @@
+//! The arguments of `machinist driver`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use machinist_author::language::Language;
+use machinist_author::name::Name;
+
+/// For those who write drivers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DriverCommand {
+    /// Make a project for a driver: it builds and passes its tests, and the cloud's own calls are left to write
+    New(NewFlags),
+    /// Make the component of a project, with the tools of its language, and look at it as the host would
+    ///
+    /// The language is known by the project's files: Cargo.toml, package.json or pyproject.toml. What is missing is
+    /// named with the command that mends it. Health policies are built the same way.
+    Build(BuildFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewFlags {
+    /// rust, js or python
+    #[arg(long, short, value_name = "LANGUAGE")]
+    pub(crate) lang: Language,
+    /// The provider that it serves, such as my-cloud; the folder is called so, too
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Name,
+    /// Where to make the folder NAME
+    #[arg(long, value_name = "FOLDER", default_value = ".", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) path: PathBuf,
+    /// Use the SDK of this checkout of Machinist, instead of the published one
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) sdk: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildFlags {
+    /// The project
+    #[arg(value_name = "FOLDER", default_value = ".", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+    /// Where the component goes; by default into the project, under its name
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}

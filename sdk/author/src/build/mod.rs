@@ -1,0 +1,91 @@
+//! From a project to a component, with the tools of its language.
+//!
+//! Before a tool is started it is looked whether all is there that it needs, so that what is missing is named with the command
+//! that mends it. The tools' own messages go to standard error as they come.
+
+mod javascript;
+mod python;
+mod rust;
+mod tool;
+mod version;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::project::{self, Project};
+
+/// A component cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The folder is no project.
+    #[error(transparent)]
+    Project(#[from] project::Error),
+    /// Something is not installed.
+    #[error("{what} is missing: {mend}")]
+    Missing {
+        /// What.
+        what: String,
+        /// The command that mends it.
+        mend: String,
+    },
+    /// Something is too old.
+    #[error("{what} is needed, and here is {found}: {mend}")]
+    TooOld {
+        /// What is needed.
+        what: String,
+        /// What is there.
+        found: String,
+        /// The command that mends it.
+        mend: String,
+    },
+    /// A tool cannot be started.
+    #[error("failed to start {program}")]
+    Start {
+        /// Which.
+        program: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A tool said no.
+    #[error("`{line}` failed: its messages are above")]
+    Failed {
+        /// As it was started.
+        line: String,
+    },
+    /// A tool was content, and nothing is there.
+    #[error("`{line}` made no component: {mend}")]
+    Nothing {
+        /// As it was started.
+        line: String,
+        /// What to do.
+        mend: String,
+    },
+    /// A file cannot be moved.
+    #[error("failed to write {}", at.display())]
+    Write {
+        /// Which.
+        at: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Makes the component of the project in a folder. Answers where it is: `output`, or a file in the folder.
+///
+/// # Errors
+/// When the folder is no project, something is missing, or a tool fails.
+pub fn build(folder: &Path, output: Option<&Path>) -> Result<PathBuf, Error> {
+    let project = project::look(folder)?;
+    let output = output.map_or_else(|| folder.join(project.component()), Path::to_owned);
+    // Tools run in the project's folder, whatever the output is relative to.
+    let output =
+        std::path::absolute(&output).map_err(|source| Error::Write { at: output.clone(), source })?;
+    match &project {
+        Project::Rust { .. } => rust::build(folder, &output)?,
+        Project::JavaScript { .. } => javascript::build(folder, &output)?,
+        Project::Python { driver, .. } => python::build(folder, driver, &output)?,
+    }
+    Ok(output)
+}

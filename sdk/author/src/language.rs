@@ -1,0 +1,84 @@
+//! The languages that have an SDK.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A language that a driver is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Rust
+    Rust,
+    /// JavaScript; TypeScript is built the same way.
+    JavaScript,
+    /// Python
+    Python,
+}
+
+impl Language {
+    /// All of them, in the order in which they are named.
+    pub const ALL: [Self; 3] = [Self::Rust, Self::JavaScript, Self::Python];
+
+    /// As it is typed.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::JavaScript => "js",
+            Self::Python => "python",
+        }
+    }
+
+    /// The file by which a project of it is known.
+    pub fn manifest(self) -> &'static str {
+        match self {
+            Self::Rust => "Cargo.toml",
+            Self::JavaScript => "package.json",
+            Self::Python => "pyproject.toml",
+        }
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Rust => "Rust",
+            Self::JavaScript => "JavaScript",
+            Self::Python => "Python",
+        })
+    }
+}
+
+/// There is no SDK for it.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("there is no SDK for {given:?}: write {}", known())]
+pub struct UnknownLanguage {
+    /// What was typed.
+    pub given: String,
+}
+
+impl FromStr for Language {
+    type Err = UnknownLanguage;
+
+    fn from_str(text: &str) -> Result<Self, UnknownLanguage> {
+        let same = |language: &Self| language.word() == text || language.to_string().to_lowercase() == text;
+        Self::ALL.into_iter().find(same).ok_or_else(|| UnknownLanguage { given: text.to_owned() })
+    }
+}
+
+fn known() -> String {
+    Language::ALL.map(Language::word).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_language_is_known_by_its_word_and_by_its_name() {
+        for language in Language::ALL {
+            assert_eq!(language.word().parse(), Ok(language));
+        }
+        assert_eq!("javascript".parse(), Ok(Language::JavaScript));
+        let error = "cobol".parse::<Language>().unwrap_err().to_string();
+        assert!(error.contains("cobol") && error.contains("rust, js, python"), "{error}");
+    }
+}

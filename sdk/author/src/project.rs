@@ -1,0 +1,264 @@
+//! Which language a folder is in, and what its manifest says about the driver.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::language::Language;
+
+/// A project, as far as building it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Project {
+    /// A crate.
+    Rust {
+        /// Its name, where the manifest is that of a crate.
+        package: String,
+    },
+    /// An npm package.
+    JavaScript {
+        /// Its name, where it has one.
+        package: Option<String>,
+    },
+    /// Modules of Python.
+    Python {
+        /// `MODULE:CLASS`.
+        driver: String,
+        /// Its name, where it has one.
+        package: Option<String>,
+    },
+}
+
+/// It is no project.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No language is known by its files.
+    #[error("{} is no project of a driver: it has none of {}; `machinist driver new` makes one", at.display(), manifests())]
+    None {
+        /// Where.
+        at: PathBuf,
+    },
+    /// Two languages claim it.
+    #[error("{} has both {one} and {other}: keep the manifest of one language", at.display())]
+    Several {
+        /// Where.
+        at: PathBuf,
+        /// The first manifest.
+        one: &'static str,
+        /// The next.
+        other: &'static str,
+    },
+    /// The manifest cannot be read.
+    #[error("failed to read {}", at.display())]
+    Read {
+        /// Which.
+        at: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The manifest is broken.
+    #[error("{} is not {form}: {why}", at.display())]
+    Broken {
+        /// Which.
+        at: PathBuf,
+        /// What it should be.
+        form: &'static str,
+        /// What is wrong, in one line.
+        why: String,
+    },
+    /// The manifest lacks something.
+    #[error("{} does not say {what}: write {write}", at.display())]
+    Lacks {
+        /// Which.
+        at: PathBuf,
+        /// What is missing.
+        what: &'static str,
+        /// What to write there.
+        write: &'static str,
+    },
+}
+
+/// Which language a folder is in, by the names of what is in it.
+///
+/// # Errors
+/// When there is none, or more than one.
+pub fn language(folder: &Path, names: &[String]) -> Result<Language, Error> {
+    let has = |language: &Language| names.iter().any(|name| name == language.manifest());
+    let mut found = Language::ALL.into_iter().filter(has);
+    match (found.next(), found.next()) {
+        (Some(language), None) => Ok(language),
+        (Some(one), Some(other)) => {
+            Err(Error::Several { at: folder.to_owned(), one: one.manifest(), other: other.manifest() })
+        }
+        (None, _) => Err(Error::None { at: folder.to_owned() }),
+    }
+}
+
+/// Looks at a folder.
+///
+/// # Errors
+/// When it is no project, or its manifest does not say what is to be built.
+pub fn look(folder: &Path) -> Result<Project, Error> {
+    let failed = |at: &Path| {
+        let at = at.to_owned();
+        move |source| Error::Read { at, source }
+    };
+    let entries = fs::read_dir(folder).map_err(failed(folder))?;
+    let names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let language = language(folder, &names)?;
+    let at = folder.join(language.manifest());
+    let text = fs::read_to_string(&at).map_err(failed(&at))?;
+    read(language, &at, &text)
+}
+
+/// What a manifest says.
+///
+/// # Errors
+/// When it is broken, or does not say what is to be built.
+pub fn read(language: Language, at: &Path, text: &str) -> Result<Project, Error> {
+    let broken = |form, why: &str| Error::Broken {
+        at: at.to_owned(),
+        form,
+        why: why.lines().next().unwrap_or_default().to_owned(),
+    };
+    match language {
+        Language::Rust => {
+            let manifest: CargoToml =
+                toml::from_str(text).map_err(|error| broken("TOML", error.message()))?;
+            let package = manifest.package.ok_or_else(|| Error::Lacks {
+                at: at.to_owned(),
+                what: "which package it is",
+                write: "the folder of the driver's own crate, which has a table [package], behind `machinist driver build`",
+            })?;
+            Ok(Project::Rust { package: package.name })
+        }
+        Language::JavaScript => {
+            let manifest: PackageJson = serde_json::from_str(text)
+                .map_err(|error| broken("JSON of a package", &error.to_string()))?;
+            Ok(Project::JavaScript { package: manifest.name })
+        }
+        Language::Python => {
+            let manifest: PyProject =
+                toml::from_str(text).map_err(|error| broken("TOML", error.message()))?;
+            let driver = manifest.tool.unwrap_or_default().machinist.unwrap_or_default().driver;
+            let driver = driver.ok_or_else(|| Error::Lacks {
+                at: at.to_owned(),
+                what: "which class is the driver",
+                write: "[tool.machinist] and below it driver = \"MODULE:CLASS\"",
+            })?;
+            Ok(Project::Python { driver, package: manifest.project.and_then(|project| project.name) })
+        }
+    }
+}
+
+impl Project {
+    /// The name of the component, unless another one is asked for: the package's, without `-driver`.
+    pub fn component(&self) -> String {
+        let package = match self {
+            Self::Rust { package } => Some(package),
+            Self::JavaScript { package } | Self::Python { package, .. } => package.as_ref(),
+        };
+        // A scope of npm is a folder elsewhere, and no part of a file's name.
+        let name = package.and_then(|package| package.rsplit('/').next()).filter(|name| !name.is_empty());
+        let name =
+            name.map(|name| name.strip_suffix("-driver").filter(|rest| !rest.is_empty()).unwrap_or(name));
+        format!("{}.wasm", name.unwrap_or("driver"))
+    }
+}
+
+#[derive(Deserialize)]
+struct CargoToml {
+    package: Option<CargoPackage>,
+}
+
+#[derive(Deserialize)]
+struct CargoPackage {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct PackageJson {
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct PyProject {
+    project: Option<PyName>,
+    tool: Option<PyTool>,
+}
+
+#[derive(Deserialize)]
+struct PyName {
+    name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct PyTool {
+    machinist: Option<PyMachinist>,
+}
+
+#[derive(Default, Deserialize)]
+struct PyMachinist {
+    driver: Option<String>,
+}
+
+fn manifests() -> String {
+    Language::ALL.map(Language::manifest).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sdk::Sdk;
+    use crate::template;
+
+    fn known(names: &[&str]) -> Result<Language, String> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        language(Path::new("here"), &names).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_language_is_known_by_its_manifest() {
+        assert_eq!(known(&["src", "Cargo.toml"]), Ok(Language::Rust));
+        assert_eq!(known(&["package.json", "pyproject.lock"]), Ok(Language::JavaScript));
+        assert_eq!(known(&["pyproject.toml"]), Ok(Language::Python));
+        assert!(
+            known(&["Cargo.toml", "package.json"]).unwrap_err().contains("both Cargo.toml and package.json")
+        );
+        let error = known(&["main.c"]).unwrap_err();
+        assert!(
+            error.contains("Cargo.toml, package.json, pyproject.toml") && error.contains("driver new"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_a_template_makes_is_known() {
+        for language in Language::ALL {
+            let files = template::files(language, &"my-cloud".parse().unwrap(), &Sdk::Published);
+            let manifest = files.iter().find(|file| file.path == language.manifest()).unwrap();
+            let project = read(language, Path::new(&manifest.path), &manifest.text).unwrap();
+            assert_eq!(project.component(), "my-cloud.wasm");
+        }
+    }
+
+    #[test]
+    fn a_manifest_that_does_not_say_enough_says_what_to_write() {
+        let error = |language, text| read(language, Path::new("M"), text).unwrap_err().to_string();
+        assert!(error(Language::Python, "[project]\nname = \"a\"").contains("driver = \"MODULE:CLASS\""));
+        assert!(error(Language::Rust, "[workspace]").contains("[package]"));
+        assert!(error(Language::Rust, "[package").contains("M is not TOML"));
+        assert!(error(Language::JavaScript, "{").contains("M is not JSON"));
+    }
+
+    #[test]
+    fn a_component_is_called_as_its_package() {
+        assert_eq!(Project::Rust { package: "-driver".to_owned() }.component(), "-driver.wasm");
+        let scoped = Project::JavaScript { package: Some("@us/cloud".to_owned()) };
+        assert_eq!(scoped.component(), "cloud.wasm");
+        assert_eq!(Project::JavaScript { package: None }.component(), "driver.wasm");
+    }
+}

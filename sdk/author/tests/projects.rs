@@ -1,0 +1,103 @@
+//! What `driver new` makes works with the tools of its language.
+//!
+//! The project in Rust is a member of this workspace, so it is compiled, checked and tested like all else; here it is only
+//! compared. Those of other languages are made anew and their unit tests run, where the language is installed.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use machinist_author::language::Language;
+use machinist_author::sdk::Sdk;
+use machinist_author::template::{files, write};
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn made(language: Language) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("my-cloud");
+    let sdk = Sdk::checkout(&root(), language).unwrap();
+    write(&project, &files(language, &"my-cloud".parse().unwrap(), &sdk)).unwrap();
+    (folder, project)
+}
+
+/// Runs a command that has to succeed, and answers what it printed.
+fn passes(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {said}");
+    said
+}
+
+fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn the_project_in_rust_is_the_one_that_this_workspace_tests() {
+    let fixture = root().join("tests/fixtures/templated");
+    for file in files(Language::Rust, &"templated".parse().unwrap(), &Sdk::Published) {
+        // The rest names the workspace, or is for people.
+        if !file.path.starts_with("src/") && file.path != "settings.json" {
+            continue;
+        }
+        let at = fixture.join(&file.path);
+        if env::var_os("UPDATE_EXPECT").is_some() {
+            fs::write(&at, &file.text).unwrap();
+        }
+        let there = fs::read_to_string(&at).unwrap_or_default();
+        assert!(
+            there == file.text,
+            "{} is stale: run `UPDATE_EXPECT=1 cargo test -p machinist-author --test projects`",
+            at.display()
+        );
+    }
+}
+
+#[test]
+fn the_project_in_python_passes_its_tests() {
+    if !is_installed("python3") {
+        return;
+    }
+    let (_folder, project) = made(Language::Python);
+    let said = passes(
+        Command::new("python3")
+            .args(["-m", "unittest", "-v"])
+            .env("PYTHONPATH", root().join("sdk/python/src"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .current_dir(project),
+    );
+    assert!(said.contains("Ran 6 tests"), "{said}");
+}
+
+#[test]
+fn the_project_in_javascript_passes_its_tests() {
+    let tool = root().join("sdk/js/tools/machinist-js.js");
+    if !is_installed("node") || !has_javascript_tools() {
+        return;
+    }
+    let (_folder, project) = made(Language::JavaScript);
+    // What `npm install` does with a package that is a folder.
+    fs::create_dir(project.join("node_modules")).unwrap();
+    std::os::unix::fs::symlink(root().join("sdk/js"), project.join("node_modules/machinist-sdk")).unwrap();
+    let said = passes(Command::new("node").arg(tool).arg("test").arg(project));
+    assert!(said.contains("pass 6") && said.contains("fail 0"), "{said}");
+}
+
+/// The bundler is 400 MB that `machinist-js setup` installs: nothing for a unit test to do.
+fn has_javascript_tools() -> bool {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = folder("MACHINIST_CACHE")
+        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
+        .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")));
+    let entries = cache.and_then(|cache| fs::read_dir(cache).ok()).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).any(|name| {
+        let hash = name.strip_prefix("js-");
+        hash.is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    })
+}
