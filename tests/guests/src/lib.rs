@@ -3,6 +3,8 @@
 //! They are built in a folder of their own outside the clone. A `cargo test` that is running, or about to run, holds
 //! the lock of its own build folder; a second cargo in the same folder would wait for it.
 
+mod go;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail, ensure};
+
+pub use go::go_bytes;
 
 const TARGET: &str = "wasm32-wasip2";
 const PROFILE: &str = "guest";
@@ -48,12 +52,16 @@ pub fn bytes_with(package: &str, variable: &str, value: &str) -> Result<Vec<u8>>
 /// Where the components are built: `guests` in `$MACHINIST_CACHE`, else in `$XDG_CACHE_HOME/machinist`, else in
 /// `~/.cache/machinist`.
 pub fn folder() -> Result<PathBuf> {
+    Ok(cache()?.join("guests"))
+}
+
+/// Where everything is kept that is costly to make.
+fn cache() -> Result<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = folder("MACHINIST_CACHE")
+    folder("MACHINIST_CACHE")
         .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("machinist")))
         .or_else(|| folder("HOME").map(|home| home.join(".cache/machinist")))
-        .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set")?;
-    Ok(cache.join("guests"))
+        .context("none of MACHINIST_CACHE, XDG_CACHE_HOME and HOME is set")
 }
 
 fn build(package: &str, variables: &[(&str, &str)]) -> Result<PathBuf> {

@@ -11,7 +11,9 @@ const PYTHON: [(&str, &str); 3] =
 
 /// Runs all of them.
 pub(crate) fn test_all() -> Result<()> {
-    let root = paths::root()?.join("sdk/python");
+    let sdks = paths::root()?.join("sdk");
+    Line::new("go").with(&["test", "./..."]).in_folder(sdks.join("go")).run()?;
+    let root = sdks.join("python");
     for (folder, sources) in PYTHON {
         Line::new("python3")
             .with(&["-m", "unittest", "discover", "--quiet", "-t", ".", "-s", "tests"])

@@ -24,8 +24,8 @@ const NEEDS: [Need; 4] = [
         name: "Go",
         ask: &["go", "version"],
         least: (1, 21),
-        what_for: "the control plane of demo and tests is built from Go modules (a Go of 1.21 or later fetches the \
-                   release that it needs by itself)",
+        what_for: "the control plane of demo and tests is built from Go modules, and the SDK for Go is tested (a Go of \
+                   1.21 or later fetches the release that it needs by itself)",
         next_step: "install it from https://go.dev/dl/ or with the system's package manager, and put `go` on the PATH",
     },
     Need {

@@ -19,6 +19,9 @@ use crate::limits::Limits;
 /// The same in every call of every host: a policy that draws from it draws the same.
 const SEED: u64 = 0x6d61_6368_696e_6973;
 
+/// What the monotonic clock says. Not 0: Go's runtime takes a clock that says so for broken, and ends before the first call.
+const SINCE_START: Duration = Duration::from_nanos(1);
+
 /// One call's state. It lives exactly as long as the call.
 pub(crate) struct PolicyState {
     table: ResourceTable,
@@ -60,7 +63,7 @@ fn still_wasi(now: Timestamp, output: &Tail) -> WasiCtx {
         .allow_ip_name_lookup(false)
         .socket_addr_check(|_, _| Box::pin(async { false }))
         .wall_clock(Standing(since_1970(now)))
-        .monotonic_clock(Standing(Duration::ZERO))
+        .monotonic_clock(Standing(SINCE_START))
         .secure_random(Seeded::new())
         .insecure_random(Seeded::new())
         .insecure_random_seed(u128::from(SEED));
@@ -90,7 +93,7 @@ impl HostMonotonicClock for Standing {
     }
 
     fn now(&self) -> u64 {
-        0
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cache;
 mod calls;
+mod go;
 mod limits;
 mod memory;
 mod parts;

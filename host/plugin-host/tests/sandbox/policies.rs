@@ -19,16 +19,16 @@ use machinist_plugin_host::{Digest, PluginState};
 
 use crate::world::{Map, World, marked, plain, request, settings};
 
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("in range")
 }
 
-fn before(seconds: i64) -> Timestamp {
+pub(crate) fn before(seconds: i64) -> Timestamp {
     now() - SignedDuration::from_secs(seconds)
 }
 
 /// A Machine whose Node has not answered for five minutes.
-fn question() -> Question {
+pub(crate) fn question() -> Question {
     Question {
         machine: Subject {
             key: ObjectKey::new("shoot", "machine-1"),
@@ -78,7 +78,7 @@ fn odd(settings: &str) -> Map {
     policy("odd", component("odd-policy")).data("settings.json", settings)
 }
 
-async fn ask(world: &World, policy: &str, question: Question) -> Result<RawAnswer, CallError> {
+pub(crate) async fn ask(world: &World, policy: &str, question: Question) -> Result<RawAnswer, CallError> {
     world.host.evaluate(&policy.into(), question, now()).await
 }
 

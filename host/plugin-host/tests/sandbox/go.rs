@@ -1,0 +1,106 @@
+//! Components of the SDK for Go: Go's runtime needs more of its host than others do.
+
+use jiff::SignedDuration;
+use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
+use machinist_core::driver_error::Code;
+use machinist_core::id::{Name, ProviderName, Uid};
+use machinist_core::policy::{Action, Verdict};
+
+use crate::policies::{ask, before, now, policy, question};
+use crate::world::{Map, World, class, request};
+
+const TOKEN: &str = "sim-token";
+const SPEC: &str = r#"{"zone":"sim-1a","type":"sim.small","image":"linux-1"}"#;
+
+fn secrets() -> SecretValues {
+    let values = [("token".to_owned(), TOKEN.as_bytes().to_vec())].into();
+    SecretValues { values, user_data: Some(b"#cloud-config\n".to_vec()) }
+}
+
+fn machine(number: usize) -> MachineRequest {
+    let mut asked = request("sim", SPEC);
+    asked.machine.name = Name::new(format!("machine-{number}"));
+    asked.machine.uid = Uid::new(format!("uid-{number}"));
+    asked.idempotency_key = format!("key-{number}");
+    asked.secrets = secrets();
+    asked
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_driver_in_go_makes_finds_lists_restarts_and_deletes_machines() {
+    let config = simcloud::Config { latency: simcloud::Latency::ZERO, ..simcloud::Config::default() };
+    let cloud = simcloud::Server::start(config).expect("starts");
+    let world = World::new();
+    let grants = include_str!("../../../../sdk/go/examples/driver-sim/grants.yaml")
+        .replace("PORT", &cloud.addr().port().to_string());
+    let map = Map::new("sim", guests::go_bytes("examples/driver-sim").expect("the driver builds"))
+        .data("grants.yaml", &grants)
+        .data("settings.json", &format!(r#"{{"endpoint":"{}"}}"#, cloud.url()));
+    world.ready(map).await;
+    let facts = world.host.facts(&ProviderName::from("sim"), None).expect("is served");
+    assert!(
+        facts.capabilities.status && facts.capabilities.listing && facts.capabilities.idempotency_key,
+        "{facts:?}"
+    );
+
+    // More than one page of VMs, so that answers of hundreds of kilobytes come back.
+    let mut ids = Vec::new();
+    for number in 0..230 {
+        let Ok(Creation::Created(vm)) = world.host.create(machine(number)).await else {
+            panic!("no machine")
+        };
+        ids.push(vm.provider_id);
+    }
+    assert_eq!(cloud.live_vms().len(), 230);
+    let mut known = machine(7);
+    known.machine.provider_id = Some(ids[7].clone());
+    assert_eq!(world.host.get_status(known.clone()).await.expect("is there").provider_id, ids[7]);
+    assert_eq!(world.host.get_status(machine(7)).await.expect("is found by its uid").provider_id, ids[7]);
+    world.host.reboot(known.clone()).await.expect("starts anew");
+
+    let mut list = ListRequest {
+        class: class("sim", SPEC),
+        cluster: "cluster-1".to_owned(),
+        token: None,
+        secrets: secrets(),
+    };
+    let first = world.host.list(list.clone()).await.expect("lists");
+    list.token = first.next.clone();
+    let second = world.host.list(list).await.expect("lists");
+    assert_eq!((first.machines.len(), second.machines.len(), second.next), (200, 30, None));
+
+    world.host.delete(known.clone()).await.expect("goes");
+    assert_eq!(cloud.live_vms().len(), 229);
+    let error = world.host.validate_class(class("sim", "[]")).await.expect_err("is no class");
+    assert_eq!(
+        (error.code(), error.to_string().contains("providerSpec")),
+        (Code::InvalidArgument, true),
+        "{error}"
+    );
+    let mut without = machine(500);
+    without.secrets = SecretValues::default();
+    let error = world.host.create(without).await.expect_err("has no token");
+    assert!(error.to_string().contains("has no key token"), "{error}");
+}
+
+#[tokio::test]
+async fn a_policy_in_go_answers_while_its_clocks_stand() {
+    let world = World::new();
+    let component = guests::go_bytes("examples/policy-zone").expect("the policy builds");
+    let report = world.ready(policy("zone", component.clone())).await;
+    assert_eq!(report.held.expect("is Ready").version, "0.1.0");
+    let answer = ask(&world, "zone", question()).await.expect("answers");
+    assert_eq!((answer.verdict, answer.action), (Verdict::Unhealthy { since: before(300) }, Action::Replace));
+    assert_eq!(answer.reason, "Ready is Unknown");
+    assert_eq!(answer.holds_until, now() + SignedDuration::from_secs(30));
+    let mut silent = question();
+    silent.domain.silent = 7;
+    assert_eq!(ask(&world, "zone", silent).await.expect("answers").verdict, Verdict::Unknown);
+    let mut calm = question();
+    calm.node = None;
+    assert_eq!(ask(&world, "zone", calm).await.expect("answers").reason, "the Node is gone");
+
+    let wrong = policy("other", component).data("settings.json", r#"{"silentPercent": 0}"#);
+    let reason = world.rejected(wrong).await;
+    assert!(reason.contains("silentPercent is 0, and must be from 1 to 100"), "{reason}");
+}

@@ -1,0 +1,92 @@
+//! What the SDK for Go is made with: its bindings, and components.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::{Parser, Subcommand};
+use go_component::{Build, bindings};
+
+/// Makes components of Go programs, and the bindings of the SDK for Go
+#[derive(Parser)]
+#[command(name = "go-component", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Makes a component of the Go program in a folder
+    Build {
+        /// The folder of package main, in which component.Serve is called
+        folder: PathBuf,
+        /// The file that the component is written to
+        #[arg(short, long, value_name = "FILE.wasm")]
+        output: PathBuf,
+        /// What the variable `version` of package main is set to
+        #[arg(long, value_name = "VERSION")]
+        version: Option<String>,
+        /// The command of Go
+        #[arg(long, default_value = "go", value_name = "COMMAND")]
+        go: OsString,
+    },
+    /// Writes the generated code of the SDK anew
+    Bindings {
+        /// The folder of the SDK
+        #[arg(default_value = "sdk/go")]
+        sdk: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Build { folder, output, version, go } => {
+            let built = Build { folder, component: output.clone(), version, go }.run()?;
+            println!(
+                "{}: {} {}, world {}, {} bytes",
+                output.display(),
+                built.name,
+                built.version,
+                built.world.name(),
+                built.bytes
+            );
+            Ok(())
+        }
+        Command::Bindings { sdk } => write(&sdk),
+    }
+}
+
+fn write(sdk: &Path) -> Result<()> {
+    ensure!(sdk.join("go.mod").is_file(), "{} is not the folder of the SDK: it has no go.mod", sdk.display());
+    let root = sdk.join("internal/bindings");
+    let files = bindings::generate()?;
+    // What is not generated any more goes.
+    if root.exists() {
+        std::fs::remove_dir_all(&root).with_context(|| format!("failed to empty {}", root.display()))?;
+    }
+    let mut folders = BTreeSet::new();
+    for (path, text) in &files {
+        let path = root.join(path);
+        let folder = path.parent().unwrap_or(&root).to_owned();
+        if folders.insert(folder.clone()) {
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("failed to make {}", folder.display()))?;
+        }
+        std::fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    println!("{} files in {}", files.len(), root.display());
+    Ok(())
+}

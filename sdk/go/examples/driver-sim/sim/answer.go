@@ -1,0 +1,85 @@
+package sim
+
+import "errors"
+
+// The tags of a VM: the cluster's name, the Machine's uid (the cloud counts duplicates by it), and the Machine's name.
+const (
+	clusterTag = "cluster"
+	uidTag     = "machine-uid"
+	nameTag    = "machine-name"
+)
+
+// States that mean something to the driver: of a VM that was deleted, and of one of which only its record is left.
+const (
+	stopping   = "stopping"
+	terminated = "terminated"
+)
+
+// It lacks a field that its kind of object always has.
+var errNotOne = errors.New("lacks a field that its kind of object always has")
+
+// A VM, as the cloud writes it.
+type simVM struct {
+	ID        string       `json:"id"`
+	Name      *string      `json:"name"`
+	State     string       `json:"state"`
+	Zone      string       `json:"zone"`
+	Addresses []simAddress `json:"addresses"`
+	Tags      tags         `json:"tags"`
+	// Absent means that nothing is left to do.
+	Initialized *bool  `json:"initialized"`
+	Created     string `json:"created"`
+}
+
+type simAddress struct {
+	Kind    string `json:"type"`
+	Address string `json:"address"`
+}
+
+func (vm simVM) check() error {
+	if vm.ID == "" || vm.Name == nil || vm.State == "" || vm.Zone == "" {
+		return errNotOne
+	}
+	return nil
+}
+
+// True until only its record is left.
+func (vm simVM) exists() bool        { return vm.State != terminated }
+func (vm simVM) isGoing() bool       { return vm.State == stopping }
+func (vm simVM) isInitialized() bool { return vm.Initialized == nil || *vm.Initialized }
+
+// A volume, as the cloud writes it.
+type simVolume struct {
+	ID         string `json:"id"`
+	AttachedTo string `json:"attachedTo"`
+	Tags       tags   `json:"tags"`
+}
+
+func (volume simVolume) check() error {
+	if volume.ID == "" {
+		return errNotOne
+	}
+	return nil
+}
+
+type tags map[string]string
+
+// True when they carry the cluster's mark.
+func (of tags) areOf(cluster string) bool { return has(of, clusterTag, cluster) }
+
+// True when they carry the marks of this machine of this cluster.
+func (of tags) areOfMachine(cluster, uid string) bool {
+	return of.areOf(cluster) && has(of, uidTag, uid)
+}
+
+func has(of tags, key, value string) bool {
+	found, is := of[key]
+	return is && found == value
+}
+
+// One page of a listing, under the name of its kind.
+type simPage struct {
+	VMs     *[]simVM     `json:"vms"`
+	Volumes *[]simVolume `json:"volumes"`
+	Next    string       `json:"nextCursor"`
+}

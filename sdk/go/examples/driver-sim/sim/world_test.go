@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+
+	"github.com/machinist-dev/machinist/sdk/go/driver"
+	"github.com/machinist-dev/machinist/sdk/go/driver/drivertest"
+)
+
+const userData = "#cloud-config\nbootstrap: abcdef.0123456789abcdef\n"
+
+// As grants.yaml has it.
+func places() map[string][]drivertest.Place {
+	return map[string][]drivertest.Place{"token": {{Header: "authorization"}}, "userData": {{JSON: "/userData"}}}
+}
+
+// A driver, its host and the cloud, and words for what tests do with them.
+type world struct {
+	*testing.T
+	cloud  *fakeCloud
+	host   *drivertest.Host
+	driver *drivertest.Calls
+}
+
+func newWorld(test *testing.T) *world {
+	cloud := newFakeCloud()
+	host := &drivertest.Host{
+		Cloud:    cloud,
+		Secrets:  map[string]string{"token": token},
+		UserData: userData,
+		Places:   places(),
+		Settings: `{"endpoint": "http://cloud.test:8080"}`,
+	}
+	return &world{test, cloud, host, host.Serve(Driver{Version: "0.1.0"})}
+}
+
+// With a cloud that answers the same to everything.
+func newLie(test *testing.T, body string) *world {
+	of := newWorld(test)
+	of.host.Cloud = drivertest.Function(func(driver.HTTPRequest) (*driver.HTTPAnswer, error) {
+		return &driver.HTTPAnswer{Status: 200, Body: []byte(body)}, nil
+	})
+	return of
+}
+
+func (of *world) created(request driver.Request) driver.VM {
+	of.Helper()
+	created, err := of.driver.Create(request)
+	vm, isVM := created.(driver.VM)
+	if err != nil || !isVM {
+		of.Fatalf("no VM: %v, %v", created, err)
+	}
+	return vm
+}
+
+// What was sent since the last question, one line each.
+func (of *world) requests() []string {
+	lines := []string{}
+	for _, request := range of.host.Sent {
+		parsed, _ := url.Parse(request.URL)
+		lines = append(lines, request.Method+" "+parsed.Path)
+	}
+	of.host.Sent = nil
+	return lines
+}
+
+// The error that a call must have.
+func (of *world) fails(code driver.Code, err error) *driver.Error {
+	of.Helper()
+	var said *driver.Error
+	if !errors.As(err, &said) || said.Code != code {
+		of.Fatalf("must fail with %v: %v", code, err)
+	}
+	return said
+}
+
+func (of *world) check(isSo bool, what ...any) {
+	of.Helper()
+	if !isSo {
+		of.Fatal(what...)
+	}
+}
+
+func (of *world) ok(err error) {
+	of.Helper()
+	if err != nil {
+		of.Fatal(err)
+	}
+}
+
+func second[First any](_ First, err error) error { return err }
+
+func specWith(changes object) object {
+	spec := object{"zone": "sim-1a", "type": "sim.small", "image": "linux-1"}
+	for name, value := range changes {
+		spec[name] = value
+	}
+	return spec
+}
+
+// A request for the Machine with this number.
+func request(number int, changes object, zones ...string) driver.Request {
+	return drivertest.Request(number, drivertest.Class("sim", specWith(changes), zones...))
+}
+
+// The request after the host has stored the id.
+func withID(request driver.Request, id string) driver.Request {
+	request.Machine.ProviderID = id
+	return request
+}

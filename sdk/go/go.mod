@@ -1,0 +1,3 @@
+module github.com/machinist-dev/machinist/sdk/go
+
+go 1.24.0

@@ -1,0 +1,36 @@
+//go:build !wasip1
+
+// Package component makes a policy the one that a component serves:
+//
+//	func init() { component.Serve(mypolicy.Policy{}) }
+//
+//	func main() {}
+//
+// It has to be an init function: the host of a component does not call main.
+package component
+
+import (
+	"log/slog"
+
+	"github.com/machinist-dev/machinist/sdk/go/internal/look"
+	"github.com/machinist-dev/machinist/sdk/go/internal/policycalls"
+	"github.com/machinist-dev/machinist/sdk/go/policy"
+)
+
+// Serve makes the policy the one that the component serves. Natively it does nothing, but for tools that look at the policy.
+func Serve(served policy.Policy) {
+	look.At(func() look.Report {
+		report := look.Report{Kind: "health-policy"}
+		if served == nil {
+			report.Problem = "the policy is nil"
+			return report
+		}
+		calls := policycalls.Calls{Policy: served, Log: slog.New(slog.DiscardHandler)}
+		look.Described(&report, func() {
+			about := calls.Describe()
+			report.Name, report.Version = about.Name, about.Version
+			report.Problem = look.CheckAbout(about.Name, about.Version, about.SettingsSchema)
+		})
+		return report
+	})
+}

@@ -1,0 +1,13 @@
+// Package component makes a policy the one that a component serves.
+package component
+
+import (
+	"github.com/machinist-dev/machinist/sdk/go/internal/component/judge"
+	"github.com/machinist-dev/machinist/sdk/go/policy"
+
+	// The component's exports.
+	_ "github.com/machinist-dev/machinist/sdk/go/internal/bindings/policy/wit_exports"
+)
+
+// Serve makes the policy the one that the component serves. Call it in an init function.
+func Serve(served policy.Policy) { judge.Serve(served) }
