@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use machinist_plugin_host::grants::{AddressClass, AuthGrant, EgressRule, Grants, Place, SecretGrant};
+use machinist_plugin_host::grants::{
+    AddressClass, AuthGrant, AuthWay, EgressRule, Grants, NamePattern, Place, SecretGrant,
+};
 use machinist_plugin_host::limits::Limits;
 use machinist_plugin_host::verify::Contract;
 use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms};
@@ -267,19 +269,30 @@ fn egress(rule: &EgressRule) -> String {
 }
 
 fn auth(grant: &AuthGrant) -> String {
-    let mut text = format!(
-        "{} for {}; regions {}",
-        grant.scheme().name(),
-        grant.services().join(", "),
-        joined(grant.regions())
-    );
+    let mut text = match grant.way() {
+        AuthWay::AwsSigV4(way) => {
+            let mut text = format!("for {}; regions {}", way.services().join(", "), joined(way.regions()));
+            if let Some(identity) = way.web_identity() {
+                let _ = write!(text, "; web identity by {}", identity.sts());
+            }
+            text
+        }
+        AuthWay::Bearer(way) => format!("in header {}", way.header()),
+        AuthWay::Basic(_) => "in header authorization".to_owned(),
+        AuthWay::ClientCredentials(way) => format!("by {}; {}", way.token_url(), scopes(way.scopes())),
+        AuthWay::JwtBearer(way) => format!("by {}; {}", way.token_url(), scopes(way.scopes())),
+        AuthWay::Keystone(way) => {
+            way.url().map_or("by the URL in the Secret".to_owned(), |url| format!("by {url}"))
+        }
+    };
     if !grant.hosts().is_empty() {
         let _ = write!(text, "; hosts {}", joined(grant.hosts()));
     }
-    if let Some(identity) = grant.web_identity() {
-        let _ = write!(text, "; web identity by {}", identity.sts());
-    }
-    text
+    format!("{} {text}", grant.scheme().name())
+}
+
+fn scopes(patterns: &[NamePattern]) -> String {
+    if patterns.is_empty() { "no scopes".to_owned() } else { format!("scopes {}", joined(patterns)) }
 }
 
 fn secret(grant: &SecretGrant) -> String {

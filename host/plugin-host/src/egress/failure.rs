@@ -42,16 +42,20 @@ pub enum AuthReason {
     Service,
     /// The region is not granted.
     Region,
+    /// A scope is not granted.
+    Scope,
     /// The host is not granted for signing.
     Host,
-    /// A header that belongs to the signature, or one that cannot be signed.
+    /// A header that belongs to the host under this scheme, or one that cannot be signed.
     Header,
-    /// The Secret has no keys, or blank ones.
+    /// The Secret has no credentials, or blank or malformed ones.
     Keys,
     /// The Secret asks for web identity and the grants do not offer it.
     WebIdentity,
     /// The egress rules do not allow the credential service.
     Sts,
+    /// The egress rules do not allow the token service.
+    TokenUrl,
 }
 
 impl Reason {
@@ -86,11 +90,13 @@ impl Reason {
                 AuthReason::Scheme => "auth-scheme",
                 AuthReason::Service => "auth-service",
                 AuthReason::Region => "auth-region",
+                AuthReason::Scope => "auth-scope",
                 AuthReason::Host => "auth-host",
                 AuthReason::Header => "auth-header",
                 AuthReason::Keys => "auth-keys",
                 AuthReason::WebIdentity => "auth-web-identity",
                 AuthReason::Sts => "auth-sts",
+                AuthReason::TokenUrl => "auth-token-url",
             },
         }
     }
@@ -116,11 +122,15 @@ impl Reason {
                 AuthReason::Scheme => "the scheme is not granted under auth",
                 AuthReason::Service => "the service is not granted under auth",
                 AuthReason::Region => "the region is not granted under auth",
+                AuthReason::Scope => "a scope is not granted under auth",
                 AuthReason::Host => "the host is not granted under auth",
-                AuthReason::Header => "a header belongs to the signature or cannot be signed",
-                AuthReason::Keys => "the Secret has no keys to sign with, or blank ones",
+                AuthReason::Header => "a header belongs to the host under this scheme, or cannot be signed",
+                AuthReason::Keys => {
+                    "the Secret has no credentials for this scheme, or blank or malformed ones"
+                }
                 AuthReason::WebIdentity => "the Secret asks for web identity, which auth does not grant",
                 AuthReason::Sts => "the credential service is not granted under egress",
+                AuthReason::TokenUrl => "the token service is not granted under egress",
             },
         }
     }

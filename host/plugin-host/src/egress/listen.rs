@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use super::Inner;
-use super::auth::KeptKeys;
+use super::auth::Kept;
 use super::metrics::PluginMetrics;
 use super::throttle::{self, Account, HEAD_BYTES};
 
@@ -19,8 +19,8 @@ pub(super) struct Asked {
     pub(super) metrics: PluginMetrics,
     pub(super) account: Account,
     pub(super) sent_at: Instant,
-    /// Keys of a session that signed it.
-    pub(super) kept_keys: Option<KeptKeys>,
+    /// What a credential service gave, and it was authenticated with.
+    pub(super) kept: Option<Kept>,
 }
 
 impl Asked {
@@ -28,6 +28,10 @@ impl Asked {
     pub(super) fn listen(self, status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Listener> {
         if !status.is_client_error() && !status.is_server_error() {
             return None;
+        }
+        if let (StatusCode::UNAUTHORIZED, Some(kept)) = (status, &self.kept) {
+            info!("the cloud does not take a credential any more: the next request asks for another");
+            kept.forget(&self.egress.auth);
         }
         let retry_after = throttle::retry_after(headers, now);
         let is_learned = throttle::is_slower(status);
@@ -71,8 +75,8 @@ impl Listener {
         if codes.slower && !self.is_learned {
             asked.slow_down("code", self.retry_after);
         }
-        if let (true, Some(kept)) = (codes.stale_keys, &asked.kept_keys) {
-            info!("the cloud does not take a session's keys any more: the next request asks for others");
+        if let (true, Some(kept)) = (codes.stale_keys, &asked.kept) {
+            info!("the cloud does not take a credential any more: the next request asks for another");
             kept.forget(&asked.egress.auth);
         }
     }

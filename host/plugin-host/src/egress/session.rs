@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
-use super::auth::{Found, Mark, NoKeys, sigv4};
+use super::auth::{Credential, Found, Mark, NoKeys, sigv4};
 use super::deliver::{Times, deliver};
 use super::failure::{AuthReason, Failure, Reason};
 use super::listen::Asked;
@@ -24,7 +24,7 @@ use super::substitute::{Substituted, substitute};
 use super::synthetic::Synthetic;
 use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
-use crate::grants::{AuthGrant, EgressRule, Grants, Host, RequestTarget, Verdict};
+use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict};
 use crate::vault::Vault;
 
 /// Enough for the largest user data of any cloud in any encoding.
@@ -156,7 +156,7 @@ impl Call {
             None => None,
         };
         let who = match &signer {
-            Some((mark, found)) => found.who(mark),
+            Some((_, found)) => found.who(),
             None => self.vault.digest(&used).map_or_else(|| Who::Plugin(self.plugin.clone()), Who::Holder),
         };
         let account = Account::new(who, &outgoing.target);
@@ -164,16 +164,16 @@ impl Call {
         // Signed when it is sent: a signature grows old while it waits.
         let now = (self.egress.settings.clock)();
         if let Some((mark, found)) = &signer {
-            self.sign(&mut outgoing, mark, found, now)?;
+            self.authenticate(&mut outgoing, mark, found, now)?;
         }
-        let kept_keys = signer.as_ref().and_then(|(_, found)| found.kept());
+        let kept = signer.as_ref().and_then(|(_, found)| found.to_forget());
         let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
         let (times, sent_at) = (Times::new(options, &self.egress.settings, self.deadline), Instant::now());
         self.metrics.sent(outgoing.body.len());
         let response = deliver(&client, &outgoing, times).await?;
         let (status, now) = (response.status(), (self.egress.settings.clock)());
         let asked =
-            Asked { egress: self.egress.clone(), metrics: self.metrics.clone(), account, sent_at, kept_keys };
+            Asked { egress: self.egress.clone(), metrics: self.metrics.clone(), account, sent_at, kept };
         let is_refusal = status.is_client_error() || status.is_server_error();
         let skew =
             if is_refusal && signer.is_some() { clock_skew_seconds(response.headers(), now) } else { None };
@@ -189,11 +189,11 @@ impl Call {
         Ok(hand_back(response, outgoing.target.method(), terms)?)
     }
 
-    /// Takes the mark off, and finds the grant under which the request is signed.
+    /// Takes the mark off, and finds the grant under which the request is authenticated.
     fn marked(&self, headers: &mut HeaderMap, host: &Host) -> Result<Option<(Mark, &AuthGrant)>, Failure> {
         let refused = |reason| Failure::Refused(Reason::Auth(reason));
         let Some(mark) = Mark::take(headers).map_err(refused)? else { return Ok(None) };
-        let grant = mark.grant(&self.grants, host).map_err(refused)?;
+        let grant = mark.grant(&self.grants, host, headers).map_err(refused)?;
         Ok(Some((mark, grant)))
     }
 
@@ -212,20 +212,30 @@ impl Call {
         }
     }
 
-    fn sign(
+    fn authenticate(
         &self,
         outgoing: &mut Outgoing,
         mark: &Mark,
         found: &Found,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        let scope = sigv4::Scope { service: &mark.service, region: &mark.region };
         let Outgoing { target, headers, body } = outgoing;
-        let signature = sigv4::sign(target, headers, body, found.keys(), scope, now)
-            .map_err(|_| Failure::Refused(Reason::Auth(AuthReason::Header)))?;
-        self.vault.hide_signature(signature.hex());
-        signature.apply(headers);
-        Ok(())
+        match (found.credential(), &mark.0) {
+            (Credential::Keys(keys), AuthWish::AwsSigV4 { service, region }) => {
+                let scope = sigv4::Scope { service, region };
+                let signature = sigv4::sign(target, headers, body, keys, scope, now)
+                    .map_err(|_| Failure::Refused(Reason::Auth(AuthReason::Header)))?;
+                self.vault.hide_signature(signature.hex());
+                signature.apply(headers);
+                Ok(())
+            }
+            (Credential::Header(header), _) => {
+                header.apply(headers);
+                Ok(())
+            }
+            // Only this scheme has keys.
+            (Credential::Keys(_), _) => Err(Failure::Refused(Reason::Auth(AuthReason::Scheme))),
+        }
     }
 
     /// Refused ones count too, or a component could probe for ever.

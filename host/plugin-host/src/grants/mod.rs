@@ -21,8 +21,9 @@ use rustls::pki_types::CertificateDer;
 
 pub use address::{AddressClass, AddressClasses};
 pub use auth::{
-    AuthDenial, AuthGrant, AuthScheme, AuthWanted, FilePrefix, KeyNames, NamePattern, StsUrl,
-    WebIdentityGrant,
+    AssertionKey, AuthDenial, AuthGrant, AuthScheme, AuthWanted, AuthWay, AuthWish, BasicGrant, BearerGrant,
+    ClientAuth, ClientCredentialsGrant, FilePrefix, JwtBearerGrant, KeyNames, KeystoneGrant, KeystoneKeys,
+    NamePattern, SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
 };
 pub use host::{Host, HostPattern};
 pub use limits::RawLimits;
@@ -30,7 +31,7 @@ pub use path::PathPrefix;
 pub use secret::{JsonPointer, Place, SecretGrant, SecretKey};
 pub use target::{RequestTarget, Scheme, TargetError};
 
-pub(crate) use auth::{is_name, is_normal_path};
+pub(crate) use auth::{is_name, is_normal_path, is_scope};
 
 /// Grants beyond this size are no grants that a person reviewed.
 const TEXT_LIMIT_BYTES: usize = 256 * 1024;
@@ -223,12 +224,12 @@ impl Grants {
         &self.reveal
     }
 
-    /// What the host may sign, in the order in which it is tried. The keys that it signs with have no placeholder.
+    /// How the host may authenticate requests, in the order in which it is tried. The keys that it uses have no placeholder.
     pub fn auth(&self) -> &[AuthGrant] {
         &self.auth
     }
 
-    /// The grant under which such a request is signed.
+    /// The grant under which such a request is authenticated.
     pub fn signs(&self, wanted: &AuthWanted<'_>) -> Result<&AuthGrant, AuthDenial> {
         auth::choose(&self.auth, wanted)
     }

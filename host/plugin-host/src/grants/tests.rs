@@ -289,7 +289,8 @@ auth:
 
 fn signs(scheme_grants: &Grants, service: &str, region: &str, host: &str) -> Result<(), AuthDenial> {
     let host = Host::parse(host).unwrap();
-    let wanted = AuthWanted { scheme: AuthScheme::AwsSigV4, service, region, host: &host };
+    let wish = AuthWish::AwsSigV4 { service: service.to_owned(), region: region.to_owned() };
+    let wanted = AuthWanted { wish: &wish, host: &host };
     scheme_grants.signs(&wanted).map(|_| ())
 }
 
@@ -310,7 +311,7 @@ fn what_is_signed_is_named_by_scheme_service_region_and_host() {
 #[test]
 fn defaults_are_the_keys_that_are_known_from_mcm() {
     let some = grants(AUTH);
-    let grant = &some.auth()[0];
+    let AuthWay::AwsSigV4(grant) = some.auth()[0].way() else { panic!("another scheme") };
     assert_eq!(grant.keys().access_key_id, ["providerAccessKeyId", "accessKeyID"]);
     assert_eq!(grant.keys().secret_access_key, ["providerSecretAccessKey", "secretAccessKey"]);
     assert_eq!(grant.keys().session_token, ["providerSessionToken", "sessionToken"]);
@@ -366,6 +367,68 @@ fn a_list_of_auth_that_cannot_be_meant_is_an_error_that_names_it() {
         &one(", web-identity: { token-files: [/run/x], role-arn-key: '' }"),
         "auth[0].web-identity.role-arn-key",
     );
+}
+
+#[test]
+fn other_schemes_that_cannot_be_meant_are_errors_that_name_them() {
+    for (entry, expected) in [
+        ("3", "auth"),
+        ("{ hosts: [a.com] }", "auth[0].scheme: must be one of aws-sigv4, bearer, basic"),
+        ("{ scheme: [bearer] }", "auth[0].scheme"),
+        ("{ scheme: bearer, hosts: a.com }", "auth[0].hosts"),
+        ("{ scheme: bearer, services: [ec2] }", "services"),
+        ("{ scheme: bearer, keys: { token: [] } }", "auth[0].keys.token"),
+        ("{ scheme: bearer, keys: { token: [userData] } }", "userData is no credential"),
+        ("{ scheme: bearer, header: 'a b' }", "auth[0].header"),
+        ("{ scheme: bearer, header: host }", "belongs to the host"),
+        ("{ scheme: bearer, header: machinist-auth }", "belongs to the host"),
+        ("{ scheme: bearer, prefix: \"a\\r\\n\" }", "auth[0].prefix"),
+        ("{ scheme: basic, header: x-key }", "header"),
+        ("{ scheme: oauth2-client-credentials }", "token-url"),
+        ("{ scheme: oauth2-client-credentials, token-url: 'a.com' }", "auth[0].token-url"),
+        ("{ scheme: oauth2-client-credentials, token-url: 'https://{key}/' }", "only {KEY} in the path"),
+        ("{ scheme: oauth2-client-credentials, token-url: 'https://{key}' }", "only {KEY} in the path"),
+        ("{ scheme: oauth2-client-credentials, token-url: 'https://a.com/{' }", "has no }"),
+        ("{ scheme: oauth2-client-credentials, token-url: 'https://a.com/{}' }", "auth[0].token-url"),
+        ("{ scheme: oauth2-client-credentials, token-url: 'https://a.com/?a=b' }", "no query"),
+        (
+            "{ scheme: oauth2-client-credentials, token-url: 'https://a.com/', client-auth: post }",
+            "client-auth",
+        ),
+        ("{ scheme: oauth2-client-credentials, token-url: 'https://a.com/', scopes: [] }", "auth[0].scopes"),
+        (
+            "{ scheme: oauth2-client-credentials, token-url: 'https://a.com/', scopes: ['a b'] }",
+            "auth[0].scopes",
+        ),
+        ("{ scheme: jwt-bearer, audience: ' ' }", "auth[0].audience"),
+        ("{ scheme: jwt-bearer, keys: { private-key: [a] } }", "private-key with issuer"),
+        ("{ scheme: jwt-bearer, keys: { service-account: [a], issuer: [b] } }", "either service-account"),
+        ("{ scheme: keystone, url: 'ftp://a.com/' }", "auth[0].url"),
+        ("{ scheme: keystone, keys: { project: [a] } }", "project"),
+    ] {
+        refused(&format!("auth: [{entry}]"), expected);
+    }
+}
+
+#[test]
+fn a_key_of_any_scheme_is_nowhere_else() {
+    for (scheme, key) in [
+        ("scheme: bearer", "token"),
+        ("scheme: basic", "password"),
+        ("scheme: oauth2-client-credentials, token-url: 'https://a.com/{tenantID}'", "tenantID"),
+        ("scheme: oauth2-client-credentials, token-url: 'https://a.com/'", "clientSecret"),
+        ("scheme: jwt-bearer", "serviceAccountJSON"),
+        ("scheme: jwt-bearer, keys: { private-key: [pem], issuer: [iss] }", "pem"),
+        ("scheme: keystone", "applicationCredentialSecret"),
+        ("scheme: keystone, url: 'https://a.com/{region}'", "region"),
+    ] {
+        let auth = format!("auth: [{{ {scheme} }}]");
+        refused(&format!("{auth}\nreveal: [{key}]"), "is never revealed");
+        refused(
+            &format!("{auth}\nsecrets: [{{ key: {key}, places: [{{ header: a }}] }}]"),
+            "has no placeholder",
+        );
+    }
 }
 
 #[test]

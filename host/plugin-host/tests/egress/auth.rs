@@ -136,7 +136,8 @@ async fn a_request_without_a_mark_goes_unsigned() {
 async fn a_mark_that_is_not_granted_is_refused_by_name() {
     let server = Server::http(|_| ok("")).await;
     let table: &[(&[(&str, &str)], &str)] = &[
-        (&[("machinist-auth", "nonsense")], "auth-mark"),
+        (&[("machinist-auth", "nonsense")], "auth-scheme"),
+        (&[("machinist-auth", "nonsense; of a kind")], "auth-mark"),
         (&[("machinist-auth", MARK), ("machinist-auth", MARK)], "auth-mark"),
         (&[("machinist-auth", "aws-sigv9; service=ec2; region=eu-west-1")], "auth-scheme"),
         (&[("machinist-auth", "aws-sigv4; service=iam; region=eu-west-1")], "auth-service"),

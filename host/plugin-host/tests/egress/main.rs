@@ -3,11 +3,14 @@
 mod addresses;
 mod auth;
 mod connections;
+mod headers;
 mod secrets;
 mod server;
 mod throttle;
 mod times;
 mod tls;
+mod token_schemes;
+mod tokens;
 mod verify;
 mod web_identity;
 

@@ -1,5 +1,5 @@
-//! Keys that a credential service gave, kept for the whole process. Of many that want the same keys one asks; the others
-//! wait for its answer, whichever it is.
+//! What credential services gave, kept for the whole process. Of many that want the same one asks; the others wait for its
+//! answer, whichever it is.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout_at};
 
-use super::sts::SessionKeys;
+use super::lease::Lease;
 
-/// Roles whose keys are kept. A host has a handful.
+/// Questions whose answers are kept. A host has a handful.
 const MOST_KEPT: usize = 1024;
 
-/// The cache, by what keys are asked with. `E` is why there are none; it is shared by all that waited.
-pub(super) struct Cache<K, E> {
-    slots: Mutex<HashMap<K, Arc<Slot<E>>>>,
+/// The cache of `V`, by what it is asked with. `E` is why there is none; it is shared by all that waited.
+pub(super) struct Cache<K, V, E> {
+    slots: Mutex<HashMap<K, Arc<Slot<V, E>>>>,
 }
 
-struct Slot<E> {
-    current: Mutex<Option<Arc<SessionKeys>>>,
+struct Slot<V, E> {
+    current: Mutex<Option<Arc<Lease<V>>>>,
     /// Held by the one that asks.
     flight: tokio::sync::Mutex<Option<Landed<E>>>,
 }
@@ -36,14 +36,14 @@ pub(super) trait Shared {
     fn is_shared(&self) -> bool;
 }
 
-/// Where keys came from.
+/// Where it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Got {
     Kept,
     Fetched,
 }
 
-/// Why there are no keys.
+/// Why there is none.
 #[derive(Debug)]
 pub(super) enum Missing<E> {
     /// The deadline came first.
@@ -52,21 +52,21 @@ pub(super) enum Missing<E> {
     Failed(E),
 }
 
-impl<K, E> Default for Cache<K, E> {
+impl<K, V, E> Default for Cache<K, V, E> {
     fn default() -> Self {
         Self { slots: Mutex::default() }
     }
 }
 
-impl<K: Clone + Eq + Hash, E: Clone + Shared> Cache<K, E> {
-    /// Keys for this question. `fetch` asks and is called at most once; what it gives is kept, an error is not.
-    pub(super) async fn keys<F: Future<Output = Result<SessionKeys, E>>>(
+impl<K: Clone + Eq + Hash, V, E: Clone + Shared> Cache<K, V, E> {
+    /// The answer to this question. `fetch` asks and is called at most once; what it gives is kept, an error is not.
+    pub(super) async fn get<F: Future<Output = Result<Lease<V>, E>>>(
         &self,
         key: &K,
         clock: impl Fn() -> Timestamp,
         deadline: Instant,
         fetch: impl FnOnce() -> F,
-    ) -> Result<(Arc<SessionKeys>, Got), Missing<E>> {
+    ) -> Result<(Arc<Lease<V>>, Got), Missing<E>> {
         let came = Instant::now();
         let slot = self.slot(key, clock());
         let kept = slot.usable(clock());
@@ -101,15 +101,15 @@ impl<K: Clone + Eq + Hash, E: Clone + Shared> Cache<K, E> {
         }
     }
 
-    /// The cloud does not take these keys any more.
-    pub(super) fn forget(&self, key: &K, access_key_id: &str) {
+    /// The cloud does not take this one any more. One that was asked for since stays.
+    pub(super) fn forget(&self, key: &K, refused: &Arc<Lease<V>>) {
         let slot = self.slots().get(key).cloned();
         if let Some(slot) = slot {
-            slot.current().take_if(|keys| keys.keys.access_key_id() == access_key_id);
+            slot.current().take_if(|kept| Arc::ptr_eq(kept, refused));
         }
     }
 
-    fn slot(&self, key: &K, now: Timestamp) -> Arc<Slot<E>> {
+    fn slot(&self, key: &K, now: Timestamp) -> Arc<Slot<V, E>> {
         let mut slots = self.slots();
         if let Some(slot) = slots.get(key) {
             return Arc::clone(slot);
@@ -118,7 +118,7 @@ impl<K: Clone + Eq + Hash, E: Clone + Shared> Cache<K, E> {
             slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.usable(now).is_some());
         }
         let slot = Arc::new(Slot { current: Mutex::default(), flight: tokio::sync::Mutex::default() });
-        // With that many roles in use, further ones are asked for each time.
+        // With that many in use, further ones are asked for each time.
         if slots.len() < MOST_KEPT {
             slots.insert(key.clone(), Arc::clone(&slot));
         }
@@ -126,17 +126,17 @@ impl<K: Clone + Eq + Hash, E: Clone + Shared> Cache<K, E> {
     }
 
     /// A panic elsewhere leaves nothing half-done here.
-    fn slots(&self) -> MutexGuard<'_, HashMap<K, Arc<Slot<E>>>> {
+    fn slots(&self) -> MutexGuard<'_, HashMap<K, Arc<Slot<V, E>>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<E> Slot<E> {
-    fn current(&self) -> MutexGuard<'_, Option<Arc<SessionKeys>>> {
+impl<V, E> Slot<V, E> {
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Lease<V>>>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn usable(&self, now: Timestamp) -> Option<Arc<SessionKeys>> {
+    fn usable(&self, now: Timestamp) -> Option<Arc<Lease<V>>> {
         self.current().as_ref().filter(|keys| keys.is_usable(now)).cloned()
     }
 }
@@ -146,7 +146,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use super::super::sts::session_keys;
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);
@@ -158,7 +157,7 @@ mod tests {
     }
 
     struct World {
-        cache: Cache<&'static str, &'static str>,
+        cache: Cache<&'static str, String, &'static str>,
         now: Mutex<Timestamp>,
         fetches: AtomicUsize,
     }
@@ -185,18 +184,17 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 answer.map(|()| self.keys(count))
             };
-            let keys = self.cache.keys(&key, || self.now(), deadline, fetch).await;
-            keys.map(|(keys, _)| keys.keys.access_key_id().to_owned()).map_err(|error| format!("{error:?}"))
+            let keys = self.cache.get(&key, || self.now(), deadline, fetch).await;
+            keys.map(|(keys, _)| keys.value.clone()).map_err(|error| format!("{error:?}"))
         }
 
-        fn keys(&self, count: usize) -> SessionKeys {
-            let body = format!(
-                "<AssumeRoleWithWebIdentityResult><Credentials><SessionToken>t</SessionToken>\
-                 <SecretAccessKey>s</SecretAccessKey><Expiration>{}</Expiration>\
-                 <AccessKeyId>A{count}</AccessKeyId></Credentials></AssumeRoleWithWebIdentityResult>",
-                self.now() + HOUR
-            );
-            session_keys(body.as_bytes(), self.now()).unwrap()
+        fn keys(&self, count: usize) -> Lease<String> {
+            Lease::until(format!("A{count}"), self.now() + HOUR, self.now()).unwrap()
+        }
+
+        async fn lease(&self, key: &'static str) -> Arc<Lease<String>> {
+            let far = Instant::now() + HOUR;
+            self.cache.get(&key, || self.now(), far, || async { Ok(self.keys(7)) }).await.unwrap().0
         }
     }
 
@@ -253,12 +251,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn keys_that_the_cloud_refused_are_forgotten_and_no_others() {
         let world = World::new();
-        world.ask("a", Ok(())).await.unwrap();
-        world.cache.forget(&"a", "A9");
+        let refused = world.lease("a").await;
+        let other = world.lease("b").await;
+        world.cache.forget(&"a", &other);
+        assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A7"));
+        world.cache.forget(&"a", &refused);
         assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A0"));
-        world.cache.forget(&"a", "A0");
-        assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A1"));
-        world.cache.forget(&"unknown", "A1");
+        world.cache.forget(&"a", &refused);
+        assert_eq!(world.ask("a", Ok(())).await.as_deref(), Ok("A0"), "the next one is another");
+        world.cache.forget(&"unknown", &refused);
     }
 
     #[tokio::test(start_paused = true)]
@@ -279,24 +280,24 @@ mod tests {
         let never = || async { std::future::pending().await };
         let (_, missed) = tokio::join!(
             tokio::time::timeout(Duration::from_secs(2), world.ask("a", Ok(()))),
-            world.cache.keys(&"a", || world.now(), soon, never),
+            world.cache.get(&"a", || world.now(), soon, never),
         );
         assert!(matches!(missed, Err(Missing::Deadline)), "{missed:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_kept_has_an_end() {
-        let cache: Cache<usize, &str> = Cache::default();
+        let cache: Cache<usize, String, &str> = Cache::default();
         let world = World::new();
         for key in 0..2 * MOST_KEPT {
             let far = Instant::now() + HOUR;
-            let got = cache.keys(&key, || world.now(), far, || async { Ok(world.keys(key)) }).await;
+            let got = cache.get(&key, || world.now(), far, || async { Ok(world.keys(key)) }).await;
             assert!(got.is_ok());
         }
         assert_eq!(cache.slots().len(), MOST_KEPT);
         world.pass(HOUR);
         let far = Instant::now() + HOUR;
-        assert!(cache.keys(&9999, || world.now(), far, || async { Ok(world.keys(1)) }).await.is_ok());
+        assert!(cache.get(&9999, || world.now(), far, || async { Ok(world.keys(1)) }).await.is_ok());
         assert_eq!(cache.slots().len(), 1, "keys that ended make room");
     }
 }

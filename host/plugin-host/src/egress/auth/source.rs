@@ -1,10 +1,9 @@
-//! Where the keys of a call come from, as its Secret says.
+//! Where the keys to sign with come from, as the Secret says.
 
-use zeroize::Zeroizing;
-
+use super::secret::{one, optional, text};
 use super::sigv4::Keys;
 use crate::egress::failure::AuthReason;
-use crate::grants::{AuthGrant, WebIdentityGrant};
+use crate::grants::{SigV4Grant, WebIdentityGrant};
 use crate::vault::Vault;
 
 /// What the Secret offers.
@@ -24,7 +23,7 @@ pub(super) struct WebIdentity<'a> {
 impl<'a> Source<'a> {
     /// Web identity where the Secret asks for it, else static keys. Of several names the first that is present counts,
     /// blanks around a value do not, and a blank value is missing: nothing else is tried.
-    pub(super) fn of(vault: &Vault, grant: &'a AuthGrant) -> Result<Self, AuthReason> {
+    pub(super) fn of(vault: &Vault, grant: &'a SigV4Grant) -> Result<Self, AuthReason> {
         let wants_web_identity =
             grant.web_identity().map_or(WebIdentityGrant::TOKEN_FILE_KEY, |web| web.token_file_key());
         if let Some(token_file) = vault.credential(wants_web_identity) {
@@ -36,32 +35,14 @@ impl<'a> Source<'a> {
             }));
         }
         let names = grant.keys();
-        let session_token = match present(vault, &names.session_token) {
-            None => None,
-            // An empty entry beside long-lived keys is common, and means that there is none.
-            Some(value) if value.trim_ascii().is_empty() => None,
-            Some(value) => Some(text(&value).ok_or(AuthReason::Keys)?),
-        };
+        // An empty entry beside long-lived keys is common.
+        let session_token = optional(vault, &names.session_token)?;
         let access_key_id = one(vault, &names.access_key_id)?;
         let secret_access_key = one(vault, &names.secret_access_key)?;
         Keys::new(&access_key_id, &secret_access_key, session_token.as_deref().map(String::as_str))
             .map(Self::Static)
             .ok_or(AuthReason::Keys)
     }
-}
-
-fn present(vault: &Vault, names: &[String]) -> Option<Zeroizing<Vec<u8>>> {
-    names.iter().find_map(|name| vault.credential(name))
-}
-
-fn one(vault: &Vault, names: &[String]) -> Result<Zeroizing<String>, AuthReason> {
-    present(vault, names).and_then(|value| text(&value)).ok_or(AuthReason::Keys)
-}
-
-/// `None` when it is blank or no text.
-fn text(value: &[u8]) -> Option<Zeroizing<String>> {
-    let text = std::str::from_utf8(value).ok()?.trim();
-    (!text.is_empty()).then(|| Zeroizing::new(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -71,7 +52,7 @@ mod tests {
     use machinist_core::driver::SecretValues;
 
     use super::*;
-    use crate::grants::Grants;
+    use crate::grants::{AuthWay, Grants};
 
     #[track_caller]
     fn check(grants: &str, values: &[(&str, &str)], expected: Result<&str, AuthReason>) {
@@ -79,7 +60,8 @@ mod tests {
         let values: BTreeMap<_, _> =
             values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
         let vault = Vault::new(SecretValues { values, user_data: None }, grants.clone());
-        let source = Source::of(&vault, &grants.auth()[0]).map(|source| match source {
+        let AuthWay::AwsSigV4(grant) = grants.auth()[0].way() else { panic!("another scheme") };
+        let source = Source::of(&vault, grant).map(|source| match source {
             Source::Static(keys) => {
                 let parts: Vec<_> = keys.hidden().map(String::from_utf8_lossy).collect();
                 parts.join(" ")

@@ -1,44 +1,18 @@
 //! The conversation with the credential service: what is asked, and what of its answer is believed.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
 use machinist_core::id::PluginName;
 
+use super::lease::Lease;
 use super::sigv4::Keys;
 use crate::egress::outgoing::Outgoing;
 use crate::grants::RequestTarget;
 
-/// Keys are renewed so long before they end, or at half their life where that is later: no request is ever sent with keys
-/// that end on its way.
-const RENEWED_BEFORE: Duration = Duration::from_secs(300);
-/// Keys that end sooner are not used any more.
-const USABLE_BEFORE: Duration = Duration::from_secs(30);
 /// What a name of a session may have.
 const SESSION_NAME_BYTES: usize = 64;
-
-/// Keys for a while.
-#[derive(Clone, Debug)]
-pub(in crate::egress) struct SessionKeys {
-    pub(in crate::egress) keys: Keys,
-    expires: Timestamp,
-    renewed_at: Timestamp,
-}
-
-impl SessionKeys {
-    /// True until others should be asked for.
-    pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
-        now < self.renewed_at
-    }
-
-    /// True while a request may be signed with them.
-    pub(super) fn is_usable(&self, now: Timestamp) -> bool {
-        now + USABLE_BEFORE < self.expires
-    }
-}
 
 /// Why an answer that says "success" gives no keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +50,7 @@ fn session_name(plugin: &PluginName) -> String {
 }
 
 /// The keys in an answer.
-pub(super) fn session_keys(body: &[u8], now: Timestamp) -> Result<SessionKeys, Unusable> {
+pub(super) fn session_keys(body: &[u8], now: Timestamp) -> Result<Lease<Keys>, Unusable> {
     let text = std::str::from_utf8(body).map_err(|_| Unusable::NotXml)?;
     let document = roxmltree::Document::parse(text).map_err(|_| Unusable::NotXml)?;
     let credentials = document
@@ -93,12 +67,7 @@ pub(super) fn session_keys(body: &[u8], now: Timestamp) -> Result<SessionKeys, U
     let keys = Keys::new(part("AccessKeyId")?, part("SecretAccessKey")?, Some(part("SessionToken")?))
         .ok_or(Unusable::Incomplete)?;
     let expires: Timestamp = part("Expiration")?.parse().map_err(|_| Unusable::Incomplete)?;
-    if expires <= now + USABLE_BEFORE {
-        return Err(Unusable::Expired { at: expires, now });
-    }
-    let life = Duration::try_from(expires.duration_since(now)).unwrap_or_default();
-    let renewed_at = expires - RENEWED_BEFORE.min(life / 2);
-    Ok(SessionKeys { keys, expires, renewed_at })
+    Lease::until(keys, expires, now).ok_or(Unusable::Expired { at: expires, now })
 }
 
 #[cfg(test)]
@@ -120,7 +89,7 @@ mod tests {
     #[test]
     fn keys_are_renewed_before_they_end() {
         let got = session_keys(GOOD.as_bytes(), at("2026-03-01T12:00:00Z")).unwrap();
-        assert_eq!(got.keys.access_key_id(), "ASIA1");
+        assert_eq!(got.value.access_key_id(), "ASIA1");
         assert!(got.is_fresh(at("2026-03-01T12:54:59Z")) && !got.is_fresh(at("2026-03-01T12:55:00Z")));
         assert!(got.is_usable(at("2026-03-01T12:59:29Z")) && !got.is_usable(at("2026-03-01T12:59:30Z")));
         let short = session_keys(GOOD.as_bytes(), at("2026-03-01T12:58:00Z")).unwrap();

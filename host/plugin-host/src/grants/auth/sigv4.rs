@@ -1,55 +1,23 @@
-//! How the host may sign a plugin's requests, and with which keys of the Secret.
+//! What is granted for AWS Signature Version 4.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use http::Method;
 
-use super::host::{Host, HostPattern};
-use super::target::{RequestTarget, TargetError};
+use super::pattern::NamePattern;
+use crate::grants::target::{RequestTarget, TargetError};
 
-/// The ways of signing that the host knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AuthScheme {
-    /// AWS Signature Version 4 over headers and body.
-    AwsSigV4,
-}
-
-impl AuthScheme {
-    /// All of them.
-    pub(crate) const ALL: [Self; 1] = [Self::AwsSigV4];
-
-    /// As grants and marks write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AwsSigV4 => "aws-sigv4",
-        }
-    }
-
-    /// `None` when there is no scheme of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scheme| scheme.name() == name)
-    }
-}
-
-/// Lets the host sign requests of one scheme.
+/// For what the host signs, and with which keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuthGrant {
-    pub(crate) scheme: AuthScheme,
+pub struct SigV4Grant {
     pub(crate) services: Vec<String>,
     pub(crate) regions: Vec<NamePattern>,
-    /// Empty: all hosts that the egress rules grant.
-    pub(crate) hosts: Vec<HostPattern>,
     pub(crate) keys: KeyNames,
     pub(crate) web_identity: Option<WebIdentityGrant>,
 }
 
-impl AuthGrant {
-    /// Which scheme.
-    pub fn scheme(&self) -> AuthScheme {
-        self.scheme
-    }
-
+impl SigV4Grant {
     /// For which services; never empty.
     pub fn services(&self) -> &[String] {
         &self.services
@@ -58,11 +26,6 @@ impl AuthGrant {
     /// For which regions; never empty.
     pub fn regions(&self) -> &[NamePattern] {
         &self.regions
-    }
-
-    /// For which hosts; empty means all granted ones.
-    pub fn hosts(&self) -> &[HostPattern] {
-        &self.hosts
     }
 
     /// Where the static keys stand in the Secret.
@@ -75,68 +38,11 @@ impl AuthGrant {
         self.web_identity.as_ref()
     }
 
-    /// All keys of the Secret that belong to the host alone.
-    pub(crate) fn used_keys(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn used_keys(&self) -> Vec<&String> {
         let KeyNames { access_key_id, secret_access_key, session_token } = &self.keys;
         let web = self.web_identity.iter().flat_map(|web| [&web.token_file_key, &web.role_arn_key]);
-        access_key_id.iter().chain(secret_access_key).chain(session_token).chain(web)
+        access_key_id.iter().chain(secret_access_key).chain(session_token).chain(web).collect()
     }
-
-    /// How far a request gets through this grant; `None` is all the way.
-    fn stops_at(&self, wanted: &AuthWanted<'_>) -> Option<AuthDenial> {
-        if self.scheme != wanted.scheme {
-            Some(AuthDenial::Scheme)
-        } else if !self.services.iter().any(|service| service == wanted.service) {
-            Some(AuthDenial::Service)
-        } else if !self.regions.iter().any(|pattern| pattern.matches(wanted.region)) {
-            Some(AuthDenial::Region)
-        } else if !self.hosts.is_empty() && !self.hosts.iter().any(|pattern| pattern.matches(wanted.host)) {
-            Some(AuthDenial::Host)
-        } else {
-            None
-        }
-    }
-}
-
-/// What a request wants to be signed as.
-#[derive(Clone, Copy, Debug)]
-pub struct AuthWanted<'a> {
-    /// The scheme of its mark.
-    pub scheme: AuthScheme,
-    /// The service of its mark.
-    pub service: &'a str,
-    /// The region of its mark.
-    pub region: &'a str,
-    /// Where it goes.
-    pub host: &'a Host,
-}
-
-/// What is missing, at the grant that came nearest. Ordered from the farthest to the nearest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AuthDenial {
-    /// No grant names the scheme.
-    Scheme,
-    /// The scheme is granted, the service is not.
-    Service,
-    /// The region is not granted there.
-    Region,
-    /// The host is not granted there.
-    Host,
-}
-
-/// The first grant that lets a request be signed.
-pub(super) fn choose<'a>(
-    grants: &'a [AuthGrant],
-    wanted: &AuthWanted<'_>,
-) -> Result<&'a AuthGrant, AuthDenial> {
-    let mut nearest = AuthDenial::Scheme;
-    for grant in grants {
-        match grant.stops_at(wanted) {
-            None => return Ok(grant),
-            Some(denial) => nearest = nearest.max(denial),
-        }
-    }
-    Err(nearest)
 }
 
 /// Keys of the Secret, each a list of which the first that is present counts.
@@ -184,50 +90,6 @@ impl WebIdentityGrant {
     pub fn sts(&self) -> &StsUrl {
         &self.sts
     }
-}
-
-/// A name with at most one `*`, which stands for any characters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamePattern(String);
-
-impl NamePattern {
-    /// Every name.
-    pub(crate) fn any() -> Self {
-        Self("*".to_owned())
-    }
-
-    /// `None` when it is no pattern over names of regions.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let plain = text.replacen('*', "", 1);
-        let is_pattern = !text.is_empty() && text.len() <= NAME_BYTES && plain.bytes().all(is_name_byte);
-        is_pattern.then(|| Self(text.to_owned()))
-    }
-
-    /// Whether the pattern means this name.
-    pub fn matches(&self, name: &str) -> bool {
-        match self.0.split_once('*') {
-            None => self.0 == name,
-            Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
-        }
-    }
-}
-
-impl fmt::Display for NamePattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// No service or region of a cloud has a longer name.
-const NAME_BYTES: usize = 64;
-
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
-}
-
-/// Whether a text may be the name of a service or region: what fits into a host name and a signature's scope.
-pub(crate) fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= NAME_BYTES && text.bytes().all(is_name_byte)
 }
 
 /// A folder, as an absolute path without dot segments.

@@ -1,20 +1,17 @@
-//! The text of the list `auth`, and its way into honest types.
+//! The text of `aws-sigv4`.
 
 use serde::Deserialize;
 
-use super::auth::is_name;
-use super::{
-    AuthGrant, AuthScheme, Error, FilePrefix, HostPattern, KeyNames, NamePattern, SecretGrant, SecretKey,
-    StsUrl, WebIdentityGrant,
+use super::names;
+use crate::grants::{
+    Error, FilePrefix, KeyNames, NamePattern, SigV4Grant, StsUrl, WebIdentityGrant, is_name,
 };
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct RawAuthGrant {
-    scheme: String,
+pub(super) struct RawSigV4 {
     services: Vec<String>,
     regions: Option<Vec<String>>,
-    hosts: Option<Vec<String>>,
     #[serde(default)]
     keys: RawKeyNames,
     web_identity: Option<RawWebIdentity>,
@@ -37,50 +34,16 @@ struct RawWebIdentity {
     sts: Option<String>,
 }
 
-pub(super) fn grant(raw: RawAuthGrant, at: &str) -> Result<AuthGrant, Error> {
-    let scheme = AuthScheme::named(&raw.scheme).ok_or_else(|| {
-        let known = AuthScheme::ALL.map(AuthScheme::name).join(", ");
-        Error::invalid(format!("{at}.scheme"), format!("{:?} is none of {known}", raw.scheme))
-    })?;
-    Ok(AuthGrant {
-        scheme,
+pub(super) fn grant(raw: RawSigV4, at: &str) -> Result<SigV4Grant, Error> {
+    Ok(SigV4Grant {
         services: services(raw.services, &format!("{at}.services"))?,
         regions: regions(raw.regions, &format!("{at}.regions"))?,
-        hosts: hosts(raw.hosts, &format!("{at}.hosts"))?,
-        keys: keys(raw.keys, &format!("{at}.keys"))?,
+        keys: keys(raw.keys, at)?,
         web_identity: raw
             .web_identity
             .map(|web| web_identity(web, &format!("{at}.web-identity")))
             .transpose()?,
     })
-}
-
-/// A key that the host signs with has no placeholder and is not revealed; grants that say otherwise contradict themselves.
-pub(super) fn check(auth: &[AuthGrant], secrets: &[SecretGrant], reveal: &[String]) -> Result<(), Error> {
-    for (index, grant) in auth.iter().enumerate() {
-        for used in grant.used_keys() {
-            let key = SecretKey::named(used);
-            if key == SecretKey::UserData {
-                return Err(Error::invalid(
-                    format!("auth[{index}].keys"),
-                    format!("{used} is no credential"),
-                ));
-            }
-            let contradicts = |place: String, what: &str| {
-                let problem = format!(
-                    "auth[{index}] signs with {used:?}, and such a key {what}: take it out of one of both"
-                );
-                Error::invalid(place, problem)
-            };
-            if let Some(at) = secrets.iter().position(|secret| *secret.key() == key) {
-                return Err(contradicts(format!("secrets[{at}].key"), "has no placeholder"));
-            }
-            if let Some(at) = reveal.iter().position(|revealed| revealed == used) {
-                return Err(contradicts(format!("reveal[{at}]"), "is never revealed"));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn services(raw: Vec<String>, at: &str) -> Result<Vec<String>, Error> {
@@ -116,30 +79,26 @@ fn regions(raw: Option<Vec<String>>, at: &str) -> Result<Vec<NamePattern>, Error
     raw.iter().map(one).collect()
 }
 
-fn hosts(raw: Option<Vec<String>>, at: &str) -> Result<Vec<HostPattern>, Error> {
-    let Some(raw) = raw else { return Ok(Vec::new()) };
-    if raw.is_empty() {
-        return Err(Error::invalid(at, "names no host: leave it out for all granted ones"));
-    }
-    raw.iter().map(|text| HostPattern::parse(text).map_err(|problem| Error::invalid(at, problem))).collect()
-}
-
 fn keys(raw: RawKeyNames, at: &str) -> Result<KeyNames, Error> {
-    let names = |raw: Option<Vec<String>>, field: &str, default: [&str; 2]| {
-        let names = raw.unwrap_or_else(|| default.map(str::to_owned).to_vec());
-        if names.is_empty() || names.iter().any(String::is_empty) {
-            return Err(Error::invalid(format!("{at}.{field}"), "names no key of the Secret"));
-        }
-        Ok(names)
-    };
     Ok(KeyNames {
-        access_key_id: names(raw.access_key_id, "access-key-id", ["providerAccessKeyId", "accessKeyID"])?,
+        access_key_id: names(
+            raw.access_key_id,
+            at,
+            "access-key-id",
+            &["providerAccessKeyId", "accessKeyID"],
+        )?,
         secret_access_key: names(
             raw.secret_access_key,
+            at,
             "secret-access-key",
-            ["providerSecretAccessKey", "secretAccessKey"],
+            &["providerSecretAccessKey", "secretAccessKey"],
         )?,
-        session_token: names(raw.session_token, "session-token", ["providerSessionToken", "sessionToken"])?,
+        session_token: names(
+            raw.session_token,
+            at,
+            "session-token",
+            &["providerSessionToken", "sessionToken"],
+        )?,
     })
 }
 
