@@ -11,6 +11,9 @@ use super::auth::values;
 use super::server::{Seen, Server, ok};
 use super::{Call, Host, Method, Names, loopback, named, request};
 
+/// Keys of a Secret, or headers.
+type Pairs<'a> = &'a [(&'a str, &'a str)];
+
 const TOKEN: &str = "hcloud-0123456789abcdef";
 const PASSWORD: &str = "pass:wörd 0123456789";
 
@@ -65,7 +68,7 @@ async fn what_is_not_granted_is_refused_by_name() {
     let server = Server::http(|_| ok("")).await;
     let names = Names::default().with("a.test", &[&["127.0.0.1"]]);
     let good = [("token", TOKEN), ("username", "u"), ("password", PASSWORD)];
-    let table: &[(&str, &str, &[(&str, &str)], &[(&str, &str)], &str)] = &[
+    let table: &[(&str, &str, Pairs<'_>, Pairs<'_>, &str)] = &[
         ("{ scheme: basic }", "bearer", &good, &[], "auth-scheme"),
         ("{ scheme: bearer }", "bearer; key=token", &good, &[], "auth-mark"),
         ("{ scheme: bearer, hosts: [b.test] }", "bearer", &good, &[], "auth-host"),
