@@ -12,6 +12,7 @@ use crate::bindings::exports::machinist::provider::driver::Guest;
 use crate::convert::{self, About};
 use crate::guest::GuestState;
 use crate::optional_bindings::exports::machinist::provider::reboot::Guest as Rebooter;
+use crate::tape::Tape;
 use crate::vault::Vault;
 
 /// What a call runs in.
@@ -22,6 +23,8 @@ pub(crate) struct Running<'a> {
     pub(crate) store: &'a mut Store<GuestState>,
     pub(crate) vault: &'a Vault,
     pub(crate) deadline_ms: u64,
+    /// Notes question and answer.
+    pub(crate) tape: &'a Tape,
 }
 
 /// One question to a driver.
@@ -61,11 +64,14 @@ macro_rules! ask_about_machine {
             }
 
             fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<$answer>>> {
-                let Running { driver, store, vault, deadline_ms, rebooter: _ } = running;
+                let Running { driver, store, vault, deadline_ms, tape, rebooter: _ } = running;
                 async move {
                     let request = convert::request(&self.0, deadline_ms);
                     let convert: fn(_, &Vault) -> std::result::Result<$answer, Breakage> = $convert;
-                    Ok(match driver.$call(store, &request).await? {
+                    tape.asked(&request);
+                    let answer = driver.$call(store, &request).await?;
+                    tape.answered(&answer);
+                    Ok(match answer {
                         Ok(answer) => convert(answer, vault).map_err(Into::into),
                         Err(error) => Err(convert::error(error, vault).into()),
                     })
@@ -110,14 +116,16 @@ impl Ask for Reboot {
     }
 
     fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<()>>> {
-        let Running { rebooter, store, vault, deadline_ms, driver: _ } = running;
+        let Running { rebooter, store, vault, deadline_ms, tape, driver: _ } = running;
         async move {
             let Some(rebooter) = rebooter else {
                 let message = "the driver exports no machinist:provider/reboot";
                 return Ok(Err(DriverError::new(Code::Unimplemented, message).into()));
             };
             let request = convert::request(&self.0, deadline_ms);
+            tape.asked(&request);
             let answer = rebooter.call_reboot(store, &request).await?;
+            tape.answered(&answer);
             Ok(answer.map_err(|error| convert::error(error, vault).into()))
         }
         .boxed()
@@ -141,10 +149,12 @@ impl Ask for List {
     }
 
     fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Page>>> {
-        let Running { driver, store, vault, .. } = running;
+        let Running { driver, store, vault, tape, .. } = running;
         async move {
             let class = convert::class(&self.0.class);
+            tape.asked(&(&class, &self.0.cluster, &self.0.token));
             let answer = driver.call_list(store, &class, &self.0.cluster, self.0.token.as_deref()).await?;
+            tape.answered(&answer);
             Ok(match answer {
                 Ok(page) => convert::page(page).map_err(Into::into),
                 Err(error) => Err(convert::error(error, vault).into()),
@@ -167,9 +177,12 @@ impl Ask for GetVolumeIds {
     }
 
     fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>> {
-        let Running { driver, store, vault, .. } = running;
+        let Running { driver, store, vault, tape, .. } = running;
         async move {
-            Ok(match driver.call_get_volume_ids(store, &self.0).await? {
+            tape.asked(&self.0);
+            let answer = driver.call_get_volume_ids(store, &self.0).await?;
+            tape.answered(&answer);
+            Ok(match answer {
                 Ok(ids) => convert::volume_ids(self.0.len(), ids).map_err(Into::into),
                 Err(error) => Err(convert::error(error, vault).into()),
             })
@@ -191,10 +204,13 @@ impl Ask for ValidateClass {
     }
 
     fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<Self::Answer>>> {
-        let Running { driver, store, vault, .. } = running;
+        let Running { driver, store, vault, tape, .. } = running;
         async move {
             let class = convert::class(&self.0);
-            Ok(match driver.call_validate_class(store, &class).await? {
+            tape.asked(&class);
+            let answer = driver.call_validate_class(store, &class).await?;
+            tape.answered(&answer);
+            Ok(match answer {
                 Ok(warnings) => Ok(warnings),
                 Err(error) => Err(convert::error(error, vault).into()),
             })
@@ -216,7 +232,13 @@ impl Ask for Describe {
     }
 
     fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<About>>> {
-        let Running { driver, store, .. } = running;
-        async move { Ok(convert::about(driver.call_describe(store).await?).map_err(Into::into)) }.boxed()
+        let Running { driver, store, tape, .. } = running;
+        async move {
+            tape.asked(&());
+            let about = driver.call_describe(store).await?;
+            tape.answered(&about);
+            Ok(convert::about(about).map_err(Into::into))
+        }
+        .boxed()
     }
 }

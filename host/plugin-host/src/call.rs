@@ -22,6 +22,7 @@ use crate::grants::Grants;
 use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
 use crate::optional_bindings::{Rebooter, RebooterIndices};
+use crate::tape::{Archive, Beginning, Levels, LimitsTaken, Secrets, Tape};
 use crate::ticker::Ticker;
 use crate::tier::CodeTier;
 use crate::vault::Vault;
@@ -38,6 +39,8 @@ pub(crate) struct Sandbox {
     pub(crate) no_grants: Arc<Grants>,
     /// Is shown the memory of each instance.
     pub(crate) witness: Option<Arc<dyn MemoryWitness>>,
+    /// Where calls are recorded.
+    pub(crate) archive: Option<Archive>,
 }
 
 /// A version of a plugin, ready to be instantiated.
@@ -69,7 +72,8 @@ impl Sandbox {
         baseline.unwrap_or(&self.linker)
     }
 
-    /// Makes the call. It ends at `deadline` at the latest; dropping the future ends it at once.
+    /// Makes the call, and records it where that is wished. It ends at `deadline` at the latest; dropping the future ends it
+    /// at once.
     pub(crate) async fn call<A: Ask>(
         &self,
         prepared: &Prepared,
@@ -79,26 +83,57 @@ impl Sandbox {
         self.call_in(&prepared.code.load_full(), prepared, ask, deadline).await
     }
 
-    /// Makes the call in this code of the driver.
+    /// The same in this code of the driver.
     pub(crate) async fn call_in<A: Ask>(
+        &self,
+        code: &DriverCode,
+        prepared: &Prepared,
+        ask: A,
+        deadline: Instant,
+    ) -> Answer<A::Answer> {
+        let tape = match &self.archive {
+            Some(archive) if archive.wants(&prepared.plugin) => Tape::recording(),
+            Some(_) | None => Tape::off(),
+        };
+        // Also a call that is dropped half-way is recorded.
+        let kept = self.archive.as_ref().map(|archive| archive.keep(tape.clone()));
+        let answer = self.taped(code, prepared, ask, deadline, &tape).await;
+        drop(kept);
+        answer
+    }
+
+    /// Makes the call in this code of the driver, with this tape beside it.
+    pub(crate) async fn taped<A: Ask>(
         &self,
         code: &DriverCode,
         prepared: &Prepared,
         mut ask: A,
         deadline: Instant,
+        tape: &Tape,
     ) -> Answer<A::Answer> {
         let secrets = ask.take_secrets();
         let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
         let vault = Vault::new(secrets.unwrap_or_default(), Arc::clone(grants));
         let session = self.egress.session(&prepared.plugin, Arc::clone(grants), vault.clone(), deadline);
-        let seed =
-            GuestSeed { settings: Arc::clone(&prepared.settings), vault: vault.clone(), session, deadline };
-        let mut store = Self::store(code, seed, &prepared.limits);
         let allowed = deadline.saturating_duration_since(Instant::now());
+        let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
+        let deadline_ms = tape.deadline_ms().unwrap_or(deadline_ms);
+        tape.begin(&vault, || Beginning {
+            plugin: prepared.plugin.to_string(),
+            digest: prepared.digest.to_string(),
+            operation: A::OPERATION.name(),
+            subject: ask.subject(),
+            limits: LimitsTaken::of(&prepared.limits, deadline_ms),
+            settings: Arc::clone(&prepared.settings),
+            secrets: Secrets::of(&vault),
+            levels: Levels::kept(),
+        });
+        let settings = Arc::clone(&prepared.settings);
+        let seed = GuestSeed { settings, vault: vault.clone(), session, deadline, tape: tape.clone() };
+        let mut store = Self::store(code, seed, &prepared.limits);
         let answer = {
             let _running = self.ticker.running();
-            let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
-            let asked = timeout_at(deadline.into(), async {
+            let asked = async {
                 let instance = code.pre.instantiate_async(&mut store).await?;
                 let exports = code.exports.load(&mut store, &instance)?;
                 let driver = exports.machinist_provider_driver();
@@ -107,8 +142,11 @@ impl Sandbox {
                     None => None,
                 };
                 let rebooter = reboots.as_ref().map(Rebooter::machinist_provider_reboot);
-                ask.ask(Running { driver, rebooter, store: &mut store, vault: &vault, deadline_ms }).await
-            });
+                let running =
+                    Running { driver, rebooter, store: &mut store, vault: &vault, deadline_ms, tape };
+                ask.ask(running).await
+            };
+            let asked = tape.bounded(async { timeout_at(deadline.into(), asked).await.ok() });
             match &self.witness {
                 None => asked.await,
                 Some(witness) => watched(&**witness, &prepared.plugin, A::OPERATION, asked).await,
@@ -117,15 +155,17 @@ impl Sandbox {
         let state = store.data();
         let output = state.output.text();
         report(state, &vault.scrub_text(&output));
-        match answer {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => Err(explain(&error, &output, prepared, &vault)),
+        let answer = match answer {
+            Some(Ok(answer)) => answer,
+            Some(Err(error)) => Err(explain(&error, &output, prepared, &vault)),
             // The limit, not what was left of it after waiting: retries of one call say the same.
-            Err(_elapsed) => {
+            None => {
                 let limit = A::OPERATION.deadline().unsigned_abs().min(prepared.limits.deadline);
                 Err(breakage::past_deadline(limit).into())
             }
-        }
+        };
+        tape.ended(answer.as_ref().err());
+        answer
     }
 
     fn store(code: &DriverCode, seed: GuestSeed, limits: &Limits) -> Store<GuestState> {

@@ -48,6 +48,7 @@ use crate::settings::HostSettings;
 use crate::shelf::{Order, Orders, Shelf, chain};
 use crate::source::configmap::{KIND_LABEL, RawConfigMap};
 use crate::source::{Declared, SourceId};
+use crate::tape::{Archive, Recording, ReplayError, Replayed, replay};
 use crate::ticker::Ticker;
 use crate::turns::Turns;
 use crate::workshop::{Shelves, Workshop};
@@ -67,6 +68,15 @@ pub enum StartError {
     /// The key file cannot be read or made.
     #[error("failed to open the key of the code cache")]
     Key(#[source] std::io::Error),
+    /// The folder of the recordings cannot be made, read or written.
+    #[error("failed to open the folder of the recordings {}", folder.display())]
+    Recordings {
+        /// The folder.
+        folder: std::path::PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// The folder cannot be made or closed to others.
     #[error("failed to open the code cache {}", folder.display())]
     Cache {
@@ -141,6 +151,13 @@ impl PluginHost {
         };
         let of_drivers = workshop(&engine, baseline_engine.as_ref(), settings.code_kind())?;
         let of_policies = workshop(&policies.engine, None, CodeKind::Policy)?;
+        let archive = match &settings.record {
+            Some(record) => Some(
+                Archive::open(record, metrics.clone())
+                    .map_err(|source| StartError::Recordings { folder: record.folder.clone(), source })?,
+            ),
+            None => None,
+        };
         let runtime = Builder::new_multi_thread()
             .worker_threads(settings.threads.max(1))
             .thread_name("plugin-guest")
@@ -158,6 +175,7 @@ impl PluginHost {
             egress,
             no_grants: Arc::new(Grants::default()),
             witness: settings.memory_witness.clone(),
+            archive,
         });
         let loader = Loader {
             sandbox: Arc::clone(&sandbox),
@@ -327,6 +345,29 @@ impl PluginHost {
         inspection.await.unwrap_or(fallback)
     }
 
+    /// Loads a driver and plays recordings to it, one after the other: it is asked the same and sees the same, and nothing
+    /// leaves the host. A recording that cannot be played is an error of its own; the outer error is the component's.
+    pub async fn replay(
+        &self,
+        declared: Declared,
+        recordings: Vec<Recording>,
+    ) -> Result<Vec<Result<Replayed, ReplayError>>, ReplayError> {
+        let inner = Arc::clone(self.inner());
+        let replay = self.inner().guests.spawn(async move {
+            let prepared = match inner.loader.load(&declared, &|_| {}).await {
+                Ok(Loaded::Driver(prepared, _)) => prepared,
+                Ok(Loaded::Policy(..)) => return Err(ReplayError::Policy),
+                Err(error) => return Err(ReplayError::Load(chain(&error))),
+            };
+            let mut replayed = Vec::with_capacity(recordings.len());
+            for recording in &recordings {
+                replayed.push(replay(&inner.sandbox, &prepared, &inner.loader.ceilings, recording).await);
+            }
+            Ok(replayed)
+        });
+        replay.await.unwrap_or(Err(ReplayError::Interrupted))
+    }
+
     /// Adds the metrics of plugins and of egress.
     pub fn register_metrics(&self, registry: &mut Registry) {
         self.inner().metrics.register(registry);
@@ -344,6 +385,9 @@ impl PluginHost {
         inner.calls.close();
         if timeout(inner.settings.shutdown_deadline, inner.calls.wait()).await.is_err() {
             warn!(calls = inner.calls.len(), "calls of drivers are cut off by the shutdown");
+        }
+        if let Some(archive) = &inner.sandbox.archive {
+            archive.flush(RECORDINGS_PATIENCE).await;
         }
     }
 
@@ -382,6 +426,9 @@ impl Pauses {
         pause
     }
 }
+
+/// How long the last recordings may take to be written.
+const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How a class chooses its driver.
 struct Class {

@@ -16,6 +16,7 @@
 //! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
 //! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
 //! | how is a policy asked | `policy` |
+//! | how are calls recorded and replayed | [`tape`] |
 //! | what is in an instance's memory when its call is over | `witness` |
 
 mod ask;
@@ -47,6 +48,7 @@ mod settings;
 mod shelf;
 pub mod source;
 pub mod state;
+pub mod tape;
 mod ticker;
 mod tier;
 mod turns;

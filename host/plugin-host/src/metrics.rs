@@ -85,6 +85,29 @@ impl CacheOutcome {
     }
 }
 
+/// What became of a call that was to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordingOutcome {
+    Written,
+    LeftOut,
+    Failed,
+}
+
+impl RecordingOutcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::LeftOut => "left-out",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RecordingLabels {
+    outcome: &'static str,
+}
+
 #[derive(Clone)]
 struct CompileSeconds;
 
@@ -118,6 +141,7 @@ pub(crate) struct Metrics {
     cache: Family<CacheLabels, Counter>,
     code: Family<CodeLabels, Gauge>,
     compile_seconds: Family<TierLabels, Histogram, CompileSeconds>,
+    recordings: Family<RecordingLabels, Counter>,
 }
 
 impl Metrics {
@@ -133,6 +157,7 @@ impl Metrics {
             cache: Family::default(),
             code: Family::default(),
             compile_seconds: Family::new_with_constructor(CompileSeconds),
+            recordings: Family::default(),
         }
     }
 
@@ -154,6 +179,7 @@ impl Metrics {
         drop(all.cache.get_or_create(&CacheLabels { outcome: empty }));
         drop(all.code.get_or_create(&CodeLabels { plugin: plugin(), source: source(), tier: empty }));
         drop(all.compile_seconds.get_or_create(&TierLabels { tier: empty }));
+        drop(all.recordings.get_or_create(&RecordingLabels { outcome: empty }));
         all
     }
 
@@ -208,6 +234,11 @@ impl Metrics {
             "Time that compiling a component took, by tier: baseline, quick, optimised",
             self.compile_seconds.clone(),
         );
+        registry.register(
+            "machinist_plugin_recordings",
+            "Calls that were to be recorded: written, left-out (too many were waiting), failed",
+            self.recordings.clone(),
+        );
     }
 
     pub(crate) fn in_flight(&self, plugin: &PluginName) -> Held {
@@ -240,6 +271,18 @@ impl Metrics {
 
     pub(crate) fn cache(&self, outcome: CacheOutcome) {
         self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).inc();
+    }
+
+    pub(crate) fn recorded(&self, outcome: RecordingOutcome) {
+        self.recordings.get_or_create(&RecordingLabels { outcome: outcome.name() }).inc();
+    }
+
+    /// Recordings that are not there.
+    pub(crate) fn recordings_missing(&self) -> u64 {
+        let count = |outcome: RecordingOutcome| {
+            self.recordings.get_or_create(&RecordingLabels { outcome: outcome.name() }).get()
+        };
+        count(RecordingOutcome::LeftOut) + count(RecordingOutcome::Failed)
     }
 
     pub(crate) fn compiled(&self, tier: CodeTier, took: Duration) {

@@ -10,6 +10,7 @@ use crate::egress::EgressSettings;
 use crate::engine::{CodeKind, Pool};
 use crate::limits::Limits;
 use crate::state::QuarantineRule;
+use crate::tape::RecordSettings;
 use crate::witness::MemoryWitness;
 
 /// Settings of the plugin host. `new` fills in what is the same nearly everywhere.
@@ -45,6 +46,8 @@ pub struct HostSettings {
     pub shutdown_deadline: Duration,
     /// How the host speaks to clouds.
     pub egress: EgressSettings,
+    /// Whether calls are recorded, and where to.
+    pub record: Option<RecordSettings>,
     /// Is shown the memory of each instance when its call is over. For tests: instances then come without a pool, which makes
     /// calls slower, and a witness sees what users keep secret.
     pub memory_witness: Option<Arc<dyn MemoryWitness>>,
@@ -76,6 +79,7 @@ impl HostSettings {
             patience: Duration::from_secs(30),
             shutdown_deadline: Duration::from_secs(25),
             egress: EgressSettings::default(),
+            record: None,
             memory_witness: None,
         }
     }

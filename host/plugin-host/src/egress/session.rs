@@ -39,7 +39,8 @@ const TARGET_CHARACTERS: usize = 256;
 /// Everything beyond the answer itself that a future of the hooks gives.
 type Io = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
 
-/// The hooks of one call. Requests that are on their way outlive it only as long as their futures do.
+/// The hooks of one call. A clone is the same call's. Requests that are on their way outlive it only as long as their futures do.
+#[derive(Clone)]
 pub struct Session(Arc<Call>);
 
 /// What all requests of one call share.

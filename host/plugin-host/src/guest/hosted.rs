@@ -10,12 +10,12 @@ use crate::bindings::machinist::provider::types;
 
 impl wit::Host for GuestState {
     fn enabled(&mut self, level: wit::Level) -> Result<bool> {
-        Ok(log::is_enabled(level))
+        Ok(self.tape.is_enabled(level))
     }
 
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
-        if log::is_enabled(level) && self.log.take(message.len() + field_bytes) {
+        if self.tape.logged(level, &message, &fields) && self.log.take(message.len() + field_bytes) {
             let fields = log::fields_text(&fields);
             log::emit(level, &self.vault.scrub_text(&message), &self.vault.scrub_text(&fields));
         }
@@ -32,7 +32,7 @@ impl settings::Host for GuestState {
 impl deadline::Host for GuestState {
     fn remaining_ms(&mut self) -> Result<u64> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        Ok(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+        Ok(self.tape.remaining_ms(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
     }
 }
 

@@ -35,7 +35,8 @@ impl wit::HostSecret for GuestState {
 
     fn starts_with(&mut self, secret: Resource<SecretHandle>, prefix: Vec<u8>) -> Result<bool> {
         let SecretHandle(id) = *self.table.get(&secret)?;
-        Ok(self.vault.starts_with(id, &prefix))
+        let name = self.vault.name(id);
+        Ok(self.tape.starts_with(&name, &prefix, || self.vault.starts_with(id, &prefix)))
     }
 
     fn placeholder(
@@ -45,12 +46,14 @@ impl wit::HostSecret for GuestState {
     ) -> Result<Result<String, wit::Refusal>> {
         let SecretHandle(id) = *self.table.get(&secret)?;
         let encodings: Vec<Encoding> = encodings.into_iter().map(encoding).collect();
-        Ok(self.vault.placeholder(id, &encodings).map_err(refusal))
+        let real = || self.vault.placeholder(id, &encodings);
+        Ok(self.tape.placeholder(&self.vault.name(id), &encodings, real).map_err(refusal))
     }
 
     fn reveal(&mut self, secret: Resource<SecretHandle>) -> Result<Result<Vec<u8>, wit::Refusal>> {
         let SecretHandle(id) = *self.table.get(&secret)?;
-        Ok(self.vault.reveal(id).map_err(refusal))
+        let (real, stand_in) = (|| self.vault.reveal(id), || self.vault.stand_in(id));
+        Ok(self.tape.reveal(&self.vault.name(id), real, stand_in).map_err(refusal))
     }
 
     fn drop(&mut self, secret: Resource<SecretHandle>) -> Result<()> {

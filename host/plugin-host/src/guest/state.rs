@@ -12,6 +12,7 @@ use super::log::LogBudget;
 use super::stdio::Tail;
 use crate::egress::Session;
 use crate::limits::Limits;
+use crate::tape::{Tape, Wire};
 use crate::vault::Vault;
 
 /// What a call brings with it.
@@ -20,6 +21,7 @@ pub(crate) struct GuestSeed {
     pub(crate) vault: Vault,
     pub(crate) session: Session,
     pub(crate) deadline: Instant,
+    pub(crate) tape: Tape,
 }
 
 /// One call's state. It lives exactly as long as the call.
@@ -27,10 +29,11 @@ pub(crate) struct GuestState {
     pub(super) table: ResourceTable,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    session: Session,
+    wire: Wire,
     pub(super) settings: Arc<str>,
     pub(super) vault: Vault,
     pub(super) deadline: Instant,
+    pub(super) tape: Tape,
     pub(super) log: LogBudget,
     pub(crate) limiter: Limiter,
     pub(crate) output: Tail,
@@ -45,12 +48,13 @@ impl GuestState {
         table.set_max_capacity(limits.handles);
         Self {
             table,
-            wasi: inert_wasi(&output),
+            wasi: inert_wasi(&output, &seed.tape),
             http: WasiHttpCtx::new(),
-            session: seed.session,
+            wire: Wire::new(seed.session, seed.tape.clone()),
             settings: seed.settings,
             vault: seed.vault,
             deadline: seed.deadline,
+            tape: seed.tape,
             log: LogBudget::default(),
             limiter: Limiter::new(limits),
             output,
@@ -66,7 +70,7 @@ impl GuestState {
 
 /// Clocks and randomness work. The rest is there because language runtimes import it, and opens nothing: no
 /// environment, no arguments, no directory, no socket, no name lookup, an empty stdin.
-fn inert_wasi(output: &Tail) -> WasiCtx {
+fn inert_wasi(output: &Tail, tape: &Tape) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder
         .stdout(output.clone())
@@ -75,6 +79,7 @@ fn inert_wasi(output: &Tail) -> WasiCtx {
         .allow_udp(false)
         .allow_ip_name_lookup(false)
         .socket_addr_check(|_, _| Box::pin(async { false }));
+    tape.prepare(&mut builder);
     builder.build()
 }
 
@@ -86,6 +91,6 @@ impl WasiView for GuestState {
 
 impl WasiHttpView for GuestState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { hooks: &mut self.session, table: &mut self.table, ctx: &mut self.http }
+        WasiHttpCtxView { hooks: &mut self.wire, table: &mut self.table, ctx: &mut self.http }
     }
 }

@@ -214,6 +214,34 @@ impl Vault {
         Scrubber::new(self.needles_for_guest())
     }
 
+    /// Which secret it is, as grants write it.
+    pub(crate) fn name(&self, id: SecretId) -> String {
+        self.secret(id).map(|secret| secret.key.to_string()).unwrap_or_default()
+    }
+
+    /// Bootstrap tokens in the user data: six characters, a dot, sixteen characters.
+    pub(crate) fn user_data_tokens(&self) -> Vec<Zeroizing<Vec<u8>>> {
+        const TOKEN_BYTES: usize = 6 + 1 + 16;
+        let is_inside = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let is_token = |bytes: &&[u8]| {
+            bytes.iter().enumerate().all(|(at, byte)| if at == 6 { *byte == b'.' } else { is_inside(byte) })
+        };
+        let user_data = self.user_data().and_then(|id| self.secret(id));
+        user_data.map_or_else(Vec::new, |secret| {
+            secret
+                .value
+                .windows(TOKEN_BYTES)
+                .filter(is_token)
+                .map(|bytes| Zeroizing::new(bytes.to_vec()))
+                .collect()
+        })
+    }
+
+    /// What stands in the place of a value during a replay, whose vault holds none.
+    pub(crate) fn stand_in(&self, id: SecretId) -> Vec<u8> {
+        self.secret(id).map(|secret| secret.value.to_vec()).unwrap_or_default()
+    }
+
     /// The value of a key of the Secret, for the host to sign with.
     pub(crate) fn credential(&self, key: &str) -> Option<Zeroizing<Vec<u8>>> {
         self.open(key).and_then(|id| self.secret(id)).map(|secret| secret.value.clone())

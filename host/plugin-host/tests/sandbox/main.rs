@@ -9,5 +9,6 @@ mod parts;
 mod policies;
 mod rejection;
 mod swap;
+mod tapes;
 mod tiers;
 mod world;
