@@ -112,7 +112,7 @@ fn a_new_driver_is_a_project_that_says_what_comes_next_and_is_made_once() {
         "sdk/rust/Cargo.toml",
     );
     assert!(!folder.path().join("other").exists());
-    refuses(&["driver", "new", "--lang", "cobol", "my-cloud"], "rust, js, python");
+    refuses(&["driver", "new", "--lang", "cobol", "my-cloud"], "rust, go, js, python");
     refuses(&["driver", "new", "--lang", "rust", "My_Cloud"], "lower-case");
     refuses(&["driver", "new", "my-cloud"], "--lang");
 }

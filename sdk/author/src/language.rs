@@ -8,6 +8,8 @@ use std::str::FromStr;
 pub enum Language {
     /// Rust
     Rust,
+    /// Go
+    Go,
     /// JavaScript; TypeScript is built the same way.
     JavaScript,
     /// Python
@@ -16,12 +18,13 @@ pub enum Language {
 
 impl Language {
     /// All of them, in the order in which they are named.
-    pub const ALL: [Self; 3] = [Self::Rust, Self::JavaScript, Self::Python];
+    pub const ALL: [Self; 4] = [Self::Rust, Self::Go, Self::JavaScript, Self::Python];
 
     /// As it is typed.
     pub fn word(self) -> &'static str {
         match self {
             Self::Rust => "rust",
+            Self::Go => "go",
             Self::JavaScript => "js",
             Self::Python => "python",
         }
@@ -31,6 +34,7 @@ impl Language {
     pub fn manifest(self) -> &'static str {
         match self {
             Self::Rust => "Cargo.toml",
+            Self::Go => "go.mod",
             Self::JavaScript => "package.json",
             Self::Python => "pyproject.toml",
         }
@@ -41,6 +45,7 @@ impl fmt::Display for Language {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
             Self::Rust => "Rust",
+            Self::Go => "Go",
             Self::JavaScript => "JavaScript",
             Self::Python => "Python",
         })
@@ -79,6 +84,6 @@ mod tests {
         }
         assert_eq!("javascript".parse(), Ok(Language::JavaScript));
         let error = "cobol".parse::<Language>().unwrap_err().to_string();
-        assert!(error.contains("cobol") && error.contains("rust, js, python"), "{error}");
+        assert!(error.contains("cobol") && error.contains("rust, go, js, python"), "{error}");
     }
 }

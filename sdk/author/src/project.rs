@@ -16,6 +16,11 @@ pub enum Project {
         /// Its name, where the manifest is that of a crate.
         package: String,
     },
+    /// A Go module, with package main in its folder.
+    Go {
+        /// Its path.
+        module: String,
+    },
     /// An npm package.
     JavaScript {
         /// Its name, where it has one.
@@ -135,6 +140,16 @@ pub fn read(language: Language, at: &Path, text: &str) -> Result<Project, Error>
             })?;
             Ok(Project::Rust { package: package.name })
         }
+        Language::Go => {
+            let module = text.lines().find_map(|line| line.trim().strip_prefix("module "));
+            let module = module.map(|path| path.trim().trim_matches('"')).filter(|path| !path.is_empty());
+            let module = module.ok_or_else(|| Error::Lacks {
+                at: at.to_owned(),
+                what: "which module it is",
+                write: "module NAME in its first line, as `go mod init NAME` does",
+            })?;
+            Ok(Project::Go { module: module.to_owned() })
+        }
         Language::JavaScript => {
             let manifest: PackageJson = serde_json::from_str(text)
                 .map_err(|error| broken("JSON of a package", &error.to_string()))?;
@@ -159,9 +174,10 @@ impl Project {
     pub fn component(&self) -> String {
         let package = match self {
             Self::Rust { package } => Some(package),
+            Self::Go { module } => Some(module),
             Self::JavaScript { package } | Self::Python { package, .. } => package.as_ref(),
         };
-        // A scope of npm is a folder elsewhere, and no part of a file's name.
+        // What stands before a slash is a scope of npm or a host of Go, and no part of a file's name.
         let name = package.and_then(|package| package.rsplit('/').next()).filter(|name| !name.is_empty());
         let name =
             name.map(|name| name.strip_suffix("-driver").filter(|rest| !rest.is_empty()).unwrap_or(name));
@@ -224,13 +240,15 @@ mod tests {
     fn a_language_is_known_by_its_manifest() {
         assert_eq!(known(&["src", "Cargo.toml"]), Ok(Language::Rust));
         assert_eq!(known(&["package.json", "pyproject.lock"]), Ok(Language::JavaScript));
+        assert_eq!(known(&["go.mod", "go.sum"]), Ok(Language::Go));
         assert_eq!(known(&["pyproject.toml"]), Ok(Language::Python));
         assert!(
             known(&["Cargo.toml", "package.json"]).unwrap_err().contains("both Cargo.toml and package.json")
         );
         let error = known(&["main.c"]).unwrap_err();
         assert!(
-            error.contains("Cargo.toml, package.json, pyproject.toml") && error.contains("driver new"),
+            error.contains("Cargo.toml, go.mod, package.json, pyproject.toml")
+                && error.contains("driver new"),
             "{error}"
         );
     }
@@ -251,6 +269,7 @@ mod tests {
         assert!(error(Language::Python, "[project]\nname = \"a\"").contains("driver = \"MODULE:CLASS\""));
         assert!(error(Language::Rust, "[workspace]").contains("[package]"));
         assert!(error(Language::Rust, "[package").contains("M is not TOML"));
+        assert!(error(Language::Go, "go 1.24").contains("go mod init"));
         assert!(error(Language::JavaScript, "{").contains("M is not JSON"));
     }
 

@@ -7,6 +7,9 @@ use crate::language::Language;
 /// The version of the SDKs that belongs to this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// What Go calls the SDK.
+const GO_MODULE: &str = "github.com/machinist-dev/machinist/sdk/go";
+
 /// Where a project finds the SDK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sdk {
@@ -64,6 +67,11 @@ impl Sdk {
             (Language::Rust, Self::Checkout(root)) => {
                 format!("machinist-sdk = {{ path = \"{}\" }}", folder(root))
             }
+            (Language::Go, Self::Published) => format!("require {GO_MODULE} v{VERSION}"),
+            // The version is none that is looked up: the folder stands in for it.
+            (Language::Go, Self::Checkout(root)) => {
+                format!("require {GO_MODULE} v0.0.0\n\nreplace {GO_MODULE} => \"{}\"", folder(root))
+            }
             (Language::JavaScript, Self::Published) => VERSION.to_owned(),
             (Language::JavaScript, Self::Checkout(root)) => format!("file:{}", folder(root)),
             (Language::Python, Self::Published) => format!("machinist-sdk=={VERSION}"),
@@ -75,12 +83,13 @@ impl Sdk {
     pub fn note(&self, language: Language) -> Option<String> {
         let registry = match language {
             Language::Rust => "crates.io",
+            Language::Go => "the proxy of Go modules",
             Language::JavaScript => "npm",
             Language::Python => "PyPI",
         };
         match self {
             Self::Published => Some(format!(
-                "the project asks for machinist-sdk {VERSION} from {registry}. Where that version is not published yet, make \
+                "the project asks for the SDK {VERSION} from {registry}. Where that version is not published yet, make \
                  the project with --sdk PATH, the folder of a checkout of Machinist"
             )),
             Self::Checkout(_) => None,

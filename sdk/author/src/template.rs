@@ -55,6 +55,15 @@ const RUST: [Template; 6] = [
     ("src/tests.rs", include_str!("../templates/rust/src/tests.rs.in")),
     ("src/class-schema.json", SCHEMA),
 ];
+const GO: [Template; 7] = [
+    ("go.mod", include_str!("../templates/go/go.mod.in")),
+    (".gitignore", include_str!("../templates/go/.gitignore.in")),
+    ("main.go", include_str!("../templates/go/main.go.in")),
+    ("vms/driver.go", include_str!("../templates/go/vms/driver.go.in")),
+    ("vms/cloud.go", include_str!("../templates/go/vms/cloud.go.in")),
+    ("vms/class-schema.json", SCHEMA),
+    ("vms/driver_test.go", include_str!("../templates/go/vms/driver_test.go.in")),
+];
 const JAVASCRIPT: [Template; 7] = [
     ("package.json", include_str!("../templates/js/package.json.in")),
     (".gitignore", include_str!("../templates/js/.gitignore.in")),
@@ -93,6 +102,14 @@ fn words(language: Language) -> Words {
             driver: "`src/lib.rs`",
             test: "`src/tests.rs`",
         },
+        Language::Go => Words {
+            steps: "go test ./...                                    # unit tests, in seconds\n\
+                    machinist driver build                           # the component: @name@.wasm\n\
+                    machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
+            cloud: "`vms/cloud.go`",
+            driver: "`vms/driver.go`",
+            test: "`vms/driver_test.go`",
+        },
         Language::JavaScript => Words {
             steps: "npm install && npm test                          # unit tests\n\
                     machinist driver build                           # the component: @name@.wasm\n\
@@ -116,6 +133,7 @@ fn words(language: Language) -> Words {
 pub fn files(language: Language, name: &Name, sdk: &Sdk) -> Vec<File> {
     let own: &[Template] = match language {
         Language::Rust => &RUST,
+        Language::Go => &GO,
         Language::JavaScript => &JAVASCRIPT,
         Language::Python => &PYTHON,
     };

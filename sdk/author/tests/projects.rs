@@ -60,6 +60,16 @@ fn the_project_in_rust_is_the_one_that_this_workspace_tests() {
 }
 
 #[test]
+fn the_project_in_go_passes_its_tests() {
+    if !Command::new("go").arg("version").output().is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let (_folder, project) = made(Language::Go);
+    let said = passes(Command::new("go").args(["test", "-v", "./..."]).current_dir(&project));
+    assert_eq!(said.matches("--- PASS").count(), 6, "{said}");
+}
+
+#[test]
 fn the_project_in_python_passes_its_tests() {
     if !is_installed("python3") {
         return;

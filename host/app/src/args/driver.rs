@@ -13,14 +13,14 @@ pub(crate) enum DriverCommand {
     New(NewFlags),
     /// Make the component of a project, with the tools of its language, and look at it as the host would
     ///
-    /// The language is known by the project's files: Cargo.toml, package.json or pyproject.toml. What is missing is
+    /// The language is known by the project's files: Cargo.toml, go.mod, package.json or pyproject.toml. What is missing is
     /// named with the command that mends it. Health policies are built the same way.
     Build(BuildFlags),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct NewFlags {
-    /// rust, js or python
+    /// rust, go, js or python
     #[arg(long, short, value_name = "LANGUAGE")]
     pub(crate) lang: Language,
     /// The provider that it serves, such as my-cloud; the folder is called so, too

@@ -9,12 +9,14 @@ use super::tool::{Need, run};
 
 const NODE: Need = Need {
     name: "Node.js",
+    asks: "--version",
     least: (20, 0),
     install: "install Node.js 20 or later with npm from https://nodejs.org",
     renew: "install Node.js 20 or later with npm from https://nodejs.org",
 };
 const NPM: Need = Need {
     name: "npm",
+    asks: "--version",
     least: (9, 0),
     install: "install npm, which comes with Node.js (Debian: apt-get install npm)",
     renew: "npm install --global npm",

@@ -3,6 +3,7 @@
 //! Before a tool is started it is looked whether all is there that it needs, so that what is missing is named with the command
 //! that mends it. The tools' own messages go to standard error as they come.
 
+mod go;
 mod javascript;
 mod python;
 mod rust;
@@ -53,6 +54,9 @@ pub enum Error {
         /// As it was started.
         line: String,
     },
+    /// What makes components of Go programs said no.
+    #[error("Go gives no component")]
+    Go(#[source] go_component::Error),
     /// A tool was content, and nothing is there.
     #[error("`{line}` made no component: {mend}")]
     Nothing {
@@ -84,6 +88,7 @@ pub fn build(folder: &Path, output: Option<&Path>) -> Result<PathBuf, Error> {
         std::path::absolute(&output).map_err(|source| Error::Write { at: output.clone(), source })?;
     match &project {
         Project::Rust { .. } => rust::build(folder, &output)?,
+        Project::Go { .. } => go::build(folder, &output)?,
         Project::JavaScript { .. } => javascript::build(folder, &output)?,
         Project::Python { driver, .. } => python::build(folder, driver, &output)?,
     }

@@ -11,6 +11,7 @@ use super::tool::{Need, run, said};
 
 const PYTHON: Need = Need {
     name: "Python",
+    asks: "--version",
     least: (3, 11),
     install: "install Python 3.11 or later with its venv module (Debian: apt-get install python3 python3-venv)",
     renew: "install Python 3.11 or later with its venv module, and make .venv anew with it",

@@ -13,6 +13,7 @@ const TARGET: &str = "wasm32-wasip2";
 /// What the SDK is written for.
 const RUST: Need = Need {
     name: "Rust",
+    asks: "--version",
     least: (1, 95),
     install: "install it with https://rustup.rs",
     renew: "rustup update",

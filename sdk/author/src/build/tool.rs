@@ -11,6 +11,8 @@ use super::{Error, version};
 pub(super) struct Need {
     /// As people call it.
     pub(super) name: &'static str,
+    /// What it is asked for its version.
+    pub(super) asks: &'static str,
     /// Major and minor version, at least.
     pub(super) least: (u32, u32),
     /// The command that installs it.
@@ -23,7 +25,7 @@ impl Need {
     /// Asks the tool for its version.
     pub(super) fn check(&self, program: &OsStr, folder: &Path) -> Result<(), Error> {
         let least = format!("{} {}.{} or later", self.name, self.least.0, self.least.1);
-        let said = said(Command::new(program).arg("--version").current_dir(folder))?;
+        let said = said(Command::new(program).arg(self.asks).current_dir(folder))?;
         let Some(said) = said else {
             return Err(Error::Missing { what: least, mend: self.install.to_owned() });
         };
@@ -76,7 +78,8 @@ pub(super) fn line(command: &Command) -> String {
 mod tests {
     use super::*;
 
-    const NEED: Need = Need { name: "Tool", least: (3, 2), install: "install it", renew: "renew it" };
+    const NEED: Need =
+        Need { name: "Tool", asks: "--version", least: (3, 2), install: "install it", renew: "renew it" };
 
     /// A tool that prints this.
     fn tool(folder: &Path, prints: &str) -> std::path::PathBuf {
