@@ -40,7 +40,8 @@ pub enum Error {
 /// A path, and what is there before names are filled in.
 type Template = (&'static str, &'static str);
 
-const SHARED: [Template; 3] = [
+const SHARED: [Template; 4] = [
+    ("conformance.yaml", include_str!("../templates/shared/conformance.yaml.in")),
     ("grants.yaml", include_str!("../templates/shared/grants.yaml.in")),
     ("settings.json", include_str!("../templates/shared/settings.json.in")),
     ("README.md", include_str!("../templates/shared/README.md.in")),
@@ -204,6 +205,7 @@ mod tests {
             let has = |name: &str| files.iter().any(|file| file.path.ends_with(name));
             for name in [
                 "README.md",
+                "conformance.yaml",
                 "grants.yaml",
                 "settings.json",
                 ".gitignore",
