@@ -13,6 +13,7 @@ use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_plugin_host::source::configmap::{POLICY_KIND, RawConfigMap};
+use machinist_plugin_host::source::remote::Resolved;
 use machinist_plugin_host::{
     CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms,
 };
@@ -143,6 +144,8 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         "serving": report.serving,
         "digest": report.digest.map(|digest| digest.to_string()),
         "warnings": report.warnings,
+        "resolved": report.resolved.as_ref().map(Resolved::to_json),
+        "signedBy": report.signer,
         "held": held.map(|held| json!({
             "digest": held.digest.to_string(),
             "driver": held.driver,
@@ -260,6 +263,8 @@ mod tests {
             size_bytes: None,
             compile_ms: None,
             from_cache: false,
+            resolved: None,
+            signer: None,
             serving: true,
             held: Some(held),
         }

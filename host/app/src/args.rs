@@ -1,5 +1,6 @@
 //! The command line. The flags of `run` are in `flags`.
 
+mod artifacts;
 mod driver;
 mod fleet;
 
@@ -11,6 +12,7 @@ use jiff::SignedDuration;
 
 use crate::flags::RunFlags;
 
+pub(crate) use artifacts::{KeygenFlags, RegistryFlags, ResolveFlags, SignFlags};
 pub(crate) use driver::{BuildFlags, DriverCommand, NewFlags};
 pub(crate) use fleet::{
     AccessFlags, HistoryFlags, PlaceFlags, RolloutCommand, StatusFlags, SubjectFlags, TreeFlags, UndoFlags,
@@ -78,7 +80,18 @@ pub(crate) enum PluginCommand {
     /// The component is checked as the host would check it. Parts are written before the ConfigMap that names them, so the
     /// last write is the switch: until the host has loaded the version, the one before it serves. Then parts that no version
     /// needs are removed.
+    ///
+    /// With --oci the component goes into a registry; with --configmap beside it, the ConfigMap names it there by its digest.
     Push(Box<PushFlags>),
+    /// Sign a component: an artifact of a registry, what a ConfigMap holds, or a file
+    ///
+    /// Signatures are those of cosign with a key (`cosign sign --key`, `cosign sign-blob --key`), and can be made and checked
+    /// with it as well.
+    Sign(Box<SignFlags>),
+    /// Make a pair of keys for signatures: PREFIX.key signs, PREFIX.pub is for --plugin-keys of hosts
+    Keygen(KeygenFlags),
+    /// Look up anew what the tag that a ConfigMap names stands for, and load that
+    Resolve(ResolveFlags),
 }
 
 /// Which cluster, and where in it.
@@ -130,10 +143,12 @@ pub(crate) struct ListFlags {
 #[derive(Debug, Args)]
 pub(crate) struct InspectFlags {
     /// The component: `.wasm`, `.wasm.zst` or `.wasm.gz`
-    #[arg(required_unless_present = "configmap", conflicts_with = "configmap", value_hint = clap::ValueHint::FilePath)]
+    #[arg(required_unless_present_any = ["configmap", "oci"], conflicts_with_all = ["configmap", "oci"], value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) registry: RegistryFlags,
     /// Inspect what this ConfigMap holds, with its settings and grants
-    #[arg(long)]
+    #[arg(long, conflicts_with = "oci")]
     pub(crate) configmap: Option<String>,
     /// Grants to show and check, YAML or JSON; instead of those of the ConfigMap
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -157,8 +172,13 @@ pub(crate) struct PushFlags {
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// Name of the ConfigMap, created or updated. Its parts are called NAME-DIGEST-LAYOUT-NUMBER
-    #[arg(long, value_name = "NAME", value_parser = object_name)]
-    pub(crate) configmap: String,
+    #[arg(long, value_name = "NAME", value_parser = object_name, required_unless_present = "oci")]
+    pub(crate) configmap: Option<String>,
+    #[command(flatten)]
+    pub(crate) registry: RegistryFlags,
+    /// Sign with this private key: ECDSA on P-256, PKCS #8 in PEM, as `machinist plugin keygen` makes it
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
     /// The plugin that this is a version of; by default what the ConfigMap says already, or its name

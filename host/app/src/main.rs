@@ -24,6 +24,10 @@ mod plugin_list;
 mod plugin_ownership;
 mod plugin_plan;
 mod plugin_push;
+mod plugin_registry;
+mod plugin_resolve;
+mod plugin_secrets;
+mod plugin_sign;
 mod plugin_view;
 mod plugin_wait;
 mod reference;
@@ -99,6 +103,9 @@ async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
         PluginCommand::List(flags) => plugin_list::list(flags).await,
         PluginCommand::Inspect(flags) => plugin_inspect::inspect(flags).await,
         PluginCommand::Push(flags) => plugin_push::push(*flags).await,
+        PluginCommand::Sign(flags) => plugin_sign::sign(*flags).await,
+        PluginCommand::Keygen(flags) => plugin_sign::keygen(&flags),
+        PluginCommand::Resolve(flags) => plugin_resolve::resolve(flags).await,
     }
 }
 

@@ -8,11 +8,12 @@ use kube::Api;
 use machinist_plugin_host::SourceId;
 use machinist_plugin_host::source::configmap::RawConfigMap;
 use machinist_plugin_host::source::parts::{Assembly, Found, Index, Part, assemble};
-use machinist_plugin_host::source::{Content, Declared};
+use machinist_plugin_host::source::{Content, Declared, Encoding, Packed};
 
 use crate::args::{InspectFlags, Output};
 use crate::plugin_cluster::{config_maps, explained, raw};
 use crate::plugin_file::{Texts, declared, look, read_packed};
+use crate::plugin_registry::Artifact;
 use crate::plugin_view::View;
 
 pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
@@ -22,8 +23,9 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             declared(&name, read_packed(file)?, &texts)?
         }
+        (None, None) if flags.registry.oci.is_some() => from_registry(&flags, &texts).await?,
         (None, Some(name)) => from_cluster(&config_maps(&flags.cluster).await?, name, &texts).await?,
-        (None, None) => bail!("name a file, or a ConfigMap with --configmap"),
+        (None, None) => bail!("name a file, a ConfigMap with --configmap, or an artifact with --oci"),
     };
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
@@ -39,14 +41,33 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     }
 }
 
+/// What an artifact would be with these texts. Says on standard error what it is in the registry.
+async fn from_registry(flags: &InspectFlags, texts: &Texts) -> anyhow::Result<Declared> {
+    let Some(artifact) = Artifact::of(&flags.registry)? else { bail!("name an artifact with --oci") };
+    let pulled = artifact.pull().await?;
+    let signatures = artifact.signatures(pulled.manifest).await?;
+    eprintln!("{}: {signatures} signatures", artifact.reference.at(pulled.manifest));
+    let name = artifact.reference.repository.rsplit('/').next().unwrap_or_default();
+    declared(name, Packed::whole(Encoding::None, pulled.component), texts)
+}
+
 /// What a ConfigMap declares, with the parts that it names.
-async fn from_cluster(api: &Api<ConfigMap>, name: &str, texts: &Texts) -> anyhow::Result<Declared> {
+pub(crate) async fn from_cluster(
+    api: &Api<ConfigMap>,
+    name: &str,
+    texts: &Texts,
+) -> anyhow::Result<Declared> {
     let map = api.get(name).await.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
     let mut map = raw(map);
     texts.replace(&mut map.data);
     let declared = map.declared().with_context(|| format!("ConfigMap {name} holds no plugin"))?;
     match declared.component.clone() {
         Content::Whole(component) => Ok(declared.with(component)),
+        Content::Remote(remote) => bail!(
+            "ConfigMap {name} names {}, which is not here: `machinist plugin inspect --oci {}`",
+            remote.reference,
+            remote.reference
+        ),
         Content::Parts(index) => {
             let found = parts(api, &map.source(), &index).await?;
             match assemble(&index, |part| found.get(part)).context("its parts do not fit")? {

@@ -10,11 +10,13 @@ use kube::core::ObjectMeta;
 use machinist_plugin_host::Digest;
 use machinist_plugin_host::source::Encoding;
 use machinist_plugin_host::source::configmap::{
-    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, SETTINGS, SHA256, TERMS_JSON, TERMS_YAML,
+    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, SETTINGS, SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
 };
 use machinist_plugin_host::source::parts::{
     BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split,
 };
+
+use machinist_plugin_host::source::remote::{OCI_KEY, PULL_SECRET_KEY};
 
 use crate::plugin_file::Texts;
 use crate::plugin_ownership::owned;
@@ -29,6 +31,9 @@ pub(crate) struct Wanted<'a> {
     pub(crate) texts: &'a Texts,
     pub(crate) encoding: Encoding,
     pub(crate) packed: Bytes,
+    /// Where it is in a registry, if it is to be named and not held.
+    pub(crate) artifact: Option<String>,
+    pub(crate) signature: Option<String>,
     pub(crate) digest: Digest,
     pub(crate) part_bytes: usize,
 }
@@ -42,8 +47,10 @@ pub(crate) struct Plan {
 }
 
 /// What stands for the component, or contradicts it.
-const CONTENT: [&str; 8] = [
+const CONTENT: [&str; 10] = [
     INDEX_KEY,
+    OCI_KEY,
+    SIGNATURE,
     "plugin.wasm",
     "plugin.wasm.gz",
     "plugin.wasm.zst",
@@ -69,7 +76,7 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
         // What an earlier push wrote would be removed by not naming it again.
         let owned = owned(there);
         let kept = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
-        for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, TERMS_YAML, TERMS_JSON] {
+        for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, TERMS_YAML, TERMS_JSON, PULL_SECRET_KEY] {
             data.extend(kept(key).map(|text| (key.to_owned(), text.clone())));
         }
         if owned.labels.contains(NAME_LABEL) {
@@ -82,12 +89,18 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
     }
     wanted.texts.replace(&mut data);
     data.insert(SHA256.to_owned(), wanted.digest.hex());
+    data.extend(wanted.signature.iter().map(|signature| (SIGNATURE.to_owned(), signature.clone())));
     let room = wanted.part_bytes.saturating_sub(data.values().map(String::len).sum());
     let meta = ObjectMeta {
         // Another object of that name, made since we looked, is not the one that was checked.
         uid: there.and_then(|there| there.metadata.uid.clone()),
         ..meta(wanted, wanted.name, labels)
     };
+    if let Some(artifact) = &wanted.artifact {
+        data.insert(OCI_KEY.to_owned(), artifact.clone());
+        let index = ConfigMap { metadata: meta, data: Some(data), ..ConfigMap::default() };
+        return Ok(Plan { parts: Vec::new(), index });
+    }
     if wanted.packed.len() <= room {
         let component = (wanted.encoding.key().to_owned(), ByteString(wanted.packed.to_vec()));
         let binary_data = Some(BTreeMap::from([component]));
@@ -198,6 +211,8 @@ mod tests {
             texts,
             encoding: Encoding::Zstd,
             packed: Bytes::from_static(b"a packed component"),
+            artifact: None,
+            signature: None,
             digest: Digest::of(b"component"),
             part_bytes,
         }
@@ -232,6 +247,29 @@ mod tests {
         // Nothing of another cut is ever overwritten.
         let other = plan(&wanted(&texts, 6), None).expect("fits");
         assert!(other.parts.iter().all(|part| !names.contains(part.metadata.name.as_ref().expect("a name"))));
+    }
+
+    #[test]
+    fn what_is_in_a_registry_is_named_and_a_signature_goes_with_its_component() {
+        let texts = texts(None);
+        let mut named = wanted(&texts, 5);
+        named.artifact = Some("ghcr.io/acme/sim@sha256:ab".to_owned());
+        named.signature = Some("c2ln".to_owned());
+        let plan = plan(&named, None).expect("fits");
+        let data = plan.index.data.clone().expect("data");
+        assert_eq!(
+            (data[OCI_KEY].as_str(), data[SIGNATURE].as_str()),
+            ("ghcr.io/acme/sim@sha256:ab", "c2ln")
+        );
+        assert!(plan.parts.is_empty() && plan.index.binary_data.is_none());
+        let result: ConfigMap = serde_json::from_value(json!({
+            "data": { "oci": "", "signature": "", "grants.json": "{}" },
+            "binaryData": { "plugin.wasm": "" },
+        }))
+        .expect("a ConfigMap");
+        assert_eq!(in_the_way(&plan, &result), ["plugin.wasm"]);
+        let held = super::plan(&wanted(&texts, 1_000), None).expect("fits");
+        assert_eq!(in_the_way(&held, &result), ["oci", "signature", "plugin.wasm"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use machinist_artifacts::{Reference, SigningKey};
 use machinist_plugin_host::source::configmap::{DRIVER_KIND, KIND_LABEL, POLICY_KIND};
 use machinist_plugin_host::source::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
 use machinist_plugin_host::source::{Encoding, Packed};
@@ -17,17 +18,42 @@ use crate::plugin_cluster::{config_maps, explained, raw};
 use crate::plugin_file::{Component, Texts, declared, look};
 use crate::plugin_ownership::{MANAGER, taken_over};
 use crate::plugin_plan::{Plan, Wanted, in_the_way, plan};
+use crate::plugin_registry::{Artifact, signing_key};
 use crate::plugin_wait::wait;
 
 pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
     let component = Component::read(&flags.file)?;
+    let key = flags.sign.as_deref().map(signing_key).transpose()?;
+    let artifact = Artifact::of(&flags.registry)?;
+    // Without a ConfigMap it has no name but that of its repository.
+    let repository =
+        artifact.as_ref().map(|artifact| artifact.reference.repository.clone()).unwrap_or_default();
+    let name = flags.configmap.as_deref().unwrap_or(&repository);
     // What is wrong at first sight is said before anything is packed or asked.
     let unpacked = Packed::whole(Encoding::None, component.bytes.clone());
-    declared(&flags.configmap, unpacked.clone(), &texts).context("the host would refuse it")?;
+    declared(name, unpacked.clone(), &texts).context("the host would refuse it")?;
     let contract = Contract::of(&component.bytes);
     verify::inspect(&component.bytes, contract)
         .context("the host would refuse it: failed to verify the component")?;
+    let placed = match &artifact {
+        Some(artifact) if flags.dry_run => Some(artifact.reference.clone()),
+        Some(artifact) => {
+            may_load(declared(name, unpacked.clone(), &texts)?).await?;
+            Some(bring(artifact, &component, contract, key.as_ref()).await?)
+        }
+        None => None,
+    };
+    if flags.configmap.is_none() {
+        if flags.dry_run {
+            may_load(declared(name, unpacked, &texts)?).await?;
+            println!(
+                "would push {}",
+                flags.registry.oci.as_ref().map(ToString::to_string).unwrap_or_default()
+            );
+        }
+        return Ok(());
+    }
     let encoding = match flags.encoding {
         EncodingName::Zstd => Encoding::Zstd,
         EncodingName::Gzip => Encoding::Gzip,
@@ -37,22 +63,43 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     eprintln!("{}: {} bytes, {} with {encoding}", component.digest, component.bytes.len(), packed.len());
     let wanted = Wanted {
         namespace: &flags.cluster.namespace,
-        name: &flags.configmap,
+        name,
         kind: contract.label(),
         plugin_name: flags.plugin_name.as_deref(),
         texts: &texts,
         encoding,
         packed: packed.into(),
+        artifact: placed.map(|reference| reference.to_string()),
+        signature: key.map(|key| key.sign_blob(&component.bytes)).transpose()?,
         digest: component.digest,
         part_bytes: usize::try_from(flags.part_size).unwrap_or(usize::MAX),
     };
     if flags.dry_run {
-        may_load(declared(&flags.configmap, unpacked, &texts)?).await?;
+        may_load(declared(name, unpacked, &texts)?).await?;
         return print(&plan(&wanted, None)?);
     }
     let api = config_maps(&flags.cluster).await?;
-    let push = Push { api, name: &flags.configmap, force: flags.force };
+    let push = Push { api, name, force: flags.force };
     push.run(&wanted, unpacked, &flags).await
+}
+
+/// Puts it into the registry, and says which artifact it is there.
+async fn bring(
+    artifact: &Artifact<'_>,
+    component: &Component,
+    contract: Contract,
+    key: Option<&SigningKey>,
+) -> anyhow::Result<Reference> {
+    let outside = verify::outside(&component.bytes, contract)?;
+    let mut imports = [outside.granted, outside.inert].concat();
+    imports.sort();
+    let digest = artifact.push(&component.bytes, &imports, &outside.exports).await?;
+    if let Some(key) = key {
+        artifact.sign(key, digest).await?;
+    }
+    let reference = artifact.reference.at(digest);
+    println!("{}{reference}", if key.is_some() { "signed " } else { "" });
+    Ok(reference)
 }
 
 struct Push<'a> {

@@ -23,6 +23,7 @@ use crate::adapter::Adapter;
 use crate::admin::{self, Admin};
 use crate::flags::{Line, LogFormat, ProcessFlags};
 use crate::incidents::Incidents;
+use crate::plugin_secrets::{Secrets, trust};
 use crate::{COMPILE, driverless, start};
 
 /// How long leadership may take to be given back.
@@ -38,7 +39,7 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics).await?;
     let incidents = Arc::new(Incidents::new());
     // Who looks after no Machine needs neither drivers nor a place for them.
-    let host = controllers.machines.then(|| plugin_host(&flags, &incidents)).transpose()?;
+    let host = controllers.machines.then(|| plugin_host(&flags, &incidents, &clients.control)).transpose()?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
     let admin = Admin {
@@ -164,11 +165,17 @@ fn log(format: LogFormat, filter: EnvFilter) {
     }
 }
 
-fn plugin_host(flags: &ProcessFlags, incidents: &Arc<Incidents>) -> anyhow::Result<PluginHost> {
+fn plugin_host(
+    flags: &ProcessFlags,
+    incidents: &Arc<Incidents>,
+    control: &kube::Client,
+) -> anyhow::Result<PluginHost> {
     let executable =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
     let key = CacheKey::File(flags.cache_dir.join("key"));
     let mut settings = HostSettings::new(&flags.cache_dir, key, executable, [COMPILE.into()]);
+    settings.trust = trust(flags, &plugin_namespace(flags))?;
+    settings.pull_secrets = Some(Arc::new(Secrets(control.clone())));
     let incidents = incidents.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
     PluginHost::start(settings).with_context(|| {

@@ -33,12 +33,13 @@ use crate::digest::Digest;
 use crate::dispatch::Queue;
 use crate::egress::Egress;
 use crate::engine::{self, CodeKind};
+use crate::fetch::Fetcher;
 use crate::generation::{Generation, Hasty, Served};
 use crate::grants::Grants;
 use crate::guest::link;
 use crate::inspect::{Inspected, inspect};
 use crate::limits::Ceilings;
-use crate::load::{Loaded, Loader};
+use crate::load::{Loaded, Loader, Progress};
 use crate::metrics::Metrics;
 use crate::policy::call::PolicySandbox;
 use crate::registry::Declaration;
@@ -47,6 +48,7 @@ use crate::routes::Route;
 use crate::settings::HostSettings;
 use crate::shelf::{Order, Orders, Shelf, chain};
 use crate::source::configmap::{KIND_LABEL, RawConfigMap};
+use crate::source::remote::Origin;
 use crate::source::{Declared, SourceId};
 use crate::tape::{Archive, Recording, ReplayError, Replayed, replay};
 use crate::ticker::Ticker;
@@ -178,6 +180,12 @@ impl PluginHost {
             archive,
         });
         let loader = Loader {
+            fetcher: Fetcher::new(
+                settings.cache_dir.join("artifacts"),
+                settings.registry.clone(),
+                settings.pull_secrets.clone(),
+                settings.trust.clone(),
+            ),
             sandbox: Arc::clone(&sandbox),
             policies: Arc::clone(&policies),
             of_drivers,
@@ -485,12 +493,23 @@ impl Inner {
     }
 
     /// Loads until it is decided. What may end otherwise at another time is tried again, ever more slowly.
-    async fn load(self: Arc<Self>, declaration: Declaration, declared: Declared) {
-        let id = &declared.source;
+    async fn load(self: Arc<Self>, declaration: Declaration, mut declared: Declared<Origin>) {
+        let id = &declared.source.clone();
         let mut pauses = Pauses::default();
+        let pin = Mutex::new(None);
         loop {
-            let tell = |progress| self.shelf.progress(id, declaration, &progress);
-            match self.loader.load(&declared, &tell).await {
+            let tell = |progress| {
+                if let Progress::Resolved { manifest } = &progress {
+                    *pin.lock().unwrap_or_else(PoisonError::into_inner) = Some(*manifest);
+                }
+                self.shelf.progress(id, declaration, &progress);
+            };
+            let loaded = self.loader.load(&declared, &tell).await;
+            // What was resolved stays resolved, whatever comes after it.
+            if let Origin::Remote(remote) = &mut declared.component {
+                remote.pin = remote.pin.or(*pin.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            match loaded {
                 Ok(loaded) => {
                     let (providers, generation) = served(id, loaded);
                     let hasty = Hasty::of(&generation);
@@ -513,7 +532,7 @@ impl Inner {
 
     /// Until code that was made in haste has been replaced, or nobody needs it, or there is no better. It goes on serving meanwhile, also
     /// when its source declares something else that may not come to serve.
-    async fn improve(self: Arc<Self>, declared: Declared, hasty: Hasty) {
+    async fn improve(self: Arc<Self>, declared: Declared<Origin>, hasty: Hasty) {
         let improvement = async {
             let mut pauses = Pauses::default();
             while hasty.served().is_some() {

@@ -8,6 +8,7 @@ use crate::limits::Limits;
 use crate::load::{Loaded, Loader, Progress};
 use crate::policy::{PolicyAbout, PolicyLimits};
 use crate::shelf::chain;
+use crate::source::remote::Origin;
 use crate::source::{Declared, Encoding, Kind};
 use crate::verify::{self, Contract, Outside};
 
@@ -78,9 +79,13 @@ pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
         Progress::Fetched { digest, size_bytes } => {
             *fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest, size_bytes));
         }
-        Progress::Verified | Progress::Compiled { .. } => {}
+        Progress::Resolved { .. }
+        | Progress::Signed { .. }
+        | Progress::Verified
+        | Progress::Compiled { .. } => {}
     };
-    match loader.load(&declared, &tell).await {
+    let component = Origin::Here(declared.component.clone());
+    match loader.load(&declared.with(component), &tell).await {
         Ok(Loaded::Policy(_, about)) => inspected.policy = Some(about),
         Ok(Loaded::Driver(prepared, about)) => {
             inspected.limits = Some(prepared.limits);

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | what does a ConfigMap declare | [`source::configmap`] |
 //! | what do several ConfigMaps make together | [`source::parts`] |
+//! | where are its bytes, and who has signed them | `fetch`, [`source::remote`] |
 //! | may this component be loaded | [`verify`] |
 //! | what is known of a component that nobody loads | `inspect` |
 //! | who compiles it, how well, in which order, and is compiled code still ours | `workshop`, `tier`, `turns`, `compile`, `code_cache` |
@@ -30,6 +31,7 @@ mod digest;
 mod dispatch;
 pub mod egress;
 mod engine;
+mod fetch;
 mod generation;
 pub mod grants;
 mod guest;
@@ -61,6 +63,7 @@ pub use code_cache::key::CacheKey;
 pub use compile::child::compile_main;
 pub use convert::About;
 pub use digest::{Digest, NotADigest};
+pub use fetch::{PullSecrets, Required, Trust};
 pub use host::{PluginHost, StartError};
 pub use inspect::Inspected;
 pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use machinist_artifacts::ContentDigest;
 use machinist_core::driver::Operation;
 use machinist_core::driver_error::CallError;
 use tokio::task::spawn_blocking;
@@ -17,6 +18,7 @@ use crate::code_cache::notes::{Note, Notes};
 use crate::compile;
 use crate::convert::About;
 use crate::digest::Digest;
+use crate::fetch::{self, Fetcher};
 use crate::generation::{Hasty, Served};
 use crate::limits::{self, Ceilings, Limits};
 use crate::optional_bindings::RebooterIndices;
@@ -24,6 +26,7 @@ use crate::policy::PolicyAbout;
 use crate::policy::call::{PolicyCode, PolicySandbox, PreparedPolicy};
 use crate::policy::terms::Terms;
 use crate::policy_bindings::HealthPolicyPre;
+use crate::source::remote::Origin;
 use crate::source::{Declared, Encoding, Kind, Packed, UnpackError};
 use crate::verify::{self, Contract, Names, Outside};
 use crate::workshop::{Code, Workshop};
@@ -31,6 +34,8 @@ use crate::workshop::{Code, Workshop};
 /// Why a declared plugin cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
+    #[error(transparent)]
+    Fetch(fetch::Error),
     #[error("failed to unpack the component")]
     Unpack(#[source] UnpackError),
     #[error("the component's digest is {found}, and sha256 says {expected}")]
@@ -61,6 +66,7 @@ impl Error {
     /// True when another attempt with the same content may end otherwise.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
+            Self::Fetch(error) => error.is_passing(),
             Self::Compile(error) => error.is_passing(),
             Self::Cache(_) | Self::Interrupted => true,
             Self::Describe(CallError::Refused(_)) | Self::AskSettings(CallError::Refused(_)) => true,
@@ -79,9 +85,22 @@ impl Error {
 
 /// How far a load has come. Told as it happens.
 pub(crate) enum Progress {
-    Fetched { digest: Digest, size_bytes: usize },
+    /// What a reference stands for.
+    Resolved {
+        manifest: ContentDigest,
+    },
+    Fetched {
+        digest: Digest,
+        size_bytes: usize,
+    },
+    /// Who has signed it, where that was checked.
+    Signed {
+        signer: Option<String>,
+    },
     Verified,
-    Compiled { took: Option<Duration> },
+    Compiled {
+        took: Option<Duration>,
+    },
 }
 
 /// A component, known and perhaps at hand.
@@ -108,6 +127,7 @@ pub(crate) enum Loaded {
 
 /// Loads components.
 pub(crate) struct Loader {
+    pub(crate) fetcher: Fetcher,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) policies: Arc<PolicySandbox>,
     pub(crate) of_drivers: Workshop,
@@ -121,10 +141,13 @@ impl Loader {
     /// Everything up to an instance's first answer. Dropping the future ends it, a running compiler included.
     pub(crate) async fn load(
         &self,
-        declared: &Declared,
+        declared: &Declared<Origin>,
         tell: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Loaded, Error> {
-        let Fetched { digest, size_bytes, names, bytes } = self.fetch(declared).await?;
+        let resolved = |manifest| tell(Progress::Resolved { manifest });
+        let brought = self.fetcher.fetch(declared, resolved).await.map_err(Error::Fetch)?;
+        let packed = brought.packed;
+        let Fetched { digest, size_bytes, names, mut bytes } = self.look(packed.clone()).await?;
         tell(Progress::Fetched { digest, size_bytes });
         // Before the work of compiling: what is wrong with the limits is known.
         let limits = Limits::from_raw(declared.grants.limits(), &self.defaults, &self.ceilings)
@@ -132,6 +155,12 @@ impl Loader {
         if let Some(expected) = declared.digest.filter(|&expected| expected != digest) {
             return Err(Error::Digest { expected, found: digest });
         }
+        if bytes.is_none() && self.fetcher.checks_bytes(declared) {
+            bytes = Some(self.again(packed.clone(), digest).await?);
+        }
+        let signed = bytes.as_deref().unwrap_or_default();
+        let signer = self.fetcher.check(declared, signed, brought.signer).map_err(Error::Fetch)?;
+        tell(Progress::Signed { signer });
         verify(names, Contract::from(&declared.kind)).map_err(Error::Verify)?;
         tell(Progress::Verified);
         let workshop = self.workshop(&declared.kind);
@@ -139,7 +168,7 @@ impl Loader {
             (Some(code), _) => code,
             (None, Some(bytes)) => workshop.first(&bytes, digest).await?,
             (None, None) => {
-                let (bytes, digest) = unpack(declared).await?;
+                let bytes = self.again(packed, digest).await?;
                 workshop.first(&bytes, digest).await?
             }
         };
@@ -151,8 +180,8 @@ impl Loader {
     }
 
     /// What the declared component is. Without its bytes where a note of an earlier look is enough.
-    async fn fetch(&self, declared: &Declared) -> Result<Fetched, Error> {
-        let (packed, notes) = (declared.component.clone(), Arc::clone(&self.notes));
+    async fn look(&self, packed: Packed) -> Result<Fetched, Error> {
+        let notes = Arc::clone(&self.notes);
         blocking(move || {
             if packed.encoding() == Encoding::None {
                 return Fetched::unpacked(&packed);
@@ -175,9 +204,15 @@ impl Loader {
         .map_err(Error::Unpack)
     }
 
+    /// The bytes of which only a note was read.
+    async fn again(&self, packed: Packed, expected: Digest) -> Result<Bytes, Error> {
+        let (bytes, found) = unpack(packed).await?;
+        if found == expected { Ok(bytes) } else { Err(Error::Digest { expected, found }) }
+    }
+
     async fn driver(
         &self,
-        declared: &Declared,
+        declared: &Declared<Origin>,
         digest: Digest,
         code: &Code,
         limits: Limits,
@@ -214,7 +249,7 @@ impl Loader {
 
     async fn policy(
         &self,
-        declared: &Declared,
+        declared: &Declared<Origin>,
         digest: Digest,
         code: &Code,
         terms: Terms,
@@ -241,14 +276,17 @@ impl Loader {
 
     /// Makes optimised code of what serves already, and lets it take the place of what was made in haste. What does not answer
     /// does not take it.
-    pub(crate) async fn improve(&self, declared: &Declared, hasty: &Hasty) -> Result<(), Error> {
+    pub(crate) async fn improve(&self, declared: &Declared<Origin>, hasty: &Hasty) -> Result<(), Error> {
         let workshop = self.workshop(&declared.kind);
         let compiled = workshop.turns.patient(|| async move {
             // Nobody may need it any more.
-            if hasty.served().is_none() {
-                return Ok(None);
+            let Some(expected) = hasty.served().map(|served| served.digest()) else { return Ok(None) };
+            // By the digest to which a reference was resolved, and so from what is kept.
+            let fetched = self.fetcher.fetch(declared, |_manifest| {}).await.map_err(Error::Fetch)?;
+            let (bytes, digest) = unpack(fetched.packed).await?;
+            if digest != expected {
+                return Err(Error::Digest { expected, found: digest });
             }
-            let (bytes, digest) = unpack(declared).await?;
             workshop.best(&bytes, digest).await.map(|code| Some((code, digest)))
         });
         let Some((code, digest)) = compiled.await? else { return Ok(()) };
@@ -286,8 +324,7 @@ fn link_error(error: wasmtime::Error) -> Error {
     Error::Link { detail: format!("{error:#}") }
 }
 
-async fn unpack(declared: &Declared) -> Result<(Bytes, Digest), Error> {
-    let packed = declared.component.clone();
+async fn unpack(packed: Packed) -> Result<(Bytes, Digest), Error> {
     blocking(move || {
         let bytes = packed.unpack()?;
         let digest = Digest::of(&bytes);

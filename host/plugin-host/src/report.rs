@@ -7,6 +7,7 @@ use crate::digest::Digest;
 use crate::policy::Terms;
 use crate::source::SourceId;
 use crate::source::configmap::Fingerprint;
+use crate::source::remote::Resolved;
 use crate::state::PluginState;
 use crate::tier::CodeTier;
 
@@ -37,6 +38,10 @@ pub struct PluginReport {
     pub compile_ms: Option<u64>,
     /// Its code came from the cache.
     pub from_cache: bool,
+    /// What its reference to a registry was resolved to.
+    pub resolved: Option<Resolved>,
+    /// The key by which it is signed, where that was checked.
+    pub signer: Option<String>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
     /// What became Ready last: the content that serves, or would.
@@ -80,6 +85,8 @@ pub(crate) struct Gist {
     generation: Option<u64>,
     code: Option<CodeTier>,
     warnings: Vec<String>,
+    resolved: Option<Resolved>,
+    signer: Option<String>,
 }
 
 impl PluginReport {
@@ -94,6 +101,8 @@ impl PluginReport {
             generation: self.held.as_ref().map(|held| held.generation),
             code: self.held.as_ref().map(|held| held.code),
             warnings: self.warnings.clone(),
+            resolved: self.resolved.clone(),
+            signer: self.signer.clone(),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::code_cache::key::CacheKey;
 use crate::egress::EgressSettings;
 use crate::engine::{CodeKind, Pool};
+use crate::fetch::{PullSecrets, Trust};
 use crate::limits::Limits;
 use crate::state::QuarantineRule;
 use crate::tape::RecordSettings;
@@ -44,6 +45,12 @@ pub struct HostSettings {
     pub patience: Duration,
     /// How long `shutdown` waits for calls.
     pub shutdown_deadline: Duration,
+    /// Whose signatures count, and where one is needed.
+    pub trust: Trust,
+    /// How long a registry may take, and how much it may send.
+    pub registry: machinist_artifacts::Limits,
+    /// Reads the Secrets with logins for registries; without it only registries that ask for none are read.
+    pub pull_secrets: Option<Arc<dyn PullSecrets>>,
     /// How the host speaks to clouds.
     pub egress: EgressSettings,
     /// Whether calls are recorded, and where to.
@@ -78,6 +85,9 @@ impl HostSettings {
             quarantine: QuarantineRule::default(),
             patience: Duration::from_secs(30),
             shutdown_deadline: Duration::from_secs(25),
+            trust: Trust::default(),
+            registry: machinist_artifacts::Limits::default(),
+            pull_secrets: None,
             egress: EgressSettings::default(),
             record: None,
             memory_witness: None,

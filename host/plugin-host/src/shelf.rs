@@ -21,6 +21,7 @@ use crate::report::{Gist, HeldReport, PluginReport};
 use crate::routes::Routes;
 use crate::source::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
 use crate::source::parts::{Found, Part};
+use crate::source::remote::{Origin, Remote, Resolved};
 use crate::source::stock::Stock;
 use crate::source::{Content, Declared, PluginKey, Role, SourceId};
 use crate::state::PluginState;
@@ -35,7 +36,7 @@ const CHANGES: usize = 256;
 /// What is to be done about a source.
 pub(crate) enum Order {
     /// Its content is to be loaded.
-    Load(Declaration, Box<Declared>),
+    Load(Declaration, Box<Declared<Origin>>),
     /// There is nothing to load: what is still loading is for older content.
     Stop,
 }
@@ -79,6 +80,11 @@ struct Details {
     size_bytes: Option<usize>,
     compile_ms: Option<u64>,
     from_cache: bool,
+    /// What its reference was resolved to, also by older content.
+    resolved: Option<Resolved>,
+    /// The reference that it declares.
+    remote: Option<Remote>,
+    signer: Option<String>,
 }
 
 impl Shelf {
@@ -155,7 +161,11 @@ impl Shelf {
             Ok(declared) => match declared.component.clone() {
                 Content::Whole(component) => {
                     contents.stock.take_index(&id);
-                    contents.load(seen, declared.with(component), fingerprint, now)
+                    contents.load(seen, declared.with(Origin::Here(component)), fingerprint, now)
+                }
+                Content::Remote(remote) => {
+                    contents.stock.take_index(&id);
+                    contents.look_at_remote(seen, declared.with(remote), now)
                 }
                 Content::Parts(index) => {
                     contents.stock.put_index(id.clone(), declared.with(index), Indexed { fingerprint });
@@ -180,6 +190,14 @@ impl Shelf {
         }
         let details = contents.details.entry(id.clone()).or_default();
         let stage = match progress {
+            Progress::Resolved { manifest } => {
+                details.resolved = details.remote.as_ref().map(|remote| remote.resolved(*manifest));
+                Stage::Declared
+            }
+            Progress::Signed { signer } => {
+                details.signer.clone_from(signer);
+                Stage::Fetched
+            }
             Progress::Fetched { digest, size_bytes } => {
                 details.digest = Some(*digest);
                 details.size_bytes = Some(*size_bytes);
@@ -308,6 +326,8 @@ impl Contents {
             size_bytes: details.size_bytes,
             compile_ms: details.compile_ms,
             from_cache: details.from_cache,
+            resolved: details.resolved,
+            signer: details.signer,
             serving: self.registry.is_serving(source),
             held: source.held.as_ref().map(held),
         }

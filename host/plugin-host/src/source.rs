@@ -3,6 +3,7 @@
 pub mod configmap;
 mod encoding;
 pub mod parts;
+pub mod remote;
 pub(crate) mod stock;
 mod unpack;
 
@@ -48,6 +49,8 @@ pub enum Content {
     Whole(Packed),
     /// The names of its parts.
     Parts(parts::Index),
+    /// Where in a registry it is.
+    Remote(remote::Remote),
 }
 
 /// What a plugin is for.
@@ -121,6 +124,8 @@ pub struct Declared<C = Packed> {
     pub component: C,
     /// What the component's digest must be, where the source says.
     pub digest: Option<Digest>,
+    /// A signature over the component, as `cosign sign-blob` makes it.
+    pub signature: Option<String>,
     /// Settings of the driver, a JSON object.
     pub settings: Arc<str>,
     /// What the driver may do.
@@ -132,8 +137,19 @@ pub struct Declared<C = Packed> {
 impl<C> Declared<C> {
     /// The same with another component.
     pub fn with<D>(self, component: D) -> Declared<D> {
-        let Self { plugin, source, created, kind, component: _, digest, settings, grants, warnings } = self;
-        Declared { plugin, source, created, kind, component, digest, settings, grants, warnings }
+        let Self {
+            plugin,
+            source,
+            created,
+            kind,
+            component: _,
+            digest,
+            signature,
+            settings,
+            grants,
+            warnings,
+        } = self;
+        Declared { plugin, source, created, kind, component, digest, signature, settings, grants, warnings }
     }
 
     #[cfg(test)]
@@ -145,6 +161,7 @@ impl<C> Declared<C> {
             kind: Kind::Driver,
             component,
             digest: None,
+            signature: None,
             settings: Arc::from("{}"),
             grants: Arc::default(),
             warnings: Vec::new(),
@@ -194,6 +211,9 @@ pub enum Error {
     /// The index is wrong.
     #[error("{} is wrong", parts::INDEX_KEY)]
     Index(#[source] parts::IndexError),
+    /// The reference names no artifact.
+    #[error("{} is wrong", remote::OCI_KEY)]
+    Reference(#[source] machinist_artifacts::reference::ReferenceError),
     /// Parts without the digest of the whole.
     #[error("{} needs {} beside it, the digest of the whole component", parts::INDEX_KEY, configmap::SHA256)]
     PartsWithoutDigest,

@@ -52,7 +52,7 @@ enum Reach {
     DirectAndTests,
 }
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     Rule {
         who: "host/core",
         never: &[
@@ -98,6 +98,19 @@ const RULES: [Rule; 8] = [
         never: &["kube*", "k8s-openapi", "machinist-api", "machinist-runtime"],
         reach: Reach::Shipped,
         why: "the plugin host knows no Kubernetes",
+    },
+    Rule {
+        who: "host/artifacts",
+        never: &[
+            "kube*",
+            "k8s-openapi",
+            "wasmtime*",
+            "machinist-api",
+            "machinist-runtime",
+            "machinist-plugin-host",
+        ],
+        reach: Reach::Shipped,
+        why: "artifacts are bytes and signatures",
     },
     Rule {
         who: "host/app",

@@ -61,7 +61,10 @@ pub(crate) fn build_control_plane(binaries: &Path) -> Result<()> {
 
 /// moto, by the binary that cargo has built into this folder. What is in the cache is not installed again.
 pub(crate) fn prepare_emulators(binaries: &Path) -> Result<()> {
-    Line::new(binaries.join("ec2")).with(&["prepare"]).run()
+    Line::new(binaries.join("ec2")).with(&["prepare"]).run()?;
+    let registry = binaries.join("registry");
+    // The demo, which needs none, does not build it.
+    if registry.is_file() { Line::new(registry).with(&["prepare"]).run() } else { Ok(()) }
 }
 
 /// Whether `--provider aws` is among the demo's arguments, however it is written.

@@ -52,7 +52,9 @@ impl Name {
             Self::ControlPlane => {
                 "etcd and kube-apiserver for the tests (the first time: six to seven minutes)"
             }
-            Self::Emulators => "moto, the EC2 of the tests (the first time: a minute or two)",
+            Self::Emulators => {
+                "moto and a registry, the EC2 and the OCI registry of the tests (the first time: a minute or two)"
+            }
             Self::Test => "unit, plugin-host and end-to-end tests",
         }
     }

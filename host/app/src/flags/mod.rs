@@ -67,6 +67,14 @@ pub(crate) struct ProcessFlags {
     /// Namespace of the plugins' ConfigMaps: who may write there runs code in the host. Empty for the same as --namespace
     #[arg(long, default_value = "", value_name = "NAMESPACE")]
     pub(crate) plugin_namespace: String,
+    /// Public keys whose signatures on plugins count: a file in PEM, or a folder of such files that end with .pub or .pem.
+    /// Read when the host starts
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) plugin_keys: Option<PathBuf>,
+    /// Namespaces in which a plugin that none of the --plugin-keys has signed is refused, separated by commas; `*` for
+    /// everywhere
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    pub(crate) require_signature: Vec<String>,
     /// Names this cluster towards the cloud. Must differ among the clusters of a cloud account. Empty for the uid of
     /// the namespace
     #[arg(long, default_value = "", value_name = "ID")]

@@ -7,6 +7,7 @@ use crate::policy::Terms;
 use crate::registry::Stage;
 use crate::source::configmap::Fingerprint;
 use crate::source::parts::Assembly;
+use crate::source::remote::{Origin, Remote, Resolved};
 use crate::source::{Declared, PluginKey, SourceId};
 
 /// A source as it was just seen.
@@ -27,7 +28,7 @@ impl Contents {
     pub(super) fn load(
         &mut self,
         seen: Seen,
-        declared: Declared,
+        declared: Declared<Origin>,
         fingerprint: Fingerprint,
         now: Timestamp,
     ) -> Orders {
@@ -39,7 +40,13 @@ impl Contents {
             return Vec::new();
         };
         let warnings = declared.warnings.clone();
-        let details = Details { content: Some(content), kind, terms, warnings, ..Details::default() };
+        let remote = match &declared.component {
+            Origin::Here(_) => None,
+            Origin::Remote(remote) => Some(remote.clone()),
+        };
+        let resolved = self.resolved_before(&id);
+        let details =
+            Details { content: Some(content), kind, terms, warnings, resolved, remote, ..Details::default() };
         self.details.insert(id.clone(), details);
         vec![(id, Order::Load(declaration, Box::new(declared)))]
     }
@@ -56,10 +63,44 @@ impl Contents {
         let Seen { id, plugin, created, fingerprint: content, kind, terms } = seen;
         let declaration = self.registry.declare(id.clone(), plugin, created, fingerprint, now);
         let Some(declaration) = declaration else { return Vec::new() };
-        let details = Details { content: Some(content), kind, terms, warnings, ..Details::default() };
+        // What is wrong beside a reference does not make anybody resolve it anew.
+        let resolved = self.resolved_before(&id);
+        let details =
+            Details { content: Some(content), kind, terms, warnings, resolved, ..Details::default() };
         self.details.insert(id.clone(), details);
         self.registry.reach(&id, declaration, stage, now);
         vec![(id, Order::Stop)]
+    }
+
+    fn resolved_before(&self, id: &SourceId) -> Option<Resolved> {
+        self.details.get(id).and_then(|details| details.resolved.clone())
+    }
+
+    /// The source names an artifact. Nothing is ordered when that is known, be it as declared or as resolved: what another
+    /// host has resolved counts, so that all of them serve the same.
+    pub(super) fn look_at_remote(
+        &mut self,
+        seen: Seen,
+        mut declared: Declared<Remote>,
+        now: Timestamp,
+    ) -> Orders {
+        let (content, remote) = (seen.fingerprint, &declared.component);
+        let details = self.details.get(&seen.id);
+        let resolved = details.and_then(|details| details.resolved.as_ref());
+        let before = details.and_then(|details| details.remote.as_ref()).and_then(|remote| remote.pin);
+        let is_new_pin = remote.pin.is_some_and(|pin| {
+            Some(pin) != before && Some(pin) != resolved.map(|resolved| resolved.manifest)
+        });
+        if details.is_some_and(|details| details.content == Some(content) && details.remote.is_some())
+            && !is_new_pin
+        {
+            return Vec::new();
+        }
+        declared.component.pin = remote.pinned_by(resolved);
+        let pin = declared.component.pin;
+        let fingerprint = pin.map_or(content, |pin| content.and(&pin.to_string()));
+        let remote = declared.component.clone();
+        self.load(seen, declared.with(Origin::Remote(remote)), fingerprint, now)
     }
 
     /// Looks again at the indexes that name this part.
@@ -86,6 +127,8 @@ impl Contents {
         match assembly {
             Ok(Assembly::Complete(component)) => {
                 let declared = declared.assembled(component);
+                let component = Origin::Here(declared.component.clone());
+                let declared = declared.with(component);
                 self.load(seen, declared, complete, now)
             }
             Ok(Assembly::Waits { missing }) if self.registry.fingerprint(id) == Some(complete) => {

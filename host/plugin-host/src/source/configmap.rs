@@ -6,6 +6,9 @@
 //! | label `machinist.dev/plugin-name` | the plugin; several ConfigMaps with one name are its versions. Default: the ConfigMap's name |
 //! | `binaryData` `plugin.wasm`, `plugin.wasm.gz` or `plugin.wasm.zst` | the component |
 //! | `data` `parts.json` | instead of it: `{"encoding":"zstd","parts":[{"configMap":"…","sha256":"…"}, …]}`, the parts in order |
+//! | `data` `oci` | instead of it: an artifact of a registry, `HOST/REPOSITORY:TAG` or `HOST/REPOSITORY@sha256:…`, see [`super::remote`] |
+//! | `data` `oci-pull-secret` | with `oci`: name of a Secret of type `kubernetes.io/dockerconfigjson` in the namespace, optional |
+//! | `data` `signature` | signature of the unpacked component as `cosign sign-blob` makes it, optional |
 //! | `data` `sha256` | digest of the unpacked component; needed with parts, optional otherwise |
 //! | `data` `settings.json` | what the driver reads through `machinist:host/settings`, optional |
 //! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing. Not for policies |
@@ -33,6 +36,7 @@ use machinist_core::policy::Mode;
 use sha2::{Digest as _, Sha256};
 
 use super::parts::{INDEX_KEY, Index, PART_KIND};
+use super::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, Remote};
 use super::{Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId};
 use crate::grants::Grants;
 use crate::policy::Terms;
@@ -50,6 +54,8 @@ pub const POLICY_KIND: &str = "health-policy";
 
 /// The key of `data` with the digest of the component.
 pub const SHA256: &str = "sha256";
+/// The key of `data` with a signature over the component.
+pub const SIGNATURE: &str = "signature";
 /// The key of `data` with the driver's settings.
 pub const SETTINGS: &str = "settings.json";
 /// The key of `data` with the grants.
@@ -131,6 +137,10 @@ impl RawConfigMap {
             part(key.as_bytes());
             part(value.as_bytes());
         }
+        // The wish to resolve a tag anew is content; what came of it is not.
+        if self.data.contains_key(OCI_KEY) {
+            part(self.annotations.get(RESOLVE_ANNOTATION).map_or(&b""[..], |asked| asked.as_bytes()));
+        }
         part(b"\0binary");
         for (key, value) in &self.binary_data {
             part(key.as_bytes());
@@ -171,6 +181,7 @@ impl RawConfigMap {
             created: self.created,
             component,
             digest,
+            signature: self.data.get(SIGNATURE).cloned(),
             settings: self.settings()?,
             grants: self.grants()?,
             warnings: self.warnings(&kind),
@@ -182,12 +193,17 @@ impl RawConfigMap {
         let whole =
             Encoding::ALL.into_iter().filter(|encoding| self.binary_data.contains_key(encoding.key()));
         let index = self.data.get(INDEX_KEY);
-        let mut keys = whole.clone().map(Encoding::key).chain(index.map(|_| INDEX_KEY));
+        let remote = self.data.get(OCI_KEY);
+        let elsewhere = index.map(|_| INDEX_KEY).into_iter().chain(remote.map(|_| OCI_KEY));
+        let mut keys = whole.clone().map(Encoding::key).chain(elsewhere);
         if let (Some(first), Some(second)) = (keys.next(), keys.next()) {
             return Err(Error::TwoComponents { first, second });
         }
         if let Some(text) = index {
             return Index::parse(text).map(Content::Parts).map_err(Error::Index);
+        }
+        if let Some(text) = remote {
+            return Remote::read(text, self).map(Content::Remote).map_err(Error::Reference);
         }
         for encoding in whole {
             if let Some(bytes) = self.binary_data.get(encoding.key()) {
@@ -260,7 +276,8 @@ impl RawConfigMap {
             Kind::Driver => [GRANTS_YAML, GRANTS_JSON],
             Kind::HealthPolicy(_) => [TERMS_YAML, TERMS_JSON],
         };
-        let known = [&[SHA256, SETTINGS, INDEX_KEY], &of_kind[..]].concat();
+        let known =
+            [&[SHA256, SIGNATURE, SETTINGS, INDEX_KEY, OCI_KEY, PULL_SECRET_KEY], &of_kind[..]].concat();
         let components = Encoding::ALL.map(Encoding::key);
         let in_data = self.data.keys().filter(|key| !known.contains(&key.as_str())).map(|key| ("data", key));
         let in_binary = self.binary_data.keys().filter(|key| !components.contains(&key.as_str()));

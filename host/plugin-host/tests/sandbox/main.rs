@@ -1,5 +1,6 @@
 //! The plugin host with real components: loading, swapping, limits, refusals.
 
+mod artifacts;
 mod cache;
 mod calls;
 mod go;

@@ -1,0 +1,96 @@
+//! Artifacts of registries, for commands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use machinist_artifacts::signature::cosign;
+use machinist_artifacts::{
+    ContentDigest, Credentials, Limits, Logins, Pulled, Reference, Registry, SigningKey,
+};
+
+use crate::args::RegistryFlags;
+
+/// A registry with the login that was found for it.
+pub(crate) struct Artifact<'a> {
+    pub(crate) reference: &'a Reference,
+    login: Option<Credentials>,
+    registry: Registry,
+}
+
+impl<'a> Artifact<'a> {
+    /// The artifact that the flags name, if they name one.
+    pub(crate) fn of(flags: &'a RegistryFlags) -> anyhow::Result<Option<Self>> {
+        let Some(reference) = &flags.oci else { return Ok(None) };
+        let login =
+            logins(flags.registry_auth.as_deref())?.and_then(|logins| logins.find(reference).cloned());
+        Ok(Some(Self { reference, login, registry: Registry::new(Limits::default())? }))
+    }
+
+    pub(crate) async fn pull(&self) -> anyhow::Result<Pulled> {
+        let pulled = self.registry.pull(self.reference, self.login.as_ref()).await;
+        pulled.with_context(|| format!("failed to fetch {}", self.reference))
+    }
+
+    /// Who has signed it, as far as can be told without their keys.
+    pub(crate) async fn signatures(&self, manifest: ContentDigest) -> anyhow::Result<usize> {
+        let signed = self.registry.signatures(self.reference, manifest, self.login.as_ref()).await;
+        Ok(signed.with_context(|| format!("failed to look for signatures of {}", self.reference))?.len())
+    }
+
+    pub(crate) async fn push(
+        &self,
+        component: &Bytes,
+        imports: &[String],
+        exports: &[String],
+    ) -> anyhow::Result<ContentDigest> {
+        if self.reference.digest().is_some() {
+            bail!("{} is a digest, which comes of what is pushed: name a tag", self.reference);
+        }
+        let digest =
+            self.registry.push(self.reference, component, imports, exports, self.login.as_ref()).await;
+        digest.with_context(|| format!("failed to push {}", self.reference))
+    }
+
+    /// Signs what the digest stands for.
+    pub(crate) async fn sign(&self, key: &SigningKey, manifest: ContentDigest) -> anyhow::Result<()> {
+        let signed = cosign::sign(key, self.reference, manifest)?;
+        let pushed = self.registry.push_signature(self.reference, manifest, &signed, self.login.as_ref());
+        pushed
+            .await
+            .with_context(|| format!("failed to push the signature of {}", self.reference.at(manifest)))
+    }
+
+    /// The digest that it stands for at the moment.
+    pub(crate) async fn digest(&self) -> anyhow::Result<ContentDigest> {
+        let target = self.registry.resolve(self.reference, self.login.as_ref()).await;
+        Ok(target.with_context(|| format!("failed to look for {}", self.reference))?.digest)
+    }
+}
+
+/// The private key in a file.
+pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("failed to read the key in {}", path.display()))?;
+    SigningKey::parse(&text).with_context(|| format!("{} cannot sign", path.display()))
+}
+
+/// Those of the file that was named, or of docker's, which may be absent.
+fn logins(named: Option<&Path>) -> anyhow::Result<Option<Logins>> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => match own().filter(|path| path.exists()) {
+            Some(path) => path,
+            None => return Ok(None),
+        },
+    };
+    let context = || format!("failed to read logins for registries from {}", path.display());
+    let text = std::fs::read(&path).with_context(context)?;
+    Logins::parse(&text).map(Some).with_context(context)
+}
+
+fn own() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let docker = folder("DOCKER_CONFIG").or_else(|| folder("HOME").map(|home| home.join(".docker")))?;
+    Some(docker.join("config.json"))
+}

@@ -1,0 +1,77 @@
+//! `machinist plugin sign` and `keygen`.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use kube::api::{Patch, PatchParams};
+use machinist_artifacts::SigningKey;
+use machinist_plugin_host::source::configmap::SIGNATURE;
+use serde_json::json;
+
+use crate::args::{KeygenFlags, SignFlags};
+use crate::plugin_cluster::{config_maps, explained};
+use crate::plugin_file::{Component, Texts};
+use crate::plugin_inspect::from_cluster;
+use crate::plugin_ownership::MANAGER;
+use crate::plugin_registry::{Artifact, signing_key};
+
+pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
+    let key = signing_key(&flags.key)?;
+    if let Some(file) = &flags.file {
+        // What the host checks is the component as it runs, however it is packed on its way.
+        println!("{}", key.sign_blob(&Component::read(file)?.bytes)?);
+        return Ok(());
+    }
+    if let Some(artifact) = Artifact::of(&flags.registry)? {
+        let digest = artifact.digest().await?;
+        artifact.sign(&key, digest).await?;
+        println!("{} is signed", artifact.reference.at(digest));
+        return Ok(());
+    }
+    let Some(name) = &flags.configmap else { bail!("name a file, an artifact with --oci, or a --configmap") };
+    let api = config_maps(&flags.cluster).await?;
+    // Before it is read: what was changed meanwhile is not what is signed.
+    let task = format!("read ConfigMap {name}");
+    let version = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
+    let declared = from_cluster(&api, name, &Texts::default()).await?;
+    let bytes = declared.component.unpack().context("failed to unpack the component")?;
+    let signature = key.sign_blob(&bytes)?;
+    let patch = json!({
+        "metadata": { "resourceVersion": version.metadata.resource_version },
+        "data": { SIGNATURE: signature },
+    });
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let written = api.patch(name, &params, &Patch::Merge(patch)).await;
+    written.map_err(|error| explained(error, &format!("write the signature into ConfigMap {name}")))?;
+    println!("ConfigMap {name} is signed");
+    Ok(())
+}
+
+pub(crate) fn keygen(flags: &KeygenFlags) -> anyhow::Result<()> {
+    let name = |ending: &str| {
+        let mut path = flags.prefix.clone().into_os_string();
+        path.push(ending);
+        std::path::PathBuf::from(path)
+    };
+    let (private, public) = (name(".key"), name(".pub"));
+    let key = SigningKey::generate()?;
+    let Some(pem) = key.private_pem() else { bail!("the key was not made") };
+    write(&private, &pem, 0o600)?;
+    write(&public, &key.public_pem(), 0o644)?;
+    println!(
+        "{} signs; keep it to yourself. {} is for hosts: --plugin-keys",
+        private.display(),
+        public.display()
+    );
+    Ok(())
+}
+
+/// A file that was there, perhaps the only copy of a key, is never overwritten.
+fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let file = File::options().write(true).create_new(true).mode(mode).open(path);
+    let mut file = file.with_context(|| format!("failed to make {}", path.display()))?;
+    file.write_all(text.as_bytes()).with_context(|| format!("failed to write {}", path.display()))
+}

@@ -1,0 +1,135 @@
+//! `machinist plugin push --oci`, `inspect --oci`, `sign` and `keygen` against a real registry.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use machinist_artifacts::Keyring;
+use registry::{Door, PASSWORD, Registry, USER};
+
+struct Shop {
+    registry: Registry,
+    folder: tempfile::TempDir,
+    component: PathBuf,
+}
+
+fn shop(door: Door) -> Shop {
+    let folder = tempfile::tempdir().unwrap();
+    let component = folder.path().join("sim.wasm");
+    std::fs::write(&component, guests::bytes("sim-driver").unwrap()).unwrap();
+    Shop { registry: Registry::start(door).unwrap(), folder, component }
+}
+
+impl Shop {
+    fn reference(&self, rest: &str) -> String {
+        format!("{}/{rest}", self.registry.address())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_machinist"))
+            .arg("plugin")
+            .args(arguments)
+            .env_remove("KUBECONFIG")
+            .env("DOCKER_CONFIG", self.folder.path().join("docker"))
+            .output()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn prints(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    fn fails(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && !said.contains("panicked"), "{said}");
+        said
+    }
+
+    fn file(&self) -> &str {
+        self.component.to_str().unwrap()
+    }
+}
+
+#[test]
+fn a_component_is_pushed_signed_and_inspected_by_its_reference() {
+    let shop = shop(Door::Open);
+    let (key, reference) = (shop.path("k"), shop.reference("acme/sim:1"));
+    assert!(shop.prints(&["keygen", &key]).contains("--plugin-keys"));
+    let (private, public) = (format!("{key}.key"), format!("{key}.pub"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&private).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(shop.fails(&["keygen", &key]).contains("failed to make"), "a key is never overwritten");
+    let pushed = shop.prints(&["push", shop.file(), "--oci", &reference, "--sign", &private]);
+    let pinned = pushed.trim().strip_prefix("signed ").unwrap();
+    assert!(pinned.starts_with(&shop.reference("acme/sim@sha256:")), "{pinned}");
+    for reference in [pinned, &reference] {
+        let shown = shop.run(&["inspect", "--oci", reference]);
+        assert!(shown.status.success());
+        assert!(String::from_utf8_lossy(&shown.stderr).contains("1 signatures"));
+        assert!(String::from_utf8_lossy(&shown.stdout).contains("Providers:"));
+    }
+    // The ConfigMap that would name it.
+    let map = shop.prints(&["push", shop.file(), "--oci", &reference, "--configmap", "sim", "--dry-run"]);
+    assert!(map.contains(&format!("oci: {reference}")) && !map.contains("plugin.wasm"), "{map}");
+    let signature = shop.prints(&["sign", shop.file(), "--key", &private]);
+    let ring = Keyring::read(Path::new(&public)).unwrap();
+    assert!(ring.check_blob(&guests::bytes("sim-driver").unwrap(), &signature).is_ok());
+    assert!(shop.prints(&["sign", "--oci", &reference, "--key", &private]).contains("is signed"));
+}
+
+#[test]
+fn what_is_typed_wrongly_is_answered_with_the_next_step() {
+    let shop = shop(Door::Open);
+    let (file, here) = (shop.file(), shop.reference("sim:1"));
+    let junk = shop.path("junk.wasm");
+    std::fs::write(&junk, "not a component").unwrap();
+    for (arguments, expected) in [
+        (vec!["push", file], "--configmap"),
+        (vec!["push", file, "--oci", "sim:1"], "names no registry"),
+        (vec!["push", file, "--oci", "ghcr.io/sim"], "neither tag nor digest"),
+        (vec!["push", &junk, "--oci", &here], "failed to verify the component"),
+        (vec!["push", file, "--oci", &here, "--sign", "/nonexistent"], "failed to read the key"),
+        (vec!["push", file, "--oci", &here, "--sign", file], "failed to read the key"),
+        (vec!["push", file, "--oci", &here, "--sign", &junk], "plugin keygen"),
+        (vec!["push", file, "--oci", "127.0.0.1:1/sim:1"], "failed to reach registry 127.0.0.1:1"),
+        (vec!["push", file, "--oci", &here, "--registry-auth", &junk], "not a configuration of docker"),
+        (vec!["inspect", "--oci", &here], "has no manifest sim:1"),
+        (vec!["inspect", file, "--oci", &here], "cannot be used with"),
+        (vec!["inspect"], "required"),
+        (vec!["sign", "--key", &junk], "required"),
+        (vec!["sign", "--oci", &here, "--key", &junk], "plugin keygen"),
+    ] {
+        let said = shop.fails(&arguments);
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+    }
+    let digest = shop.reference(&format!("sim@sha256:{}", "0".repeat(64)));
+    assert!(shop.fails(&["push", file, "--oci", &digest]).contains("name a tag"));
+}
+
+#[test]
+fn a_locked_registry_is_opened_by_the_login_of_docker_or_a_file() {
+    let shop = shop(Door::Locked);
+    let reference = shop.reference("sim:1");
+    let push = ["push", shop.file(), "--oci", &reference];
+    assert!(shop.fails(&push).contains("refuses sim without a login"));
+    let config = |password: &str| {
+        let (address, auth) =
+            (shop.registry.address(), format!("\"username\":\"{USER}\",\"password\":\"{password}\""));
+        format!("{{\"auths\":{{\"{address}\":{{{auth}}}}}}}")
+    };
+    let bad = shop.path("bad.json");
+    std::fs::write(&bad, config("hunter2")).unwrap();
+    let said = shop.fails(&[&push[..], &["--registry-auth", &bad]].concat());
+    assert!(said.contains("with this login") && !said.contains("hunter2"), "{said}");
+    std::fs::create_dir(shop.path("docker")).unwrap();
+    std::fs::write(shop.path("docker/config.json"), config(PASSWORD)).unwrap();
+    assert!(shop.prints(&push).contains("sim@sha256:"));
+}

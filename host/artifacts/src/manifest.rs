@@ -1,0 +1,309 @@
+//! The layout of a component in a registry: an OCI manifest whose configuration is
+//! `application/vnd.wasm.config.v0+json` and whose only layer is `application/wasm`. Pure.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::digest::{ContentDigest, NotADigest};
+
+/// The media type of a manifest.
+pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// The media type of a list of manifests.
+pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// The media type of a component's configuration.
+pub const CONFIG: &str = "application/vnd.wasm.config.v0+json";
+/// The media type of a component.
+pub const COMPONENT: &str = "application/wasm";
+
+/// All that is asked for, so that what is something else is named and not just absent.
+pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
+     application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, \
+     application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// A component has one manifest, and perhaps signatures and proofs beside it. More is not read.
+const MOST_ENTRIES: usize = 32;
+/// The most layers that are named in an error.
+const MOST_NAMED: usize = 4;
+
+/// What a manifest leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// The component.
+    Component(Blob),
+    /// Another manifest, which has the component.
+    Index(Blob),
+}
+
+/// Bytes in a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blob {
+    /// Their digest.
+    pub digest: ContentDigest,
+    /// How many.
+    pub size_bytes: u64,
+}
+
+/// Why a manifest is not of a component.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// No JSON, or no manifest.
+    #[error("the manifest cannot be read")]
+    Json(#[source] serde_json::Error),
+    /// Another version of the format.
+    #[error("the manifest has schemaVersion {found}, and 2 is known")]
+    SchemaVersion {
+        /// Its version.
+        found: u64,
+    },
+    /// Something else, such as a container image of Docker.
+    #[error("it is {found:?}, not a manifest of OCI: push the component with `machinist plugin push --oci`")]
+    Kind {
+        /// Its media type.
+        found: String,
+    },
+    /// An artifact of another kind, such as a container image.
+    #[error(
+        "its configuration is {found:?}, that of a component is {}: it is another kind of artifact",
+        CONFIG
+    )]
+    Config {
+        /// Its media type.
+        found: String,
+    },
+    /// Not one layer.
+    #[error("it has {count} layers ({named}), and a component is one of {}", COMPONENT)]
+    Layers {
+        /// How many.
+        count: usize,
+        /// What they are.
+        named: String,
+    },
+    /// The layer is no component.
+    #[error("its layer is {found:?}, and a component is {}", COMPONENT)]
+    Layer {
+        /// Its media type.
+        found: String,
+    },
+    /// Too many manifests.
+    #[error("the index names {count} manifests, and {most} are the most")]
+    LargeIndex {
+        /// How many.
+        count: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// None or several of its manifests are of a component.
+    #[error(
+        "the index names {count} manifests for wasm, and one is needed: name that manifest by its digest"
+    )]
+    Ambiguous {
+        /// How many.
+        count: usize,
+    },
+    /// An index in an index.
+    #[error("the index leads to another index, and only one is followed")]
+    Deep,
+    /// A digest is none.
+    #[error("the manifest has a wrong digest")]
+    Digest(#[source] NotADigest),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Raw {
+    #[serde(default)]
+    schema_version: u64,
+    media_type: Option<String>,
+    config: Option<RawBlob>,
+    #[serde(default)]
+    layers: Vec<RawBlob>,
+    #[serde(default)]
+    manifests: Vec<RawBlob>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RawBlob {
+    #[serde(default)]
+    pub(crate) media_type: String,
+    pub(crate) digest: String,
+    pub(crate) size: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    platform: Option<RawPlatform>,
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub(crate) annotations: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct RawPlatform {
+    #[serde(default)]
+    architecture: String,
+}
+
+impl RawBlob {
+    pub(crate) fn new(media_type: &str, bytes: &[u8]) -> Self {
+        Self {
+            media_type: media_type.to_owned(),
+            digest: ContentDigest::of(bytes).to_string(),
+            size: bytes.len() as u64,
+            platform: None,
+            annotations: std::collections::BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn blob(&self) -> Result<Blob, NotADigest> {
+        Ok(Blob { digest: self.digest.parse()?, size_bytes: self.size })
+    }
+}
+
+/// Reads a manifest. `kind` is the media type that the registry gave it; empty where that is not known, and then one that
+/// does not name it itself goes by its shape.
+pub fn read(bytes: &[u8], kind: &str) -> Result<Document, ManifestError> {
+    let raw: Raw = serde_json::from_slice(bytes).map_err(ManifestError::Json)?;
+    let shape = if raw.manifests.is_empty() { MANIFEST } else { INDEX };
+    let given = raw.media_type.as_deref().unwrap_or(if kind.is_empty() { shape } else { kind });
+    if raw.schema_version != 2 {
+        return Err(ManifestError::SchemaVersion { found: raw.schema_version });
+    }
+    match given.split(';').next().unwrap_or_default().trim() {
+        MANIFEST => component(&raw),
+        INDEX => chosen(&raw.manifests),
+        found => Err(ManifestError::Kind { found: short(found) }),
+    }
+}
+
+fn component(raw: &Raw) -> Result<Document, ManifestError> {
+    let config = raw.config.as_ref().map(|config| config.media_type.as_str()).unwrap_or_default();
+    if config != CONFIG {
+        return Err(ManifestError::Config { found: short(config) });
+    }
+    let [layer] = raw.layers.as_slice() else {
+        let named: Vec<String> =
+            raw.layers.iter().take(MOST_NAMED).map(|layer| short(&layer.media_type)).collect();
+        return Err(ManifestError::Layers { count: raw.layers.len(), named: named.join(", ") });
+    };
+    if layer.media_type != COMPONENT {
+        return Err(ManifestError::Layer { found: short(&layer.media_type) });
+    }
+    layer.blob().map(Document::Component).map_err(ManifestError::Digest)
+}
+
+fn chosen(manifests: &[RawBlob]) -> Result<Document, ManifestError> {
+    if manifests.len() > MOST_ENTRIES {
+        return Err(ManifestError::LargeIndex { count: manifests.len(), most: MOST_ENTRIES });
+    }
+    let is_wasm =
+        |entry: &&RawBlob| entry.platform.as_ref().is_some_and(|platform| platform.architecture == "wasm");
+    let of_wasm: Vec<&RawBlob> = manifests.iter().filter(is_wasm).collect();
+    let entry = match (of_wasm.as_slice(), manifests) {
+        (&[one], _) | ([], [one]) => one,
+        (none_or_several, _) => return Err(ManifestError::Ambiguous { count: none_or_several.len() }),
+    };
+    if entry.media_type != MANIFEST {
+        return Err(ManifestError::Deep);
+    }
+    entry.blob().map(Document::Index).map_err(ManifestError::Digest)
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(120).collect()
+}
+
+/// A component's configuration and manifest. The same component is the same artifact, whenever it is made.
+pub fn of_component(component: &[u8], imports: &[String], exports: &[String]) -> (Vec<u8>, Vec<u8>) {
+    let layer = RawBlob::new(COMPONENT, component);
+    let config = json!({
+        "created": "1970-01-01T00:00:00Z",
+        "architecture": "wasm",
+        "os": "wasip2",
+        "layerDigests": [layer.digest],
+        "component": { "imports": imports, "exports": exports },
+    })
+    .to_string()
+    .into_bytes();
+    let manifest = manifest(&RawBlob::new(CONFIG, &config), &[layer]);
+    (config, manifest)
+}
+
+pub(crate) fn manifest(config: &RawBlob, layers: &[RawBlob]) -> Vec<u8> {
+    json!({ "schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers })
+        .to_string()
+        .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: impl FnOnce(&mut serde_json::Value), expected: &str) {
+        let (_, manifest) = of_component(b"component", &[], &[]);
+        let mut value: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+        change(&mut value);
+        let outcome = match read(value.to_string().as_bytes(), MANIFEST) {
+            Ok(document) => format!("{document:?}"),
+            Err(error) => error.to_string(),
+        };
+        assert!(outcome.contains(expected), "{outcome} lacks {expected}");
+    }
+
+    #[test]
+    fn a_component_is_one_layer_of_wasm_under_its_own_configuration() {
+        check(|_| {}, "Component(Blob");
+        check(
+            |value| value["config"]["mediaType"] = json!("application/vnd.oci.image.config.v1+json"),
+            "another kind",
+        );
+        check(|value| value["config"] = json!(null), "its configuration is \"\"");
+        check(|value| value["layers"] = json!([]), "it has 0 layers");
+        check(|value| value["layers"][0]["mediaType"] = json!("text/plain"), "its layer is \"text/plain\"");
+        check(|value| value["layers"][0]["digest"] = json!("sha512:00"), "wrong digest");
+        check(|value| value["schemaVersion"] = json!(1), "schemaVersion 1");
+        check(
+            |value| value["mediaType"] = json!("application/vnd.docker.distribution.manifest.v2+json"),
+            "not a manifest of OCI",
+        );
+        check(
+            |value| {
+                let layer = value["layers"][0].clone();
+                value["layers"] = json!([layer, layer]);
+            },
+            "it has 2 layers (application/wasm, application/wasm)",
+        );
+    }
+
+    fn index(entries: &serde_json::Value) -> String {
+        let text = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": entries }).to_string();
+        match read(text.as_bytes(), INDEX) {
+            Ok(document) => format!("{document:?}"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_index_leads_to_one_component_and_no_further() {
+        let digest = ContentDigest::of(b"x").to_string();
+        let entry = |kind: &str, architecture: &str| json!({ "mediaType": kind, "digest": digest, "size": 1, "platform": { "architecture": architecture } });
+        assert!(index(&json!([entry(MANIFEST, "wasm"), entry(MANIFEST, "amd64")])).contains("Index(Blob"));
+        assert!(index(&json!([entry(MANIFEST, "unknown")])).contains("Index(Blob"));
+        assert!(index(&json!([])).contains("names 0 manifests"));
+        assert!(
+            index(&json!([entry(MANIFEST, "wasm"), entry(MANIFEST, "wasm")])).contains("names 2 manifests")
+        );
+        assert!(index(&json!([entry(INDEX, "wasm")])).contains("another index"));
+        let many = vec![entry(MANIFEST, "wasm"); MOST_ENTRIES + 1];
+        assert!(index(&json!(many)).contains("33 manifests, and 32 are the most"));
+    }
+
+    #[test]
+    fn depth_is_no_way_to_the_end_of_the_stack() {
+        let deep = format!("{{\"x\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(read(deep.as_bytes(), MANIFEST).is_err());
+        let deep = deep.replace('x', "layers");
+        assert!(matches!(read(deep.as_bytes(), MANIFEST), Err(ManifestError::Json(_))));
+    }
+
+    #[test]
+    fn the_same_component_is_the_same_artifact() {
+        assert_eq!(of_component(b"a", &[], &[]), of_component(b"a", &[], &[]));
+    }
+}

@@ -1,0 +1,221 @@
+//! A client for registries that believes nothing: every answer has a size, a time and a digest that it must keep.
+
+mod challenge;
+mod error;
+mod push;
+mod session;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::{Client, redirect};
+
+use crate::credentials::Credentials;
+use crate::digest::ContentDigest;
+use crate::manifest::{self, Blob, Document};
+use crate::reference::Reference;
+use crate::signature::cosign;
+
+pub use error::Error;
+use session::{Scope, Session};
+
+/// How long a registry may take, and how much it may send.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// Until the next bytes of an answer.
+    pub silence: Duration,
+    /// For a manifest or a token.
+    pub question: Duration,
+    /// For a whole component.
+    pub transfer: Duration,
+    /// Of a manifest, a token, a signature.
+    pub document_bytes: u64,
+    /// Of a component, as large as one in parts can be.
+    pub component_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            silence: Duration::from_secs(20),
+            question: Duration::from_secs(30),
+            // 64 MiB over a line of 2 Mbit/s.
+            transfer: Duration::from_secs(300),
+            // Manifests of components have 600 bytes.
+            document_bytes: 256 << 10,
+            component_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Asks registries. A clone shares its connections.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    /// For registries on this machine: no TLS, no proxy.
+    here: Client,
+    /// For all others: TLS only, by the proxy of the environment where there is one.
+    elsewhere: Client,
+    limits: Limits,
+}
+
+/// What a reference stands for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The digest that the reference stands for, of a manifest or an index.
+    pub digest: ContentDigest,
+    /// The component.
+    pub component: Blob,
+    /// The documents that lead from the digest to the component: the manifest, and before it the index if there is one.
+    pub documents: Vec<Bytes>,
+}
+
+/// A component from a registry.
+#[derive(Clone, Debug)]
+pub struct Pulled {
+    /// Digest of its manifest: what the reference stands for.
+    pub manifest: ContentDigest,
+    /// Digest of the component.
+    pub layer: ContentDigest,
+    /// The component.
+    pub component: Bytes,
+}
+
+/// An answer leads to storage elsewhere, and from there perhaps once more.
+const MOST_REDIRECTS: usize = 4;
+
+impl Registry {
+    /// A client with these limits.
+    pub fn new(limits: Limits) -> Result<Self, Error> {
+        let client = || {
+            Client::builder()
+                .connect_timeout(limits.connect)
+                .user_agent(concat!("machinist/", env!("CARGO_PKG_VERSION")))
+        };
+        let here = client().no_proxy().redirect(redirect::Policy::limited(MOST_REDIRECTS));
+        let elsewhere = client().https_only(true).redirect(redirect::Policy::limited(MOST_REDIRECTS));
+        Ok(Self {
+            here: here.build().map_err(Error::Setup)?,
+            elsewhere: elsewhere.build().map_err(Error::Setup)?,
+            limits,
+        })
+    }
+
+    /// What the reference stands for. An index is followed once.
+    pub async fn resolve(
+        &self,
+        reference: &Reference,
+        credentials: Option<&Credentials>,
+    ) -> Result<Target, Error> {
+        let session = self.session(reference, credentials, Scope::Pull);
+        let (digest, first, document) = session.manifest(reference).await?;
+        match document {
+            Document::Component(component) => Ok(Target { digest, component, documents: vec![first] }),
+            Document::Index(entry) => {
+                let inner = reference.at(entry.digest);
+                match session.manifest(&inner).await? {
+                    (_, second, Document::Component(component)) => {
+                        Ok(Target { digest, component, documents: vec![first, second] })
+                    }
+                    (_, _, Document::Index(_)) => Err(Error::Manifest {
+                        reference: inner.to_string(),
+                        source: manifest::ManifestError::Deep,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The component that the reference stands for.
+    pub async fn pull(
+        &self,
+        reference: &Reference,
+        credentials: Option<&Credentials>,
+    ) -> Result<Pulled, Error> {
+        let target = self.resolve(reference, credentials).await?;
+        let component = self.component(reference, &target.component, credentials).await?;
+        Ok(Pulled { manifest: target.digest, layer: target.component.digest, component })
+    }
+
+    /// The bytes of a component that was resolved.
+    pub async fn component(
+        &self,
+        reference: &Reference,
+        blob: &Blob,
+        credentials: Option<&Credentials>,
+    ) -> Result<Bytes, Error> {
+        let session = self.session(reference, credentials, Scope::Pull);
+        session.blob(blob, self.limits.component_bytes, self.limits.transfer).await
+    }
+
+    /// What cosign has put beside a manifest; empty when nobody has signed it.
+    pub async fn signatures(
+        &self,
+        reference: &Reference,
+        manifest: ContentDigest,
+        credentials: Option<&Credentials>,
+    ) -> Result<Vec<cosign::Signed>, Error> {
+        let session = self.session(reference, credentials, Scope::Pull);
+        let at = reference.tagged(cosign::tag(manifest));
+        let (_, bytes, _) = match session.document(&at).await {
+            Ok(found) => found,
+            Err(Error::Absent { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let wrong = |source| Error::Signatures { reference: at.to_string(), source };
+        let mut signed = Vec::new();
+        for place in cosign::places(&bytes).map_err(wrong)? {
+            let limit = self.limits.document_bytes;
+            let payload = session.blob(&place.payload, limit, self.limits.question).await?;
+            signed.push(cosign::Signed { payload: payload.to_vec(), signature: place.signature });
+        }
+        Ok(signed)
+    }
+
+    /// Brings a component there. The same component again changes nothing. Answers its manifest's digest.
+    pub async fn push(
+        &self,
+        reference: &Reference,
+        component: &Bytes,
+        imports: &[String],
+        exports: &[String],
+        credentials: Option<&Credentials>,
+    ) -> Result<ContentDigest, Error> {
+        let (config, manifest) = manifest::of_component(component, imports, exports);
+        let session = self.session(reference, credentials, Scope::Push);
+        session.put_blob(component.clone()).await?;
+        session.put_blob(config.into()).await?;
+        session.put_manifest(reference, manifest.into()).await
+    }
+
+    /// Adds a signature to those that are there.
+    pub async fn push_signature(
+        &self,
+        reference: &Reference,
+        manifest: ContentDigest,
+        signed: &cosign::Signed,
+        credentials: Option<&Credentials>,
+    ) -> Result<(), Error> {
+        let mut all = self.signatures(reference, manifest, credentials).await?;
+        if all.contains(signed) {
+            return Ok(());
+        }
+        all.push(signed.clone());
+        let session = self.session(reference, credentials, Scope::Push);
+        let (config, document) = cosign::document(&all);
+        for signed in &all {
+            session.put_blob(signed.payload.clone().into()).await?;
+        }
+        session.put_blob(config.into()).await?;
+        let at = reference.tagged(cosign::tag(manifest));
+        session.put_manifest(&at, document.into()).await.map(drop)
+    }
+
+    fn session(&self, reference: &Reference, credentials: Option<&Credentials>, scope: Scope) -> Session<'_> {
+        let (client, scheme) =
+            if reference.is_on_loopback() { (&self.here, "http") } else { (&self.elsewhere, "https") };
+        Session::new(client, scheme, reference, credentials.cloned(), scope, &self.limits)
+    }
+}

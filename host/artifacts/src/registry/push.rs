@@ -1,0 +1,76 @@
+//! Bringing blobs and manifests.
+
+use bytes::Bytes;
+use reqwest::Method;
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use url::Url;
+
+use super::Error;
+use super::session::Session;
+use crate::digest::ContentDigest;
+use crate::manifest::MANIFEST;
+use crate::reference::{Reference, Version};
+
+impl Session<'_> {
+    /// Brings a blob, unless it is there.
+    pub(super) async fn put_blob(&self, bytes: Bytes) -> Result<(), Error> {
+        let digest = ContentDigest::of(&bytes);
+        let what = format!("blob {digest}");
+        let known = self.address(&self.url(&format!("blobs/{digest}")), &what)?;
+        let look = self.ask(&what, || self.request(Method::HEAD, known.clone()));
+        match self.within(self.limits.question, &what, look).await {
+            Ok(_) => return Ok(()),
+            Err(Error::Absent { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let begin = self.address(&self.url("blobs/uploads/"), &what)?;
+        let work = async {
+            let begun = self
+                .ask(&what, || self.request(Method::POST, begin.clone()).header(CONTENT_LENGTH, 0))
+                .await?;
+            let location = begun.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let odd = || self.odd(&what, "the upload has no place");
+            let mut place = begin.join(location.ok_or_else(odd)?).map_err(|_| odd())?;
+            // A login that goes elsewhere is a login that is given away.
+            if place.host_str() != begin.host_str() || place.scheme() != begin.scheme() {
+                return Err(self.odd(&what, "the upload leads to another host"));
+            }
+            place.query_pairs_mut().append_pair("digest", &digest.to_string());
+            let put = || {
+                self.request(Method::PUT, place.clone())
+                    .header(CONTENT_TYPE, "application/octet-stream")
+                    .body(bytes.clone())
+            };
+            self.ask(&what, put).await.map(drop)
+        };
+        self.within(self.limits.transfer, &what, work).await
+    }
+
+    /// Brings a manifest, under the reference's tag or digest.
+    pub(super) async fn put_manifest(
+        &self,
+        reference: &Reference,
+        bytes: Bytes,
+    ) -> Result<ContentDigest, Error> {
+        let digest = ContentDigest::of(&bytes);
+        let version = match &reference.version {
+            Version::Tag(tag) => tag.clone(),
+            Version::Digest(digest) => digest.to_string(),
+        };
+        let what = format!("manifest {reference}");
+        let url = self.address(&self.url(&format!("manifests/{version}")), &what)?;
+        let put =
+            || self.request(Method::PUT, url.clone()).header(CONTENT_TYPE, MANIFEST).body(bytes.clone());
+        self.within(self.limits.question, &what, self.ask(&what, put)).await?;
+        Ok(digest)
+    }
+
+    fn address(&self, url: &str, what: &str) -> Result<Url, Error> {
+        Url::parse(url).map_err(|_| self.odd(what, "its name makes no address"))
+    }
+
+    fn odd(&self, what: &str, detail: &str) -> Error {
+        let (registry, what) = (self.registry.clone(), what.to_owned());
+        Error::Answer { registry, what, status: 0, detail: detail.to_owned() }
+    }
+}

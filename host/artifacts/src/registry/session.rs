@@ -1,0 +1,295 @@
+//! Some requests to one repository with one login.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use url::Url;
+
+use super::challenge::{self, Challenge};
+use super::{Error, Limits};
+use crate::credentials::Credentials;
+use crate::digest::ContentDigest;
+use crate::manifest::{self, Blob, Document};
+use crate::reference::{Reference, Version};
+
+/// What is to be allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Pull,
+    Push,
+}
+
+pub(super) struct Session<'a> {
+    client: &'a Client,
+    scheme: &'static str,
+    pub(super) registry: String,
+    repository: String,
+    credentials: Option<Credentials>,
+    scope: Scope,
+    pub(super) limits: &'a Limits,
+    proof: Mutex<Proof>,
+}
+
+/// What goes with each request.
+#[derive(Clone, PartialEq, Eq)]
+enum Proof {
+    Nothing,
+    Login,
+    Token(String),
+}
+
+#[derive(Deserialize)]
+struct Token {
+    token: Option<String>,
+    access_token: Option<String>,
+}
+
+/// Of what a registry says about an error.
+const MOST_DETAIL_BYTES: u64 = 2_000;
+const MOST_DETAIL_CHARS: usize = 300;
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        client: &'a Client,
+        scheme: &'static str,
+        reference: &Reference,
+        credentials: Option<Credentials>,
+        scope: Scope,
+        limits: &'a Limits,
+    ) -> Self {
+        let (registry, repository) = (reference.registry.clone(), reference.repository.clone());
+        let proof = Mutex::new(Proof::Nothing);
+        Self { client, scheme, registry, repository, credentials, scope, limits, proof }
+    }
+
+    /// Below the repository.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}://{}/v2/{}/{path}", self.scheme, self.registry, self.repository)
+    }
+
+    /// A manifest with its digest and its bytes.
+    pub(super) async fn manifest(
+        &self,
+        reference: &Reference,
+    ) -> Result<(ContentDigest, Bytes, Document), Error> {
+        let (digest, bytes, kind) = self.document(reference).await?;
+        let document = manifest::read(&bytes, &kind)
+            .map_err(|source| Error::Manifest { reference: reference.to_string(), source })?;
+        Ok((digest, bytes, document))
+    }
+
+    /// A manifest's bytes with their digest and media type.
+    pub(super) async fn document(
+        &self,
+        reference: &Reference,
+    ) -> Result<(ContentDigest, Bytes, String), Error> {
+        let (version, what) = match &reference.version {
+            Version::Tag(tag) => (tag.clone(), format!("manifest {}:{tag}", reference.repository)),
+            Version::Digest(digest) => {
+                (digest.to_string(), format!("manifest {}@{digest}", reference.repository))
+            }
+        };
+        let url = self.url(&format!("manifests/{version}"));
+        let limit = self.limits.question;
+        let work = async {
+            let request = || self.client.request(Method::GET, &url).header(ACCEPT, manifest::ACCEPTED);
+            let response = self.ask(&what, request).await?;
+            let kind = text_of(&response, CONTENT_TYPE.as_str());
+            let claimed = text_of(&response, "docker-content-digest").parse().ok();
+            Ok((self.read(&what, response, self.limits.document_bytes).await?, kind, claimed))
+        };
+        let (bytes, kind, claimed): (Bytes, String, Option<ContentDigest>) =
+            self.within(limit, &what, work).await?;
+        let found = ContentDigest::of(&bytes);
+        // One that names another digest than that of its own answer lies about one of them.
+        for expected in [reference.digest(), claimed].into_iter().flatten() {
+            if expected != found {
+                return Err(Error::Digest { registry: self.registry.clone(), what, expected, found });
+            }
+        }
+        Ok((found, bytes, kind))
+    }
+
+    /// The bytes of a blob.
+    pub(super) async fn blob(&self, blob: &Blob, most: u64, limit: Duration) -> Result<Bytes, Error> {
+        let what = format!("blob {}@{}", self.repository, blob.digest);
+        let registry = || self.registry.clone();
+        if blob.size_bytes > most {
+            return Err(Error::TooLarge { registry: registry(), what, most });
+        }
+        let url = self.url(&format!("blobs/{}", blob.digest));
+        let work = async {
+            let response = self.ask(&what, || self.client.request(Method::GET, &url)).await?;
+            self.read(&what, response, most).await
+        };
+        let bytes = self.within(limit, &what, work).await?;
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if size != blob.size_bytes {
+            return Err(Error::Size { registry: registry(), what, expected: blob.size_bytes, found: size });
+        }
+        let found = ContentDigest::of(&bytes);
+        if found != blob.digest {
+            return Err(Error::Digest { registry: registry(), what, expected: blob.digest, found });
+        }
+        Ok(bytes)
+    }
+
+    /// A good answer; anything else is an error. Shows who we are when that is asked for.
+    pub(super) async fn ask(
+        &self,
+        what: &str,
+        request: impl Fn() -> RequestBuilder,
+    ) -> Result<Response, Error> {
+        let proof = self.proof.lock().await.clone();
+        let response = self.send(what, self.signed(request(), &proof)).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return self.good(what, response).await;
+        }
+        let asked = text_of(&response, WWW_AUTHENTICATE.as_str());
+        let next = self.prove(&asked).await?;
+        if next == proof {
+            return Err(self.unauthorised());
+        }
+        *self.proof.lock().await = next.clone();
+        let response = self.send(what, self.signed(request(), &next)).await?;
+        self.good(what, response).await
+    }
+
+    fn signed(&self, request: RequestBuilder, proof: &Proof) -> RequestBuilder {
+        match (proof, &self.credentials) {
+            (Proof::Token(token), _) => request.bearer_auth(token),
+            (Proof::Login, Some(login)) => request.basic_auth(&login.user, Some(&login.password)),
+            (Proof::Login, None) | (Proof::Nothing, _) => request,
+        }
+    }
+
+    async fn prove(&self, asked: &str) -> Result<Proof, Error> {
+        let odd = |detail: String| Error::Challenge { registry: self.registry.clone(), detail };
+        let said = || asked.chars().take(MOST_DETAIL_CHARS).collect::<String>();
+        match challenge::read(asked) {
+            None => Err(odd(format!("WWW-Authenticate: {}", said()))),
+            Some(Challenge::Basic) if self.credentials.is_none() => Err(self.unauthorised()),
+            Some(Challenge::Basic) => Ok(Proof::Login),
+            Some(Challenge::Bearer { realm, service }) => {
+                let mut url = Url::parse(&realm).map_err(|_| odd(format!("its realm is {:?}", said())))?;
+                if url.scheme() != self.scheme && url.scheme() != "https" {
+                    return Err(odd(format!("the login would go to {realm:?}, which is not encrypted")));
+                }
+                let actions = match self.scope {
+                    Scope::Pull => "pull",
+                    Scope::Push => "pull,push",
+                };
+                let scope = format!("repository:{}:{actions}", self.repository);
+                url.query_pairs_mut().append_pair("scope", &scope);
+                if let Some(service) = service {
+                    url.query_pairs_mut().append_pair("service", &service);
+                }
+                self.token(url).await
+            }
+        }
+    }
+
+    async fn token(&self, url: Url) -> Result<Proof, Error> {
+        let what = "a token";
+        let work = async {
+            let request = self.client.request(Method::GET, url);
+            let response = self.send(what, self.signed(request, &Proof::Login)).await?;
+            let response = self.good(what, response).await?;
+            self.read(what, response, self.limits.document_bytes).await
+        };
+        let bytes = self.within(self.limits.question, what, work).await?;
+        let token: Option<Token> = serde_json::from_slice(&bytes).ok();
+        let token = token.and_then(|answer| answer.token.or(answer.access_token));
+        token.map(Proof::Token).ok_or_else(|| Error::Challenge {
+            registry: self.registry.clone(),
+            detail: "the answer of its realm has no token".to_owned(),
+        })
+    }
+
+    pub(super) async fn send(&self, what: &str, request: RequestBuilder) -> Result<Response, Error> {
+        let answer = timeout(self.limits.silence, request.send()).await.map_err(|_| self.silent(what))?;
+        answer.map_err(|error| self.unreachable(error))
+    }
+
+    async fn good(&self, what: &str, response: Response) -> Result<Response, Error> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
+            return Err(self.unauthorised());
+        }
+        let registry = self.registry.clone();
+        if status == StatusCode::NOT_FOUND {
+            return Err(Error::Absent { registry, what: what.to_owned() });
+        }
+        // What it says is for people only: as much as there is within the limit.
+        let detail = self.read(what, response, MOST_DETAIL_BYTES).await.unwrap_or_default();
+        let detail = String::from_utf8_lossy(&detail);
+        let detail: String = detail.chars().filter(|c| !c.is_control()).take(MOST_DETAIL_CHARS).collect();
+        Err(Error::Answer { registry, what: what.to_owned(), status: status.as_u16(), detail })
+    }
+
+    /// The body, up to a limit.
+    async fn read(&self, what: &str, mut response: Response, most: u64) -> Result<Bytes, Error> {
+        let mut body = BytesMut::new();
+        loop {
+            let chunk =
+                timeout(self.limits.silence, response.chunk()).await.map_err(|_| self.silent(what))?;
+            let Some(chunk) = chunk.map_err(|error| self.unreachable(error))? else {
+                return Ok(body.freeze());
+            };
+            let size = u64::try_from(body.len().saturating_add(chunk.len())).unwrap_or(u64::MAX);
+            if size > most {
+                return Err(Error::TooLarge { registry: self.registry.clone(), what: what.to_owned(), most });
+            }
+            body.extend_from_slice(&chunk);
+        }
+    }
+
+    /// However steadily it drips.
+    pub(super) async fn within<T>(
+        &self,
+        limit: Duration,
+        what: &str,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        timeout(limit, work).await.unwrap_or_else(|_| Err(self.slow(what, limit)))
+    }
+
+    fn silent(&self, what: &str) -> Error {
+        self.slow(what, self.limits.silence)
+    }
+
+    fn slow(&self, what: &str, within: Duration) -> Error {
+        Error::Slow { registry: self.registry.clone(), what: what.to_owned(), within }
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> Error {
+        // Addresses of storage behind a redirect carry keys.
+        Error::Unreachable { registry: self.registry.clone(), source: error.without_url() }
+    }
+
+    fn unauthorised(&self) -> Error {
+        Error::Unauthorised {
+            registry: self.registry.clone(),
+            repository: self.repository.clone(),
+            has_login: self.credentials.is_some(),
+        }
+    }
+
+    pub(super) fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        self.client.request(method, url)
+    }
+}
+
+fn text_of(response: &Response, header: &str) -> String {
+    let value = response.headers().get(header).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().to_owned()
+}

@@ -1,0 +1,5 @@
+//! Artifacts and signatures against a real registry, and against one that lies.
+
+mod lies;
+mod roundtrip;
+mod support;
