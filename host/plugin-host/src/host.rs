@@ -362,7 +362,8 @@ impl PluginHost {
     ) -> Result<Vec<Result<Replayed, ReplayError>>, ReplayError> {
         let inner = Arc::clone(self.inner());
         let replay = self.inner().guests.spawn(async move {
-            let prepared = match inner.loader.load(&declared, &|_| {}).await {
+            let component = Origin::Here(declared.component.clone());
+            let prepared = match inner.loader.load(&declared.with(component), &|_| {}).await {
                 Ok(Loaded::Driver(prepared, _)) => prepared,
                 Ok(Loaded::Policy(..)) => return Err(ReplayError::Policy),
                 Err(error) => return Err(ReplayError::Load(chain(&error))),

@@ -56,7 +56,8 @@ fn declared(name: &str) -> Declared {
     let declared = raw.declared().expect("a plugin");
     let component = match declared.component.clone() {
         machinist_plugin_host::source::Content::Whole(component) => component,
-        machinist_plugin_host::source::Content::Parts(_) => panic!("it is whole"),
+        machinist_plugin_host::source::Content::Parts(_)
+        | machinist_plugin_host::source::Content::Remote(_) => panic!("it is whole"),
     };
     declared.with(component)
 }
