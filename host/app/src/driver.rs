@@ -6,12 +6,14 @@ use machinist_author::{build, template};
 use machinist_plugin_host::Inspected;
 
 use crate::args::{BuildFlags, DriverCommand, NewFlags};
+use crate::driver_replay;
 use crate::plugin_file::{Texts, declared, look, read_packed};
 
 pub(crate) async fn driver(command: DriverCommand) -> anyhow::Result<()> {
     match command {
         DriverCommand::New(flags) => new(&flags),
         DriverCommand::Build(flags) => make(&flags).await,
+        DriverCommand::Replay(flags) => driver_replay::replay(flags).await,
     }
 }
 

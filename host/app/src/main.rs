@@ -12,6 +12,7 @@ mod called;
 mod cluster;
 mod completion;
 mod driver;
+mod driver_replay;
 mod driverless;
 mod explain;
 mod family;

@@ -102,13 +102,19 @@ pub(crate) fn declared(name: &str, component: Packed, texts: &Texts) -> anyhow::
 /// Loads the component as the host does: verified, compiled in a process of its own, linked, asked who it is. What is
 /// compiled goes when it is done.
 pub(crate) async fn look(declared: Declared) -> anyhow::Result<Inspected> {
+    let (host, _folder) = sandbox()?;
+    let inspected = host.inspect(declared).await;
+    host.shutdown().await;
+    Ok(inspected)
+}
+
+/// A plugin host of its own, and the folder of what it compiles, which goes when it is dropped.
+pub(crate) fn sandbox() -> anyhow::Result<(PluginHost, tempfile::TempDir)> {
     let executable =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
     let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
     let key = CacheKey::Bytes(rand::random());
     let settings = HostSettings::new(folder.path(), key, executable, ["compile-component".into()]);
     let host = PluginHost::start(settings).context("failed to start a sandbox")?;
-    let inspected = host.inspect(declared).await;
-    host.shutdown().await;
-    Ok(inspected)
+    Ok((host, folder))
 }

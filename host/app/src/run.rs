@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use machinist_plugin_host::tape::RecordSettings;
 use machinist_plugin_host::{CacheKey, HostSettings, PluginHost};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::lease::{Candidate, take_part};
@@ -39,7 +40,10 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics).await?;
     let incidents = Arc::new(Incidents::new());
     // Who looks after no Machine needs neither drivers nor a place for them.
-    let host = controllers.machines.then(|| plugin_host(&flags, &incidents, &clients.control)).transpose()?;
+    let host = controllers
+        .machines
+        .then(|| plugin_host(&flags, checked.record, &incidents, &clients.control))
+        .transpose()?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
     let admin = Admin {
@@ -167,6 +171,7 @@ fn log(format: LogFormat, filter: EnvFilter) {
 
 fn plugin_host(
     flags: &ProcessFlags,
+    record: Option<RecordSettings>,
     incidents: &Arc<Incidents>,
     control: &kube::Client,
 ) -> anyhow::Result<PluginHost> {
@@ -176,6 +181,10 @@ fn plugin_host(
     let mut settings = HostSettings::new(&flags.cache_dir, key, executable, [COMPILE.into()]);
     settings.trust = trust(flags, &plugin_namespace(flags))?;
     settings.pull_secrets = Some(Arc::new(Secrets(control.clone())));
+    if let Some(record) = &record {
+        info!(folder = %record.folder.display(), "calls of drivers are recorded");
+    }
+    settings.record = record;
     let incidents = incidents.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
     PluginHost::start(settings).with_context(|| {

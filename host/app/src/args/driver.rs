@@ -6,6 +6,8 @@ use clap::{Args, Subcommand};
 use machinist_author::language::Language;
 use machinist_author::name::Name;
 
+use super::Output;
+
 /// For those who write drivers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DriverCommand {
@@ -16,6 +18,25 @@ pub(crate) enum DriverCommand {
     /// The language is known by the project's files: Cargo.toml, go.mod, package.json or pyproject.toml. What is missing is
     /// named with the command that mends it. Health policies are built the same way.
     Build(BuildFlags),
+    /// Play recordings of a driver's calls to a component, and tell what it does otherwise
+    ///
+    /// `machinist run --record FOLDER` makes recordings. The component is asked the same and sees the same: answers of the
+    /// cloud, times, random numbers. Nothing leaves this process. Other requests, answers and lines of the log are told, call by call;
+    /// the exit code is 0 when nothing is otherwise.
+    Replay(ReplayFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayFlags {
+    /// The component: `.wasm`, `.wasm.zst` or `.wasm.gz`
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// A recording, or a folder: then all in it and in its folders
+    #[arg(value_name = "RECORDING", value_hint = clap::ValueHint::AnyPath)]
+    pub(crate) recording: PathBuf,
+    /// `table` for people, `json` for programs
+    #[arg(long, short, default_value = "table")]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use machinist_core::lease::LeaseTimes;
 use machinist_core::request_rate::Rate;
+use machinist_plugin_host::tape::RecordSettings;
 use machinist_runtime::clusters::Access;
 use machinist_runtime::settings::Settings;
 use tracing_subscriber::EnvFilter;
@@ -32,6 +33,8 @@ pub(crate) struct Checked {
     pub(crate) target: Option<Access>,
     /// How fast the clients of the clusters may ask; `None` for no limit.
     pub(crate) rate: Option<Rate>,
+    /// Whether calls of drivers are recorded.
+    pub(crate) record: Option<RecordSettings>,
     /// Of the tenant, but for the name of the cluster.
     pub(crate) settings: Settings,
 }
@@ -61,6 +64,7 @@ impl RunFlags {
             control,
             target,
             rate: self.requests.rate(&mut problems),
+            record: self.record.settings(&mut problems),
             settings: Settings {
                 controllers: problems.take("--controllers", &process.controllers),
                 sets: self.owners.sets(&mut problems),

@@ -7,6 +7,7 @@ use machinist_runtime::settings::Controllers;
 use super::RunFlags;
 use super::machines::MachineFlags;
 use super::owners::OwnerFlags;
+use super::record::RecordFlags;
 use super::unused::UnusedFlags;
 
 /// Flags, and which of them somebody has typed.
@@ -33,6 +34,7 @@ impl Line {
         let mut idle = ids::<UnusedFlags>();
         if !controllers.machines {
             idle.extend(ids::<MachineFlags>());
+            idle.extend(ids::<RecordFlags>());
         }
         if !controllers.sets && !controllers.deployments {
             idle.extend(ids::<OwnerFlags>());

@@ -8,6 +8,7 @@ mod line;
 mod machines;
 mod owners;
 mod program;
+mod record;
 mod requests;
 mod unused;
 
@@ -24,6 +25,7 @@ pub(crate) use line::Line;
 use machines::MachineFlags;
 use owners::OwnerFlags;
 pub(crate) use program::Program;
+use record::RecordFlags;
 use requests::RequestFlags;
 use unused::UnusedFlags;
 
@@ -38,6 +40,8 @@ pub(crate) struct RunFlags {
     pub(crate) owners: OwnerFlags,
     #[command(flatten)]
     pub(crate) requests: RequestFlags,
+    #[command(flatten)]
+    pub(crate) record: RecordFlags,
     #[command(flatten)]
     pub(crate) election: ElectionFlags,
     #[command(flatten)]

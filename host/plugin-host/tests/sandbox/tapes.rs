@@ -3,6 +3,7 @@
 mod bad;
 mod keeping;
 mod playing;
+mod regression;
 mod secrecy;
 
 use std::collections::BTreeMap;
