@@ -339,6 +339,7 @@ fn shown_limits(limits: &Limits, grants: &Grants) -> Vec<Limit> {
         ("calls_in_flight", number(limits.calls_in_flight), raw.calls_in_flight),
     ];
     let of_egress = [
+        ("calls_per_minute", raw.calls_per_minute),
         ("response_kib", raw.response_kib),
         ("request_kib", raw.request_kib),
         ("requests_per_call", raw.requests_per_call),

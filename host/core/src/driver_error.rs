@@ -244,6 +244,18 @@ pub enum Refusal {
         /// Its name.
         plugin: String,
     },
+    /// It was called as often as its grants allow.
+    #[error(
+        "plugin {plugin} may be called {per_minute} times a minute: the next call can be made in {retry_after:#}; raise limits.calls_per_minute of its grants if that is too few"
+    )]
+    TooOften {
+        /// Its name.
+        plugin: String,
+        /// What its grants say.
+        per_minute: u32,
+        /// Until the next call can be made.
+        retry_after: SignedDuration,
+    },
     /// The host is ending.
     #[error("the host is shutting down")]
     ShuttingDown,
@@ -285,6 +297,15 @@ impl CallError {
                 Code::FailedPrecondition
             }
             Self::Refused(_) => Code::Unavailable,
+        }
+    }
+
+    /// How long to wait before the next attempt, where somebody knows it.
+    pub fn retry_after(&self) -> Option<SignedDuration> {
+        match self {
+            Self::Guest(error) => error.retry_after,
+            Self::Refused(Refusal::TooOften { retry_after, .. }) => Some(*retry_after),
+            Self::Broken(_) | Self::Refused(_) => None,
         }
     }
 

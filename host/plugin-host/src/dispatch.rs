@@ -133,7 +133,12 @@ impl Inner {
             operation = A::OPERATION.name(),
             subject = ask.subject(),
         );
-        let (answer, took) = match self.queue.turn(generation, deadline).await {
+        let per_minute = generation.prepared.limits.calls_per_minute;
+        let turn = match self.frequency.take(plugin, per_minute, Instant::now()) {
+            Ok(()) => self.queue.turn(generation, deadline).await,
+            Err(refusal) => Err(refusal),
+        };
+        let (answer, took) = match turn {
             Ok(_turn) => {
                 let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
                 let started = Instant::now();

@@ -34,6 +34,7 @@ use crate::dispatch::Queue;
 use crate::egress::Egress;
 use crate::engine::{self, CodeKind};
 use crate::fetch::Fetcher;
+use crate::frequency::Frequency;
 use crate::generation::{Generation, Hasty, Served};
 use crate::grants::Grants;
 use crate::guest::link;
@@ -107,6 +108,7 @@ pub(crate) struct Inner {
     pub(crate) shelf: Shelf,
     pub(crate) metrics: Metrics,
     pub(crate) queue: Queue,
+    pub(crate) frequency: Frequency,
     pub(crate) guests: Handle,
     pub(crate) calls: TaskTracker,
     pub(crate) is_closing: AtomicBool,
@@ -202,6 +204,7 @@ impl PluginHost {
             sandbox,
             policies,
             shelf: Shelf::new(metrics.clone()),
+            frequency: Frequency::default(),
             queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
             metrics,
             guests: runtime.handle().clone(),

@@ -32,6 +32,7 @@ mod dispatch;
 pub mod egress;
 mod engine;
 mod fetch;
+mod frequency;
 mod generation;
 pub mod grants;
 mod guest;

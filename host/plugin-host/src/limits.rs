@@ -24,6 +24,8 @@ pub struct Limits {
     pub handles: usize,
     /// Calls at the same time.
     pub calls_in_flight: usize,
+    /// Calls in a minute; `None` is no limit.
+    pub calls_per_minute: Option<u32>,
 }
 
 impl Default for Limits {
@@ -40,6 +42,7 @@ impl Default for Limits {
             copied_bytes: 4 * MIB,
             handles: 1_024,
             calls_in_flight: 64,
+            calls_per_minute: None,
         }
     }
 }
@@ -80,6 +83,8 @@ pub enum Error {
 const MOST_COPIED_KIB: u64 = 64 * KIB;
 const MOST_HANDLES: u64 = 100_000;
 const MOST_MILLISECONDS: u64 = 3_600_000;
+/// More than a host makes.
+const MOST_CALLS_PER_MINUTE: u64 = 1_000_000;
 
 impl Limits {
     /// `defaults` with what `raw` says instead.
@@ -110,6 +115,9 @@ impl Limits {
         let most_calls = u64::try_from(ceilings.calls_in_flight).unwrap_or(u64::MAX);
         if let Some(calls) = checked("calls_in_flight", raw.calls_in_flight, most_calls)? {
             limits.calls_in_flight = usize::try_from(calls).unwrap_or(usize::MAX);
+        }
+        if let Some(calls) = checked("calls_per_minute", raw.calls_per_minute, MOST_CALLS_PER_MINUTE)? {
+            limits.calls_per_minute = u32::try_from(calls).ok();
         }
         Ok(limits)
     }

@@ -85,11 +85,7 @@ pub(super) fn ask_again(work: &InProgress) -> Wake {
 /// How to come back after a failed call of the driver.
 pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Wake {
     let policy: RetryPolicy = retry::policy(situation, error.code(), view.settings.resource_exhausted_retry);
-    let hint = match error {
-        CallError::Guest(error) => error.retry_after,
-        CallError::Broken(_) | CallError::Refused(_) => None,
-    };
-    Wake::Retry { policy, hint }
+    Wake::Retry { policy, hint: error.retry_after() }
 }
 
 /// Which reason a failed call of the driver has: three kinds of failure, never mixed.

@@ -22,6 +22,8 @@ pub struct RawLimits {
     pub handles: Option<u64>,
     /// Calls at the same time.
     pub calls_in_flight: Option<u64>,
+    /// Calls in a minute.
+    pub calls_per_minute: Option<u64>,
     /// The body of one HTTP response, KiB.
     pub response_kib: Option<u64>,
     /// The body of one HTTP request, KiB.
@@ -43,6 +45,7 @@ impl RawLimits {
             ("copied_kib", self.copied_kib),
             ("handles", self.handles),
             ("calls_in_flight", self.calls_in_flight),
+            ("calls_per_minute", self.calls_per_minute),
             ("response_kib", self.response_kib),
             ("request_kib", self.request_kib),
             ("requests_per_call", self.requests_per_call),

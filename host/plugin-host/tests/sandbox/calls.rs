@@ -110,6 +110,38 @@ async fn calls_beyond_the_limit_wait_for_their_turn_and_too_many_are_refused() {
 }
 
 #[tokio::test]
+async fn calls_beyond_those_of_a_minute_are_refused_and_say_when_to_come_again() {
+    let world = World::new();
+    let map = |version: &str| {
+        let grants = "limits: { calls_per_minute: 3 }";
+        Map::plain(&format!("plain-{version}"), version, &["plain"])
+            .plugin("plain")
+            .data("grants.yaml", grants)
+    };
+    world.ready(map("1.0.0")).await;
+    world.ready(Map::plain("other", "1.0.0", &["other"])).await;
+    for _ in 0..2 {
+        assert_eq!(world.version("plain").await, "1.0.0");
+    }
+    // Another version goes on with the same minute.
+    world.ready(map("2.0.0").created(1_900_000_000)).await;
+    assert_eq!(world.version("plain").await, "2.0.0");
+    for _ in 0..30 {
+        let error = world.create("plain", "{}").await.expect_err("is refused");
+        let CallError::Refused(Refusal::TooOften { plugin, per_minute: 3, .. }) = &error else {
+            panic!("{error:?}")
+        };
+        let seconds = error.retry_after().expect("is said").as_secs();
+        assert!(plugin == "plain" && (1..=20).contains(&seconds), "{error:?}");
+        assert!(!error.may_have_happened());
+    }
+    let refused =
+        "machinist_plugin_calls_total{plugin=\"plain\",operation=\"CreateMachine\",outcome=\"refused\"";
+    assert_eq!(world.metric(refused), 30, "counted, and no reason for a quarantine");
+    assert_eq!(world.version("other").await, "1.0.0");
+}
+
+#[tokio::test]
 async fn a_call_that_is_given_up_leaves_nothing_behind() {
     let world = World::new();
     let report = world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;

@@ -1,6 +1,7 @@
 //! The plugin host with real components: loading, swapping, limits, refusals.
 
 mod artifacts;
+mod attacks;
 mod cache;
 mod calls;
 mod go;

