@@ -19,6 +19,7 @@ use crate::digest::Digest;
 use crate::egress::Egress;
 use crate::engine::{BASELINE_ALLOWANCE, TICK};
 use crate::grants::Grants;
+use crate::guest::log::LogListener;
 use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
 use crate::optional_bindings::{Rebooter, RebooterIndices};
@@ -41,6 +42,8 @@ pub(crate) struct Sandbox {
     pub(crate) witness: Option<Arc<dyn MemoryWitness>>,
     /// Where calls are recorded.
     pub(crate) archive: Option<Archive>,
+    /// Is told of each line of a driver.
+    pub(crate) log_listener: Option<LogListener>,
 }
 
 /// A version of a plugin, ready to be instantiated.
@@ -129,7 +132,16 @@ impl Sandbox {
             levels: Levels::kept(),
         });
         let settings = Arc::clone(&prepared.settings);
-        let seed = GuestSeed { settings, vault: vault.clone(), session, deadline, tape: tape.clone() };
+        let seed = GuestSeed {
+            settings,
+            vault: vault.clone(),
+            session,
+            deadline,
+            tape: tape.clone(),
+            plugin: prepared.plugin.clone(),
+            clock: self.egress.clock(),
+            log_listener: self.log_listener.clone(),
+        };
         let mut store = Self::store(code, seed, &prepared.limits);
         let answer = {
             let _running = self.ticker.running();

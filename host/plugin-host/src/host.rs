@@ -180,6 +180,7 @@ impl PluginHost {
             no_grants: Arc::new(Grants::default()),
             witness: settings.memory_witness.clone(),
             archive,
+            log_listener: settings.log_listener.clone(),
         });
         let loader = Loader {
             fetcher: Fetcher::new(

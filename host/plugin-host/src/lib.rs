@@ -65,6 +65,7 @@ pub use compile::child::compile_main;
 pub use convert::About;
 pub use digest::{Digest, NotADigest};
 pub use fetch::{PullSecrets, Required, Trust};
+pub use guest::log::{LogLine, LogListener};
 pub use host::{PluginHost, StartError};
 pub use inspect::Inspected;
 pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};

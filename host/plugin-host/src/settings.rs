@@ -9,6 +9,7 @@ use crate::code_cache::key::CacheKey;
 use crate::egress::EgressSettings;
 use crate::engine::{CodeKind, Pool};
 use crate::fetch::{PullSecrets, Trust};
+use crate::guest::log::LogListener;
 use crate::limits::Limits;
 use crate::state::QuarantineRule;
 use crate::tape::RecordSettings;
@@ -58,6 +59,8 @@ pub struct HostSettings {
     /// Is shown the memory of each instance when its call is over. For tests: instances then come without a pool, which makes
     /// calls slower, and a witness sees what users keep secret.
     pub memory_witness: Option<Arc<dyn MemoryWitness>>,
+    /// Is told of each line that a driver logs, of all levels. For tests and the conformance kit.
+    pub log_listener: Option<LogListener>,
 }
 
 impl HostSettings {
@@ -91,6 +94,7 @@ impl HostSettings {
             egress: EgressSettings::default(),
             record: None,
             memory_witness: None,
+            log_listener: None,
         }
     }
 

@@ -45,18 +45,23 @@ struct Inner {
     classes: AddressClasses,
     tls: TlsConnector,
     timeout: Duration,
+    detour: Option<SocketAddr>,
     open: Gauge,
 }
 
+/// How a connector dials, whatever the plugin.
+#[derive(Clone)]
+pub(super) struct Manner {
+    pub(super) resolver: Arc<dyn Resolve>,
+    pub(super) timeout: Duration,
+    /// Dialled instead of what the name leads to.
+    pub(super) detour: Option<SocketAddr>,
+}
+
 impl Connector {
-    pub(super) fn new(
-        resolver: Arc<dyn Resolve>,
-        classes: AddressClasses,
-        tls: Arc<ClientConfig>,
-        timeout: Duration,
-        open: Gauge,
-    ) -> Self {
-        Self(Arc::new(Inner { resolver, classes, tls: TlsConnector::from(tls), timeout, open }))
+    pub(super) fn new(manner: Manner, classes: AddressClasses, tls: Arc<ClientConfig>, open: Gauge) -> Self {
+        let Manner { resolver, timeout, detour } = manner;
+        Self(Arc::new(Inner { resolver, classes, tls: TlsConnector::from(tls), timeout, detour, open }))
     }
 }
 
@@ -87,6 +92,10 @@ impl Inner {
         let is_tls = uri.scheme_str() != Some("http");
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let addresses = self.checked_addresses(host).await?;
+        if let Some(detour) = self.detour {
+            let stream = self.dial(&[detour.ip()], detour.port()).await?;
+            return Ok(Stream::plain(stream, self.open.clone()));
+        }
         let stream = self.dial(&addresses, port).await?;
         if !is_tls {
             return Ok(Stream::plain(stream, self.open.clone()));
@@ -148,9 +157,9 @@ mod tests {
             .with_root_certificates(rustls::RootCertStore::empty())
             .with_no_client_auth();
         let classes = AddressClasses::new([AddressClass::Loopback]);
-        let timeout = Duration::from_secs(10);
-        let connector =
-            Connector::new(Arc::new(SystemResolver), classes, Arc::new(tls), timeout, Gauge::default());
+        let manner =
+            Manner { resolver: Arc::new(SystemResolver), timeout: Duration::from_secs(10), detour: None };
+        let connector = Connector::new(manner, classes, Arc::new(tls), Gauge::default());
         let address = listener.local_addr().unwrap();
         let stream = connector.0.dial(&[address.ip()], address.port()).await.unwrap();
         assert!(stream.nodelay().unwrap());

@@ -34,6 +34,7 @@ mod substitute;
 mod synthetic;
 mod throttle;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,7 +72,7 @@ pub struct RefusalNotice {
 /// Is told of each refused request. Must not block.
 pub type RefusalListener = Arc<dyn Fn(&RefusalNotice) + Send + Sync>;
 
-/// The time on the wall, for signatures and for the end of keys.
+/// The time on the wall, for signatures, for the end of keys, and for the clocks of drivers.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// How the host speaks to clouds, the same for all plugins.
@@ -91,6 +92,9 @@ pub struct EgressSettings {
     pub on_refusal: Option<RefusalListener>,
     /// What the host holds for the time.
     pub clock: WallClock,
+    /// Where every connection is dialled instead, without TLS, when the grants allow the host and its addresses. For tests and
+    /// the conformance kit: whoever listens there sees what clouds see.
+    pub detour: Option<SocketAddr>,
 }
 
 impl Default for EgressSettings {
@@ -103,6 +107,7 @@ impl Default for EgressSettings {
             idle_connections_per_host: 64,
             on_refusal: None,
             clock: Arc::new(Timestamp::now),
+            detour: None,
         }
     }
 }
@@ -142,6 +147,11 @@ impl Egress {
         deadline: impl Into<Instant>,
     ) -> Session {
         Session::new(self.0.clone(), plugin.clone(), grants, vault, deadline.into())
+    }
+
+    /// What is held for the time.
+    pub(crate) fn clock(&self) -> WallClock {
+        Arc::clone(&self.0.settings.clock)
     }
 
     /// Adds the metrics of all sessions to a registry.

@@ -16,10 +16,9 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::EgressSettings;
-use super::connect::Connector;
+use super::connect::{Connector, Manner};
 use super::failure::Failure;
 use super::metrics::Metrics;
-use super::resolve::Resolve;
 use crate::grants::{AddressClasses, Grants};
 
 /// More headers than that are no answer of a cloud.
@@ -30,8 +29,7 @@ pub(super) type Client = HyperClient<Connector, Full<Bytes>>;
 pub(super) struct Pool {
     clients: Mutex<HashMap<Key, Slot>>,
     system_roots: RootCertStore,
-    resolver: Arc<dyn Resolve>,
-    connect_timeout: Duration,
+    manner: Manner,
     idle_timeout: Duration,
     idle_connections_per_host: usize,
     metrics: Metrics,
@@ -54,8 +52,11 @@ impl Pool {
         Self {
             clients: Mutex::default(),
             system_roots: system_roots(),
-            resolver: settings.resolver.clone(),
-            connect_timeout: settings.connect_timeout,
+            manner: Manner {
+                resolver: settings.resolver.clone(),
+                timeout: settings.connect_timeout,
+                detour: settings.detour,
+            },
             idle_timeout: settings.idle_timeout,
             idle_connections_per_host: settings.idle_connections_per_host,
             metrics: metrics.clone(),
@@ -91,8 +92,7 @@ impl Pool {
     ) -> Result<Client, Failure> {
         let tls = self.tls(grants).map_err(|error| Failure::Tls(io::Error::other(error)))?;
         let open = self.metrics.connections(plugin);
-        let connector =
-            Connector::new(self.resolver.clone(), classes, Arc::new(tls), self.connect_timeout, open);
+        let connector = Connector::new(self.manner.clone(), classes, Arc::new(tls), open);
         Ok(HyperClient::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())

@@ -4,20 +4,38 @@ use std::time::Instant;
 
 use wasmtime::Result;
 
-use super::{GuestState, log};
+use super::GuestState;
+use super::log::{self, LogLine};
 use crate::bindings::machinist::host::{deadline, log as wit, settings};
 use crate::bindings::machinist::provider::types;
 
+impl GuestState {
+    /// Whether anybody reads lines of this level.
+    fn keeps(&self, level: wit::Level) -> bool {
+        self.log_listener.is_some() || self.tape.is_enabled(level)
+    }
+}
+
 impl wit::Host for GuestState {
     fn enabled(&mut self, level: wit::Level) -> Result<bool> {
-        Ok(self.tape.is_enabled(level))
+        Ok(self.keeps(level))
     }
 
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
-        if self.tape.logged(level, &message, &fields) && self.log.take(message.len() + field_bytes) {
+        let is_kept = self.tape.logged(level, &message, &fields) || self.log_listener.is_some();
+        if is_kept && self.log.take(message.len() + field_bytes) {
             let fields = log::fields_text(&fields);
-            log::emit(level, &self.vault.scrub_text(&message), &self.vault.scrub_text(&fields));
+            let (message, fields) = (self.vault.scrub_text(&message), self.vault.scrub_text(&fields));
+            log::emit(level, &message, &fields);
+            if let Some(listener) = &self.log_listener {
+                listener(&LogLine {
+                    plugin: self.plugin.clone(),
+                    level: log::name(level),
+                    message: message.into_owned(),
+                    fields: fields.into_owned(),
+                });
+            }
         }
         Ok(())
     }

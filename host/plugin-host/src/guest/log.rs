@@ -1,5 +1,8 @@
 //! Log lines of a driver, bounded and without secrets.
 
+use std::sync::Arc;
+
+use machinist_core::id::PluginName;
 use tracing::Level;
 
 use crate::bindings::machinist::host::log::Level as GuestLevel;
@@ -9,6 +12,22 @@ const TARGET: &str = "machinist::driver";
 /// The contract's bounds for one call.
 const MOST_LINES: u32 = 1_000;
 const MOST_BYTES: usize = 64 * 1024;
+
+/// A line of a driver as the host keeps it, without known secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// Whose.
+    pub plugin: PluginName,
+    /// As the contract names it.
+    pub level: &'static str,
+    /// The static text.
+    pub message: String,
+    /// What varies, as `key=value` pairs.
+    pub fields: String,
+}
+
+/// Is told of each line that is kept. Must not block.
+pub type LogListener = Arc<dyn Fn(&LogLine) + Send + Sync>;
 
 /// Counts what one call logs.
 #[derive(Debug, Default)]
@@ -45,6 +64,17 @@ pub(crate) fn is_enabled(level: GuestLevel) -> bool {
         GuestLevel::Warn => tracing::enabled!(target: TARGET, Level::WARN),
         // A driver cannot know what someone should be woken for.
         GuestLevel::Error => tracing::enabled!(target: TARGET, Level::WARN),
+    }
+}
+
+/// As the contract names it.
+pub(crate) fn name(level: GuestLevel) -> &'static str {
+    match level {
+        GuestLevel::Trace => "trace",
+        GuestLevel::Debug => "debug",
+        GuestLevel::Info => "info",
+        GuestLevel::Warn => "warn",
+        GuestLevel::Error => "error",
     }
 }
 

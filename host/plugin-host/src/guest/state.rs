@@ -1,16 +1,18 @@
 //! The data of one store: everything that one call can touch.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use machinist_core::id::PluginName;
 use wasmtime::component::ResourceTable;
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{HostWallClock, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::limiter::Limiter;
-use super::log::LogBudget;
+use super::log::{LogBudget, LogListener};
 use super::stdio::Tail;
-use crate::egress::Session;
+use crate::egress::{Session, WallClock};
 use crate::limits::Limits;
 use crate::tape::{Tape, Wire};
 use crate::vault::Vault;
@@ -22,6 +24,9 @@ pub(crate) struct GuestSeed {
     pub(crate) session: Session,
     pub(crate) deadline: Instant,
     pub(crate) tape: Tape,
+    pub(crate) plugin: PluginName,
+    pub(crate) clock: WallClock,
+    pub(crate) log_listener: Option<LogListener>,
 }
 
 /// One call's state. It lives exactly as long as the call.
@@ -35,6 +40,8 @@ pub(crate) struct GuestState {
     pub(super) deadline: Instant,
     pub(super) tape: Tape,
     pub(super) log: LogBudget,
+    pub(super) plugin: PluginName,
+    pub(super) log_listener: Option<LogListener>,
     pub(crate) limiter: Limiter,
     pub(crate) output: Tail,
     /// Epochs that began while the component was running.
@@ -48,7 +55,7 @@ impl GuestState {
         table.set_max_capacity(limits.handles);
         Self {
             table,
-            wasi: inert_wasi(&output, &seed.tape),
+            wasi: inert_wasi(&output, seed.clock, &seed.tape),
             http: WasiHttpCtx::new(),
             wire: Wire::new(seed.session, seed.tape.clone()),
             settings: seed.settings,
@@ -56,6 +63,8 @@ impl GuestState {
             deadline: seed.deadline,
             tape: seed.tape,
             log: LogBudget::default(),
+            plugin: seed.plugin,
+            log_listener: seed.log_listener,
             limiter: Limiter::new(limits),
             output,
             ticks: 0,
@@ -70,7 +79,7 @@ impl GuestState {
 
 /// Clocks and randomness work. The rest is there because language runtimes import it, and opens nothing: no
 /// environment, no arguments, no directory, no socket, no name lookup, an empty stdin.
-fn inert_wasi(output: &Tail, tape: &Tape) -> WasiCtx {
+fn inert_wasi(output: &Tail, clock: WallClock, tape: &Tape) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder
         .stdout(output.clone())
@@ -78,9 +87,25 @@ fn inert_wasi(output: &Tail, tape: &Tape) -> WasiCtx {
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
-        .socket_addr_check(|_, _| Box::pin(async { false }));
+        .socket_addr_check(|_, _| Box::pin(async { false }))
+        .wall_clock(Following(clock));
     tape.prepare(&mut builder);
     builder.build()
+}
+
+/// The host's clock: a driver and whoever signs for it agree about the time.
+struct Following(WallClock);
+
+impl HostWallClock for Following {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(1)
+    }
+
+    fn now(&self) -> Duration {
+        let since = (self.0)().duration_since(Timestamp::UNIX_EPOCH);
+        // Before 1970 no clock of a guest can stand.
+        Duration::try_from(since).unwrap_or_default()
+    }
 }
 
 impl WasiView for GuestState {

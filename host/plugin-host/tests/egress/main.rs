@@ -3,6 +3,7 @@
 mod addresses;
 mod auth;
 mod connections;
+mod detour;
 mod headers;
 mod secrets;
 mod server;
