@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 use crate::flags::RunFlags;
 
 pub(crate) use artifacts::{KeygenFlags, RegistryFlags, ResolveFlags, SignFlags};
-pub(crate) use driver::{BuildFlags, DriverCommand, NewFlags, ReplayFlags};
+pub(crate) use driver::{BuildFlags, DriverCommand, NewFlags, ReplayFlags, TestFlags};
 pub(crate) use fleet::{
     AccessFlags, HistoryFlags, PlaceFlags, RolloutCommand, StatusFlags, SubjectFlags, TreeFlags, UndoFlags,
 };
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     /// Look at plugins, and bring them into a cluster
     #[command(subcommand)]
     Plugin(PluginCommand),
-    /// For those who write drivers: new projects, components of them, and replays of recorded calls
+    /// For those who write drivers: new projects, components of them, their test, and replays of recorded calls
     #[command(subcommand)]
     Driver(DriverCommand),
     /// Say where a Machine is, what it waits for, since when, and what comes next

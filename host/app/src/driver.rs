@@ -1,4 +1,6 @@
-//! `machinist driver`: new projects, and components of projects.
+//! `machinist driver`: new projects, components of projects, and their test.
+
+mod test;
 
 use anyhow::{Context as _, bail};
 use machinist_author::sdk::Sdk;
@@ -14,6 +16,7 @@ pub(crate) async fn driver(command: DriverCommand) -> anyhow::Result<()> {
         DriverCommand::New(flags) => new(&flags),
         DriverCommand::Build(flags) => make(&flags).await,
         DriverCommand::Replay(flags) => driver_replay::replay(flags).await,
+        DriverCommand::Test(flags) => test::test(*flags).await,
     }
 }
 

@@ -24,6 +24,12 @@ pub(crate) enum DriverCommand {
     /// cloud, times, random numbers. Nothing leaves this process. Other requests, answers and lines of the log are told, call by call;
     /// the exit code is 0 when nothing is otherwise.
     Replay(ReplayFlags),
+    /// Run the conformance kit: what every driver does right, tried on the real sandbox against a cloud in trouble
+    ///
+    /// The driver runs as the host would run it, and a proxy between it and its cloud loses answers, holds them, cuts them, asks for
+    /// patience and plays outages. What has to be known of the driver stands in its conformance.yaml. The cloud is the simulated one,
+    /// or one that runs already: an emulator, or an account of its own, since machines are made and removed there.
+    Test(Box<TestFlags>),
 }
 
 #[derive(Debug, Args)]
@@ -63,4 +69,29 @@ pub(crate) struct BuildFlags {
     /// Where the component goes; by default into the project, under its name
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestFlags {
+    /// The component: `.wasm`, `.wasm.zst` or `.wasm.gz`
+    #[arg(required_unless_present = "list", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// What has to be known of the driver; by default conformance.yaml beside the component, else in this folder
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) profile: Option<PathBuf>,
+    /// The cloud, instead of the one that the profile names
+    #[arg(long, value_name = "URL")]
+    pub(crate) cloud: Option<String>,
+    /// Where `{admin}` in the profile leads to; by default the cloud
+    #[arg(long, value_name = "URL")]
+    pub(crate) admin: Option<String>,
+    /// Only this group, or this check of it; may be given several times
+    #[arg(long, value_name = "GROUP[/CHECK]")]
+    pub(crate) only: Vec<String>,
+    /// Print the checks, and run none
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Write the report as JUnit XML, too
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) junit: Option<PathBuf>,
 }

@@ -119,4 +119,11 @@ fn what_is_shipped_may_use_test_crates_in_tests_only() {
     let simcloud = ("simcloud", "tests/simcloud");
     assert!(complaints(&[RUNTIME, simcloud], &[("machinist-runtime", "simcloud", "dev")]).is_empty());
     assert_eq!(complaints(&[RUNTIME, simcloud], &[("machinist-runtime", "simcloud", "normal")]).len(), 1);
+    // The one exception is the conformance kit, and only for the binary.
+    let (app, kit) = (("machinist", "host/app"), ("machinist-conformance", "tests/conformance"));
+    assert!(complaints(&[app, kit], &[("machinist", "machinist-conformance", "normal")]).is_empty());
+    assert_eq!(
+        complaints(&[RUNTIME, kit], &[("machinist-runtime", "machinist-conformance", "normal")]).len(),
+        1
+    );
 }

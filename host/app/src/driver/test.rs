@@ -1,0 +1,123 @@
+//! `machinist driver test`: the conformance kit on a component in a file.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use machinist_conformance::report::Result as Checked;
+use machinist_conformance::{Options, Profile, Selection, Stop, Workshop, list, run};
+
+use crate::args::TestFlags;
+use crate::plugin_file::Component;
+
+/// The profile's name where none is given.
+const PROFILE: &str = "conformance.yaml";
+/// How often somebody who reads a log is told how far it is.
+const NEWS: Duration = Duration::from_secs(5);
+
+pub(crate) async fn test(flags: TestFlags) -> anyhow::Result<()> {
+    if flags.list {
+        for check in list() {
+            println!("{:<24} {}", check.id, check.promise);
+        }
+        return Ok(());
+    }
+    let file = flags.file.context("the component is missing: machinist driver test FILE.wasm")?;
+    let selection = Selection::of(&flags.only)?;
+    let profile = read_profile(&file, flags.profile)?;
+    let component = Component::read(&file)?;
+    // Before minutes of work are lost to it.
+    if let Some(path) = &flags.junit {
+        std::fs::write(path, "").with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
+    let options = Options {
+        component: component.bytes,
+        profile,
+        cloud: flags.cloud,
+        admin: flags.admin,
+        selection,
+        workshop: Workshop {
+            compiler: std::env::current_exe()
+                .context("failed to find this executable, which compiles plugins")?,
+            compiler_args: vec![crate::COMPILE.into()],
+            cache_dir: folder.path().to_owned(),
+            cache_key: rand::random(),
+        },
+        nonce: format!("{:08x}", rand::random::<u32>()),
+    };
+    eprintln!("loading {} ...", file.display());
+    let progress = Progress::new();
+    let report = run(options, |checked, count| progress.tell(checked, count)).await?;
+    progress.end();
+    print!("{}", report.text());
+    if let Some(path) = &flags.junit {
+        std::fs::write(path, report.junit())
+            .with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    let score = report.score();
+    ensure!(score.passed + score.failed > 0, "no check could be run: the report says of each why");
+    if score.failed > 0 {
+        bail!("{} of {} checks failed", score.failed, score.passed + score.failed);
+    }
+    Ok(())
+}
+
+fn read_profile(file: &Path, given: Option<PathBuf>) -> anyhow::Result<Profile> {
+    let path = match given {
+        Some(path) => path,
+        None => {
+            let beside = file.with_file_name(PROFILE);
+            let here = PathBuf::from(PROFILE);
+            [beside.clone(), here].into_iter().find(|path| path.is_file()).with_context(|| {
+                format!(
+                    "there is neither {} nor {PROFILE} in this folder: name the driver's with --profile",
+                    beside.display()
+                )
+            })?
+        }
+    };
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("failed to read the profile in {}", path.display()))?;
+    Profile::parse(&text).with_context(|| format!("{} is no profile", path.display()))
+}
+
+/// How far it is, on stderr: one line that changes on a terminal, else one now and then.
+struct Progress {
+    is_terminal: bool,
+    told: Mutex<(usize, Instant)>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self { is_terminal: std::io::stderr().is_terminal(), told: Mutex::new((0, Instant::now())) }
+    }
+
+    fn tell(&self, checked: &Checked, count: usize) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.0 += 1;
+        let word = match &checked.verdict {
+            Ok(()) => "ok",
+            Err(Stop::Skipped(_)) => "skipped",
+            Err(Stop::Failed(_) | Stop::Trouble(_)) => "FAILED",
+        };
+        let line = format!("{} of {count}: {} {word}", told.0, checked.id());
+        let mut stderr = std::io::stderr();
+        // Nobody is told when nobody listens.
+        if self.is_terminal {
+            let _ = write!(stderr, "\r\x1b[2K{line}");
+        } else if told.1.elapsed() >= NEWS {
+            told.1 = Instant::now();
+            let _ = writeln!(stderr, "{line}");
+        }
+        let _ = stderr.flush();
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}

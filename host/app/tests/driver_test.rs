@@ -1,0 +1,109 @@
+//! `machinist driver test`, as it is typed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn driver_test(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_machinist"))
+        .args(["driver", "test"])
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+fn sim() -> String {
+    guests::component("sim-driver").expect("builds").display().to_string()
+}
+
+fn profile() -> String {
+    repository("plugins/sim/conformance.yaml").display().to_string()
+}
+
+#[test]
+fn the_checks_are_listed_without_a_component() {
+    let output = driver_test(&["--list"]);
+    let listed = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(listed.lines().count() > 90 && listed.contains("lost/create "), "{listed}");
+}
+
+#[test]
+fn a_driver_that_passes_is_reported_as_text_and_as_xml() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let junit = folder.path().join("report.xml");
+    let xml = junit.display().to_string();
+    let output = driver_test(&[
+        &sim(),
+        "--profile",
+        &profile(),
+        "--only",
+        "volumes",
+        "--only",
+        "create/one",
+        "--junit",
+        &xml,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let report = text(&output.stdout);
+    assert!(report.contains("3 of 3 checks passed, 0 failed, 0 skipped; score 100 %"), "{report}");
+    let xml = std::fs::read_to_string(&junit).expect("a report");
+    assert!(xml.contains("<testcase classname=\"create\" name=\"one\""), "{xml}");
+}
+
+#[test]
+fn a_driver_that_fails_a_check_ends_with_an_error_and_says_which() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text_of = std::fs::read_to_string(profile()).expect("a profile");
+    let path = folder.path().join("conformance.yaml");
+    // What the profile holds for invalid is fine, so the driver accepts it.
+    let wrong = "{ field: zone, spec: { zone: sim-1a, type: sim.small, image: linux-1 } }";
+    std::fs::write(
+        &path,
+        text_of.replace("{ field: zone, spec: { type: sim.small, image: linux-1 } }", wrong),
+    )
+    .expect("writable");
+    let output = driver_test(&[&sim(), "--profile", &path.display().to_string(), "--only", "class"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = text(&output.stdout);
+    assert!(report.contains("FAILED   invalid") && report.contains("says that it succeeded"), "{report}");
+    assert!(text(&output.stderr).contains("checks failed"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_typed_wrongly_is_said_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, bytes: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("writable");
+        path.display().to_string()
+    };
+    let (nonsense, none) = (file("nonsense.wasm", "no component"), file("p.yaml", "clowd: simulated"));
+    let missing = folder.path().join("missing.wasm").display().to_string();
+    let (sim, profile) = (sim(), profile());
+    let table: [(&[&str], &str); 7] = [
+        (&[], "FILE"),
+        (&[&sim, "--profile", &profile, "--only", "create/ones"], "there is no check \"create/ones\""),
+        (&[&nonsense], "--profile"),
+        (&[&missing, "--profile", &profile], "missing.wasm"),
+        (&[&nonsense, "--profile", &profile], "component"),
+        (&[&sim, "--profile", &none], "clowd"),
+        (&[&sim, "--profile", &profile, "--junit", "/no/such/folder/x.xml"], "/no/such/folder/x.xml"),
+    ];
+    for (arguments, words) in table {
+        let output = driver_test(arguments);
+        let said = text(&output.stderr);
+        assert!(!output.status.success(), "{arguments:?} succeeds");
+        assert!(
+            said.contains(words) && !said.contains("panicked"),
+            "{arguments:?}: {words:?} is not in {said}"
+        );
+    }
+}

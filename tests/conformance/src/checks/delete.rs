@@ -1,0 +1,112 @@
+//! Gone is gone, and nobody else's.
+
+use machinist_core::driver_error::CallError;
+use serde_json::json;
+
+use super::{Check, check};
+use crate::case::{Case, Outcome, failed, fine, must};
+
+pub(super) fn checks() -> Vec<Check> {
+    vec![
+        check!("delete", "removes", Shared, true, removes, "a deletion removes the VM"),
+        check!("delete", "again", Shared, true, again, "a deletion that is repeated is success"),
+        check!("delete", "absent", Shared, true, absent, "a deletion of what was never made is success"),
+        check!("delete", "by-uid", Shared, true, by_uid, "a deletion without provider id removes the VM"),
+        check!(
+            "delete",
+            "poor-class",
+            Shared,
+            true,
+            poor_class,
+            "a deletion needs no more of a class than what it uses"
+        ),
+        check!(
+            "delete",
+            "neighbour",
+            Shared,
+            true,
+            neighbour,
+            "a deletion leaves the cluster's other machines alone"
+        ),
+        check!(
+            "delete",
+            "foreign",
+            Shared,
+            true,
+            foreign,
+            "a deletion leaves another cluster's VM alone, whatever the provider id says"
+        ),
+        check!(
+            "delete",
+            "namesake",
+            Shared,
+            true,
+            namesake,
+            "a deletion leaves another cluster's VM of the same name alone"
+        ),
+    ]
+}
+
+async fn removes(case: Case) -> Outcome {
+    let mut machine = case.made("removes").await?;
+    fine(case.delete_to_end(&mut machine).await, "delete")?;
+    case.expect_vms(&machine, 0, "after a deletion").await
+}
+
+async fn again(case: Case) -> Outcome {
+    let mut machine = case.made("again").await?;
+    for _ in 0..3 {
+        fine(case.delete_to_end(&mut machine).await, "delete, repeated,")?;
+    }
+    Ok(())
+}
+
+async fn absent(case: Case) -> Outcome {
+    fine(case.delete_to_end(&mut case.machine("absent")).await, "delete of what was never made")
+}
+
+async fn by_uid(case: Case) -> Outcome {
+    let machine = case.made("by-uid").await?;
+    fine(case.delete_to_end(&mut machine.forgotten()).await, "delete without provider id")?;
+    case.expect_vms(&machine, 0, "after a deletion without provider id").await
+}
+
+async fn poor_class(case: Case) -> Outcome {
+    let mut machine = case.made("poor-class").await?;
+    machine.spec = case.profile().class.for_deletion.clone().unwrap_or_else(|| json!({}));
+    fine(case.delete_to_end(&mut machine).await, "delete with a class that has only what deletions need")?;
+    case.expect_vms(&machine, 0, "after a deletion with a class that has only what deletions need").await
+}
+
+async fn neighbour(case: Case) -> Outcome {
+    let (mut machine, neighbour) = (case.made("leaves").await?, case.made("stays").await?);
+    fine(case.delete_to_end(&mut machine).await, "delete")?;
+    case.expect_vms(&neighbour, 1, "after a deletion of another machine").await
+}
+
+async fn foreign(case: Case) -> Outcome {
+    let mut theirs = case.machine("foreign");
+    "another-uid".clone_into(&mut theirs.uid);
+    theirs.name = "somebody-elses".to_owned();
+    let id = case.plant(&case.other_cluster(), &theirs).await?;
+    let mut machine = case.machine("foreign");
+    machine.provider_id = Some(id);
+    // Success and refusal are both right: its own VM is not there.
+    if let Err(error @ (CallError::Broken(_) | CallError::Refused(_))) =
+        case.delete_to_end(&mut machine).await
+    {
+        return failed(format!("delete failed: {error}"));
+    }
+    let left = case.vms_of(&case.other_cluster(), &theirs).await?;
+    must(left.len() == 1, || "delete removes another cluster's VM to which the provider id leads".to_owned())
+}
+
+async fn namesake(case: Case) -> Outcome {
+    let machine = case.made("namesake").await?;
+    let mut theirs = machine.clone();
+    "another-uid".clone_into(&mut theirs.uid);
+    case.plant(&case.other_cluster(), &theirs).await?;
+    fine(case.delete_to_end(&mut machine.forgotten()).await, "delete")?;
+    let left = case.vms_of(&case.other_cluster(), &theirs).await?;
+    must(left.len() == 1, || "delete removes another cluster's VM of the same name".to_owned())
+}

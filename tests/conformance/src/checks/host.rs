@@ -1,0 +1,103 @@
+//! Where requests go.
+
+use std::collections::BTreeSet;
+
+use super::{Check, check};
+use crate::case::{Case, Outcome, must};
+
+pub(super) fn checks() -> Vec<Check> {
+    vec![
+        check!(
+            "host",
+            "granted",
+            Shared,
+            true,
+            granted,
+            "a machine's life needs no request that the grants refuse"
+        ),
+        check!(
+            "host",
+            "declared",
+            Shared,
+            true,
+            declared,
+            "each host that is asked is one that describe names"
+        ),
+        check!(
+            "host",
+            "offline",
+            Shared,
+            false,
+            offline,
+            "describe, validate-class and get-volume-ids send nothing"
+        ),
+    ]
+}
+
+async fn life(case: &Case) -> Outcome {
+    let mut machine = case.made("life").await?;
+    // What they answer is for other checks.
+    let _ = case.status(&mut machine).await;
+    let _ = case.initialize(&mut machine).await;
+    let _ = case.list().await;
+    let _ = case.delete(&mut machine).await;
+    Ok(())
+}
+
+async fn granted(case: Case) -> Outcome {
+    life(&case).await?;
+    let refusals = case.stage.heard().refusals.clone();
+    must(refusals.is_empty(), || format!("the grants refuse {}", refusals.join(", ")))
+}
+
+async fn declared(case: Case) -> Outcome {
+    life(&case).await?;
+    let asked: BTreeSet<String> = case.stage.proxy.journal().into_iter().map(|entry| entry.host).collect();
+    let wished = &case.bench.about.hosts;
+    let undeclared: Vec<&str> = asked
+        .iter()
+        .filter(|host| !wished.iter().any(|wish| is_host(wish, host)))
+        .map(String::as_str)
+        .collect();
+    must(undeclared.is_empty(), || {
+        format!(
+            "{} is asked, and describe names {wished:?}: an operator grants what describe names",
+            undeclared.join(", ")
+        )
+    })
+}
+
+/// A pattern of grants: `*` stands for exactly one label, or for a part of one.
+fn is_host(pattern: &str, host: &str) -> bool {
+    let (wanted, given): (Vec<&str>, Vec<&str>) = (pattern.split('.').collect(), host.split('.').collect());
+    let is_label = |wanted: &str, given: &str| match wanted.split_once('*') {
+        Some((before, after)) => given.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
+        None => wanted.eq_ignore_ascii_case(given),
+    };
+    wanted.len() == given.len() && wanted.iter().zip(given).all(|(wanted, given)| is_label(wanted, given))
+}
+
+async fn offline(case: Case) -> Outcome {
+    let specs = case.profile().volumes.iter().map(|volume| volume.spec.to_string()).collect();
+    let _ = case.stage.host.get_volume_ids(case.bench.provider.clone(), None, specs).await;
+    let classes = &case.profile().class;
+    for spec in [&classes.valid].into_iter().chain(classes.invalid.iter().map(|class| &class.spec)) {
+        let _ = case.stage.host.validate_class(case.class(spec)).await;
+    }
+    let refusals = [case.stage.refused_at_load(), &case.stage.heard().refusals].concat();
+    must(refusals.is_empty(), || format!("a call without network tries {}", refusals.join(", ")))?;
+    let sent = case.stage.proxy.journal().len();
+    must(sent == 0, || format!("calls without network send {sent} requests"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_host;
+
+    #[test]
+    fn a_star_is_one_label_or_a_part_of_one() {
+        assert!(is_host("ec2.*.amazonaws.com", "ec2.eu-west-1.amazonaws.com"));
+        assert!(is_host("10.0.0.7", "10.0.0.7") && is_host("api-*.example", "api-eu.example"));
+        assert!(!is_host("*.example", "a.b.example") && !is_host("a.example", "b.example"));
+    }
+}

@@ -1,0 +1,98 @@
+//! The checks, by group.
+
+mod class;
+mod clock;
+mod create;
+mod deadline;
+mod delete;
+mod describe;
+mod duplicates;
+mod host;
+mod lag;
+mod list;
+mod lost;
+mod malformed;
+mod optional;
+mod outage;
+mod refusal;
+mod secrets;
+mod status;
+mod throttle;
+
+use futures::future::BoxFuture;
+
+use crate::case::{Case, Outcome};
+use crate::stage::Kind;
+
+/// One thing that every driver does right.
+pub(crate) struct Check {
+    pub(crate) group: &'static str,
+    pub(crate) name: &'static str,
+    /// A sentence that is true of every driver that passes.
+    pub(crate) promise: &'static str,
+    pub(crate) kind: Kind,
+    /// It cannot run without a cloud.
+    pub(crate) needs_cloud: bool,
+    pub(crate) run: fn(Case) -> BoxFuture<'static, Outcome>,
+}
+
+/// `check!(GROUP, NAME, KIND, CLOUD or "offline", FUNCTION, PROMISE)`
+macro_rules! check {
+    ($group:literal, $name:literal, $kind:ident, $needs_cloud:literal, $run:path, $promise:literal) => {
+        $crate::checks::Check {
+            group: $group,
+            name: $name,
+            promise: $promise,
+            kind: $crate::stage::Kind::$kind,
+            needs_cloud: $needs_cloud,
+            run: |case| Box::pin($run(case)),
+        }
+    };
+}
+pub(crate) use check;
+
+impl Check {
+    /// `GROUP/NAME`
+    pub(crate) fn id(&self) -> String {
+        format!("{}/{}", self.group, self.name)
+    }
+}
+
+/// All of them, in the order of the report.
+pub(crate) fn all() -> Vec<Check> {
+    let groups: [fn() -> Vec<Check>; 18] = [
+        describe::checks,
+        class::checks,
+        create::checks,
+        status::checks,
+        delete::checks,
+        list::checks,
+        duplicates::checks,
+        optional::checks,
+        lost::checks,
+        throttle::checks,
+        outage::checks,
+        malformed::checks,
+        lag::checks,
+        deadline::checks,
+        refusal::checks,
+        clock::checks,
+        host::checks,
+        secrets::checks,
+    ];
+    groups.iter().flat_map(|checks| checks()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::all;
+
+    #[test]
+    fn checks_have_names_of_their_own() {
+        let ids: Vec<String> = all().iter().map(super::Check::id).collect();
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+        assert!(ids.len() >= 45, "{}", ids.len());
+    }
+}

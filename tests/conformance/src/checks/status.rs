@@ -1,0 +1,139 @@
+//! How a machine is, and what is no machine.
+
+use machinist_core::driver::VmState;
+use machinist_core::driver_error::{CallError, Code};
+use machinist_core::id::ProviderId;
+
+use super::{Check, check};
+use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};
+use crate::proxy::Kind;
+
+pub(super) fn checks() -> Vec<Check> {
+    vec![
+        check!("status", "by-id", Shared, true, by_id, "a machine is found by its provider id"),
+        check!("status", "by-uid", Shared, true, by_uid, "a machine is found without its provider id"),
+        check!(
+            "status",
+            "same",
+            Shared,
+            true,
+            same,
+            "create and status agree about provider id and node name"
+        ),
+        check!("status", "absent", Shared, true, absent, "a machine that was never made is not-found"),
+        check!(
+            "status",
+            "gone",
+            Shared,
+            true,
+            gone,
+            "a machine that was deleted is not-found, or no longer running"
+        ),
+        check!(
+            "status",
+            "foreign",
+            Shared,
+            true,
+            foreign,
+            "a provider id that leads to another cluster's VM leads nowhere"
+        ),
+        check!("status", "changes-nothing", Shared, true, changes_nothing, "looking changes nothing"),
+        check!(
+            "status",
+            "odd-id",
+            Shared,
+            true,
+            odd_id,
+            "a provider id of another cloud is an error or leads nowhere, and never a trap"
+        ),
+    ]
+}
+
+fn offered(case: &Case) -> Outcome {
+    if case.capabilities().status { Ok(()) } else { skipped("the driver does not offer get-status") }
+}
+
+async fn by_id(case: Case) -> Outcome {
+    offered(&case)?;
+    let mut machine = case.made("by-id").await?;
+    fine(case.status(&mut machine).await, "get-status by provider id").map(drop)
+}
+
+async fn by_uid(case: Case) -> Outcome {
+    offered(&case)?;
+    let machine = case.made("by-uid").await?;
+    let mut forgotten = machine.forgotten();
+    let vm = fine(case.status(&mut forgotten).await, "get-status without provider id")?;
+    must(Some(&vm.provider_id) == machine.provider_id.as_ref(), || {
+        format!(
+            "get-status without provider id answers with {} instead of {:?}",
+            vm.provider_id, machine.provider_id
+        )
+    })
+}
+
+async fn same(case: Case) -> Outcome {
+    offered(&case)?;
+    let mut machine = case.machine("same");
+    let made = fine(case.create_to_end(&mut machine).await, "create")?;
+    let seen = fine(case.status(&mut machine).await, "get-status")?;
+    let (made, seen) = ((made.provider_id, made.node_name), (seen.provider_id, seen.node_name));
+    must(made == seen, || format!("create says {made:?} and get-status {seen:?}"))
+}
+
+async fn absent(case: Case) -> Outcome {
+    offered(&case)?;
+    let error = guest(case.status(&mut case.machine("absent")).await, "get-status of what was never made")?;
+    must(error.code == Code::NotFound, || {
+        format!("get-status of what was never made answers {} instead of not-found", error.code)
+    })
+}
+
+async fn gone(case: Case) -> Outcome {
+    offered(&case)?;
+    let mut machine = case.made("gone").await?;
+    fine(case.delete_to_end(&mut machine).await, "delete")?;
+    match case.status(&mut machine).await {
+        Err(CallError::Guest(error)) if error.code == Code::NotFound => Ok(()),
+        Ok(vm) if matches!(vm.state, VmState::Stopping | VmState::Stopped | VmState::Unknown) => Ok(()),
+        Ok(vm) => failed(format!("get-status says that a deleted machine is {:?}", vm.state)),
+        Err(error) => failed(format!("get-status of a deleted machine failed: {}", said(&error))),
+    }
+}
+
+async fn foreign(case: Case) -> Outcome {
+    offered(&case)?;
+    let mut twin = case.machine("foreign");
+    "another-uid".clone_into(&mut twin.uid);
+    twin.name = "somebody-elses".to_owned();
+    let theirs = case.plant(&case.other_cluster(), &twin).await?;
+    let mut machine = case.machine("foreign");
+    machine.provider_id = Some(theirs);
+    match case.status(&mut machine).await {
+        Err(CallError::Guest(_)) => Ok(()),
+        Ok(_) => failed("get-status takes another cluster's VM for this machine's"),
+        Err(error) => failed(format!("get-status failed: {}", said(&error))),
+    }
+}
+
+async fn changes_nothing(case: Case) -> Outcome {
+    offered(&case)?;
+    let machine = case.made("changes-nothing").await?;
+    case.stage.proxy.forget();
+    for mut machine in [machine.clone(), machine.forgotten(), case.machine("never-made")] {
+        // What it answers is for other checks.
+        let _ = case.status(&mut machine).await;
+    }
+    let changes = case.stage.proxy.count(Kind::Create) + case.stage.proxy.count(Kind::Delete);
+    must(changes == 0, || format!("get-status sends {changes} requests that make or remove VMs"))
+}
+
+async fn odd_id(case: Case) -> Outcome {
+    offered(&case)?;
+    for id in ["x", "other:///zone/id", "///", "a/../b", "sim:///ä/%00"] {
+        let mut machine = case.machine("odd-id");
+        machine.provider_id = Some(ProviderId::new(id));
+        guest(case.status(&mut machine).await, &format!("get-status with the provider id {id:?}"))?;
+    }
+    Ok(())
+}

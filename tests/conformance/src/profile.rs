@@ -1,0 +1,337 @@
+//! What the kit has to know of a driver: `conformance.yaml` beside it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use machinist_core::driver_error::Code;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Why a profile is none.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is not YAML, or a field is missing, unknown or of another kind.
+    #[error("the profile cannot be read")]
+    Syntax(#[source] serde_yaml_ng::Error),
+    /// A value that does not fit.
+    #[error("{field} of the profile {problem}")]
+    Value {
+        /// Where it stands.
+        field: String,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+}
+
+/// A driver under test: the cloud that it is for, what it is given, and how its cloud is looked at.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Which cloud; absent: checks that need one are skipped.
+    #[serde(default)]
+    pub cloud: Option<CloudChoice>,
+    /// What host names lead to, for the address classes of the grants. Nothing is dialled there.
+    #[serde(default = "public_address")]
+    pub resolves_to: IpAddr,
+    /// The plugin's settings.
+    #[serde(default)]
+    pub settings: Map<String, Value>,
+    /// The plugin's grants, as in `grants.yaml`.
+    #[serde(default)]
+    pub grants: Map<String, Value>,
+    /// The MachineClass's Secret.
+    #[serde(default)]
+    pub secrets: BTreeMap<String, String>,
+    /// What VMs get at boot.
+    #[serde(default = "user_data")]
+    pub user_data: String,
+    /// Classes, good and bad.
+    pub class: Classes,
+    /// Which requests make and remove a VM.
+    #[serde(default)]
+    pub requests: Requests,
+    /// How a machine's VMs are seen without the driver.
+    #[serde(default)]
+    pub look: Option<Look>,
+    /// How a VM is made without the driver.
+    #[serde(default)]
+    pub plant: Option<Plant>,
+    /// What reads answer while they do not show a VM yet: the first that fits.
+    #[serde(default)]
+    pub invisible: Vec<Scripted>,
+    /// How listings are made to have several pages.
+    #[serde(default)]
+    pub paging: Option<Paging>,
+    /// How the cloud says no to a create, in its own words, by a name of your own.
+    #[serde(default)]
+    pub refusals: BTreeMap<String, Refused>,
+    /// PersistentVolume specs and the ids that the driver finds in them.
+    #[serde(default)]
+    pub volumes: Vec<Volume>,
+}
+
+/// A cloud.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CloudChoice {
+    /// The simulated cloud, started for the run.
+    Simulated,
+    /// One that runs already, at this URL.
+    Url(String),
+}
+
+/// Values of `providerSpec`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Classes {
+    /// One that works.
+    pub valid: Value,
+    /// Another that works: with it the same create is another request.
+    #[serde(default)]
+    pub other: Option<Value>,
+    /// Some that cannot work.
+    #[serde(default)]
+    pub invalid: Vec<Invalid>,
+    /// All that a deletion needs; absent: nothing.
+    #[serde(default)]
+    pub for_deletion: Option<Value>,
+}
+
+/// A `providerSpec` that the driver refuses.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Invalid {
+    /// It.
+    pub spec: Value,
+    /// The field that the message must name.
+    pub field: String,
+}
+
+/// Which requests change something. What fits neither is a read, or at least makes and removes no VM.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// Makes a VM.
+    #[serde(default)]
+    pub create: Option<Pattern>,
+    /// Removes a VM.
+    #[serde(default)]
+    pub delete: Option<Pattern>,
+}
+
+/// Fits a request when all that is given fits.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pattern {
+    /// In capitals.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Without query; `*` stands for one segment.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// A text that stands in the query or in the body.
+    #[serde(default)]
+    pub contains: Option<String>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Canned {
+    /// The status.
+    pub status: u16,
+    /// Headers beside the length.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// All of it.
+    #[serde(default)]
+    pub body: String,
+}
+
+/// What is answered to requests that fit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scripted {
+    /// Which.
+    #[serde(default)]
+    pub on: Pattern,
+    /// The answer.
+    pub answer: Canned,
+}
+
+/// A request that shows the VMs of one machine. In URL and headers `{cloud}`, `{admin}`, `{cluster}`, `{uid}` and `{name}` are filled in.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Look {
+    /// A `GET`.
+    pub url: String,
+    /// Its headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// What stands before each id in the answer.
+    pub from: String,
+    /// What stands behind it.
+    pub to: String,
+}
+
+/// A request that makes a VM with the marks of a machine. The same is filled in as for [`Look`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plant {
+    /// In capitals.
+    pub method: String,
+    /// Where.
+    pub url: String,
+    /// Its headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Its body.
+    #[serde(default)]
+    pub body: String,
+    /// What stands before the id in the answer.
+    pub from: String,
+    /// What stands behind it.
+    pub to: String,
+    /// The provider id of such a VM, with `{id}`.
+    pub provider_id: String,
+}
+
+/// Several pages.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paging {
+    /// So many machines do not fit on one page.
+    pub machines: usize,
+    /// A parameter of the query that is set to `size` on the way.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// Entries of a page.
+    #[serde(default = "two")]
+    pub size: usize,
+}
+
+/// A refusal of the cloud, and what it means.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// The answer to a create.
+    pub answer: Canned,
+    /// The contract's code, as WIT writes it.
+    pub code: String,
+    /// Whether no retry helps; absent: either is right.
+    #[serde(default)]
+    pub terminal: Option<bool>,
+}
+
+/// A PersistentVolume.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Volume {
+    /// Its spec.
+    pub spec: Value,
+    /// What the driver answers; absent for a volume of another kind.
+    #[serde(default)]
+    pub id: Option<String>,
+}
+
+fn public_address() -> IpAddr {
+    IpAddr::from([1, 1, 1, 1])
+}
+
+fn user_data() -> String {
+    "#cloud-config\n# conformance: boot-payload-5d1e0c77a9\n".to_owned()
+}
+
+fn two() -> usize {
+    2
+}
+
+impl Profile {
+    /// Reads YAML or JSON.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let profile: Self = serde_yaml_ng::from_str(text).map_err(Error::Syntax)?;
+        for (name, refused) in &profile.refusals {
+            if refused.code().is_none() {
+                let problem = format!(
+                    "is no code of the contract: {:?}; write one such as resource-exhausted",
+                    refused.code
+                );
+                return Err(Error::Value { field: format!("refusals.{name}.code"), problem });
+            }
+        }
+        if let Some(paging) = &profile.paging
+            && !(2..=1_000).contains(&paging.machines)
+        {
+            let problem = format!("must be from 2 to 1000, got {}", paging.machines);
+            return Err(Error::Value { field: "paging.machines".to_owned(), problem });
+        }
+        Ok(profile)
+    }
+
+    /// What nobody may read in messages and logs: secrets and user data.
+    pub fn hidden(&self) -> Vec<&str> {
+        self.secrets.values().map(String::as_str).chain([self.user_data.as_str()]).collect()
+    }
+}
+
+impl Refused {
+    /// The code of the contract.
+    pub fn code(&self) -> Option<Code> {
+        let plain = |text: &str| text.replace('-', "").to_ascii_lowercase();
+        Code::ALL.into_iter().find(|code| plain(code.name()) == plain(&self.code))
+    }
+}
+
+impl Pattern {
+    /// Whether a request fits.
+    pub fn fits(&self, method: &str, target: &str, body: &[u8]) -> bool {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        self.method.as_ref().is_none_or(|wanted| wanted == method)
+            && self.path.as_ref().is_none_or(|wanted| is_path(wanted, path))
+            && self
+                .contains
+                .as_ref()
+                .is_none_or(|text| query.contains(text.as_str()) || contains(body, text.as_bytes()))
+    }
+}
+
+fn is_path(pattern: &str, path: &str) -> bool {
+    let (wanted, given): (Vec<&str>, Vec<&str>) = (pattern.split('/').collect(), path.split('/').collect());
+    wanted.len() == given.len()
+        && wanted.iter().zip(given).all(|(wanted, given)| *wanted == "*" || *wanted == given)
+}
+
+/// Whether `text` stands somewhere in `bytes`.
+pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_when_all_that_it_names_fits() {
+        let pattern: Pattern =
+            serde_yaml_ng::from_str("{method: POST, path: /v1/vms/*, contains: Action=Run}").unwrap();
+        assert!(pattern.fits("POST", "/v1/vms/1?x=1", b"a&Action=RunInstances"));
+        assert!(pattern.fits("POST", "/v1/vms/1?Action=Run", b""));
+        assert!(!pattern.fits("GET", "/v1/vms/1?Action=Run", b""));
+        assert!(!pattern.fits("POST", "/v1/vms?Action=Run", b""));
+        assert!(!pattern.fits("POST", "/v1/vms/1", b"Action=Stop"));
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_profile_is_named() {
+        let error = |text: &str| {
+            let error = Profile::parse(text).unwrap_err();
+            let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            format!("{error}: {source}")
+        };
+        assert!(error("{}").contains("class"), "{}", error("{}"));
+        assert!(error("{class: {valid: {}}, clowd: simulated}").contains("clowd"));
+        let refusal = "{class: {valid: {}}, refusals: {full: {answer: {status: 409}, code: sold-out}}}";
+        assert!(error(refusal).contains("refusals.full.code"), "{}", error(refusal));
+        assert!(error("{class: {valid: {}}, paging: {machines: 1}}").contains("paging.machines"));
+    }
+}

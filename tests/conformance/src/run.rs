@@ -1,0 +1,220 @@
+//! Which checks run, and how.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use machinist_core::id::ProviderName;
+use machinist_plugin_host::source::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
+use machinist_plugin_host::source::{Encoding, Packed};
+use machinist_plugin_host::{About, CacheKey, HostSettings, PluginHost};
+use serde_json::Value;
+
+use crate::case::{Bench, Case, Stop, chain};
+use crate::checks::{self, Check};
+use crate::cloud::{self, Cloud};
+use crate::profile::Profile;
+use crate::report::{Report, Result as Checked};
+use crate::stage::{self, Kind, Stage, Workshop};
+
+/// Checks at a time: most of them wait for the cloud, and each has a host.
+const AT_ONCE: usize = 6;
+/// A check that takes longer hangs.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// What a run is given.
+pub struct Options {
+    /// The driver, unpacked.
+    pub component: Bytes,
+    /// What has to be known of it.
+    pub profile: Profile,
+    /// The cloud's URL, instead of what the profile says.
+    pub cloud: Option<String>,
+    /// Where `{admin}` of the profile leads to; absent: to the cloud.
+    pub admin: Option<String>,
+    /// Which checks.
+    pub selection: Selection,
+    /// What compiles the driver.
+    pub workshop: Workshop,
+    /// A text of letters and digits that no other run against the same cloud has: clusters are named by it.
+    pub nonce: String,
+}
+
+/// Some of the checks; empty: all.
+#[derive(Clone, Debug, Default)]
+pub struct Selection(Vec<String>);
+
+/// A check as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// `GROUP/CHECK`
+    pub id: String,
+    /// A sentence that is true of every driver that passes.
+    pub promise: &'static str,
+}
+
+/// Why nothing was checked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A name that no group and no check has.
+    #[error("there is no check {0:?}: --list shows all of them")]
+    NoSuchCheck(String),
+    /// The cloud.
+    #[error("failed to prepare the cloud")]
+    Cloud(#[source] cloud::Error),
+    /// The host.
+    #[error("failed to start a plugin host")]
+    Host(#[source] machinist_plugin_host::StartError),
+    /// It would not be loaded.
+    #[error("the plugin host does not load the driver: {0}")]
+    Rejected(String),
+    /// A client cannot be made.
+    #[error("failed to set up requests")]
+    Client(#[source] reqwest::Error),
+    /// It is a health policy, or something else.
+    #[error("this component is no driver")]
+    NoDriver,
+}
+
+impl Selection {
+    /// `GROUP` or `GROUP/CHECK` each. Fails for a name that nothing has.
+    pub fn of(names: &[String]) -> Result<Self, Error> {
+        let all = checks::all();
+        for name in names {
+            if !all.iter().any(|check| is_named(check, name)) {
+                return Err(Error::NoSuchCheck(name.clone()));
+            }
+        }
+        Ok(Self(names.to_vec()))
+    }
+
+    fn has(&self, check: &Check) -> bool {
+        self.0.is_empty() || self.0.iter().any(|name| is_named(check, name))
+    }
+}
+
+fn is_named(check: &Check, name: &str) -> bool {
+    check.group == name || check.id() == name
+}
+
+/// All checks, in the order of reports.
+pub fn list() -> Vec<Listing> {
+    checks::all().iter().map(|check| Listing { id: check.id(), promise: check.promise }).collect()
+}
+
+/// Runs the checks. `progress` is told of each that is over, and how many there are.
+pub async fn run(options: Options, progress: impl Fn(&Checked, usize) + Sync) -> Result<Report, Error> {
+    let Options { component, profile, cloud, admin, selection, workshop, nonce } = options;
+    let started = Instant::now();
+    let about = describe(&component, &profile, &workshop).await?;
+    let cloud = Cloud::start(&profile, cloud.as_deref(), admin.as_deref()).map_err(Error::Cloud)?;
+    let provider = about.providers.first().cloned().unwrap_or_else(|| ProviderName::from("none"));
+    let client = cloud::client().map_err(Error::Client)?;
+    let bench = Arc::new(Bench { profile, about: about.clone(), cloud, provider });
+    let stages = Stages { bench: Arc::clone(&bench), component, client, workshop, idle: Mutex::default() };
+    let chosen: Vec<Check> = checks::all().into_iter().filter(|check| selection.has(check)).collect();
+    let count = chosen.len();
+    let mut order: Vec<(usize, Check)> = chosen.into_iter().enumerate().collect();
+    // What waits goes first, so that the others run meanwhile.
+    order.sort_by_key(|(index, check)| (check.kind == Kind::Shared, *index));
+    let mut results: Vec<(usize, Checked)> = futures::stream::iter(order)
+        .map(|(index, check)| {
+            let (stages, progress, cluster) =
+                (&stages, &progress, format!("conf-{nonce}-{}-{}", check.group, check.name));
+            async move {
+                let checked = stages.check(&check, cluster).await;
+                progress(&checked, count);
+                (index, checked)
+            }
+        })
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await;
+    results.sort_by_key(|(index, _)| *index);
+    let results = results.into_iter().map(|(_, checked)| checked).collect();
+    Ok(Report { driver: about.name, version: about.version.to_string(), results, took: started.elapsed() })
+}
+
+/// Loads the driver by itself, as `machinist plugin inspect` does.
+async fn describe(component: &Bytes, profile: &Profile, workshop: &Workshop) -> Result<About, Error> {
+    let key = CacheKey::Bytes(workshop.cache_key);
+    let args = workshop.compiler_args.clone();
+    let settings = HostSettings::new(&workshop.cache_dir, key, &workshop.compiler, args);
+    let host = PluginHost::start(settings).map_err(Error::Host)?;
+    let map = RawConfigMap {
+        name: "driver".to_owned(),
+        labels: [(KIND_LABEL.to_owned(), "driver".to_owned())].into(),
+        data: [
+            (SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
+            (GRANTS_JSON.to_owned(), Value::Object(profile.grants.clone()).to_string()),
+        ]
+        .into(),
+        binary_data: [(Encoding::None.key().to_owned(), Bytes::new())].into(),
+        ..RawConfigMap::default()
+    };
+    let packed = Packed::whole(Encoding::None, component.to_vec());
+    let declared = map.declared().map_err(|error| Error::Rejected(chain(&error)))?.with(packed);
+    let inspected = host.inspect(declared).await;
+    match (inspected.refusal, inspected.about) {
+        (Some(refusal), _) => Err(Error::Rejected(refusal)),
+        (None, Some(about)) => Ok(about),
+        (None, None) => Err(Error::NoDriver),
+    }
+}
+
+/// Hosts, of which checks that leave no trace share some.
+struct Stages {
+    bench: Arc<Bench>,
+    component: Bytes,
+    client: reqwest::Client,
+    workshop: Workshop,
+    idle: Mutex<Vec<Arc<Stage>>>,
+}
+
+impl Stages {
+    async fn check(&self, check: &Check, cluster: String) -> Checked {
+        let started = Instant::now();
+        let verdict = if check.needs_cloud && self.bench.cloud.is_none() {
+            Err(Stop::Skipped("the profile names no cloud, and none was given".to_owned()))
+        } else {
+            self.perform(check, cluster).await
+        };
+        Checked {
+            group: check.group,
+            name: check.name,
+            promise: check.promise,
+            verdict,
+            took: started.elapsed(),
+        }
+    }
+
+    async fn perform(&self, check: &Check, cluster: String) -> Result<(), Stop> {
+        let trouble = |error: stage::Error| Stop::Trouble(chain(&error));
+        let idle = if check.kind == Kind::Shared { self.idle().pop() } else { None };
+        let stage = match idle {
+            Some(stage) => stage,
+            None => Arc::new(self.stage(check.kind).await.map_err(trouble)?),
+        };
+        stage.reset();
+        let case = Case { bench: Arc::clone(&self.bench), stage: Arc::clone(&stage), cluster };
+        match tokio::time::timeout(LONGEST, (check.run)(case)).await {
+            Ok(verdict) => {
+                if check.kind == Kind::Shared {
+                    self.idle().push(stage);
+                }
+                verdict
+            }
+            Err(_) => Err(Stop::Failed(format!("the check was not over after {} s", LONGEST.as_secs()))),
+        }
+    }
+
+    async fn stage(&self, kind: Kind) -> Result<Stage, stage::Error> {
+        let Self { bench, component, client, workshop, .. } = self;
+        Stage::start(kind, &bench.profile, component, bench.cloud.as_ref(), client, workshop).await
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Stage>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,236 @@
+//! The real plugin host with the driver under test, behind a proxy.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use machinist_plugin_host::egress::{EgressSettings, Resolve};
+use machinist_plugin_host::source::Encoding;
+use machinist_plugin_host::source::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
+use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginState, StartError};
+use serde_json::{Value, json};
+
+use crate::cloud::Cloud;
+use crate::profile::Profile;
+use crate::proxy::{Proxy, Wiring};
+
+/// A component that needs longer to be loaded is not going to be.
+const LOADING: Duration = Duration::from_secs(300);
+/// What calls of [`Kind::Hasty`] have: enough for a slow language on a busy machine, and short enough to wait for.
+const HASTE_MS: u64 = 2_000;
+/// Instances at a time; each holds a place of the pool.
+const CALLS: usize = 8;
+
+/// How the host is set up for a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// As checks leave it for the next one.
+    Shared,
+    /// For this check alone: it leaves the host slower than it was.
+    Own,
+    /// Calls have little time.
+    Hasty,
+    /// Nobody listens where the cloud should be.
+    Unreachable,
+}
+
+/// Why there is no host with the driver.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The host.
+    #[error("failed to start the plugin host")]
+    Host(#[source] StartError),
+    /// The proxy.
+    #[error("failed to start the proxy")]
+    Proxy(#[source] io::Error),
+    /// The host does not load the driver.
+    #[error("the plugin host does not load the driver: {0}")]
+    Rejected(String),
+    /// It takes too long.
+    #[error("the driver was not loaded within {} s", LOADING.as_secs())]
+    Slow,
+}
+
+/// What compiles components, and where compiled code lies.
+#[derive(Clone, Debug)]
+pub struct Workshop {
+    /// The executable that compiles.
+    pub compiler: PathBuf,
+    /// Its arguments.
+    pub compiler_args: Vec<OsString>,
+    /// The folder of compiled code.
+    pub cache_dir: PathBuf,
+    /// What it is authenticated with.
+    pub cache_key: [u8; 32],
+}
+
+/// What the driver was heard to do beside its answers.
+#[derive(Default)]
+pub(crate) struct Heard {
+    pub(crate) lines: Vec<String>,
+    pub(crate) refusals: Vec<String>,
+}
+
+/// A host, its driver, its proxy.
+pub(crate) struct Stage {
+    pub(crate) host: PluginHost,
+    pub(crate) proxy: Proxy,
+    heard: Arc<Mutex<Heard>>,
+    clock: Arc<AtomicI64>,
+    refused_at_load: Vec<String>,
+}
+
+impl Stage {
+    pub(crate) async fn start(
+        kind: Kind,
+        profile: &Profile,
+        component: &Bytes,
+        cloud: Option<&Cloud>,
+        client: &reqwest::Client,
+        workshop: &Workshop,
+    ) -> Result<Self, Error> {
+        let wiring = Wiring {
+            upstream: cloud.map(|cloud| cloud.url().to_owned()),
+            client: client.clone(),
+            requests: profile.requests.clone(),
+            invisible: profile.invisible.clone(),
+        };
+        let proxy = Proxy::start(wiring).await.map_err(Error::Proxy)?;
+        let detour = match kind {
+            Kind::Unreachable => closed_port().map_err(Error::Proxy)?,
+            Kind::Shared | Kind::Own | Kind::Hasty => proxy.address(),
+        };
+        let (heard, clock) = (Arc::new(Mutex::<Heard>::default()), Arc::new(AtomicI64::new(0)));
+        let settings = settings(profile, workshop, detour, &heard, &clock);
+        let host = PluginHost::start(settings).map_err(Error::Host)?;
+        load(&host, kind, profile, component).await?;
+        let refused_at_load = std::mem::take(&mut lock(&heard).refusals);
+        Ok(Self { host, proxy, heard, clock, refused_at_load })
+    }
+
+    /// As if nothing had been done here.
+    pub(crate) fn reset(&self) {
+        self.proxy.reset();
+        *self.heard() = Heard::default();
+        self.set_clock_ahead(SignedDuration::ZERO);
+    }
+
+    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
+        lock(&self.heard)
+    }
+
+    /// Requests that were refused while the driver was loaded and described itself.
+    pub(crate) fn refused_at_load(&self) -> &[String] {
+        &self.refused_at_load
+    }
+
+    /// Sets the clock of host and driver off.
+    pub(crate) fn set_clock_ahead(&self, by: SignedDuration) {
+        self.clock.store(by.as_secs(), Ordering::Relaxed);
+    }
+}
+
+fn settings(
+    profile: &Profile,
+    workshop: &Workshop,
+    detour: SocketAddr,
+    heard: &Arc<Mutex<Heard>>,
+    clock: &Arc<AtomicI64>,
+) -> HostSettings {
+    let mut settings = HostSettings::new(
+        &workshop.cache_dir,
+        CacheKey::Bytes(workshop.cache_key),
+        &workshop.compiler,
+        workshop.compiler_args.clone(),
+    );
+    let (lines, refusals, clock) = (Arc::clone(heard), Arc::clone(heard), Arc::clone(clock));
+    settings.log_listener =
+        Some(Arc::new(move |line| lock(&lines).lines.push(format!("{} {}", line.message, line.fields))));
+    settings.max_calls_in_flight = CALLS;
+    settings.egress = EgressSettings {
+        resolver: Arc::new(Nowhere(profile.resolves_to)),
+        on_refusal: Some(Arc::new(move |notice| {
+            lock(&refusals).refusals.push(format!("{} ({})", notice.target, notice.reason.name()));
+        })),
+        clock: Arc::new(move || {
+            let ahead = SignedDuration::from_secs(clock.load(Ordering::Relaxed));
+            let now = Timestamp::now();
+            now.checked_add(ahead).unwrap_or(now)
+        }),
+        detour: Some(detour),
+        ..EgressSettings::default()
+    };
+    settings
+}
+
+async fn load(host: &PluginHost, kind: Kind, profile: &Profile, component: &Bytes) -> Result<(), Error> {
+    let map = RawConfigMap {
+        namespace: "conformance".to_owned(),
+        name: "driver".to_owned(),
+        uid: "driver".to_owned(),
+        labels: BTreeMap::from([(KIND_LABEL.to_owned(), "driver".to_owned())]),
+        data: BTreeMap::from([
+            (SETTINGS.to_owned(), Value::Object(profile.settings.clone()).to_string()),
+            (GRANTS_JSON.to_owned(), grants(kind, profile)),
+        ]),
+        binary_data: BTreeMap::from([(Encoding::None.key().to_owned(), component.clone())]),
+        ..RawConfigMap::default()
+    };
+    let mut changes = std::pin::pin!(host.changes());
+    host.declare(map).await;
+    let loaded = async {
+        loop {
+            let report = host.plugins().into_iter().next();
+            match report.map(|report| (report.state, report.reason)) {
+                Some((PluginState::Ready, _)) => return Ok(()),
+                Some((PluginState::Rejected | PluginState::Quarantined { .. }, reason)) => {
+                    return Err(Error::Rejected(reason.unwrap_or_else(|| "it does not say why".to_owned())));
+                }
+                Some((PluginState::Declared | PluginState::Fetched | PluginState::Verified, _)) | None => {}
+            }
+            if changes.next().await.is_none() {
+                return Err(Error::Slow);
+            }
+        }
+    };
+    tokio::time::timeout(LOADING, loaded).await.unwrap_or(Err(Error::Slow))
+}
+
+fn grants(kind: Kind, profile: &Profile) -> String {
+    let mut grants = profile.grants.clone();
+    if kind == Kind::Hasty {
+        let limits = grants.entry("limits").or_insert_with(|| json!({}));
+        if let Some(limits) = limits.as_object_mut() {
+            limits.insert("deadline_ms".to_owned(), HASTE_MS.into());
+        }
+    }
+    Value::Object(grants).to_string()
+}
+
+/// All names lead to one address, and nobody goes there.
+struct Nowhere(IpAddr);
+
+impl Resolve for Nowhere {
+    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let address = self.0;
+        Box::pin(async move { Ok(vec![address]) })
+    }
+}
+
+/// A port at which nobody listens.
+fn closed_port() -> io::Result<SocketAddr> {
+    std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
