@@ -9,6 +9,7 @@ mod deletions;
 mod deployments;
 mod drains;
 mod idle;
+mod languages;
 mod machines;
 mod progress;
 mod report;
@@ -57,6 +58,8 @@ enum Part {
     Calls,
     /// Loading and swapping drivers
     Swaps,
+    /// Drivers in each language: first call, call, memory
+    Languages,
     /// Signing a request
     Signing,
     /// Machines from create to Running
@@ -86,6 +89,7 @@ enum Part {
 struct Figures {
     calls: Option<calls::Figures>,
     swaps: Option<swaps::Figures>,
+    languages: Option<Vec<languages::Outcome>>,
     signing: Option<signing::Figures>,
     machines: Option<machines::Figures>,
     deletions: Option<deletions::Figures>,
@@ -125,6 +129,9 @@ async fn measure(options: &Options) -> Result<String> {
     }
     if wants(Part::Swaps) {
         figures.swaps = Some(swaps::measure().await?);
+    }
+    if wants(Part::Languages) {
+        figures.languages = Some(languages::measure().await?);
     }
     if wants(Part::Signing) {
         figures.signing = Some(signing::measure().await?);

@@ -1,8 +1,8 @@
 //! A driver call in a fresh instance, beside the same work in plain Rust.
 
 mod cloud;
-mod host;
-mod native;
+pub(crate) mod host;
+pub(crate) mod native;
 mod policy;
 
 use std::hint::black_box;

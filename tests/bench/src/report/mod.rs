@@ -6,6 +6,7 @@ mod deployments;
 mod drains;
 mod ec2;
 mod idle;
+mod languages;
 mod machines;
 mod signing;
 mod swaps;
@@ -45,6 +46,9 @@ pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
     }
     if let Some(figures) = &figures.swaps {
         swaps::render(&mut page, figures);
+    }
+    if let Some(outcomes) = &figures.languages {
+        languages::render(&mut page, outcomes);
     }
     if let Some(figures) = &figures.signing {
         signing::render(&mut page, figures);

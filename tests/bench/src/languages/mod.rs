@@ -1,0 +1,134 @@
+//! The same driver in each language, beside the same work in plain Rust.
+
+mod calls;
+mod loads;
+mod memory;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use e2e::{manifests, sandbox};
+use guests::Script;
+use machinist_plugin_host::PluginHost;
+use machinist_plugin_host::source::configmap::RawConfigMap;
+
+use crate::calls::Cloud;
+use crate::times::Times;
+
+pub(crate) use memory::Memory;
+
+/// A language, and its bare prototype: a fresh instance, one call, and its end, in µs at the median.
+#[derive(Clone, Copy, Debug)]
+struct Language {
+    name: &'static str,
+    prototype: Duration,
+    build: fn() -> Result<Vec<u8>>,
+}
+
+const LANGUAGES: [Language; 4] = [
+    Language { name: "Rust", prototype: Duration::from_micros(39), build: || guests::bytes("sim-driver") },
+    Language {
+        name: "Go",
+        prototype: Duration::from_micros(1_031),
+        build: || guests::go_bytes("examples/driver-sim"),
+    },
+    Language {
+        name: "JavaScript",
+        prototype: Duration::from_micros(908),
+        build: || guests::sim_driver(Script::JavaScript),
+    },
+    Language {
+        name: "Python",
+        prototype: Duration::from_micros(1_466),
+        build: || guests::sim_driver(Script::Python),
+    },
+];
+
+/// What became of a language.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Measured(Box<Figures>),
+    LeftOut { language: &'static str, why: String },
+}
+
+/// What was measured of a language.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) language: &'static str,
+    pub(crate) prototype: Duration,
+    pub(crate) size_bytes: usize,
+    pub(crate) packed_bytes: usize,
+    /// From the declaration to the answer of the first call; compiled.
+    pub(crate) new: Times,
+    /// In which tier these calls ran.
+    pub(crate) first_tier: &'static str,
+    /// From the declaration until calls run in optimised code.
+    pub(crate) optimised: Duration,
+    /// From the declaration to the answer of the first call; from the cache.
+    pub(crate) cached: Times,
+    pub(crate) empty: Both,
+    pub(crate) request: Both,
+    pub(crate) memory: Memory,
+}
+
+/// The same call both ways.
+#[derive(Clone, Debug)]
+pub(crate) struct Both {
+    pub(crate) sandboxed: Times,
+    pub(crate) native: Times,
+}
+
+pub(crate) async fn measure() -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    for language in LANGUAGES {
+        eprintln!("building the driver in {}", language.name);
+        outcomes.push(match tokio::task::spawn_blocking(language.build).await? {
+            Ok(component) => Outcome::Measured(Box::new(one(language, component).await?)),
+            Err(error) => Outcome::LeftOut { language: language.name, why: format!("{error:#}") },
+        });
+    }
+    Ok(outcomes)
+}
+
+async fn one(language: Language, component: Vec<u8>) -> Result<Figures> {
+    let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
+    let cloud = Cloud::start()?;
+    let host = start(folder.path())?;
+    eprintln!("loading it");
+    let packed = |mark: &str| declared(&sandbox::marked(&component, mark), &cloud.url());
+    let (new, first_tier) = loads::new(&host, packed).await?;
+    let optimised = loads::optimised(&host, packed("kept")?).await?;
+    let cached = loads::cached(&host, &packed("kept")?).await?;
+    eprintln!("calling it");
+    let (empty, request) = calls::measure(&host, &cloud.url()).await?;
+    host.shutdown().await;
+    let memory = memory::measure(folder.path(), &sandbox::marked(&component, "kept")).await?;
+    let map = packed("kept")?;
+    Ok(Figures {
+        language: language.name,
+        prototype: language.prototype,
+        size_bytes: component.len(),
+        packed_bytes: map.binary_data.values().fold(0, |sum, bytes| sum + bytes.len()),
+        new,
+        first_tier,
+        optimised,
+        cached,
+        empty,
+        request,
+        memory,
+    })
+}
+
+fn start(folder: &std::path::Path) -> Result<PluginHost> {
+    PluginHost::start(sandbox::settings(folder)?).context("failed to start the plugin host")
+}
+
+/// As a user declares it, but in one piece.
+fn declared(component: &[u8], endpoint: &str) -> Result<RawConfigMap> {
+    let settings = serde_json::json!({ "endpoint": endpoint });
+    let mut map = manifests::plugin_granted("sim", component, &settings, &serde_json::json!({}))?;
+    let data = map.data.get_or_insert_default();
+    data.remove("grants.json");
+    data.insert("grants.yaml".to_owned(), manifests::grants(endpoint));
+    Ok(sandbox::raw(map))
+}
