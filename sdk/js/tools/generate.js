@@ -1,5 +1,6 @@
 /**
- * Generates `bindings` and `types` anew. With `--check` it changes nothing, and fails when one of them is stale.
+ * Generates `bindings` and `types` anew. With `--check` it changes nothing, and fails when one of them is stale. Behind it, the name of
+ * one of them restricts it to that one.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -53,11 +54,13 @@ function write(folder, wanted) {
 }
 
 const isCheck = process.argv.includes('--check');
+const only = process.argv.slice(2).filter((argument) => argument !== '--check');
 const complaints = [];
 for (const [folder, make] of [
   ['bindings', bindingFiles],
   ['types', typeFiles],
 ]) {
+  if (only.length > 0 && !only.includes(folder)) continue;
   const wanted = await make();
   if (isCheck) complaints.push(...stale(folder, wanted));
   else write(folder, wanted);

@@ -12,32 +12,40 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { Complaint } from './complaint.js';
 
-const RECIPE = fileURLToPath(new URL('../toolchain/', import.meta.url));
+/** What each set of tools is made of, and what its folder is called. */
+const RECIPES = {
+  component: { recipe: fileURLToPath(new URL('../toolchain/', import.meta.url)), name: 'js', size: '400 MB' },
+  tests: { recipe: fileURLToPath(new URL('../toolchain/tests/', import.meta.url)), name: 'js-tests', size: '40 MB' },
+};
+/** Who only runs tests and checks types needs no engine to put into components. */
+const FOR_TESTS = ['esbuild', 'typescript'];
 const FILES = ['package.json', 'package-lock.json'];
 /** An installation takes a minute or two; one that takes longer waits for something that never comes. */
 const INSTALL_MS = 15 * 60 * 1000;
 
-/** The folder of the tools: named by what is in it, so that two versions live side by side. */
-export function folder() {
-  const lock = readFileSync(join(RECIPE, 'package-lock.json'));
+/** The folder of a set of tools: named by what is in it, so that two versions live side by side. */
+export function folder(set = 'component') {
+  const { recipe, name } = RECIPES[set];
+  const lock = readFileSync(join(recipe, 'package-lock.json'));
   const hash = createHash('sha256').update(lock).digest('hex').slice(0, 16);
-  return join(cache(), `js-${hash}`);
+  return join(cache(), `${name}-${hash}`);
 }
 
-/** Installs the tools unless they are there. Answers their folder. */
-export function setUp() {
-  const target = folder();
+/** Installs a set of tools unless it is there. Answers its folder. */
+export function setUp(set = 'component') {
+  const { recipe, size } = RECIPES[set];
+  const target = folder(set);
   if (existsSync(target)) return target;
   mkdirSync(cache(), { recursive: true });
   const draft = mkdtempSync(`${target}.draft-`);
   try {
     for (const file of FILES) {
-      cpSync(join(RECIPE, file), join(draft, file));
+      cpSync(join(recipe, file), join(draft, file));
     }
-    process.stderr.write(`installing the JavaScript tools into ${target} (400 MB, once)\n`);
+    process.stderr.write(`installing the JavaScript tools into ${target} (${size}, once)\n`);
     // Not `npm ci`: it refuses a lock that lacks a build for another platform, which not every registry has.
     npm(['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'], draft);
-    insistOnTheLock(draft);
+    insistOnTheLock(recipe, draft);
     settle(draft, target);
   } finally {
     rmSync(draft, { recursive: true, force: true });
@@ -47,19 +55,20 @@ export function setUp() {
 
 /** A module of one of the tools. */
 export async function load(name) {
-  const require = createRequire(join(setUp(), 'package.json'));
-  return import(pathToFileURL(resolveFrom(require, name)).href);
+  const tools = setUp(FOR_TESTS.includes(name) ? 'tests' : 'component');
+  const require = createRequire(join(tools, 'package.json'));
+  return import(pathToFileURL(resolveFrom(require, tools, name)).href);
 }
 
 /** The executable of TypeScript. */
 export function typescript() {
-  return join(setUp(), 'node_modules', 'typescript', 'bin', 'tsc');
+  return join(setUp('tests'), 'node_modules', 'typescript', 'bin', 'tsc');
 }
 
 /** Nothing is used that the lock does not name with its hash. */
-function insistOnTheLock(draft) {
+function insistOnTheLock(recipe, draft) {
   const read = (name) => JSON.parse(readFileSync(join(draft, name), 'utf8')).packages;
-  cpSync(join(RECIPE, 'package-lock.json'), join(draft, 'package-lock.json'));
+  cpSync(join(recipe, 'package-lock.json'), join(draft, 'package-lock.json'));
   const locked = read('package-lock.json');
   const installed = Object.entries(read('node_modules/.package-lock.json'));
   const strays = installed.filter(([path, { integrity }]) => !integrity || locked[path]?.integrity !== integrity);
@@ -89,11 +98,11 @@ function npm(args, cwd) {
 }
 
 /** Packages that only speak ESM are found by their `import` condition, which `require.resolve` does not look at. */
-function resolveFrom(require, name) {
+function resolveFrom(require, tools, name) {
   try {
     return require.resolve(name);
   } catch {
-    const folder = join(setUp(), 'node_modules', name);
+    const folder = join(tools, 'node_modules', name);
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     const entry = manifest.exports?.import ?? manifest.exports?.['.']?.import ?? manifest.main;
     return join(folder, entry);

@@ -67,7 +67,7 @@ func TestSettingsThatCannotBeAreNamed(test *testing.T) {
 		`{"recheckSeconds": 1e99}`: "recheckSeconds must be a whole number, got 1e99",
 		`{"percent": 1}`:           "percent is no setting; there are silentPercent, leastMachines, recheckSeconds",
 		`[]`:                       "invalid: they must be a JSON object",
-		`{`:                        "invalid: they are not JSON (line 1, column 1)",
+		`{`:                        "invalid: they are not JSON (line 1, column 2)",
 	}
 	host := policytest.New(Policy{"0.1.0"})
 	for settings, expected := range table {
