@@ -52,10 +52,38 @@ const NEEDS: [Need; 4] = [
     },
 ];
 
+/// What only the tests of the SDK for JavaScript need.
+const NEEDS_OF_JAVASCRIPT: [Need; 2] = [
+    Need {
+        name: "Node.js",
+        ask: &["node", "--version"],
+        least: (20, 0),
+        what_for: "the SDK for JavaScript is tested on it",
+        next_step: "install it from https://nodejs.org/ or with the system's package manager, and put `node` on the PATH",
+    },
+    Need {
+        name: "npm",
+        ask: &["npm", "--version"],
+        least: (9, 0),
+        what_for: "it brings esbuild and TypeScript for the tests of the SDK for JavaScript",
+        next_step: "install it with Node.js, or with the system's package manager (Debian: apt-get install npm)",
+    },
+];
+
 /// Quiet when all is there. Otherwise says everything that is missing at once.
 pub(crate) fn check() -> Result<()> {
     let mut missing: Vec<String> = NEEDS.iter().filter_map(missing_program).collect();
     missing.extend(missing_target());
+    say(&missing)
+}
+
+/// The same for the tests of the SDK for JavaScript. Apart, because nothing else here needs it.
+pub(crate) fn check_for_javascript() -> Result<()> {
+    let missing: Vec<String> = NEEDS_OF_JAVASCRIPT.iter().filter_map(missing_program).collect();
+    say(&missing)
+}
+
+fn say(missing: &[String]) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
@@ -128,6 +156,7 @@ mod tests {
         assert_eq!(version_in("go version go1.26.8 linux/amd64"), Some((1, 26)));
         assert_eq!(version_in("Python 3.11.7"), Some((3, 11)));
         assert_eq!(version_in("git version 2.39.5 (something)"), Some((2, 39)));
+        assert_eq!(version_in("v20.20.0"), Some((20, 20)));
         assert_eq!(version_in("no number. at all"), None);
     }
 
