@@ -144,6 +144,7 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         "serving": report.serving,
         "digest": report.digest.map(|digest| digest.to_string()),
         "warnings": report.warnings,
+        "rollout": report.rollout.as_ref().map(|rollout| rollout_status(rollout, report)),
         "resolved": report.resolved.as_ref().map(Resolved::to_json),
         "signedBy": report.signer,
         "held": held.map(|held| json!({
@@ -161,13 +162,45 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         state: report.state.name().to_owned(),
         is_settled: matches!(
             report.state,
-            PluginState::Ready | PluginState::Rejected | PluginState::Quarantined { .. }
+            PluginState::Ready
+                | PluginState::Trial
+                | PluginState::Withdrawn
+                | PluginState::Rejected
+                | PluginState::Quarantined { .. }
         ),
-        is_warning: matches!(report.state, PluginState::Rejected | PluginState::Quarantined { .. }),
+        is_warning: matches!(
+            report.state,
+            PluginState::Rejected | PluginState::Withdrawn | PluginState::Quarantined { .. }
+        ),
         message: message(report),
         status: status.to_string(),
         providers,
         is_policy: report.kind == POLICY_KIND,
+    }
+}
+
+/// What the next start of the host reads back, and what people see of it.
+fn rollout_status(rollout: &RolloutReport, report: &PluginReport) -> serde_json::Value {
+    let (decision, reason) = match &rollout.decision {
+        None => ("on trial", None),
+        Some(Decision::Promoted) => ("promoted", None),
+        Some(Decision::Withdrawn(reason)) => ("withdrawn", Some(reason)),
+    };
+    json!({
+        "decision": decision,
+        "digest": report.held.as_ref().map(|held| held.digest.to_string()),
+        "reason": reason,
+        "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
+    })
+}
+
+/// Which part of the calls a version on trial answers.
+fn part(rollout: &Rollout) -> String {
+    let classes = rollout.classes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    match (rollout.share > 0.0, rollout.classes.is_empty()) {
+        (true, true) => format!("{}% of the Machines", rollout.share),
+        (true, false) => format!("{}% of the Machines and those of classes {classes}", rollout.share),
+        (false, _) => format!("the Machines of classes {classes}"),
     }
 }
 
@@ -206,6 +239,17 @@ fn message(report: &PluginReport) -> String {
         (PluginState::Quarantined { until }, _) => {
             let reason = report.reason.as_deref().unwrap_or("it broke again and again");
             format!("not called until {until}: {reason}")
+        }
+        (PluginState::Trial, Some(held)) => {
+            let terms = report.rollout.as_ref().and_then(|rollout| rollout.terms.as_ref());
+            let part = terms.map_or_else(|| "a part of the calls".to_owned(), |terms| part(terms));
+            format!("{} {} is on trial: it answers {part} ({digest})", held.driver, held.version)
+        }
+        (PluginState::Withdrawn, Some(held)) => {
+            let reason = report.reason.as_deref().unwrap_or("no reason is known");
+            let does =
+                if report.serving { "serves, since there is no other version" } else { "answers no call" };
+            format!("{} {} was withdrawn and {does}: {reason}", held.driver, held.version)
         }
         (PluginState::Ready, Some(held)) => {
             let providers: Vec<&str> = held.providers.iter().map(ProviderName::as_str).collect();

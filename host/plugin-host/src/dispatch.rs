@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_core::driver::Answer;
-use machinist_core::driver_error::{Breakage, Refusal};
+use machinist_core::driver_error::{Breakage, CallError, Refusal};
 use machinist_core::id::ProviderName;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
@@ -22,7 +22,10 @@ use crate::digest::Digest;
 use crate::generation::Generation;
 use crate::host::Inner;
 use crate::metrics::Metrics;
-use crate::routes::Route;
+use crate::rollout::Caller;
+use crate::rollout::plan::side;
+use crate::rollout::record::{Outcome, Side};
+use crate::routes::{Route, Routes};
 
 /// Turns for calls, as many as the pool has places.
 pub(crate) struct Queue {
@@ -84,19 +87,13 @@ impl Inner {
     /// computes for longer than a tick. Dropping the future ends the call.
     ///
     /// To wake another thread and to be woken by it takes longer than a call that asks nobody.
-    pub(crate) async fn dispatch<A: Ask>(
-        self: &Arc<Self>,
-        provider: ProviderName,
-        pin: Option<Digest>,
-        ask: A,
-    ) -> Answer<A::Answer> {
+    pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> Answer<A::Answer> {
         let started = Instant::now();
         let longest = A::OPERATION.deadline().unsigned_abs();
-        let generation =
-            self.route(&provider, pin.as_ref(), started + longest.min(self.settings.patience)).await?;
-        let deadline = started + longest.min(generation.prepared.limits.deadline);
+        let chosen = self.route(&target, started + longest.min(self.settings.patience)).await?;
+        let deadline = started + longest.min(chosen.generation.prepared.limits.deadline);
         let inner = Arc::clone(self);
-        let call = async move { inner.run(&generation, ask, deadline).await };
+        let call = async move { inner.run(&chosen, ask, deadline).await };
         let call = self.calls.track_future(call.in_current_span());
         // As a task of the guests' threads would be: what unwinds here is the call and not its caller.
         let mut call = AssertUnwindSafe(call).catch_unwind().boxed();
@@ -119,12 +116,8 @@ impl Inner {
         }
     }
 
-    async fn run<A: Ask>(
-        self: Arc<Self>,
-        generation: &Arc<Generation>,
-        ask: A,
-        deadline: Instant,
-    ) -> Answer<A::Answer> {
+    async fn run<A: Ask>(self: Arc<Self>, chosen: &Chosen, ask: A, deadline: Instant) -> Answer<A::Answer> {
+        let generation = &chosen.generation;
         let plugin = &generation.prepared.plugin;
         let span = debug_span!(
             "driver_call",
@@ -152,25 +145,35 @@ impl Inner {
         self.metrics.ended((plugin, &generation.source), function, took, error);
         if let Some(until) = generation.ended(function, error, &self.settings.quarantine, Timestamp::now()) {
             self.quarantined(until);
+            // Once may be bad luck. A version that breaks again after a pause gives way, if there is one that can serve.
+            if generation.quarantines() > 1 {
+                self.shelf.fall_back(generation);
+            }
         }
+        self.note(chosen, function, took, error);
         answer
     }
 
+    /// A call while a version is on trial counts for its trial, whichever version answered.
+    fn note(&self, chosen: &Chosen, function: &'static str, took: Duration, error: Option<&CallError>) {
+        let Some((candidate, side)) = &chosen.trial else { return };
+        let (Some(trial), Some(outcome)) = (&candidate.trial, Outcome::of(error, took)) else { return };
+        self.metrics.tried(&candidate.prepared.plugin, *side, outcome);
+        if let Some(verdict) = trial.note(*side, function, outcome, Timestamp::now()) {
+            self.shelf.end_trial(candidate, &verdict);
+        }
+    }
+
     /// The generation that answers. While nothing serves the provider and something is being loaded, waits for that.
-    async fn route(
-        &self,
-        provider: &ProviderName,
-        pin: Option<&Digest>,
-        patience: Instant,
-    ) -> Result<Arc<Generation>, Refusal> {
+    async fn route(&self, target: &Target, patience: Instant) -> Result<Chosen, Refusal> {
         let mut revision = None;
         loop {
             if self.is_closing.load(Ordering::Acquire) {
                 return Err(Refusal::ShuttingDown);
             }
-            let route = self.shelf.routes().find(provider, pin);
-            let refusal = match route {
-                Route::Found(generation) => return available(generation),
+            let routes = Arc::clone(&self.shelf.routes());
+            let refusal = match routes.find(&target.provider, target.pin.as_ref()) {
+                Route::Found(generation) => return Chosen::of(generation, &routes, target),
                 Route::Nowhere(refusal) => return Err(refusal),
                 Route::Perhaps(refusal) => refusal,
             };
@@ -183,6 +186,39 @@ impl Inner {
                 return Err(refusal);
             }
         }
+    }
+}
+
+/// Where a call goes, and for whom.
+pub(crate) struct Target {
+    pub(crate) provider: ProviderName,
+    pub(crate) pin: Option<Digest>,
+    pub(crate) caller: Caller,
+}
+
+/// What answers a call.
+struct Chosen {
+    generation: Arc<Generation>,
+    /// The version that is on trial meanwhile, and whose call this is.
+    trial: Option<(Arc<Generation>, Side)>,
+}
+
+impl Chosen {
+    /// Of what serves and what is on trial. A class that names its version gets that one, and one that is left alone is not tried.
+    fn of(serving: Arc<Generation>, routes: &Routes, target: &Target) -> Result<Self, Refusal> {
+        let candidate = if target.pin.is_none() { routes.trial(&target.provider) } else { None };
+        let Some((candidate, trial)) = candidate.and_then(|it| Some((it, it.trial.as_ref()?))) else {
+            return Ok(Self { generation: available(serving)?, trial: None });
+        };
+        let side = match side(&trial.terms, &target.caller) {
+            Side::New if candidate.quarantined_until(Timestamp::now()).is_none() => Side::New,
+            Side::New | Side::Stable => Side::Stable,
+        };
+        let generation = match side {
+            Side::New => Arc::clone(candidate),
+            Side::Stable => available(serving)?,
+        };
+        Ok(Self { generation, trial: Some((Arc::clone(candidate), side)) })
     }
 }
 

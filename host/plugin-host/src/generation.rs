@@ -12,6 +12,7 @@ use crate::convert::About;
 use crate::digest::Digest;
 use crate::policy::PolicyAbout;
 use crate::policy::call::PreparedPolicy;
+use crate::rollout::Trial;
 use crate::source::SourceId;
 use crate::state::{Health, QuarantineRule};
 use crate::tier::CodeTier;
@@ -25,6 +26,8 @@ pub(crate) struct Generation<P = Prepared, A = About> {
     /// Calls of this version at the same time.
     pub(crate) permits: Semaphore,
     pub(crate) counts: Counts,
+    /// How it is tried before it serves, unless it serves at once.
+    pub(crate) trial: Option<Trial>,
     health: Mutex<Health>,
 }
 
@@ -51,6 +54,11 @@ impl Served {
             Self::Driver(_) => None,
             Self::Policy(generation) => Some(generation),
         }
+    }
+
+    /// How it is tried before it serves.
+    pub(crate) fn trial(&self) -> Option<&Trial> {
+        self.driver()?.trial.as_ref()
     }
 
     pub(crate) fn digest(&self) -> Digest {
@@ -124,7 +132,18 @@ pub(crate) struct Counts {
 impl<P, A> Generation<P, A> {
     pub(crate) fn new(source: SourceId, prepared: P, about: A, calls_in_flight: usize) -> Self {
         let permits = Semaphore::new(calls_in_flight.min(Semaphore::MAX_PERMITS));
-        Self { source, prepared, about, permits, counts: Counts::default(), health: Mutex::default() }
+        let (counts, health) = (Counts::default(), Mutex::default());
+        Self { source, prepared, about, permits, counts, trial: None, health }
+    }
+
+    /// The same, tried before it serves.
+    pub(crate) fn on(self, trial: Option<Trial>) -> Self {
+        Self { trial, ..self }
+    }
+
+    /// How often in a row it was left alone.
+    pub(crate) fn quarantines(&self) -> u32 {
+        self.health().quarantines()
     }
 
     pub(crate) fn quarantined_until(&self, now: Timestamp) -> Option<Timestamp> {

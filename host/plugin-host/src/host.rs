@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::Stream;
 use jiff::Timestamp;
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineIdentity, MachineRequest, Page,
+    Vm,
 };
 use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::id::{PluginName, ProviderName};
@@ -30,7 +31,7 @@ use crate::code_cache::key::Key;
 use crate::code_cache::notes::Notes;
 use crate::compile::Compiler;
 use crate::digest::Digest;
-use crate::dispatch::Queue;
+use crate::dispatch::{Queue, Target};
 use crate::egress::Egress;
 use crate::engine::{self, CodeKind};
 use crate::fetch::Fetcher;
@@ -45,6 +46,7 @@ use crate::metrics::Metrics;
 use crate::policy::call::PolicySandbox;
 use crate::registry::Declaration;
 use crate::report::PluginReport;
+use crate::rollout::{Caller, Trial};
 use crate::routes::Route;
 use crate::settings::HostSettings;
 use crate::shelf::{Order, Orders, Shelf, chain};
@@ -284,38 +286,38 @@ impl PluginHost {
 
     /// `create`
     pub async fn create(&self, request: MachineRequest) -> Answer<Creation> {
-        let class = Class::of(&request.class);
-        self.inner().dispatch(class.provider, class.pin, ask::Create(request)).await
+        let target = target(&request.class, Some(&request.machine));
+        self.inner().dispatch(target, ask::Create(request)).await
     }
 
     /// `initialize`
     pub async fn initialize(&self, request: MachineRequest) -> Answer<Vm> {
-        let class = Class::of(&request.class);
-        self.inner().dispatch(class.provider, class.pin, ask::Initialize(request)).await
+        let target = target(&request.class, Some(&request.machine));
+        self.inner().dispatch(target, ask::Initialize(request)).await
     }
 
     /// `delete`
     pub async fn delete(&self, request: MachineRequest) -> Answer<Deletion> {
-        let class = Class::of(&request.class);
-        self.inner().dispatch(class.provider, class.pin, ask::Delete(request)).await
+        let target = target(&request.class, Some(&request.machine));
+        self.inner().dispatch(target, ask::Delete(request)).await
     }
 
     /// `get-status`
     pub async fn get_status(&self, request: MachineRequest) -> Answer<Vm> {
-        let class = Class::of(&request.class);
-        self.inner().dispatch(class.provider, class.pin, ask::GetStatus(request)).await
+        let target = target(&request.class, Some(&request.machine));
+        self.inner().dispatch(target, ask::GetStatus(request)).await
     }
 
     /// `reboot`
     pub async fn reboot(&self, request: MachineRequest) -> Answer<()> {
-        let class = Class::of(&request.class);
-        self.inner().dispatch(class.provider, class.pin, ask::Reboot(request)).await
+        let target = target(&request.class, Some(&request.machine));
+        self.inner().dispatch(target, ask::Reboot(request)).await
     }
 
     /// `list`
     pub async fn list(&self, request: ListRequest) -> Answer<Page> {
-        let class = Class::of(&request.class);
-        self.inner().dispatch(class.provider, class.pin, ask::List(request)).await
+        let target = target(&request.class, None);
+        self.inner().dispatch(target, ask::List(request)).await
     }
 
     /// `get-volume-ids`
@@ -325,13 +327,13 @@ impl PluginHost {
         pin: Option<Digest>,
         volume_specs: Vec<String>,
     ) -> Answer<Vec<Option<String>>> {
-        self.inner().dispatch(provider, pin, ask::GetVolumeIds(volume_specs)).await
+        let target = Target { provider, pin, caller: Caller::default() };
+        self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
     }
 
     /// `validate-class`
     pub async fn validate_class(&self, class: ClassSpec) -> Answer<Vec<String>> {
-        let Class { provider, pin } = Class::of(&class);
-        self.inner().dispatch(provider, pin, ask::ValidateClass(class)).await
+        self.inner().dispatch(target(&class, None), ask::ValidateClass(class)).await
     }
 
     /// All policies that are declared, by name. Fast.
@@ -410,14 +412,17 @@ impl PluginHost {
 }
 
 /// What is loaded, ready to be called.
-fn served(id: &SourceId, loaded: Loaded) -> (Vec<ProviderName>, Served) {
+fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Served) {
     match loaded {
         Loaded::Driver(prepared, about) => {
             let (providers, calls) = (about.providers.clone(), prepared.limits.calls_in_flight);
-            (providers, Served::Driver(Arc::new(Generation::new(id.clone(), prepared, about, calls))))
+            let trial = declared.rollout.clone().map(|terms| Trial::new(terms, Timestamp::now()));
+            let generation = Generation::new(declared.source.clone(), prepared, about, calls).on(trial);
+            (providers, Served::Driver(Arc::new(generation)))
         }
         Loaded::Policy(prepared, about) => {
-            let generation = Generation::new(id.clone(), prepared, about, POLICY_CALLS_IN_FLIGHT);
+            let generation =
+                Generation::new(declared.source.clone(), prepared, about, POLICY_CALLS_IN_FLIGHT);
             (Vec::new(), Served::Policy(Arc::new(generation)))
         }
     }
@@ -443,15 +448,15 @@ impl Pauses {
 /// How long the last recordings may take to be written.
 const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How a class chooses its driver.
-struct Class {
-    provider: ProviderName,
-    pin: Option<Digest>,
-}
-
-impl Class {
-    fn of(class: &ClassSpec) -> Self {
-        Self { provider: class.provider.clone(), pin: class.driver_digest.map(Digest::from) }
+/// How a class chooses its driver, and for whom it is asked.
+fn target(class: &ClassSpec, machine: Option<&MachineIdentity>) -> Target {
+    Target {
+        provider: class.provider.clone(),
+        pin: class.driver_digest.map(Digest::from),
+        caller: Caller {
+            class: Some(class.name.to_string()),
+            machine: machine.map(|machine| machine.uid.to_string()),
+        },
     }
 }
 
@@ -516,7 +521,7 @@ impl Inner {
             }
             match loaded {
                 Ok(loaded) => {
-                    let (providers, generation) = served(id, loaded);
+                    let (providers, generation) = served(&declared, loaded);
                     let hasty = Hasty::of(&generation);
                     self.shelf.loaded(id, declaration, providers, generation);
                     if let Some(hasty) = hasty {

@@ -13,6 +13,7 @@
 //! | who compiles it, how well, in which order, and is compiled code still ours | `workshop`, `tier`, `turns`, `compile`, `code_cache` |
 //! | which version serves which provider | `registry`, `routes` |
 //! | when is a plugin left alone | [`state`] |
+//! | how does a new version come to serve | [`rollout`] |
 //! | how does a call get its turn | `dispatch` |
 //! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
 //! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
@@ -46,6 +47,7 @@ mod policy;
 mod policy_bindings;
 mod registry;
 mod report;
+pub mod rollout;
 mod routes;
 mod settings;
 mod shelf;
@@ -69,7 +71,7 @@ pub use guest::log::{LogLine, LogListener};
 pub use host::{PluginHost, StartError};
 pub use inspect::Inspected;
 pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
-pub use report::{HeldReport, PluginReport};
+pub use report::{HeldReport, PluginReport, RolloutReport};
 pub use settings::HostSettings;
 pub use source::SourceId;
 pub use state::PluginState;

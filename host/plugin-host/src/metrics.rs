@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::report::PluginReport;
+use crate::rollout::record::{Outcome, Side};
 use crate::source::SourceId;
 use crate::tier::CodeTier;
 
@@ -53,6 +54,19 @@ struct CodeLabels {
     plugin: String,
     source: String,
     tier: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RolloutLabels {
+    plugin: String,
+    step: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TrialLabels {
+    plugin: String,
+    version: &'static str,
+    outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -103,6 +117,24 @@ impl RecordingOutcome {
     }
 }
 
+/// A step of a version on its way to serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RolloutStep {
+    Started,
+    Promoted,
+    Withdrawn,
+}
+
+impl RolloutStep {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Promoted => "promoted",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RecordingLabels {
     outcome: &'static str,
@@ -138,6 +170,8 @@ pub(crate) struct Metrics {
     breakages: Family<BreakageLabels, Counter>,
     states: Family<StateLabels, Gauge>,
     swaps: Family<PluginLabels, Counter>,
+    rollouts: Family<RolloutLabels, Counter>,
+    trial_calls: Family<TrialLabels, Counter>,
     cache: Family<CacheLabels, Counter>,
     code: Family<CodeLabels, Gauge>,
     compile_seconds: Family<TierLabels, Histogram, CompileSeconds>,
@@ -154,6 +188,8 @@ impl Metrics {
             breakages: Family::default(),
             states: Family::default(),
             swaps: Family::default(),
+            rollouts: Family::default(),
+            trial_calls: Family::default(),
             cache: Family::default(),
             code: Family::default(),
             compile_seconds: Family::new_with_constructor(CompileSeconds),
@@ -176,6 +212,12 @@ impl Metrics {
         drop(all.breakages.get_or_create(&BreakageLabels { plugin: plugin(), kind: empty }));
         drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
         drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
+        drop(all.rollouts.get_or_create(&RolloutLabels { plugin: plugin(), step: empty }));
+        drop(all.trial_calls.get_or_create(&TrialLabels {
+            plugin: plugin(),
+            version: empty,
+            outcome: empty,
+        }));
         drop(all.cache.get_or_create(&CacheLabels { outcome: empty }));
         drop(all.code.get_or_create(&CodeLabels { plugin: plugin(), source: source(), tier: empty }));
         drop(all.compile_seconds.get_or_create(&TierLabels { tier: empty }));
@@ -218,6 +260,16 @@ impl Metrics {
             "machinist_plugin_swaps",
             "Times that another generation of a plugin began to serve",
             self.swaps.clone(),
+        );
+        registry.register(
+            "machinist_plugin_rollouts",
+            "Steps of versions on their way to serve: started, promoted, withdrawn",
+            self.rollouts.clone(),
+        );
+        registry.register(
+            "machinist_plugin_trial_calls",
+            "Calls of both versions while one is on trial: of the new one and of the stable one, by outcome (answered, failed, broken)",
+            self.trial_calls.clone(),
         );
         registry.register(
             "machinist_plugin_code_cache_lookups",
@@ -292,6 +344,26 @@ impl Metrics {
 
     pub(crate) fn swapped(&self, plugin: &PluginName) {
         self.swaps.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc();
+    }
+
+    /// A version came a step further on its way to serve, or was sent back.
+    pub(crate) fn rolled(&self, plugin: &PluginName, step: RolloutStep) {
+        let labels = RolloutLabels { plugin: plugin.to_string(), step: step.name() };
+        self.rollouts.get_or_create(&labels).inc();
+    }
+
+    /// A call while a version is on trial.
+    pub(crate) fn tried(&self, plugin: &PluginName, side: Side, outcome: Outcome) {
+        let version = match side {
+            Side::Stable => "stable",
+            Side::New => "new",
+        };
+        let outcome = match outcome {
+            Outcome::Answered(_) => "answered",
+            Outcome::Failed => "failed",
+            Outcome::Broken => "broken",
+        };
+        self.trial_calls.get_or_create(&TrialLabels { plugin: plugin.to_string(), version, outcome }).inc();
     }
 
     /// Shows the states and the tiers of these and of no others.

@@ -4,6 +4,8 @@
 //!   decides between equals); changing a source does not change its place. The newest version that is Ready serves.
 //! - A source holds what became Ready last. When its content changes to something that cannot serve, what it held goes
 //!   on serving, unless its role changes too. Withdrawing the source withdraws it.
+//! - A version on trial does not serve while there is one that does: it is asked beside it, until it is promoted or withdrawn. What
+//!   is withdrawn serves only when nothing else can. A source that holds a version on trial keeps the one before it.
 //! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
 //!   another plugin that names it is rejected, and becomes Ready by itself when the provider is free.
 
@@ -44,6 +46,29 @@ pub(crate) struct Version<G> {
     pub(crate) number: u64,
     pub(crate) providers: Vec<ProviderName>,
     pub(crate) generation: G,
+    pub(crate) standing: Standing,
+}
+
+/// Whether a version may serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// As soon as it is the newest.
+    Whole,
+    /// Beside the one that serves.
+    Trial,
+    /// Only when there is no other.
+    Withdrawn { reason: String },
+}
+
+impl Standing {
+    /// The lower, the sooner.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Whole => 0,
+            Self::Trial => 1,
+            Self::Withdrawn { .. } => 2,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -56,6 +81,8 @@ pub(crate) struct Source<G> {
     pub(crate) since: Timestamp,
     /// Became Ready, and may serve.
     pub(crate) held: Option<Version<G>>,
+    /// Served until `held` became Ready, and serves again when that one has to go.
+    pub(crate) before: Option<Version<G>>,
     /// Is loaded, and waits for a provider that belongs to another plugin.
     waiting: Option<Version<G>>,
 }
@@ -72,6 +99,24 @@ impl<G> Source<G> {
     /// When the source was made; decides which version is newer.
     pub(crate) fn created(&self) -> Option<Timestamp> {
         self.created
+    }
+
+    /// What became Ready and may be asked, newest first. What was before counts only while what came after it may not serve: its
+    /// providers are free otherwise.
+    fn ready(&self) -> [Option<&Version<G>>; 2] {
+        let is_whole = self.held.as_ref().is_some_and(|held| held.standing == Standing::Whole);
+        [self.held.as_ref(), self.before.as_ref().filter(|_| !is_whole)]
+    }
+
+    /// All that could serve, newest first.
+    fn loaded(&self) -> [Option<&Version<G>>; 3] {
+        let [held, before] = self.ready();
+        [self.waiting.as_ref(), held, before]
+    }
+
+    /// On its way by itself.
+    fn is_loading(&self) -> bool {
+        matches!(self.stage, Stage::Declared | Stage::Fetched | Stage::Verified)
     }
 }
 
@@ -95,7 +140,55 @@ impl<G: Clone> Registry<G> {
         plugins
             .into_iter()
             .flat_map(|plugin| self.newest_first(plugin))
-            .filter_map(|(_, source)| source.held.as_ref())
+            .flat_map(|(_, source)| source.ready())
+            .flatten()
+    }
+
+    /// What is on trial beside what serves, by plugin.
+    pub(crate) fn trials(&self) -> impl Iterator<Item = (&PluginKey, &Version<G>)> {
+        self.serving.iter().filter_map(|(plugin, serving)| Some((plugin, self.trial(plugin, serving)?)))
+    }
+
+    /// The newest that is on trial, if it is newer than what serves.
+    fn trial(&self, plugin: &PluginKey, serving: &Version<G>) -> Option<&Version<G>> {
+        let sources = self.newest_first(plugin).into_iter();
+        sources
+            .flat_map(|(_, source)| source.ready())
+            .flatten()
+            .take_while(|version| version.number != serving.number)
+            .find(|version| version.standing == Standing::Trial)
+    }
+
+    /// True when this version is on trial beside another.
+    pub(crate) fn is_on_trial(&self, source: &Source<G>) -> bool {
+        let trial = self.serving.get(&source.plugin).and_then(|serving| self.trial(&source.plugin, serving));
+        trial.is_some() && trial.map(|trial| trial.number) == source.held.as_ref().map(|held| held.number)
+    }
+
+    /// Another standing for this version. False when it is gone or has it already.
+    pub(crate) fn stand(&mut self, number: u64, standing: Standing, now: Timestamp) -> bool {
+        let versions = self.sources.values_mut().filter_map(|source| source.held.as_mut());
+        let Some(version) = versions.into_iter().find(|version| version.number == number) else {
+            return false;
+        };
+        if version.standing == standing {
+            return false;
+        }
+        version.standing = standing;
+        self.resolve(now);
+        true
+    }
+
+    /// True when another version of its plugin could serve in its place.
+    pub(crate) fn has_stand_in(&self, number: u64) -> bool {
+        let holds_it = |source: &&Source<G>| source.held.as_ref().is_some_and(|held| held.number == number);
+        let Some(plugin) = self.sources.values().find(holds_it).map(|source| &source.plugin) else {
+            return false;
+        };
+        let sources = self.sources.values().filter(|source| source.plugin == *plugin);
+        sources.flat_map(|source| [source.held.as_ref(), source.before.as_ref()]).flatten().any(|version| {
+            version.number != number && !matches!(version.standing, Standing::Withdrawn { .. })
+        })
     }
 
     pub(crate) fn is_serving(&self, source: &Source<G>) -> bool {
@@ -105,9 +198,7 @@ impl<G: Clone> Registry<G> {
 
     /// True while a declaration is on its way by itself: a provider may yet appear. Who waits for an operator is not.
     pub(crate) fn is_loading(&self) -> bool {
-        self.sources
-            .values()
-            .any(|source| matches!(source.stage, Stage::Declared | Stage::Fetched | Stage::Verified))
+        self.sources.values().any(Source::is_loading)
     }
 
     /// A source has this content. `None` when that is known.
@@ -124,11 +215,11 @@ impl<G: Clone> Registry<G> {
         }
         let declaration = Declaration(self.take_number());
         // What a driver held cannot serve as a policy, nor the other way round.
-        let before = self.sources.remove(&id).filter(|source| source.plugin.role == plugin.role);
-        let held = before.and_then(|source| source.held);
-        let stage = Stage::Declared;
+        let known = self.sources.remove(&id).filter(|source| source.plugin.role == plugin.role);
+        let (held, before) = known.map_or((None, None), |source| (source.held, source.before));
+        let (stage, since, waiting) = (Stage::Declared, now, None);
         let source =
-            Source { plugin, created, declaration, fingerprint, stage, since: now, held, waiting: None };
+            Source { plugin, created, declaration, fingerprint, stage, since, held, before, waiting };
         self.sources.insert(id, source);
         self.resolve(now);
         Some(declaration)
@@ -153,12 +244,12 @@ impl<G: Clone> Registry<G> {
         id: &SourceId,
         declaration: Declaration,
         providers: Vec<ProviderName>,
-        generation: G,
+        (generation, standing): (G, Standing),
         now: Timestamp,
     ) -> bool {
         let number = self.take_number();
         let Some(source) = self.current(id, declaration) else { return false };
-        source.waiting = Some(Version { number, providers, generation });
+        source.waiting = Some(Version { number, providers, generation, standing });
         self.resolve(now);
         true
     }
@@ -251,10 +342,10 @@ impl<G: Clone> Registry<G> {
         for (plugin, version) in &self.serving {
             for provider in &version.providers {
                 let names_it = |version: &Version<G>| version.providers.contains(provider);
-                let is_kept = self.newest_first(plugin).iter().any(|(_, source)| {
-                    source.held.as_ref().is_some_and(names_it)
-                        || source.waiting.as_ref().is_some_and(names_it)
-                });
+                let is_kept = self
+                    .newest_first(plugin)
+                    .iter()
+                    .any(|(_, source)| source.loaded().into_iter().flatten().any(names_it));
                 if is_kept {
                     owners.insert(provider.clone(), plugin.clone());
                 }
@@ -266,10 +357,26 @@ impl<G: Clone> Registry<G> {
     fn choose(&self, plugin: &PluginKey, owners: &BTreeMap<ProviderName, PluginKey>) -> Option<Version<G>> {
         self.newest_first(plugin)
             .into_iter()
-            .flat_map(|(_, source)| [source.waiting.as_ref(), source.held.as_ref()])
+            .flat_map(|(_, source)| source.loaded())
             .flatten()
-            .find(|version| rival(plugin, version, owners).is_none())
+            .filter(|version| rival(plugin, version, owners).is_none())
+            // The first of the lowest.
+            .min_by_key(|version| version.standing.rank())
+            .filter(|version| self.may_serve(plugin, version))
             .cloned()
+    }
+
+    /// What is on trial or withdrawn does not begin to serve while a better one may be on its way, as after a start of the host.
+    fn may_serve(&self, plugin: &PluginKey, version: &Version<G>) -> bool {
+        let serves = self.serving.get(plugin).is_some_and(|serving| serving.number == version.number);
+        let holds_it = |source: &Source<G>| {
+            source.loaded().into_iter().flatten().any(|loaded| loaded.number == version.number)
+        };
+        let another_is_coming = || {
+            let mut others = self.sources.values().filter(|source| source.plugin == *plugin);
+            others.any(|source| source.is_loading() && !holds_it(source))
+        };
+        version.standing == Standing::Whole || serves || !another_is_coming()
     }
 
     /// What is loaded becomes Ready, or is rejected for the sake of a rival.
@@ -280,7 +387,11 @@ impl<G: Clone> Registry<G> {
                 let reason = format!("provider {provider} is served by plugin {owner}, and the first stays");
                 set_stage(source, Stage::Rejected { reason }, now);
             } else {
-                source.held = source.waiting.take();
+                let replaced = std::mem::replace(&mut source.held, source.waiting.take());
+                let served = |version: &Version<G>| version.standing == Standing::Whole;
+                if source.plugin.role == Role::Driver && replaced.as_ref().is_some_and(served) {
+                    source.before = replaced;
+                }
                 set_stage(source, Stage::Ready, now);
             }
         }

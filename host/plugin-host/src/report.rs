@@ -1,10 +1,14 @@
 //! What is said about a plugin: in Events, in the ConfigMap's status annotation, in `machinist plugin list`.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use machinist_core::id::{PluginName, ProviderName};
 
 use crate::digest::Digest;
 use crate::policy::Terms;
+use crate::rollout::said::Decision;
+use crate::rollout::{Figures, Rollout};
 use crate::source::SourceId;
 use crate::source::configmap::Fingerprint;
 use crate::source::remote::Resolved;
@@ -12,7 +16,7 @@ use crate::state::PluginState;
 use crate::tier::CodeTier;
 
 /// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PluginReport {
     /// Which plugin it is a version of.
     pub plugin: PluginName,
@@ -44,6 +48,8 @@ pub struct PluginReport {
     pub signer: Option<String>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
+    /// How what it holds comes to serve, unless at once.
+    pub rollout: Option<RolloutReport>,
     /// What became Ready last: the content that serves, or would.
     pub held: Option<HeldReport>,
 }
@@ -73,6 +79,17 @@ pub struct HeldReport {
     pub calls_in_flight: usize,
 }
 
+/// A version on its way to serve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RolloutReport {
+    /// What its operator wants, unless it was to serve at once.
+    pub terms: Option<Arc<Rollout>>,
+    /// How its trial ended.
+    pub decision: Option<Decision>,
+    /// How its calls, and those of the version that serves, have ended since the trial began. Of this process.
+    pub figures: Figures,
+}
+
 /// What makes two reports of a source different enough to tell: counters do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Gist {
@@ -87,6 +104,7 @@ pub(crate) struct Gist {
     warnings: Vec<String>,
     resolved: Option<Resolved>,
     signer: Option<String>,
+    decision: Option<Decision>,
 }
 
 impl PluginReport {
@@ -103,6 +121,7 @@ impl PluginReport {
             warnings: self.warnings.clone(),
             resolved: self.resolved.clone(),
             signer: self.signer.clone(),
+            decision: self.rollout.as_ref().and_then(|rollout| rollout.decision.clone()),
         }
     }
 }

@@ -17,6 +17,8 @@ use crate::source::SourceId;
 #[derive(Default)]
 pub(crate) struct Routes {
     serving: BTreeMap<ProviderName, Arc<Generation>>,
+    /// What answers a part of the calls instead.
+    trials: BTreeMap<ProviderName, Arc<Generation>>,
     pinned: BTreeMap<(ProviderName, Digest), Arc<Generation>>,
     policies: BTreeMap<PluginName, Arc<PolicyGeneration>>,
     /// All policies that are declared and can be understood, whether they can be asked or not.
@@ -47,6 +49,15 @@ impl Routes {
                 }
                 Served::Policy(generation) => {
                     routes.policies.insert(plugin.name.clone(), Arc::clone(generation));
+                }
+            }
+        }
+        for (_, version) in registry.trials() {
+            let Some(generation) = version.generation.driver() else { continue };
+            for provider in &version.providers {
+                // Only beside what serves: a provider that it would bring is not there yet.
+                if routes.serving.contains_key(provider) {
+                    routes.trials.insert(provider.clone(), Arc::clone(generation));
                 }
             }
         }
@@ -84,6 +95,11 @@ impl Routes {
             plugin: policy.to_string(),
             state: "no version of it could be loaded".to_owned(),
         })
+    }
+
+    /// The version that is on trial beside the one that serves this provider.
+    pub(crate) fn trial(&self, provider: &ProviderName) -> Option<&Arc<Generation>> {
+        self.trials.get(&ProviderName::folded(provider.as_str()))
     }
 
     pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&Digest>) -> Route {

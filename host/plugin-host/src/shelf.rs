@@ -6,18 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use machinist_core::id::ProviderName;
+use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::Mode;
 use tokio::sync::{broadcast, watch};
 use tracing::{info, warn};
 
 use crate::digest::Digest;
-use crate::generation::Served;
+use crate::generation::{Generation, Served};
 use crate::load::Progress;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, RolloutStep};
 use crate::policy::Terms;
-use crate::registry::{Declaration, Registry, Source, Stage, Version};
-use crate::report::{Gist, HeldReport, PluginReport};
+use crate::registry::{Declaration, Registry, Source, Stage, Standing, Version};
+use crate::report::{Gist, HeldReport, PluginReport, RolloutReport};
+use crate::rollout::said::{Decision, Said};
+use crate::rollout::{Cause, Trial, Verdict};
 use crate::routes::Routes;
 use crate::source::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
 use crate::source::parts::{Found, Part};
@@ -58,6 +60,8 @@ struct Contents {
     details: BTreeMap<SourceId, Details>,
     told: BTreeMap<SourceId, Gist>,
     served: BTreeMap<PluginKey, u64>,
+    /// Versions on trial that were told of.
+    tried: BTreeMap<PluginKey, u64>,
 }
 
 /// What is kept with an index.
@@ -85,6 +89,8 @@ struct Details {
     /// The reference that it declares.
     remote: Option<Remote>,
     signer: Option<String>,
+    /// What was decided about versions of it, before this process or beside it.
+    said: Vec<Said>,
 }
 
 impl Shelf {
@@ -96,6 +102,7 @@ impl Shelf {
                 details: BTreeMap::new(),
                 told: BTreeMap::new(),
                 served: BTreeMap::new(),
+                tried: BTreeMap::new(),
             }),
             routes: ArcSwap::default(),
             changes: broadcast::Sender::new(CHANGES),
@@ -178,6 +185,7 @@ impl Shelf {
                 contents.settle(seen, fingerprint, stage, Vec::new(), now)
             }
         });
+        contents.heed(&id, Said::of(&raw.annotations), now);
         self.publish(&mut contents, now);
         orders
     }
@@ -230,8 +238,38 @@ impl Shelf {
     ) {
         let now = Timestamp::now();
         let mut contents = self.contents();
-        contents.registry.loaded(id, declaration, providers, generation, now);
+        let standing = contents.standing(id, &generation);
+        contents.registry.loaded(id, declaration, providers, (generation, standing), now);
         self.publish(&mut contents, now);
+    }
+
+    /// The trial of this version is over. Nothing happens when it has ended otherwise meanwhile.
+    pub(crate) fn end_trial(&self, generation: &Arc<Generation>, verdict: &Verdict) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        let Some((plugin, number, Standing::Trial)) = contents.find(generation) else { return };
+        let (standing, step) = match verdict {
+            Verdict::Promote(_) => (Standing::Whole, RolloutStep::Promoted),
+            Verdict::Withdraw(cause) => {
+                (Standing::Withdrawn { reason: cause.to_string() }, RolloutStep::Withdrawn)
+            }
+        };
+        if contents.registry.stand(number, standing, now) {
+            self.metrics.rolled(&plugin, step);
+            self.publish(&mut contents, now);
+        }
+    }
+
+    /// This version, which serves, is left alone again and again: another serves in its place, if there is one.
+    pub(crate) fn fall_back(&self, generation: &Arc<Generation>) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        let Some((plugin, number, Standing::Whole)) = contents.find(generation) else { return };
+        let standing = Standing::Withdrawn { reason: Cause::Quarantined.to_string() };
+        if contents.registry.has_stand_in(number) && contents.registry.stand(number, standing, now) {
+            self.metrics.rolled(&plugin, RolloutStep::Withdrawn);
+            self.publish(&mut contents, now);
+        }
     }
 
     /// The ConfigMap is gone, be it a plugin or a part.
@@ -258,6 +296,7 @@ impl Shelf {
     fn publish(&self, contents: &mut Contents, now: Timestamp) {
         self.routes.store(Arc::new(Routes::of(&contents.registry, &contents.declared_terms())));
         self.count_swaps(contents);
+        self.count_trials(contents);
         let reports = contents.reports(now);
         self.metrics.show_states(&reports);
         for report in reports {
@@ -283,9 +322,61 @@ impl Shelf {
         }
         contents.served = serving;
     }
+
+    fn count_trials(&self, contents: &mut Contents) {
+        let tried: BTreeMap<PluginKey, u64> =
+            contents.registry.trials().map(|(plugin, version)| (plugin.clone(), version.number)).collect();
+        for (plugin, number) in &tried {
+            if contents.tried.get(plugin) != Some(number) {
+                self.metrics.rolled(&plugin.name, RolloutStep::Started);
+            }
+        }
+        contents.tried = tried;
+    }
 }
 
 impl Contents {
+    /// Whether what was loaded may serve, by what its operator wants and by what was decided before.
+    fn standing(&self, id: &SourceId, generation: &Served) -> Standing {
+        match self.decision(id, generation) {
+            Some(Decision::Withdrawn(reason)) => Standing::Withdrawn { reason: reason.clone() },
+            Some(Decision::Promoted) => Standing::Whole,
+            None if generation.trial().is_some() => Standing::Trial,
+            None => Standing::Whole,
+        }
+    }
+
+    fn decision(&self, id: &SourceId, generation: &Served) -> Option<&Decision> {
+        let details = self.details.get(id)?;
+        let digest = generation.digest();
+        let said = details.said.iter().find(|said| said.is_about(&digest, details.content.as_ref()));
+        said.map(|said| &said.decision)
+    }
+
+    /// Somebody has decided something about a version of this source.
+    fn heed(&mut self, id: &SourceId, said: Vec<Said>, now: Timestamp) {
+        let Some(details) = self.details.get_mut(id) else { return };
+        if details.said == said {
+            return;
+        }
+        details.said = said;
+        let source = self.registry.sources().find(|(source, _)| *source == id);
+        let Some(held) = source.and_then(|(_, source)| source.held.clone()) else { return };
+        if self.decision(id, &held.generation).is_some() {
+            let standing = self.standing(id, &held.generation);
+            self.registry.stand(held.number, standing, now);
+        }
+    }
+
+    /// The plugin, the number and the standing of a version that a source holds.
+    fn find(&self, generation: &Arc<Generation>) -> Option<(PluginName, u64, Standing)> {
+        self.registry.sources().find_map(|(_, source)| {
+            let held = source.held.as_ref()?;
+            let is_it = held.generation.driver().is_some_and(|held| Arc::ptr_eq(held, generation));
+            is_it.then(|| (source.plugin.name.clone(), held.number, held.standing.clone()))
+        })
+    }
+
     /// By plugin, then source.
     fn reports(&self, now: Timestamp) -> Vec<PluginReport> {
         let mut reports: Vec<_> =
@@ -311,7 +402,7 @@ impl Contents {
 
     fn report(&self, id: &SourceId, source: &Source<Served>, now: Timestamp) -> PluginReport {
         let details = self.details.get(id).cloned().unwrap_or_default();
-        let (state, reason) = state(source, now);
+        let (state, reason) = state(source, self.registry.is_on_trial(source), now);
         let holds = self.holds(source, details.terms.as_ref());
         PluginReport {
             plugin: source.plugin.name.clone(),
@@ -329,12 +420,13 @@ impl Contents {
             resolved: details.resolved,
             signer: details.signer,
             serving: self.registry.is_serving(source),
+            rollout: source.held.as_ref().and_then(rollout),
             held: source.held.as_ref().map(held),
         }
     }
 }
 
-fn state(source: &Source<Served>, now: Timestamp) -> (PluginState, Option<String>) {
+fn state(source: &Source<Served>, is_on_trial: bool, now: Timestamp) -> (PluginState, Option<String>) {
     match &source.stage {
         Stage::Declared => (PluginState::Declared, None),
         Stage::Waiting { reason } => (PluginState::Declared, Some(reason.clone())),
@@ -342,8 +434,12 @@ fn state(source: &Source<Served>, now: Timestamp) -> (PluginState, Option<String
         Stage::Verified => (PluginState::Verified, None),
         Stage::Rejected { reason } => (PluginState::Rejected, Some(reason.clone())),
         Stage::Ready => {
+            if let Some(Standing::Withdrawn { reason }) = source.held.as_ref().map(|held| &held.standing) {
+                return (PluginState::Withdrawn, Some(reason.clone()));
+            }
             let until = source.held.as_ref().and_then(|held| held.generation.quarantined_until(now));
             match until {
+                None if is_on_trial => (PluginState::Trial, None),
                 None => (PluginState::Ready, None),
                 Some(until) => (
                     PluginState::Quarantined { until },
@@ -352,6 +448,21 @@ fn state(source: &Source<Served>, now: Timestamp) -> (PluginState, Option<String
             }
         }
     }
+}
+
+/// `None` for what serves at once and was never withdrawn.
+fn rollout(version: &Version<Served>) -> Option<RolloutReport> {
+    let trial = version.generation.trial();
+    let decision = match &version.standing {
+        Standing::Withdrawn { reason } => Some(Decision::Withdrawn(reason.clone())),
+        Standing::Whole => trial.map(|_| Decision::Promoted),
+        Standing::Trial => None,
+    };
+    (trial.is_some() || decision.is_some()).then(|| RolloutReport {
+        terms: trial.map(|trial| Arc::clone(&trial.terms)),
+        decision,
+        figures: trial.map(Trial::figures).unwrap_or_default(),
+    })
 }
 
 fn held(version: &Version<Served>) -> HeldReport {

@@ -16,6 +16,7 @@ use machinist_core::id::{Name, Namespace, PluginName};
 use crate::digest::{Digest, NotADigest};
 use crate::grants::{self, Grants};
 use crate::policy::{Terms, TermsError};
+use crate::rollout::{Rollout, RolloutError};
 
 pub use encoding::Encoding;
 pub use unpack::{Packed, UnpackError};
@@ -130,6 +131,8 @@ pub struct Declared<C = Packed> {
     pub settings: Arc<str>,
     /// What the driver may do.
     pub grants: Arc<Grants>,
+    /// How it comes to serve, unless at once.
+    pub rollout: Option<Arc<Rollout>>,
     /// Oddities that do no harm, such as keys without meaning.
     pub warnings: Vec<String>,
 }
@@ -147,9 +150,22 @@ impl<C> Declared<C> {
             signature,
             settings,
             grants,
+            rollout,
             warnings,
         } = self;
-        Declared { plugin, source, created, kind, component, digest, signature, settings, grants, warnings }
+        Declared {
+            plugin,
+            source,
+            created,
+            kind,
+            component,
+            digest,
+            signature,
+            settings,
+            grants,
+            rollout,
+            warnings,
+        }
     }
 
     #[cfg(test)]
@@ -164,6 +180,7 @@ impl<C> Declared<C> {
             signature: None,
             settings: Arc::from("{}"),
             grants: Arc::default(),
+            rollout: None,
             warnings: Vec::new(),
         }
     }
@@ -244,6 +261,16 @@ pub enum Error {
     /// Two grants documents.
     #[error("data has both {} and {}", configmap::GRANTS_YAML, configmap::GRANTS_JSON)]
     TwoGrants,
+    /// What it says about its rollout means nothing.
+    #[error("{} is wrong", configmap::ROLLOUT_YAML)]
+    Rollout(#[source] RolloutError),
+    /// A rollout beside a policy.
+    #[error(
+        "{} beside a health policy: let it begin with mode observe in {}",
+        configmap::ROLLOUT_YAML,
+        configmap::TERMS_YAML
+    )]
+    RolloutOfPolicy,
     /// The grants mean nothing.
     #[error("the grants are wrong")]
     Grants(#[source] grants::Error),

@@ -16,6 +16,10 @@ pub enum PluginState {
     Verified,
     /// Compiled and described. The newest Ready version of a plugin serves.
     Ready,
+    /// Ready, and answers a part of the calls beside the version that serves.
+    Trial,
+    /// Ready, and answers no call: it broke, failed or was slow, and another version serves. The reason says which.
+    Withdrawn,
     /// Something is wrong with it; the reason says what.
     Rejected,
     /// It broke again and again, and is not called until then.
@@ -33,6 +37,8 @@ impl PluginState {
             Self::Fetched => "Fetched",
             Self::Verified => "Verified",
             Self::Ready => "Ready",
+            Self::Trial => "Trial",
+            Self::Withdrawn => "Withdrawn",
             Self::Rejected => "Rejected",
             Self::Quarantined { .. } => "Quarantined",
         }
@@ -43,9 +49,13 @@ impl fmt::Display for PluginState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Quarantined { until } => write!(f, "Quarantined until {until}"),
-            Self::Declared | Self::Fetched | Self::Verified | Self::Ready | Self::Rejected => {
-                f.write_str(self.name())
-            }
+            Self::Declared
+            | Self::Fetched
+            | Self::Verified
+            | Self::Ready
+            | Self::Trial
+            | Self::Withdrawn
+            | Self::Rejected => f.write_str(self.name()),
         }
     }
 }
@@ -98,6 +108,11 @@ impl Health {
     /// The end of the quarantine that holds at `now`.
     pub(crate) fn quarantined_until(&self, now: Timestamp) -> Option<Timestamp> {
         self.quarantine.map(|quarantine| quarantine.until).filter(|&until| now < until)
+    }
+
+    /// How many there were since the last good call of the function that broke.
+    pub(crate) fn quarantines(&self) -> u32 {
+        self.quarantine.map_or(0, |quarantine| quarantine.count)
     }
 
     /// A call of this function came back with an answer, be it an error of the cloud.

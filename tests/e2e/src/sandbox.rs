@@ -55,8 +55,8 @@ pub async fn load(host: &PluginHost, map: RawConfigMap) -> Result<PluginReport> 
         let report = host.plugins().into_iter().find(|report| report.source == source);
         let report = report.context("a declared plugin is known")?;
         match report.state {
-            PluginState::Ready => return Ok(report),
-            PluginState::Rejected | PluginState::Quarantined { .. } => {
+            PluginState::Ready | PluginState::Trial => return Ok(report),
+            PluginState::Rejected | PluginState::Withdrawn | PluginState::Quarantined { .. } => {
                 bail!("{} is {}: {:?}", report.plugin, report.state.name(), report.reason)
             }
             PluginState::Declared | PluginState::Fetched | PluginState::Verified => {}

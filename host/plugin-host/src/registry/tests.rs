@@ -41,8 +41,19 @@ impl World {
         providers: &[&str],
         generation: &'static str,
     ) -> bool {
+        self.load_as(source, declaration, providers, generation, Standing::Whole)
+    }
+
+    fn load_as(
+        &mut self,
+        source: &str,
+        declaration: Declaration,
+        providers: &[&str],
+        generation: &'static str,
+        standing: Standing,
+    ) -> bool {
         let providers = providers.iter().map(|&name| name.into()).collect();
-        self.registry.loaded(&Self::id(source), declaration, providers, generation, self.now)
+        self.registry.loaded(&Self::id(source), declaration, providers, (generation, standing), self.now)
     }
 
     fn ready(
@@ -55,6 +66,22 @@ impl World {
     ) {
         let declaration = self.declare(plugin, source, created, generation);
         self.load(source, declaration, providers, generation);
+    }
+
+    /// A version that is to be tried first.
+    fn tried(&mut self, source: &str, created: i64, generation: &'static str) {
+        let declaration = self.declare("sim", source, created, generation);
+        self.load_as(source, declaration, &["sim"], generation, Standing::Trial);
+    }
+
+    /// What is on trial.
+    fn trial(&self) -> Option<&'static str> {
+        self.registry.trials().map(|(_, version)| version.generation).next()
+    }
+
+    fn stand(&mut self, source: &str, standing: Standing) {
+        let number = self.registry.sources[&Self::id(source)].held.as_ref().expect("held").number;
+        self.registry.stand(number, standing, self.now);
     }
 
     fn reject(&mut self, source: &str, declaration: Declaration) {
@@ -212,4 +239,94 @@ fn a_source_that_changes_its_role_gives_up_what_it_held() {
     world.ready("zone", "driver", 2, &["sim"], "driver");
     world.declare("zone!", "driver", 2, "policy");
     world.check(&[("zone", "older")]);
+}
+
+fn withdrawn() -> Standing {
+    Standing::Withdrawn { reason: "slow".to_owned() }
+}
+
+#[test]
+fn a_version_on_trial_is_asked_beside_the_one_that_serves_until_it_is_promoted() {
+    for source in ["one", "two"] {
+        let mut world = World::new();
+        world.ready("sim", "one", 10, &["sim"], "v1");
+        world.tried(source, 20, "v2");
+        world.check(&[("sim", "v1")]);
+        assert_eq!(world.trial(), Some("v2"), "in {source}");
+        world.stand(source, Standing::Whole);
+        world.check(&[("sim", "v2")]);
+        assert_eq!(world.trial(), None);
+    }
+}
+
+#[test]
+fn what_is_withdrawn_answers_nothing_while_another_can() {
+    for source in ["one", "two"] {
+        let mut world = World::new();
+        world.ready("sim", "one", 10, &["sim"], "v1");
+        world.tried(source, 20, "v2");
+        world.stand(source, withdrawn());
+        world.check(&[("sim", "v1")]);
+        assert_eq!(world.trial(), None, "in {source}");
+    }
+}
+
+#[test]
+fn a_version_that_served_can_be_withdrawn_for_the_one_before() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    world.ready("sim", "one", 10, &["sim"], "v2");
+    let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
+    assert!(world.registry.has_stand_in(number));
+    world.stand("one", withdrawn());
+    world.check(&[("sim", "v1")]);
+    world.ready("sim", "one", 10, &["sim"], "v3");
+    world.check(&[("sim", "v3")]);
+}
+
+#[test]
+fn the_only_version_serves_on_trial_too_and_has_no_stand_in() {
+    let mut world = World::new();
+    world.tried("one", 10, "v1");
+    world.check(&[("sim", "v1")]);
+    assert_eq!(world.trial(), None);
+    let number = world.registry.sources[&World::id("one")].held.as_ref().expect("held").number;
+    assert!(!world.registry.has_stand_in(number));
+    world.stand("one", withdrawn());
+    world.check(&[("sim", "v1")]);
+}
+
+#[test]
+fn after_a_start_a_version_on_trial_waits_for_the_one_that_served() {
+    let mut world = World::new();
+    let old = world.declare("sim", "one", 10, "v1");
+    world.tried("two", 20, "v2");
+    world.check(&[]);
+    world.load("one", old, &["sim"], "v1");
+    world.check(&[("sim", "v1")]);
+    assert_eq!(world.trial(), Some("v2"));
+    let mut world = World::new();
+    let old = world.declare("sim", "one", 10, "v1");
+    world.tried("two", 20, "v2");
+    world.reject("one", old);
+    world.tried("two", 20, "v3");
+    world.check(&[("sim", "v3")]);
+}
+
+#[test]
+fn what_was_before_keeps_no_provider_from_others() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    world.ready("sim", "one", 10, &["simulated"], "v2");
+    world.ready("other", "two", 20, &["sim"], "o1");
+    world.check(&[("other", "o1"), ("sim", "v2")]);
+}
+
+#[test]
+fn an_older_version_is_not_tried() {
+    let mut world = World::new();
+    world.ready("sim", "two", 20, &["sim"], "v2");
+    world.tried("one", 10, "v1");
+    world.check(&[("sim", "v2")]);
+    assert_eq!(world.trial(), None);
 }

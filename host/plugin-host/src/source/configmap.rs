@@ -12,6 +12,7 @@
 //! | `data` `sha256` | digest of the unpacked component; needed with parts, optional otherwise |
 //! | `data` `settings.json` | what the driver reads through `machinist:host/settings`, optional |
 //! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing. Not for policies |
+//! | `data` `rollout.yaml` | how this version comes to serve, see [`crate::rollout::terms`]; without it at once. Not for policies |
 //! | `data` `policy.yaml` or `policy.json` | mode, Machines and limits of a policy, see [`crate::Terms`]; without it a policy observes all |
 //!
 //! A component that is larger than a ConfigMap lies in parts, each a ConfigMap of its own beside the index that names them:
@@ -40,6 +41,7 @@ use super::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, Remote};
 use super::{Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId};
 use crate::grants::Grants;
 use crate::policy::Terms;
+use crate::rollout::{Rollout, RolloutMode};
 
 /// Marks a ConfigMap as a plugin; its value is the kind.
 pub const KIND_LABEL: &str = "machinist.dev/plugin";
@@ -63,6 +65,8 @@ pub const GRANTS_YAML: &str = "grants.yaml";
 /// The same, where they are JSON.
 pub const GRANTS_JSON: &str = "grants.json";
 
+/// The key of `data` with how a version comes to serve.
+pub const ROLLOUT_YAML: &str = "rollout.yaml";
 /// The key of `data` with what its operator says about a policy.
 pub const TERMS_YAML: &str = "policy.yaml";
 /// The same, where it is JSON.
@@ -184,6 +188,7 @@ impl RawConfigMap {
             signature: self.data.get(SIGNATURE).cloned(),
             settings: self.settings()?,
             grants: self.grants()?,
+            rollout: self.rollout()?,
             warnings: self.warnings(&kind),
             kind,
         })
@@ -237,7 +242,16 @@ impl RawConfigMap {
         Grants::parse(text).map(Arc::new).map_err(Error::Grants)
     }
 
+    fn rollout(&self) -> Result<Option<Arc<Rollout>>, Error> {
+        let Some(text) = self.data.get(ROLLOUT_YAML) else { return Ok(None) };
+        let rollout = Rollout::parse(text).map_err(Error::Rollout)?;
+        Ok((rollout.mode != RolloutMode::All).then(|| Arc::new(rollout)))
+    }
+
     fn terms(&self) -> Result<Terms, Error> {
+        if self.data.contains_key(ROLLOUT_YAML) {
+            return Err(Error::RolloutOfPolicy);
+        }
         if let Some(key) = [GRANTS_YAML, GRANTS_JSON].into_iter().find(|&key| self.data.contains_key(key)) {
             return Err(Error::GrantsOfPolicy { key });
         }
@@ -273,11 +287,10 @@ impl RawConfigMap {
 
     fn warnings(&self, kind: &Kind) -> Vec<String> {
         let of_kind = match kind {
-            Kind::Driver => [GRANTS_YAML, GRANTS_JSON],
-            Kind::HealthPolicy(_) => [TERMS_YAML, TERMS_JSON],
+            Kind::Driver => &[GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML][..],
+            Kind::HealthPolicy(_) => &[TERMS_YAML, TERMS_JSON],
         };
-        let known =
-            [&[SHA256, SIGNATURE, SETTINGS, INDEX_KEY, OCI_KEY, PULL_SECRET_KEY], &of_kind[..]].concat();
+        let known = [&[SHA256, SIGNATURE, SETTINGS, INDEX_KEY, OCI_KEY, PULL_SECRET_KEY], of_kind].concat();
         let components = Encoding::ALL.map(Encoding::key);
         let in_data = self.data.keys().filter(|key| !known.contains(&key.as_str())).map(|key| ("data", key));
         let in_binary = self.binary_data.keys().filter(|key| !components.contains(&key.as_str()));
@@ -345,6 +358,7 @@ mod tests {
         check(data("settings.json", "[]"), "settings.json is not a JSON object");
         check(data("settings.json", "{"), "settings.json is not a JSON object");
         check(data("grants.yaml", "hosts: 7"), "the grants are wrong");
+        check(data("rollout.yaml", "mode: slowly"), "rollout.yaml is wrong");
         check(data("setings.json", "{}"), "sim-1 [\"data has a key without meaning: setings.json\"]");
     }
 

@@ -10,6 +10,7 @@ mod memory;
 mod parts;
 mod policies;
 mod rejection;
+mod rollout;
 mod swap;
 mod tapes;
 mod tiers;

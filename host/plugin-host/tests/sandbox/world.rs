@@ -87,7 +87,11 @@ impl World {
             loop {
                 let report = self.report(id);
                 match report.state {
-                    PluginState::Ready | PluginState::Rejected | PluginState::Quarantined { .. } => {
+                    PluginState::Ready
+                    | PluginState::Trial
+                    | PluginState::Withdrawn
+                    | PluginState::Rejected
+                    | PluginState::Quarantined { .. } => {
                         return report;
                     }
                     PluginState::Declared | PluginState::Fetched | PluginState::Verified => {}
@@ -239,6 +243,11 @@ impl Map {
 
     pub(crate) fn without(mut self, key: &str) -> Self {
         self.0.binary_data.remove(key);
+        self
+    }
+
+    pub(crate) fn annotation(mut self, key: &str, value: &str) -> Self {
+        self.0.annotations.insert(key.to_owned(), value.to_owned());
         self
     }
 

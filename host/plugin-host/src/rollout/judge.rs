@@ -1,0 +1,223 @@
+//! What follows from the calls of a trial.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Figures;
+use super::record::{Record, Side};
+use super::terms::Rollout;
+
+/// The end of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// The new version serves from now on.
+    Promote(Figures),
+    /// It answers no call any more.
+    Withdraw(Cause),
+}
+
+/// Why a version was withdrawn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// Its calls broke.
+    Broken {
+        /// So many.
+        calls: u64,
+    },
+    /// It fails more often than the version that serves.
+    Errors {
+        /// Per cent of its calls.
+        new: f64,
+        /// Per cent of the calls of the version that serves, in the same time.
+        stable: f64,
+    },
+    /// It is slower than the version that serves.
+    Slow {
+        /// At this function.
+        function: &'static str,
+        /// Its median.
+        new: Duration,
+        /// The median of the version that serves.
+        stable: Duration,
+    },
+    /// It was quarantined again and again while it served.
+    Quarantined,
+    /// Somebody said so.
+    Asked,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken { calls } => write!(f, "{calls} of its calls broke"),
+            Self::Errors { new, stable } => {
+                write!(
+                    f,
+                    "{new:.1}% of its calls failed, and {stable:.1}% of those of the version that serves"
+                )
+            }
+            Self::Slow { function, new, stable } => write!(
+                f,
+                "its {function} takes {} ms (median), and {} ms in the version that serves",
+                new.as_millis(),
+                stable.as_millis()
+            ),
+            Self::Quarantined => f.write_str("its calls broke again after it was left alone"),
+            Self::Asked => f.write_str("somebody has withdrawn it"),
+        }
+    }
+}
+
+/// 99 of 100 differences as large as this are none of chance.
+const SIGNIFICANT: f64 = 2.33;
+
+/// Below this nobody notices a difference.
+const SLACK: Duration = Duration::from_millis(10);
+
+/// What follows at `now`. A pure function of what was counted: the cloud's troubles reach both versions, so errors and times are
+/// compared and not measured against a fixed bound.
+pub(crate) fn judge(record: &Record, terms: &Rollout, now: Timestamp) -> Option<Verdict> {
+    let (new, stable) = (record.side(Side::New), record.side(Side::Stable));
+    if new.broken >= terms.broken_calls {
+        return Some(Verdict::Withdraw(Cause::Broken { calls: new.broken }));
+    }
+    let can_compare = new.answered >= terms.minimum_calls && stable.answered >= terms.minimum_calls;
+    let beyond = new.failure_rate() - stable.failure_rate();
+    if can_compare && beyond > terms.error_rate / 100.0 && is_significant(record) {
+        let (new, stable) = (new.failure_rate() * 100.0, stable.failure_rate() * 100.0);
+        return Some(Verdict::Withdraw(Cause::Errors { new, stable }));
+    }
+    if let Some(cause) = slower(record, terms) {
+        return Some(Verdict::Withdraw(cause));
+    }
+    let is_long_enough = now.duration_since(record.began) >= terms.promote_time;
+    // Without calls to compare with, only a version that hardly fails is trusted.
+    let fails_more = if can_compare { beyond } else { new.failure_rate() } > terms.error_rate / 100.0;
+    let may_serve = is_long_enough && new.answered >= terms.promote_calls && new.broken == 0 && !fails_more;
+    may_serve.then(|| Verdict::Promote(Figures::of(record)))
+}
+
+/// Two shares of a pooled sample, one-sided.
+fn is_significant(record: &Record) -> bool {
+    let (new, stable) = (record.side(Side::New), record.side(Side::Stable));
+    let (n, m) = (new.answered as f64, stable.answered as f64);
+    let pooled = (new.failed + stable.failed) as f64 / (n + m);
+    let spread = (pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)).sqrt();
+    // All of both failed, or none did: no difference. One all and the other none has a spread.
+    spread > 0.0 && (new.failure_rate() - stable.failure_rate()) / spread > SIGNIFICANT
+}
+
+fn slower(record: &Record, terms: &Rollout) -> Option<Cause> {
+    let medians = |side| record.side(side).medians(terms.minimum_calls);
+    medians(Side::New).find_map(|(function, new)| {
+        let (_, stable) = medians(Side::Stable).find(|(other, _)| *other == function)?;
+        let bound = stable.checked_mul(1_000)?.as_secs_f64() * terms.latency / 1_000.0;
+        (new.as_secs_f64() > bound + SLACK.as_secs_f64()).then_some(Cause::Slow { function, new, stable })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::super::record::Outcome;
+    use super::*;
+
+    const TERMS: &str = "{mode: canary, promote_after: {calls: 50, minutes: 10}}";
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000).expect("in range") + SignedDuration::from_mins(minute)
+    }
+
+    /// Calls of a side: answered after 20 ms, failed, broken.
+    struct Seen(Record);
+
+    impl Seen {
+        fn new() -> Self {
+            Self(Record::new(at(0)))
+        }
+
+        fn calls(mut self, side: Side, count: u64, outcome: Outcome) -> Self {
+            for _ in 0..count {
+                self.0.note(side, "create", outcome);
+            }
+            self
+        }
+
+        fn good(self, side: Side, count: u64) -> Self {
+            self.calls(side, count, Outcome::Answered(Duration::from_millis(20)))
+        }
+
+        fn verdict(&self, minute: i64) -> String {
+            match judge(&self.0, &Rollout::parse(TERMS).expect("terms"), at(minute)) {
+                None => "go on".to_owned(),
+                Some(Verdict::Promote(figures)) => format!("promote after {}", figures.calls),
+                Some(Verdict::Withdraw(cause)) => cause.to_string(),
+            }
+        }
+    }
+
+    #[test]
+    fn enough_good_calls_for_long_enough_promote() {
+        let seen = Seen::new().good(Side::New, 50).good(Side::Stable, 450);
+        assert_eq!(seen.verdict(9), "go on");
+        assert_eq!(seen.verdict(10), "promote after 50");
+        assert_eq!(Seen::new().good(Side::New, 49).verdict(60), "go on");
+        assert_eq!(Seen::new().good(Side::New, 50).verdict(60), "promote after 50", "nobody to compare with");
+    }
+
+    #[test]
+    fn broken_calls_withdraw_and_a_single_one_holds_the_promotion() {
+        let seen = Seen::new().good(Side::New, 1_000).calls(Side::New, 2, Outcome::Broken);
+        assert_eq!(seen.verdict(60), "go on");
+        assert_eq!(seen.calls(Side::New, 1, Outcome::Broken).verdict(0), "3 of its calls broke");
+    }
+
+    #[test]
+    fn errors_of_the_cloud_withdraw_nobody() {
+        let both = Seen::new().good(Side::New, 30).calls(Side::New, 30, Outcome::Failed);
+        let both = both.good(Side::Stable, 300).calls(Side::Stable, 300, Outcome::Failed);
+        assert_eq!(both.verdict(0), "go on");
+        assert_eq!(both.verdict(10), "promote after 60");
+    }
+
+    #[test]
+    fn errors_of_its_own_withdraw_it_once_that_is_no_chance() {
+        let few =
+            Seen::new().good(Side::New, 17).calls(Side::New, 2, Outcome::Failed).good(Side::Stable, 500);
+        assert_eq!(few.verdict(60), "go on");
+        let many =
+            Seen::new().good(Side::New, 80).calls(Side::New, 20, Outcome::Failed).good(Side::Stable, 500);
+        assert_eq!(
+            many.verdict(0),
+            "20.0% of its calls failed, and 0.0% of those of the version that serves"
+        );
+    }
+
+    #[test]
+    fn a_version_that_fails_is_not_promoted_because_nobody_was_there_to_compare() {
+        let seen = Seen::new().good(Side::New, 80).calls(Side::New, 20, Outcome::Failed);
+        assert_eq!(seen.verdict(60), "go on");
+    }
+
+    #[test]
+    fn a_slow_version_is_withdrawn_by_function() {
+        let slow = |ms| {
+            let took = Outcome::Answered(Duration::from_millis(ms));
+            Seen::new().calls(Side::New, 30, took).good(Side::Stable, 30)
+        };
+        assert_eq!(slow(49).verdict(0), "go on");
+        assert_eq!(
+            slow(60).verdict(0),
+            "its create takes 60 ms (median), and 20 ms in the version that serves"
+        );
+        assert_eq!(slow(60).0.side(Side::New).answered, 30);
+    }
+
+    #[test]
+    fn nothing_follows_from_nothing() {
+        assert_eq!(Seen::new().verdict(10_000), "go on");
+    }
+}

@@ -1,0 +1,91 @@
+//! A new version of a driver answers a part of the calls first.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | what its operator wants | [`terms`] |
+//! | which version answers this call | `plan` |
+//! | how the calls of both versions ended | `record` |
+//! | whether the new one may serve, or has to go | `judge` |
+//! | what was decided before, by the host or by a person | `said` |
+//!
+//! All of it is plain: times, names and outcomes come as arguments.
+
+pub(crate) mod judge;
+pub(crate) mod plan;
+pub(crate) mod record;
+pub mod said;
+pub mod terms;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+
+pub use judge::Cause;
+pub(crate) use judge::Verdict;
+pub(crate) use plan::Caller;
+use record::{Outcome, Record, Side};
+pub use terms::{Rollout, RolloutError, RolloutMode};
+
+/// The trial of one version: what is wanted of it, and what has been seen.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) terms: Arc<Rollout>,
+    record: Mutex<Record>,
+}
+
+impl Trial {
+    pub(crate) fn new(terms: Arc<Rollout>, now: Timestamp) -> Self {
+        Self { terms, record: Mutex::new(Record::new(now)) }
+    }
+
+    /// Notes how a call ended, and says what follows from all that were seen.
+    pub(crate) fn note(
+        &self,
+        side: Side,
+        function: &'static str,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> Option<Verdict> {
+        let mut record = self.record();
+        record.note(side, function, outcome);
+        judge::judge(&record, &self.terms, now)
+    }
+
+    /// What has been seen so far.
+    pub(crate) fn figures(&self) -> Figures {
+        Figures::of(&self.record())
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        // Counting does not stop half way.
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How the calls of a trial have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Calls of the new version that came back, with an answer or an error.
+    pub calls: u64,
+    /// Of these, errors.
+    pub failed: u64,
+    /// Calls of the new version that broke.
+    pub broken: u64,
+    /// Calls of the version that serves, since the trial began.
+    pub stable_calls: u64,
+    /// Of these, errors.
+    pub stable_failed: u64,
+}
+
+impl Figures {
+    fn of(record: &Record) -> Self {
+        let (new, stable) = (record.side(Side::New), record.side(Side::Stable));
+        Self {
+            calls: new.answered,
+            failed: new.failed,
+            broken: new.broken,
+            stable_calls: stable.answered,
+            stable_failed: stable.failed,
+        }
+    }
+}

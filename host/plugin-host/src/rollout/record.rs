@@ -1,0 +1,178 @@
+//! How the calls of two versions ended since the trial began.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinist_core::driver_error::{Breakage, CallError, Code, Limit};
+
+/// Whose call it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Of the version that serves.
+    Stable,
+    /// Of the version on trial.
+    New,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// With an answer, after so long.
+    Answered(Duration),
+    /// With an error, or not in time: perhaps the cloud's, perhaps the version's.
+    Failed,
+    /// It broke: the version's own fault.
+    Broken,
+}
+
+impl Outcome {
+    /// `None` for what says nothing about the version: the host refused the call.
+    pub(crate) fn of(error: Option<&CallError>, took: Duration) -> Option<Self> {
+        match error {
+            None => Some(Self::Answered(took)),
+            Some(CallError::Guest(error)) => Some(match error.code {
+                // Answers to a question, not failures.
+                Code::NotFound | Code::Unimplemented | Code::Uninitialized => Self::Answered(took),
+                Code::Canceled
+                | Code::Unknown
+                | Code::InvalidArgument
+                | Code::DeadlineExceeded
+                | Code::AlreadyExists
+                | Code::PermissionDenied
+                | Code::ResourceExhausted
+                | Code::FailedPrecondition
+                | Code::Aborted
+                | Code::OutOfRange
+                | Code::Internal
+                | Code::Unavailable
+                | Code::DataLoss
+                | Code::Unauthenticated => Self::Failed,
+            }),
+            // A cloud that hangs is not the driver's fault.
+            Some(CallError::Broken(Breakage::Limit { limit: Limit::Deadline, .. })) => Some(Self::Failed),
+            Some(CallError::Broken(_)) => Some(Self::Broken),
+            Some(CallError::Refused(_)) => None,
+        }
+    }
+}
+
+/// The calls of both versions.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) began: Timestamp,
+    stable: Calls,
+    new: Calls,
+}
+
+/// The calls of one version.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    /// That came back, with an answer or an error.
+    pub(crate) answered: u64,
+    /// Of these, errors.
+    pub(crate) failed: u64,
+    pub(crate) broken: u64,
+    /// How long answers took, the last of each function.
+    took: BTreeMap<&'static str, VecDeque<Duration>>,
+}
+
+/// Enough for a median, and a few kilobytes.
+const KEPT: usize = 128;
+
+impl Record {
+    pub(crate) fn new(began: Timestamp) -> Self {
+        Self { began, stable: Calls::default(), new: Calls::default() }
+    }
+
+    pub(crate) fn side(&self, side: Side) -> &Calls {
+        match side {
+            Side::Stable => &self.stable,
+            Side::New => &self.new,
+        }
+    }
+
+    pub(crate) fn note(&mut self, side: Side, function: &'static str, outcome: Outcome) {
+        let calls = match side {
+            Side::Stable => &mut self.stable,
+            Side::New => &mut self.new,
+        };
+        match outcome {
+            Outcome::Answered(took) => {
+                calls.answered += 1;
+                let kept = calls.took.entry(function).or_default();
+                kept.push_back(took);
+                if kept.len() > KEPT {
+                    kept.pop_front();
+                }
+            }
+            Outcome::Failed => {
+                calls.answered += 1;
+                calls.failed += 1;
+            }
+            Outcome::Broken => calls.broken += 1,
+        }
+    }
+}
+
+impl Calls {
+    /// Of all that came back, those that failed: 0 to 1.
+    pub(crate) fn failure_rate(&self) -> f64 {
+        if self.answered == 0 { 0.0 } else { self.failed as f64 / self.answered as f64 }
+    }
+
+    /// Functions that have so many times at least, with the median.
+    pub(crate) fn medians(&self, minimum: u64) -> impl Iterator<Item = (&'static str, Duration)> {
+        let minimum = usize::try_from(minimum).unwrap_or(usize::MAX).min(KEPT);
+        let enough = self.took.iter().filter(move |(_, took)| took.len() >= minimum);
+        enough.filter_map(|(function, took)| Some((*function, median(took)?)))
+    }
+}
+
+fn median(took: &VecDeque<Duration>) -> Option<Duration> {
+    let mut sorted: Vec<Duration> = took.iter().copied().collect();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machinist_core::driver_error::{DriverError, Refusal};
+
+    fn of(error: &CallError) -> Option<Outcome> {
+        Outcome::of(Some(error), Duration::from_millis(5))
+    }
+
+    fn guest(code: Code) -> Option<Outcome> {
+        of(&CallError::Guest(DriverError::new(code, "")))
+    }
+
+    #[test]
+    fn answers_that_look_like_errors_are_answers() {
+        let answered = Some(Outcome::Answered(Duration::from_millis(5)));
+        assert_eq!(Outcome::of(None, Duration::from_millis(5)), answered);
+        assert_eq!(guest(Code::NotFound), answered);
+        assert_eq!(guest(Code::Unavailable), Some(Outcome::Failed));
+    }
+
+    #[test]
+    fn a_deadline_may_be_the_clouds_fault_and_a_refusal_is_nobodys() {
+        let limit = |limit| of(&CallError::Broken(Breakage::Limit { limit, detail: String::new() }));
+        assert_eq!(limit(Limit::Deadline), Some(Outcome::Failed));
+        assert_eq!(limit(Limit::Memory), Some(Outcome::Broken));
+        assert_eq!(of(&CallError::Broken(Breakage::Trap { detail: String::new() })), Some(Outcome::Broken));
+        assert_eq!(of(&CallError::Refused(Refusal::ShuttingDown)), None);
+    }
+
+    #[test]
+    fn the_median_is_of_the_last_ones() {
+        let mut record = Record::new(Timestamp::UNIX_EPOCH);
+        for ms in 0..1_000_u64 {
+            record.note(Side::New, "create", Outcome::Answered(Duration::from_millis(ms)));
+        }
+        let medians: Vec<_> = record.side(Side::New).medians(20).collect();
+        assert_eq!(medians, [("create", Duration::from_millis(936))]);
+        assert_eq!(record.side(Side::Stable).medians(1).count(), 0);
+    }
+}

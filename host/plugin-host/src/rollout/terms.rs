@@ -1,0 +1,259 @@
+//! `rollout.yaml`: how a new version of a driver comes to serve.
+//!
+//! ```yaml
+//! mode: canary              # all, the default: it serves as soon as it is ready
+//! share: 10%                # of the Machines, always the same ones; default 10% unless classes are named
+//! classes: [small]          # and all Machines of these MachineClasses
+//! promote_after: { calls: 100, minutes: 10 }    # both have to be reached; these are the defaults
+//! withdraw:                 # these are the defaults, too
+//!   broken_calls: 3         # traps and limits
+//!   error_rate: 5%          # beyond the errors of the version that serves
+//!   latency: 2              # times the median of the version that serves, for the same function
+//!   minimum_calls: 20       # of each version, before errors and latency are compared
+//! ```
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+
+/// How a version comes to serve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rollout {
+    /// In which way.
+    pub mode: RolloutMode,
+    /// Of all Machines, per cent.
+    pub share: f64,
+    /// MachineClasses whose Machines all belong to the trial.
+    pub classes: BTreeSet<String>,
+    /// So many calls that came back …
+    pub promote_calls: u64,
+    /// … and so much time make it the version that serves.
+    pub promote_time: SignedDuration,
+    /// So many broken calls end the trial.
+    pub broken_calls: u64,
+    /// Errors beyond those of the version that serves, per cent of its calls.
+    pub error_rate: f64,
+    /// How many times slower it may be.
+    pub latency: f64,
+    /// Calls of each version, below which they are not compared.
+    pub minimum_calls: u64,
+}
+
+/// In which way a version comes to serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RolloutMode {
+    /// At once.
+    All,
+    /// A part of the calls first.
+    Canary,
+}
+
+impl RolloutMode {
+    /// As the document has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Canary => "canary",
+        }
+    }
+}
+
+/// Why `rollout.yaml` means nothing.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RolloutError {
+    /// Not YAML, or with a field that does not exist or has the wrong type.
+    #[error(
+        "{detail}: it takes mode (all or canary), share, classes, promote_after (calls, minutes) and withdraw (broken_calls, \
+         error_rate, latency, minimum_calls)"
+    )]
+    Syntax {
+        /// What the parser says.
+        detail: String,
+    },
+    /// A field has a value that it cannot have.
+    #[error("{field} is {found}: {wanted}")]
+    Field {
+        /// Which.
+        field: &'static str,
+        /// What it says.
+        found: String,
+        /// What belongs there.
+        wanted: &'static str,
+    },
+    /// A canary without Machines.
+    #[error("a canary of no Machines: share is 0% and classes names none")]
+    Nobody,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Raw {
+    mode: RawMode,
+    share: Option<Share>,
+    classes: BTreeSet<String>,
+    promote_after: RawPromotion,
+    withdraw: RawWithdrawal,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawMode {
+    #[default]
+    All,
+    Canary,
+}
+
+/// `10%`, or a bare number of per cent.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "per cent, such as 10%")]
+enum Share {
+    Number(f64),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawPromotion {
+    calls: u64,
+    minutes: u64,
+}
+
+impl Default for RawPromotion {
+    fn default() -> Self {
+        Self { calls: 100, minutes: 10 }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawWithdrawal {
+    broken_calls: u64,
+    error_rate: Share,
+    latency: f64,
+    minimum_calls: u64,
+}
+
+impl Default for RawWithdrawal {
+    fn default() -> Self {
+        Self { broken_calls: 3, error_rate: Share::Number(5.0), latency: 2.0, minimum_calls: 20 }
+    }
+}
+
+/// Beyond a year a time is a typing error, and beyond a billion a number is.
+const MOST_MINUTES: u64 = 366 * 24 * 60;
+const MOST_CALLS: u64 = 1_000_000_000;
+
+impl Rollout {
+    /// Reads `rollout.yaml`, which may be JSON. An empty text is all defaults.
+    ///
+    /// # Errors
+    /// When it means nothing.
+    pub fn parse(text: &str) -> Result<Self, RolloutError> {
+        let raw: Option<Raw> = serde_yaml_ng::from_str(text)
+            .map_err(|error| RolloutError::Syntax { detail: error.to_string() })?;
+        let Raw { mode, share, classes, promote_after, withdraw } = raw.unwrap_or_default();
+        let mode = match mode {
+            RawMode::All => RolloutMode::All,
+            RawMode::Canary => RolloutMode::Canary,
+        };
+        let share = match share {
+            Some(share) => share.per_cent("share")?,
+            None if classes.is_empty() => 10.0,
+            None => 0.0,
+        };
+        if mode == RolloutMode::Canary && share == 0.0 && classes.is_empty() {
+            return Err(RolloutError::Nobody);
+        }
+        if !(1.0..=1_000.0).contains(&withdraw.latency) {
+            let (found, wanted) = (withdraw.latency.to_string(), "a factor from 1 to 1000");
+            return Err(RolloutError::Field { field: "withdraw.latency", found, wanted });
+        }
+        Ok(Self {
+            mode,
+            share,
+            classes,
+            promote_calls: number("promote_after.calls", promote_after.calls, MOST_CALLS)?,
+            promote_time: minutes(promote_after.minutes)?,
+            broken_calls: number("withdraw.broken_calls", withdraw.broken_calls, MOST_CALLS)?,
+            error_rate: withdraw.error_rate.per_cent("withdraw.error_rate")?,
+            latency: withdraw.latency,
+            minimum_calls: number("withdraw.minimum_calls", withdraw.minimum_calls, MOST_CALLS)?,
+        })
+    }
+}
+
+fn number(field: &'static str, value: u64, most: u64) -> Result<u64, RolloutError> {
+    if (1..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(RolloutError::Field { field, found: value.to_string(), wanted: "a number from 1 to a billion" })
+}
+
+fn minutes(value: u64) -> Result<SignedDuration, RolloutError> {
+    match i64::try_from(value) {
+        Ok(minutes) if value <= MOST_MINUTES => Ok(SignedDuration::from_mins(minutes)),
+        Ok(_) | Err(_) => Err(RolloutError::Field {
+            field: "promote_after.minutes",
+            found: value.to_string(),
+            wanted: "at most a year of minutes",
+        }),
+    }
+}
+
+impl Share {
+    fn per_cent(self, field: &'static str) -> Result<f64, RolloutError> {
+        let (number, found) = match self {
+            Self::Number(number) => (Some(number), number.to_string()),
+            Self::Text(text) => {
+                let number = text.trim().strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+                (number, format!("{text:?}"))
+            }
+        };
+        number.filter(|number| (0.0..=100.0).contains(number)).ok_or(RolloutError::Field {
+            field,
+            found,
+            wanted: "per cent from 0% to 100%",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let shown = match Rollout::parse(text) {
+            Ok(rollout) => {
+                let Rollout { mode, share, classes, promote_calls, promote_time, .. } = rollout;
+                format!("{} {share} {classes:?} {promote_calls} {promote_time:#}", mode.name())
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(shown.starts_with(expected), "{text}: {shown}");
+    }
+
+    #[test]
+    fn terms_are_read_with_defaults() {
+        check("", "all 10 {} 100 10m");
+        check("mode: canary", "canary 10 {} 100 10m");
+        check("{mode: canary, classes: [small]}", r#"canary 0 {"small"} 100 10m"#);
+        check("{mode: canary, share: 25%, classes: [small]}", r#"canary 25 {"small"} 100 10m"#);
+        check("{mode: canary, share: 0.5, promote_after: {calls: 5, minutes: 0}}", "canary 0.5 {} 5 0s");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        check("mode: slowly", "mode: unknown variant `slowly`");
+        check("{mode: canary, shares: 1%}", "unknown field `shares`");
+        check("{mode: canary, share: ten}", "share is \"ten\": per cent from 0% to 100%");
+        check("{mode: canary, share: 101%}", "share is \"101%\": per cent");
+        check("{mode: canary, share: .nan}", "share is NaN: per cent");
+        check("{mode: canary, share: 0%}", "a canary of no Machines");
+        check("{promote_after: {calls: 0}}", "promote_after.calls is 0: a number from 1");
+        check("{promote_after: {minutes: 18446744073709551615}}", "promote_after.minutes is 1844");
+        check("{withdraw: {latency: 0.5}}", "withdraw.latency is 0.5: a factor from 1");
+        check("{withdraw: {error_rate: -1%}}", "withdraw.error_rate is \"-1%\"");
+        check("[]", "invalid type");
+    }
+}
