@@ -68,6 +68,11 @@ pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
                 format!("{driver} is ready and does not serve: a newer ConfigMap of this plugin does")
             })
         }
+        ("Trial", Some(held)) => {
+            let Held { driver, version, .. } = held;
+            Verdict::Ready(format!("{driver} {version} is on trial beside the version that serves"))
+        }
+        ("Withdrawn", _) => Verdict::Failed(format!("withdrawn: {reason}; {serves_on}")),
         ("Rejected", _) => Verdict::Failed(format!("rejected: {reason}; {serves_on}")),
         ("Quarantined", _) => Verdict::Failed(format!("loaded, and not called for a while: {reason}")),
         (state, _) => {
@@ -146,6 +151,11 @@ mod tests {
         check(&status("c", "Ready", None, false), &Verdict::Ready(newer.to_owned()));
         let rejected = "rejected: bad; sim 1.0.0 (sha256:ab) serves on";
         check(&status("c", "Rejected", Some("bad"), true), &Verdict::Failed(rejected.to_owned()));
+        let on_trial = "sim 1.0.0 is on trial beside the version that serves";
+        check(&status("c", "Trial", None, false), &Verdict::Ready(on_trial.to_owned()));
+        let withdrawn = "withdrawn: 3 of its calls broke; nothing of this ConfigMap serves";
+        let reason = Some("3 of its calls broke");
+        check(&status("c", "Withdrawn", reason, false), &Verdict::Failed(withdrawn.to_owned()));
         let waits = "Declared: waits for part 2 of 3, ConfigMap x";
         let reason = Some("waits for part 2 of 3, ConfigMap x");
         check(&status("c", "Declared", reason, true), &Verdict::OnItsWay(waits.to_owned()));
