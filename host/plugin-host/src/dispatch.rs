@@ -156,10 +156,10 @@ impl Inner {
 
     /// A call while a version is on trial counts for its trial, whichever version answered.
     fn note(&self, chosen: &Chosen, function: &'static str, took: Duration, error: Option<&CallError>) {
-        let Some((candidate, side)) = &chosen.trial else { return };
+        let Some(Counted { candidate, side, lot }) = &chosen.trial else { return };
         let (Some(trial), Some(outcome)) = (&candidate.trial, Outcome::of(error, took)) else { return };
         self.metrics.tried(&candidate.prepared.plugin, *side, outcome);
-        if let Some(verdict) = trial.note(*side, function, outcome, Timestamp::now()) {
+        if let Some(verdict) = trial.note((*side, lot), function, outcome, Timestamp::now()) {
             self.shelf.end_trial(candidate, &verdict);
         }
     }
@@ -196,11 +196,18 @@ pub(crate) struct Target {
     pub(crate) caller: Caller,
 }
 
+/// For whose trial a call counts.
+struct Counted {
+    candidate: Arc<Generation>,
+    side: Side,
+    lot: String,
+}
+
 /// What answers a call.
 struct Chosen {
     generation: Arc<Generation>,
-    /// The version that is on trial meanwhile, and whose call this is.
-    trial: Option<(Arc<Generation>, Side)>,
+    /// The version that is on trial meanwhile.
+    trial: Option<Counted>,
 }
 
 impl Chosen {
@@ -218,7 +225,8 @@ impl Chosen {
             Side::New => Arc::clone(candidate),
             Side::Stable => available(serving)?,
         };
-        Ok(Self { generation, trial: Some((Arc::clone(candidate), side)) })
+        let lot = target.caller.lot().to_owned();
+        Ok(Self { generation, trial: Some(Counted { candidate: Arc::clone(candidate), side, lot }) })
     }
 }
 

@@ -79,7 +79,8 @@ mod tests {
     fn settings(folder: &str, plugins: &str) -> (Option<RecordSettings>, Problems) {
         let mut problems = Problems::default();
         let record_limit = "2Mi".parse().unwrap_or_else(|never| match never {});
-        let flags = RecordFlags { record: folder.to_owned(), record_plugin: plugins.to_owned(), record_limit };
+        let flags =
+            RecordFlags { record: folder.to_owned(), record_plugin: plugins.to_owned(), record_limit };
         (flags.settings(&mut problems), problems)
     }
 

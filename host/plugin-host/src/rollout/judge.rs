@@ -28,9 +28,9 @@ pub enum Cause {
     },
     /// It fails more often than the version that serves.
     Errors {
-        /// Per cent of its calls.
+        /// Of all that it was asked for each Machine, per cent that failed last.
         new: f64,
-        /// Per cent of the calls of the version that serves, in the same time.
+        /// The same of the version that serves, in the same time.
         stable: f64,
     },
     /// It is slower than the version that serves.
@@ -70,8 +70,8 @@ impl fmt::Display for Cause {
     }
 }
 
-/// 99 of 100 differences as large as this are none of chance.
-const SIGNIFICANT: f64 = 2.33;
+/// One of a thousand differences as large as this comes by chance. It is looked at after each call, so one of a hundred would come up.
+const SIGNIFICANT: f64 = 3.09;
 
 /// Below this nobody notices a difference.
 const SLACK: Duration = Duration::from_millis(10);
@@ -83,7 +83,8 @@ pub(crate) fn judge(record: &Record, terms: &Rollout, now: Timestamp) -> Option<
     if new.broken >= terms.broken_calls {
         return Some(Verdict::Withdraw(Cause::Broken { calls: new.broken }));
     }
-    let can_compare = new.answered >= terms.minimum_calls && stable.answered >= terms.minimum_calls;
+    let minimum = usize::try_from(terms.minimum_calls).unwrap_or(usize::MAX);
+    let can_compare = new.asked() >= minimum && stable.asked() >= minimum;
     let beyond = new.failure_rate() - stable.failure_rate();
     if can_compare && beyond > terms.error_rate / 100.0 && is_significant(record) {
         let (new, stable) = (new.failure_rate() * 100.0, stable.failure_rate() * 100.0);
@@ -102,8 +103,8 @@ pub(crate) fn judge(record: &Record, terms: &Rollout, now: Timestamp) -> Option<
 /// Two shares of a pooled sample, one-sided.
 fn is_significant(record: &Record) -> bool {
     let (new, stable) = (record.side(Side::New), record.side(Side::Stable));
-    let (n, m) = (new.answered as f64, stable.answered as f64);
-    let pooled = (new.failed + stable.failed) as f64 / (n + m);
+    let (n, m) = (new.asked() as f64, stable.asked() as f64);
+    let pooled = (new.failing() + stable.failing()) as f64 / (n + m);
     let spread = (pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)).sqrt();
     // All of both failed, or none did: no difference. One all and the other none has a spread.
     spread > 0.0 && (new.failure_rate() - stable.failure_rate()) / spread > SIGNIFICANT
@@ -141,7 +142,9 @@ mod tests {
 
         fn calls(mut self, side: Side, count: u64, outcome: Outcome) -> Self {
             for _ in 0..count {
-                self.0.note(side, "create", outcome);
+                // Each for a Machine of its own.
+                let lot = self.0.side(side).asked().to_string();
+                self.0.note(side, &lot, "create", outcome);
             }
             self
         }
@@ -190,10 +193,7 @@ mod tests {
         assert_eq!(few.verdict(60), "go on");
         let many =
             Seen::new().good(Side::New, 80).calls(Side::New, 20, Outcome::Failed).good(Side::Stable, 500);
-        assert_eq!(
-            many.verdict(0),
-            "20.0% of its calls failed, and 0.0% of those of the version that serves"
-        );
+        assert_eq!(many.verdict(0), "20.0% of what it was asked fails, and 0.0% in the version that serves");
     }
 
     #[test]

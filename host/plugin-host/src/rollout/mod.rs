@@ -41,13 +41,13 @@ impl Trial {
     /// Notes how a call ended, and says what follows from all that were seen.
     pub(crate) fn note(
         &self,
-        side: Side,
+        (side, lot): (Side, &str),
         function: &'static str,
         outcome: Outcome,
         now: Timestamp,
     ) -> Option<Verdict> {
         let mut record = self.record();
-        record.note(side, function, outcome);
+        record.note(side, lot, function, outcome);
         judge::judge(&record, &self.terms, now)
     }
 

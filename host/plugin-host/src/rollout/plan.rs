@@ -14,16 +14,23 @@ pub(crate) struct Caller {
     pub(crate) machine: Option<String>,
 }
 
+impl Caller {
+    /// What tells those apart that ask: the Machine, else the class, else nobody.
+    pub(crate) fn lot(&self) -> &str {
+        self.machine.as_deref().or(self.class.as_deref()).unwrap_or_default()
+    }
+}
+
 /// The side of a caller: of the classes that are named all, of the others a share, by the Machine, so that one Machine stays with
 /// one version. Calls without a Machine go by their class, and calls without either stay where they are.
 pub(crate) fn side(terms: &Rollout, caller: &Caller) -> Side {
     if caller.class.as_ref().is_some_and(|class| terms.classes.contains(class)) {
         return Side::New;
     }
-    let lot = caller.machine.as_ref().or(caller.class.as_ref());
-    match lot {
-        Some(lot) if per_cent(lot) < terms.share => Side::New,
-        Some(_) | None => Side::Stable,
+    match caller.lot() {
+        "" => Side::Stable,
+        lot if per_cent(lot) < terms.share => Side::New,
+        _ => Side::Stable,
     }
 }
 

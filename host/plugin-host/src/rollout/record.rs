@@ -73,12 +73,19 @@ pub(crate) struct Calls {
     /// Of these, errors.
     pub(crate) failed: u64,
     pub(crate) broken: u64,
+    /// How the last call of each function for each Machine ended: true for an error. One that asks again and again, because its class is
+    /// sold out, counts once.
+    asked: BTreeMap<(String, &'static str), bool>,
+    failing: usize,
     /// How long answers took, the last of each function.
     took: BTreeMap<&'static str, VecDeque<Duration>>,
 }
 
 /// Enough for a median, and a few kilobytes.
 const KEPT: usize = 128;
+
+/// More are not told apart: a few megabytes.
+const MOST_ASKED: usize = 50_000;
 
 impl Record {
     pub(crate) fn new(began: Timestamp) -> Self {
@@ -92,7 +99,8 @@ impl Record {
         }
     }
 
-    pub(crate) fn note(&mut self, side: Side, function: &'static str, outcome: Outcome) {
+    /// `lot` tells apart for whom calls are made.
+    pub(crate) fn note(&mut self, side: Side, lot: &str, function: &'static str, outcome: Outcome) {
         let calls = match side {
             Side::Stable => &mut self.stable,
             Side::New => &mut self.new,
@@ -100,6 +108,7 @@ impl Record {
         match outcome {
             Outcome::Answered(took) => {
                 calls.answered += 1;
+                calls.ask(lot, function, false);
                 let kept = calls.took.entry(function).or_default();
                 kept.push_back(took);
                 if kept.len() > KEPT {
@@ -109,6 +118,7 @@ impl Record {
             Outcome::Failed => {
                 calls.answered += 1;
                 calls.failed += 1;
+                calls.ask(lot, function, true);
             }
             Outcome::Broken => calls.broken += 1,
         }
@@ -116,9 +126,27 @@ impl Record {
 }
 
 impl Calls {
-    /// Of all that came back, those that failed: 0 to 1.
+    fn ask(&mut self, lot: &str, function: &'static str, has_failed: bool) {
+        if self.asked.len() >= MOST_ASKED {
+            return;
+        }
+        let before = self.asked.insert((lot.to_owned(), function), has_failed) == Some(true);
+        self.failing = self.failing + usize::from(has_failed) - usize::from(before);
+    }
+
+    /// Machines and functions that were asked.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// Of these, those whose last call failed.
+    pub(crate) fn failing(&self) -> usize {
+        self.failing
+    }
+
+    /// The same as a share: 0 to 1.
     pub(crate) fn failure_rate(&self) -> f64 {
-        if self.answered == 0 { 0.0 } else { self.failed as f64 / self.answered as f64 }
+        if self.asked.is_empty() { 0.0 } else { self.failing as f64 / self.asked.len() as f64 }
     }
 
     /// Functions that have so many times at least, with the median.
@@ -166,10 +194,23 @@ mod tests {
     }
 
     #[test]
+    fn who_asks_again_and_again_counts_once_and_by_the_last_answer() {
+        let mut record = Record::new(Timestamp::UNIX_EPOCH);
+        let answered = Outcome::Answered(Duration::ZERO);
+        for (lot, outcome) in
+            [("a", Outcome::Failed), ("a", Outcome::Failed), ("b", Outcome::Failed), ("b", answered)]
+        {
+            record.note(Side::New, lot, "create", outcome);
+        }
+        let calls = record.side(Side::New);
+        assert_eq!((calls.answered, calls.failed, calls.asked(), calls.failing()), (4, 3, 2, 1));
+    }
+
+    #[test]
     fn the_median_is_of_the_last_ones() {
         let mut record = Record::new(Timestamp::UNIX_EPOCH);
         for ms in 0..1_000_u64 {
-            record.note(Side::New, "create", Outcome::Answered(Duration::from_millis(ms)));
+            record.note(Side::New, "uid", "create", Outcome::Answered(Duration::from_millis(ms)));
         }
         let medians: Vec<_> = record.side(Side::New).medians(20).collect();
         assert_eq!(medians, [("create", Duration::from_millis(936))]);

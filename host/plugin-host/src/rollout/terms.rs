@@ -9,7 +9,7 @@
 //!   broken_calls: 3         # traps and limits
 //!   error_rate: 5%          # beyond the errors of the version that serves
 //!   latency: 2              # times the median of the version that serves, for the same function
-//!   minimum_calls: 20       # of each version, before errors and latency are compared
+//!   minimum_calls: 20       # for different Machines, of each version, before errors and latency are compared
 //! ```
 
 use std::collections::BTreeSet;

@@ -124,10 +124,7 @@ async fn errors_that_only_the_new_one_has_withdraw_it() {
     let withdrawn = world.report(&report.source);
     assert_eq!(withdrawn.state, PluginState::Withdrawn, "{withdrawn:?}");
     let reason = withdrawn.reason.expect("a reason");
-    assert!(
-        reason.ends_with("of its calls failed, and 0.0% of those of the version that serves"),
-        "{reason}"
-    );
+    assert!(reason.ends_with("of what it was asked fails, and 0.0% in the version that serves"), "{reason}");
 }
 
 #[tokio::test]
