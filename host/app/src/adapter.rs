@@ -12,10 +12,12 @@ use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_plugin_host::rollout::Rollout;
+use machinist_plugin_host::rollout::said::Decision;
 use machinist_plugin_host::source::configmap::{POLICY_KIND, RawConfigMap};
 use machinist_plugin_host::source::remote::Resolved;
 use machinist_plugin_host::{
-    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, SourceId, Terms,
+    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, RolloutReport, SourceId, Terms,
 };
 use machinist_runtime::ports::{
     Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
@@ -310,6 +312,7 @@ mod tests {
             resolved: None,
             signer: None,
             serving: true,
+            rollout: None,
             held: Some(held),
         }
     }

@@ -191,8 +191,11 @@ async fn load(host: &PluginHost, kind: Kind, profile: &Profile, component: &Byte
         loop {
             let report = host.plugins().into_iter().next();
             match report.map(|report| (report.state, report.reason)) {
-                Some((PluginState::Ready, _)) => return Ok(()),
-                Some((PluginState::Rejected | PluginState::Quarantined { .. }, reason)) => {
+                Some((PluginState::Ready | PluginState::Trial, _)) => return Ok(()),
+                Some((
+                    PluginState::Rejected | PluginState::Withdrawn | PluginState::Quarantined { .. },
+                    reason,
+                )) => {
                     return Err(Error::Rejected(reason.unwrap_or_else(|| "it does not say why".to_owned())));
                 }
                 Some((PluginState::Declared | PluginState::Fetched | PluginState::Verified, _)) | None => {}
