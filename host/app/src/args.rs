@@ -92,6 +92,16 @@ pub(crate) enum PluginCommand {
     Keygen(KeygenFlags),
     /// Look up anew what the tag that a ConfigMap names stands for, and load that
     Resolve(ResolveFlags),
+    /// Show in what two components differ: imports, hosts, limits, size, class schema, versions
+    ///
+    /// Each is a file, or configmap/NAME with its settings and grants. Both are loaded in a sandbox as for `inspect`.
+    Diff(DiffFlags),
+    /// Let the version of a driver that is on trial, or was withdrawn, serve
+    Promote(TrialFlags),
+    /// End the trial of a version of a driver; without a trial, go back to the version before the one that serves
+    ///
+    /// The version stays where it is and answers no call, until it is promoted or its ConfigMap changes.
+    Rollback(TrialFlags),
 }
 
 /// Which cluster, and where in it.
@@ -167,6 +177,33 @@ pub(crate) struct InspectFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DiffFlags {
+    /// The component before: a file, or configmap/NAME
+    #[arg(value_name = "OLD", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) old: String,
+    /// The component after: a file, or configmap/NAME
+    #[arg(value_name = "NEW", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) new: String,
+    /// Grants of what lies in files, YAML or JSON
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) grants: Option<PathBuf>,
+    /// Settings of what lies in files, a JSON object
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) settings: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrialFlags {
+    /// Name of the plugin, as `plugin list` shows it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct PushFlags {
     /// The component: `.wasm`, or packed as `.wasm.zst` or `.wasm.gz`; it is packed anew
     #[arg(value_hint = clap::ValueHint::FilePath)]
@@ -193,6 +230,10 @@ pub(crate) struct PushFlags {
     /// Of a health policy: mode, Machines and limits, YAML or JSON; by default what the ConfigMap has already
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// How the version comes to serve, YAML or JSON (mode, share, classes, promote_after, withdraw); by default what the
+    /// ConfigMap has already, else at once
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) rollout: Option<PathBuf>,
     /// How the component is packed
     #[arg(long, default_value = "zstd")]
     pub(crate) encoding: EncodingName,

@@ -19,6 +19,7 @@ mod family;
 mod flags;
 mod incidents;
 mod plugin_cluster;
+mod plugin_diff;
 mod plugin_file;
 mod plugin_inspect;
 mod plugin_list;
@@ -29,6 +30,7 @@ mod plugin_registry;
 mod plugin_resolve;
 mod plugin_secrets;
 mod plugin_sign;
+mod plugin_trial;
 mod plugin_view;
 mod plugin_wait;
 mod reference;
@@ -107,6 +109,9 @@ async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
         PluginCommand::Sign(flags) => plugin_sign::sign(*flags).await,
         PluginCommand::Keygen(flags) => plugin_sign::keygen(&flags),
         PluginCommand::Resolve(flags) => plugin_resolve::resolve(flags).await,
+        PluginCommand::Diff(flags) => plugin_diff::diff(flags).await,
+        PluginCommand::Promote(flags) => plugin_trial::promote(flags).await,
+        PluginCommand::Rollback(flags) => plugin_trial::roll_back(flags).await,
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use bytes::Bytes;
 use machinist_plugin_host::source::configmap::{
-    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, RawConfigMap, SETTINGS, TERMS_JSON, TERMS_YAML,
+    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, ROLLOUT_YAML, RawConfigMap, SETTINGS, TERMS_JSON, TERMS_YAML,
 };
 use machinist_plugin_host::source::{Declared, Encoding, Packed};
 use machinist_plugin_host::verify::Contract;
@@ -27,6 +27,7 @@ pub(crate) struct Texts {
     pub(crate) settings: Option<String>,
     pub(crate) grants: Option<String>,
     pub(crate) terms: Option<String>,
+    pub(crate) rollout: Option<String>,
 }
 
 impl Texts {
@@ -46,7 +47,16 @@ impl Texts {
             settings: read(settings, "settings")?,
             grants: read(grants, "grants")?,
             terms: read(terms, "policy")?,
+            rollout: None,
         })
+    }
+
+    /// The same, with how the version is to come to serve.
+    pub(crate) fn with_rollout(self, path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path else { return Ok(self) };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("failed to read the rollout in {}", path.display()))?;
+        Ok(Self { rollout: Some(text), ..self })
     }
 
     /// Puts them in the place of what is there.
@@ -61,6 +71,9 @@ impl Texts {
         if let Some(terms) = &self.terms {
             data.remove(TERMS_JSON);
             data.insert(TERMS_YAML.to_owned(), terms.clone());
+        }
+        if let Some(rollout) = &self.rollout {
+            data.insert(ROLLOUT_YAML.to_owned(), rollout.clone());
         }
     }
 }

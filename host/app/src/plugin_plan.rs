@@ -10,7 +10,8 @@ use kube::core::ObjectMeta;
 use machinist_plugin_host::Digest;
 use machinist_plugin_host::source::Encoding;
 use machinist_plugin_host::source::configmap::{
-    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, SETTINGS, SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
+    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, ROLLOUT_YAML, SETTINGS, SHA256, SIGNATURE, TERMS_JSON,
+    TERMS_YAML,
 };
 use machinist_plugin_host::source::parts::{
     BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split,
@@ -76,7 +77,8 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
         // What an earlier push wrote would be removed by not naming it again.
         let owned = owned(there);
         let kept = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
-        for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, TERMS_YAML, TERMS_JSON, PULL_SECRET_KEY] {
+        for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML, TERMS_YAML, TERMS_JSON, PULL_SECRET_KEY]
+        {
             data.extend(kept(key).map(|text| (key.to_owned(), text.clone())));
         }
         if owned.labels.contains(NAME_LABEL) {

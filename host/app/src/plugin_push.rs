@@ -22,7 +22,8 @@ use crate::plugin_registry::{Artifact, signing_key};
 use crate::plugin_wait::wait;
 
 pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
-    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
+    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?
+        .with_rollout(flags.rollout.as_deref())?;
     let component = Component::read(&flags.file)?;
     let key = flags.sign.as_deref().map(signing_key).transpose()?;
     let artifact = Artifact::of(&flags.registry)?;

@@ -53,10 +53,7 @@ impl fmt::Display for Cause {
         match self {
             Self::Broken { calls } => write!(f, "{calls} of its calls broke"),
             Self::Errors { new, stable } => {
-                write!(
-                    f,
-                    "{new:.1}% of its calls failed, and {stable:.1}% of those of the version that serves"
-                )
+                write!(f, "{new:.1}% of what it was asked fails, and {stable:.1}% in the version that serves")
             }
             Self::Slow { function, new, stable } => write!(
                 f,

@@ -27,3 +27,4 @@ mod server;
 mod shapes;
 mod side_by_side;
 mod swaps;
+mod trial;
