@@ -1,5 +1,7 @@
 //! Bad content in a plugin's ConfigMap: rejected with its reason, and what served before goes on serving.
 
+use std::io::Write as _;
+
 use anyhow::{Context, Result, ensure};
 use e2e::{Lab, LabOptions, manifests};
 use k8s_openapi::ByteString;
@@ -32,6 +34,14 @@ fn renamed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     renamed
 }
 
+/// With a checksum: without one, damage to what was stored as it is unpacks to another component.
+fn checked_archive(component: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3)?;
+    encoder.include_checksum(true)?;
+    encoder.write_all(component)?;
+    Ok(encoder.finish()?)
+}
+
 /// The ConfigMap is rejected, everyone can see why, and a Machine of the driver that served before runs.
 async fn is_rejected(lab: &Lab, name: &str, map: &ConfigMap, part: &str) -> Result<()> {
     lab.put_plugin(map).await?;
@@ -55,7 +65,7 @@ async fn is_rejected(lab: &Lab, name: &str, map: &ConfigMap, part: &str) -> Resu
 #[tokio::test]
 async fn bad_content_never_replaces_a_driver_that_serves() {
     installed(LabOptions::default(), async |lab, host| {
-        let packed = zstd::encode_all(&SIM[..], 3)?;
+        let packed = checked_archive(&SIM)?;
         let mut damaged = packed.clone();
         let middle = damaged.len() / 2;
         damaged[middle..middle + 64].fill(0xff);
