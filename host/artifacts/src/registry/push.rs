@@ -32,8 +32,8 @@ impl Session<'_> {
             let odd = || self.odd(&what, "the upload has no place");
             let mut place = begin.join(location.ok_or_else(odd)?).map_err(|_| odd())?;
             // A login that goes elsewhere is a login that is given away.
-            if place.host_str() != begin.host_str() || place.scheme() != begin.scheme() {
-                return Err(self.odd(&what, "the upload leads to another host"));
+            if place.origin() != begin.origin() {
+                return Err(self.odd(&what, "the upload leads to another server"));
             }
             place.query_pairs_mut().append_pair("digest", &digest.to_string());
             let put = || {

@@ -130,3 +130,19 @@ async fn redirects_end() {
     assert!(said.contains("redirect"), "{said}");
     assert!(world.liar.asked().len() < 10);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_goes_to_the_registry_and_nowhere_else() {
+    let world = World::new(Door::Open).await;
+    let other = World::new(Door::Open).await;
+    let place = format!("http://{}/v2/driver/blobs/uploads/1", other.liar.address());
+    world.liar.lie(
+        "/blobs/uploads/",
+        Lie::Instead { status: 202, headers: vec![("location", place)], body: String::new() },
+    );
+    let component = bytes::Bytes::from_static(COMPONENT);
+    let pushed = world.client.push(&world.askew("driver:1"), &component, &[], &[], None).await;
+    let said = chain(&pushed.unwrap_err());
+    assert!(said.contains("the upload leads to another server"), "{said}");
+    assert_eq!(other.liar.asked(), Vec::<String>::new());
+}
