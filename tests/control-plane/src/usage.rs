@@ -17,6 +17,8 @@ pub struct ProcessUsage {
     pub peak_rss_bytes: u64,
     /// Its resident memory now, in bytes.
     pub rss_bytes: u64,
+    /// Of it, what is not of files: what others could have if this process had it not.
+    pub anonymous_bytes: u64,
 }
 
 /// Reads the usage of a process. Fails when there is none with this id.
@@ -29,6 +31,8 @@ pub fn process_usage(pid: u32) -> anyhow::Result<ProcessUsage> {
         cpu: cpu_of(&stat).with_context(|| format!("no CPU time in /proc/{pid}/stat"))?,
         peak_rss_bytes: bytes_of(&status, "VmHWM:").with_context(|| format!("no VmHWM of process {pid}"))?,
         rss_bytes: bytes_of(&status, "VmRSS:").with_context(|| format!("no VmRSS of process {pid}"))?,
+        anonymous_bytes: bytes_of(&status, "RssAnon:")
+            .with_context(|| format!("no RssAnon of process {pid}"))?,
     })
 }
 

@@ -7,6 +7,7 @@ pub mod autoscaler;
 mod cloud;
 pub mod demo;
 pub mod fleet;
+pub mod heavy;
 mod host;
 mod lab;
 pub mod manifests;

@@ -5,6 +5,7 @@ mod bad_input;
 mod bad_plugins;
 mod binaries;
 mod commands;
+mod compiling;
 mod crash;
 mod delete;
 mod deploy;
