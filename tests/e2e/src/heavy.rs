@@ -30,7 +30,13 @@ fn function(number: i64) -> Function {
     let mut steps = function.instructions();
     for step in 0..STEPS {
         let (one, other) = if step % 2 == 0 { (0, 1) } else { (1, 0) };
-        steps.local_get(one).local_get(other).i64_const(constant(number, step)).i64_xor().i64_mul().local_set(one);
+        steps
+            .local_get(one)
+            .local_get(other)
+            .i64_const(constant(number, step))
+            .i64_xor()
+            .i64_mul()
+            .local_set(one);
     }
     steps.local_get(0).end();
     function

@@ -204,6 +204,20 @@ mod tests {
         assert!(ring.check_artifact(digest, &[manifest]).is_err());
     }
 
+    /// Written by cosign 2.5.3: `cosign sign --key cosign.key --tlog-upload=false`.
+    #[test]
+    fn a_signature_by_cosign_itself_is_good() {
+        let ring = Keyring::parse("cosign", include_str!("testdata/cosign.pub")).expect("keys");
+        let payload = include_bytes!("testdata/cosign.payload.json");
+        let places = places(include_bytes!("testdata/cosign.manifest.json")).expect("signatures");
+        let [Place { payload: blob, signature }] = &places[..] else { panic!("{} places", places.len()) };
+        assert_eq!(blob.digest, ContentDigest::of(payload));
+        let signed = Signed { payload: payload.to_vec(), signature: signature.clone() };
+        let digest = "sha256:62694b7e7a189528fb857f7958a983b8999a38ce1adb2eff70f9360d0b6a1de9".parse();
+        let key = ring.check_artifact(digest.expect("a digest"), &[signed]).expect("a good signature");
+        assert_eq!(key.name(), "cosign");
+    }
+
     #[test]
     fn signatures_are_kept_where_cosign_looks_for_them() {
         let key = SigningKey::generate().expect("a key");

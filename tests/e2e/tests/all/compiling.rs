@@ -96,7 +96,10 @@ async fn story(lab: &Lab) -> Result<()> {
         }
         let status = lab.plugin_status("sim").await?.unwrap_or_default();
         ensure!(status["state"] != "Rejected", "{status}");
-        ensure!(started.elapsed() < Duration::from_secs(240), "the code is never optimised: {seen:?}, {status}");
+        ensure!(
+            started.elapsed() < Duration::from_secs(240),
+            "the code is never optimised: {seen:?}, {status}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     is_running(lab, "meanwhile").await?;
