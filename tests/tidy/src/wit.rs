@@ -1,6 +1,8 @@
-//! Contracts that lie in the tree more than once.
+//! Contracts: those that lie in the tree more than once, and those that are frozen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest as _, Sha256};
 
 use crate::Complaint;
 use crate::tree::File;
@@ -26,6 +28,49 @@ pub fn check(files: &[File]) -> Vec<Complaint> {
         }
     }
     complaints
+}
+
+/// Digests of all files of released versions, in the format of `sha256sum`, with paths below `wit/`.
+const FROZEN: &str = "wit/frozen.sha256";
+
+/// A released version is as it was: no file of it changes, goes, or comes.
+pub fn check_frozen(files: &[File]) -> Vec<Complaint> {
+    let list = files.iter().find(|file| file.path == FROZEN).and_then(|file| file.text.as_deref());
+    let Some(list) = list else { return vec![format!("{FROZEN}: it is missing")] };
+    let frozen: BTreeMap<&str, &str> =
+        list.lines().filter_map(|line| line.split_once("  ").map(|(digest, path)| (path, digest))).collect();
+    let versions: BTreeSet<&str> = frozen.keys().filter_map(|path| version_of(path)).collect();
+    let mut left = frozen.clone();
+    let mut complaints = Vec::new();
+    for file in files {
+        let Some(path) = file.path.strip_prefix("wit/") else { continue };
+        let Some(version) = version_of(path) else { continue };
+        let digest = file.text.as_deref().map(digest_of);
+        match left.remove(path) {
+            Some(known) if digest.as_deref() == Some(known) => {}
+            Some(_) => complaints.push(format!(
+                "{}: {version} is frozen, and drivers are built against it; what is new goes into the next folder or into an interface of its own",
+                file.path
+            )),
+            None if versions.contains(version) => {
+                complaints.push(format!("{}: {version} is frozen, and this file was not in it", file.path));
+            }
+            None => {}
+        }
+    }
+    complaints
+        .extend(left.keys().map(|path| format!("wit/{path}: it belongs to a frozen version, and is gone")));
+    complaints
+}
+
+/// `package/version` of `package/version/…`.
+fn version_of(path: &str) -> Option<&str> {
+    let (at, _) = path.match_indices('/').nth(1)?;
+    path.get(..at)
+}
+
+fn digest_of(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `namespace:name@version`.
@@ -55,5 +100,27 @@ mod tests {
     #[test]
     fn a_contract_without_a_version_is_found() {
         assert_eq!(check(&[contract("provider/0.1.0", "package wasi:io;\n")]).len(), 1);
+    }
+
+    #[test]
+    fn what_is_frozen_stays_and_what_is_new_may_change() {
+        let text = "package machinist:policy@0.1.0;\n";
+        let list = File::new(FROZEN, &format!("{}  policy/0.1.0/deps/io.wit\n", digest_of(text)));
+        let kept = contract("policy/0.1.0", text);
+        let next = contract("policy/0.2.0", "package machinist:policy@0.2.0;\n");
+        let readme = File::new("wit/README.md", "text");
+        let all = |files: &[&File]| check_frozen(&files.iter().map(|&file| file.clone()).collect::<Vec<_>>());
+        assert_eq!(all(&[&list, &kept, &next, &readme]), Vec::<String>::new());
+        let say = |files: &[&File], part: &str| {
+            let said = all(files);
+            assert!(said.len() == 1 && said[0].contains(part), "{said:?}");
+        };
+        say(
+            &[&list, &contract("policy/0.1.0", "package machinist:policy@0.1.0;\n\n"), &next],
+            "is frozen, and drivers",
+        );
+        say(&[&list, &next], "is gone");
+        say(&[&list, &kept, &File::new("wit/policy/0.1.0/more.wit", text)], "was not in it");
+        say(&[&kept], "it is missing");
     }
 }

@@ -67,6 +67,11 @@ fn copies_of_a_contract_are_the_same() -> Result<()> {
 }
 
 #[test]
+fn frozen_contracts_are_as_they_were() -> Result<()> {
+    on_the_tree(tidy::wit::check_frozen)
+}
+
+#[test]
 fn the_licence_is_there() -> Result<()> {
     on_the_tree(tidy::licence::check)
 }
