@@ -2,7 +2,7 @@
 
 use machinist_sdk::driver::{
     Code, Encoding, Failure, Host, HttpAnswer, HttpRequest, Limits, NoAnswer, Secret, SecretRefusal,
-    SecretRefused, aws_sigv4,
+    SecretRefused, auth,
 };
 
 use crate::credentials;
@@ -45,7 +45,7 @@ impl Transport for Signed<'_> {
     }
 
     fn send(&self, form: &str) -> Result<Answer, NoAnswer> {
-        let (mark, what) = aws_sigv4("ec2", &self.region);
+        let (mark, what) = auth::aws_sigv4("ec2", &self.region);
         let request = HttpRequest::post(&self.endpoint.url)
             .header("content-type", FORM)
             .header("accept", "application/xml, text/xml")

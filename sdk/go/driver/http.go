@@ -163,12 +163,3 @@ func Escaped(text string) string {
 	}
 	return escaped.String()
 }
-
-// AWSSigV4 asks the host to sign the request for AWS: set it as the header SignatureHeader. The host takes it off, and signs with
-// the keys of the Secret, where the plugin's grants allow it.
-func AWSSigV4(service, region string) string {
-	return "aws-sigv4; service=" + service + "; region=" + region
-}
-
-// SignatureHeader is the name of the header that asks for a signature.
-const SignatureHeader = "machinist-auth"

@@ -1,11 +1,14 @@
 /**
- * Marks that make the host sign a request. A driver never holds a key.
+ * Marks by which the host knows how to authenticate a request. Each is a header: `headers: { ...auth.bearer() }`. The host takes it
+ * off, and signs the request or adds what the scheme needs, from the keys of the Secret and where the plugin's grants allow it. A
+ * driver has none of it, and brings no such header itself.
  */
 
 const PARAMETER = /^[A-Za-z0-9._-]+$/;
+const SCOPE = /^[!#-:<-[\]-~]+$/;
 
 /**
- * The header for AWS Signature Version 4: the host signs the request as it is sent.
+ * Signed by AWS Signature Version 4, as the request is sent.
  * @param {object} parameters
  * @param {string} parameters.service Such as `ec2`.
  * @param {string} parameters.region Such as `eu-west-1`.
@@ -15,5 +18,66 @@ export function awsSigV4({ service, region }) {
   for (const [name, value] of Object.entries({ service, region })) {
     if (!PARAMETER.test(value)) throw new RangeError(`${name} must be letters, digits, dots and dashes, got ${JSON.stringify(value)}`);
   }
-  return { 'machinist-auth': `aws-sigv4; service=${service}; region=${region}` };
+  return mark(`aws-sigv4; service=${service}; region=${region}`);
+}
+
+/**
+ * With a value of the Secret as a bearer token, or in the header that the grants name.
+ * @returns {Record<string, string>}
+ */
+export function bearer() {
+  return mark('bearer');
+}
+
+/**
+ * With name and password.
+ * @returns {Record<string, string>}
+ */
+export function basic() {
+  return mark('basic');
+}
+
+/**
+ * With a token that the host gets for the client's name and secret.
+ * @param {...string} scopes May be absent.
+ * @returns {Record<string, string>}
+ */
+export function oauth2ClientCredentials(...scopes) {
+  return scoped('oauth2-client-credentials', scopes);
+}
+
+/**
+ * With a token that the host gets for an assertion that it signs, such as for a service account of Google.
+ * @param {...string} scopes May be absent.
+ * @returns {Record<string, string>}
+ */
+export function jwtBearer(...scopes) {
+  return scoped('jwt-bearer', scopes);
+}
+
+/**
+ * With a token of OpenStack's identity service.
+ * @returns {Record<string, string>}
+ */
+export function keystone() {
+  return mark('keystone');
+}
+
+/**
+ * @param {string} scheme
+ * @param {string[]} scopes
+ */
+function scoped(scheme, scopes) {
+  for (const scope of scopes) {
+    if (!SCOPE.test(scope)) throw new RangeError(`a scope has neither blanks nor semicolons, got ${JSON.stringify(scope)}`);
+  }
+  return mark(scopes.length === 0 ? scheme : `${scheme}; scope=${scopes.join(' ')}`);
+}
+
+/**
+ * @param {string} value
+ * @returns {Record<string, string>}
+ */
+function mark(value) {
+  return { 'machinist-auth': value };
 }

@@ -29,7 +29,7 @@
 
 export { Answer } from './answer.js';
 export { Attempt, codeOfStatus } from './attempt.js';
-export { awsSigV4 } from './auth.js';
+export * as auth from './auth.js';
 export { Driver, InProgress } from './driver.js';
 export { DriverError, invalidClass, quoted } from './error.js';
 export { Fields } from './fields.js';

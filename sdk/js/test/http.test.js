@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { awsSigV4 } from 'machinist-sdk';
+import { auth } from 'machinist-sdk';
 import { sampleRequest } from 'machinist-sdk/mock';
 
 import { failure, mock, VM } from './probe.js';
@@ -80,8 +80,19 @@ test('a script of answers is used in its order', async () => {
 });
 
 test('a mark is a header', () => {
-  assert.deepEqual(awsSigV4({ service: 'ec2', region: 'eu-west-1' }), { 'machinist-auth': 'aws-sigv4; service=ec2; region=eu-west-1' });
-  for (const region of ['', 'a;b', 'a b']) assert.throws(() => awsSigV4({ service: 'ec2', region }), /region must be/);
+  for (const [mark, expected] of /** @type {[Record<string, string>, string][]} */ ([
+    [auth.awsSigV4({ service: 'ec2', region: 'eu-west-1' }), 'aws-sigv4; service=ec2; region=eu-west-1'],
+    [auth.bearer(), 'bearer'],
+    [auth.basic(), 'basic'],
+    [auth.oauth2ClientCredentials(), 'oauth2-client-credentials'],
+    [auth.oauth2ClientCredentials('https://a.test/.default', 'b'), 'oauth2-client-credentials; scope=https://a.test/.default b'],
+    [auth.jwtBearer('compute'), 'jwt-bearer; scope=compute'],
+    [auth.keystone(), 'keystone'],
+  ])) {
+    assert.deepEqual(mark, { 'machinist-auth': expected });
+  }
+  for (const region of ['', 'a;b', 'a b']) assert.throws(() => auth.awsSigV4({ service: 'ec2', region }), /region must be/);
+  for (const scope of ['', 'a;b', 'a b', 'ä']) assert.throws(() => auth.jwtBearer(scope), /a scope has neither/);
 });
 
 const SECRETS = { token: 's3cret"', other: 'b' };

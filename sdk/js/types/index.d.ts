@@ -49,7 +49,7 @@ export type Refusal = import('./attempt.js').Refusal;
 /** @typedef {import('./attempt.js').Refusal} Refusal */
 export { Answer } from './answer.js';
 export { Attempt, codeOfStatus } from './attempt.js';
-export { awsSigV4 } from './auth.js';
+export * as auth from './auth.js';
 export { Driver, InProgress } from './driver.js';
 export { DriverError, invalidClass, quoted } from './error.js';
 export { Fields } from './fields.js';

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import TestCase
 
-from machinist_sdk.driver import Encoding, Host, HttpAnswer, HttpRequest, NoAnswer, Refusal, SecretRefused, Trouble, aws_sigv4
+from machinist_sdk.driver import Encoding, Host, HttpAnswer, HttpRequest, NoAnswer, Refusal, SecretRefused, Trouble, auth
 from machinist_sdk.testing.driver import REQUEST_BYTES, REQUESTS_PER_CALL, MockHost
 
 TOKEN = b'tok"en/with+signs'
@@ -157,6 +157,14 @@ class Answers(TestCase):
                 world.open("create").send(HttpRequest("GET", url))
             self.assertEqual((caught.exception.trouble, world.sent), (Trouble.BAD_URL, []), url)
 
-    def test_the_mark_for_signatures_names_service_and_region(self) -> None:
-        expected = {"machinist-auth": "aws-sigv4; service=ec2; region=eu-west-1"}
-        self.assertEqual(aws_sigv4("ec2", "eu-west-1"), expected)
+    def test_marks_are_as_the_host_reads_them(self) -> None:
+        for mark, expected in (
+            (auth.aws_sigv4("ec2", "eu-west-1"), "aws-sigv4; service=ec2; region=eu-west-1"),
+            (auth.bearer(), "bearer"),
+            (auth.basic(), "basic"),
+            (auth.oauth2_client_credentials(), "oauth2-client-credentials"),
+            (auth.oauth2_client_credentials("a/.default", "b"), "oauth2-client-credentials; scope=a/.default b"),
+            (auth.jwt_bearer("compute"), "jwt-bearer; scope=compute"),
+            (auth.keystone(), "keystone"),
+        ):
+            self.assertEqual(mark, {"machinist-auth": expected})

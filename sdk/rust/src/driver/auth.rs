@@ -1,8 +1,69 @@
-//! Marks by which the host knows what to sign, and how.
+//! Marks by which the host knows how to authenticate a request: each is a header, `request.header(name, value)`.
+//!
+//! The host takes it off, and signs the request or adds what the scheme needs, from the keys of the Secret and where the plugin's grants
+//! allow it. The driver has none of it, and brings no such header itself.
 
-/// The header that asks the host to sign a request for AWS: `request.header(name, value)`.
-///
-/// The host takes it off, and signs with the keys of the Secret, where the plugin's grants allow it.
-pub fn aws_sigv4(service: &str, region: &str) -> (&'static str, String) {
-    ("machinist-auth", format!("aws-sigv4; service={service}; region={region}"))
+/// A name and a value.
+pub type Mark = (&'static str, String);
+
+fn mark(scheme: &str, parameters: &[(&str, &str)]) -> Mark {
+    let parameters: String = parameters.iter().map(|(name, value)| format!("; {name}={value}")).collect();
+    ("machinist-auth", format!("{scheme}{parameters}"))
+}
+
+fn scoped(scheme: &str, scopes: &[&str]) -> Mark {
+    if scopes.is_empty() { mark(scheme, &[]) } else { mark(scheme, &[("scope", &scopes.join(" "))]) }
+}
+
+/// Signed by AWS Signature Version 4.
+pub fn aws_sigv4(service: &str, region: &str) -> Mark {
+    mark("aws-sigv4", &[("service", service), ("region", region)])
+}
+
+/// With a value of the Secret as a bearer token, or in the header that the grants name.
+pub fn bearer() -> Mark {
+    mark("bearer", &[])
+}
+
+/// With name and password.
+pub fn basic() -> Mark {
+    mark("basic", &[])
+}
+
+/// With a token that the host gets for the client's name and secret. Scopes may be absent.
+pub fn oauth2_client_credentials(scopes: &[&str]) -> Mark {
+    scoped("oauth2-client-credentials", scopes)
+}
+
+/// With a token that the host gets for an assertion that it signs, such as for a service account of Google. Scopes may be absent.
+pub fn jwt_bearer(scopes: &[&str]) -> Mark {
+    scoped("jwt-bearer", scopes)
+}
+
+/// With a token of OpenStack's identity service.
+pub fn keystone() -> Mark {
+    mark("keystone", &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_as_the_host_reads_them() {
+        for (mark, expected) in [
+            (aws_sigv4("ec2", "eu-west-1"), "aws-sigv4; service=ec2; region=eu-west-1"),
+            (bearer(), "bearer"),
+            (basic(), "basic"),
+            (oauth2_client_credentials(&[]), "oauth2-client-credentials"),
+            (
+                oauth2_client_credentials(&["a/.default", "b"]),
+                "oauth2-client-credentials; scope=a/.default b",
+            ),
+            (jwt_bearer(&["compute"]), "jwt-bearer; scope=compute"),
+            (keystone(), "keystone"),
+        ] {
+            assert_eq!(mark, ("machinist-auth", expected.to_owned()));
+        }
+    }
 }

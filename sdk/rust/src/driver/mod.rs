@@ -4,12 +4,12 @@
 //! | --- | --- |
 //! | what does the host call | [`Driver`], [`Reboot`] |
 //! | what does a call have of the world | [`Host`], [`OfflineHost`], [`Secret`], [`Log`] |
-//! | how does it ask the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`aws_sigv4`] |
+//! | how does it ask the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
 //! | how does it say that it failed | [`Failure`], [`Attempt`], [`NoAnswer`], [`Trouble`] |
 //! | how does it read what users wrote | [`Fields`] |
 
 mod attempt;
-mod auth;
+pub mod auth;
 mod failure;
 mod fields;
 mod host;
@@ -26,7 +26,6 @@ pub use crate::bindings::provider::machinist::provider::types::{
 };
 pub use crate::log::{Level, Log};
 pub use attempt::{Attempt, Effect, Refusal, code_of_status};
-pub use auth::aws_sigv4;
 pub use failure::{Failure, invalid, not_found, unimplemented};
 pub use fields::Fields;
 pub use host::{Host, OfflineHost};

@@ -1,11 +1,12 @@
 """Cloud drivers: implement `Driver`, and `python -m machinist_sdk.build MODULE:CLASS` makes a component of it."""
 
 from machinist_provider.imports.secrets import Encoding, Refusal
+from machinist_sdk.driver import auth
 from machinist_sdk.driver.attempt import Attempt, code_of_status
 from machinist_sdk.driver.base import Driver
 from machinist_sdk.driver.failure import Failure, invalid, not_found, unimplemented
 from machinist_sdk.driver.host import Host, Secret, SecretRefused, Secrets
-from machinist_sdk.driver.http import HttpAnswer, HttpRequest, Limits, aws_sigv4, escaped
+from machinist_sdk.driver.http import HttpAnswer, HttpRequest, Limits, escaped
 from machinist_sdk.driver.no_answer import NoAnswer, Trouble
 from machinist_sdk.driver.types import (
     About,
@@ -54,7 +55,7 @@ __all__ = [
     "Trouble",
     "Vm",
     "VmState",
-    "aws_sigv4",
+    "auth",
     "code_of_status",
     "escaped",
     "invalid",

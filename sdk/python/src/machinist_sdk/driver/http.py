@@ -109,11 +109,3 @@ def host_of(authority: str) -> str:
 def escaped(text: str) -> str:
     """For a segment of a path or a value of a query."""
     return quote(text, safe="", errors="replace")
-
-
-def aws_sigv4(service: str, region: str) -> dict[str, str]:
-    """The header that asks the host to sign a request for AWS: `headers={**aws_sigv4("ec2", "eu-west-1"), ...}`.
-
-    The host takes it off, and signs with the keys of the Secret, where the plugin's grants allow it.
-    """
-    return {"machinist-auth": f"aws-sigv4; service={service}; region={region}"}
