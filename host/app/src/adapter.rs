@@ -122,7 +122,9 @@ impl Plugins for Adapter {
     fn messages(&self) -> BoxStream<'static, PluginMessage> {
         let incidents = self.incidents.clone();
         let states = self.host.changes().map(move |report| {
-            let config_map = report.source.name.as_str();
+            let source = report.source.to_string();
+            let is_elsewhere = report.source.is_in_directory();
+            let config_map = if is_elsewhere { source.as_str() } else { report.source.name.as_str() };
             if report.serving {
                 incidents.serves(report.plugin.as_str(), config_map);
             }
@@ -159,7 +161,8 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         })),
     });
     PluginNews {
-        config_map: report.source.name.to_string(),
+        source: report.source.to_string(),
+        config_map: (!report.source.is_in_directory()).then(|| report.source.name.to_string()),
         uid,
         state: report.state.name().to_owned(),
         is_settled: matches!(
@@ -315,6 +318,15 @@ mod tests {
             rollout: None,
             held: Some(held),
         }
+    }
+
+    #[test]
+    fn what_comes_from_the_directory_is_never_told_on_a_configmap_of_its_name() {
+        let news_of = |source| news(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());
+        let told = news_of(SourceId::in_directory("sim"));
+        assert_eq!((told.source.as_str(), told.config_map), ("directory:sim", None));
+        let told = news_of(SourceId::new("machinist", "sim"));
+        assert_eq!((told.source.as_str(), told.config_map.as_deref()), ("machinist/sim", Some("sim")));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod artifacts;
 mod driver;
 mod fleet;
+mod logs;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ pub(crate) use driver::{BuildFlags, DriverCommand, NewFlags, ReplayFlags, TestFl
 pub(crate) use fleet::{
     AccessFlags, HistoryFlags, PlaceFlags, RolloutCommand, StatusFlags, SubjectFlags, TreeFlags, UndoFlags,
 };
+pub(crate) use logs::{LogsFlags, PluginLevel};
 
 /// Kubernetes controllers for cloud machines, with drivers in a sandbox.
 #[derive(Debug, Parser)]
@@ -92,6 +94,11 @@ pub(crate) enum PluginCommand {
     Keygen(KeygenFlags),
     /// Look up anew what the tag that a ConfigMap names stands for, and load that
     Resolve(ResolveFlags),
+    /// Print what a plugin has logged last, as the host that leads remembers it
+    ///
+    /// The host keeps the last 500 lines of each plugin, at most 256 KiB, without known secrets: those of info and above, and
+    /// what lies below when the host's own log has it. It is asked through the API server's proxy for pods.
+    Logs(LogsFlags),
     /// Show in what two components differ: imports, hosts, limits, size, class schema, versions
     ///
     /// Each is a file, or configmap/NAME with its settings and grants. Both are loaded in a sandbox as for `inspect`.

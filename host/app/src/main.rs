@@ -18,11 +18,13 @@ mod explain;
 mod family;
 mod flags;
 mod incidents;
+mod leader;
 mod plugin_cluster;
 mod plugin_diff;
 mod plugin_file;
 mod plugin_inspect;
 mod plugin_list;
+mod plugin_logs;
 mod plugin_ownership;
 mod plugin_plan;
 mod plugin_push;
@@ -109,6 +111,7 @@ async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
         PluginCommand::Sign(flags) => plugin_sign::sign(*flags).await,
         PluginCommand::Keygen(flags) => plugin_sign::keygen(&flags),
         PluginCommand::Resolve(flags) => plugin_resolve::resolve(flags).await,
+        PluginCommand::Logs(flags) => plugin_logs::logs(flags).await,
         PluginCommand::Diff(flags) => plugin_diff::diff(flags).await,
         PluginCommand::Promote(flags) => plugin_trial::promote(flags).await,
         PluginCommand::Rollback(flags) => plugin_trial::roll_back(flags).await,

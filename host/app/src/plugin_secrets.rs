@@ -49,6 +49,7 @@ pub(crate) fn trust(flags: &ProcessFlags, plugin_namespace: &str) -> anyhow::Res
         names if names.iter().any(|name| name == "*") => Required::Everywhere,
         names => Required::In(names.to_vec()),
     };
+    let required = required.with_directory_as(plugin_namespace);
     anyhow::ensure!(
         required == Required::Nowhere || !keys.is_empty(),
         "--require-signature needs --plugin-keys: without a key no plugin could ever be accepted"

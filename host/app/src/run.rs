@@ -46,9 +46,12 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         .transpose()?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
+    let identity = identity();
     let admin = Admin {
         registry: Arc::new(registry(&metrics, host.as_ref())),
         insight: metrics.insight().clone(),
+        plugins: host.clone(),
+        process: identity.clone(),
         profiling: checked.profiling,
         ready: is_ready,
         stop: stop.clone(),
@@ -66,7 +69,6 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     info!(controllers = names, cluster, namespace = flags.namespace, "starting");
 
     let (leads, is_leading) = watch::channel(!checked.leader_elect);
-    let identity = identity();
     // Leadership is given back only after the last pass has ended.
     let resign = CancellationToken::new();
     let election = checked.leader_elect.then(|| {
@@ -93,6 +95,10 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         identity,
         metrics,
     };
+    if let (Some(host), Some(folder)) = (&host, flags.plugin_dir) {
+        // Before the first pass: a driver or a policy that lies there is not missing at the start.
+        host.watch_directory(folder).await;
+    }
     let controllers = tokio::spawn(tenant.run(is_leading, ready, stop.clone()));
     wait(controllers, election, &stop, &resign).await?;
     if let Some(host) = host {

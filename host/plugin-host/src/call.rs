@@ -22,6 +22,7 @@ use crate::grants::Grants;
 use crate::guest::log::LogListener;
 use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
+use crate::logbook::{Logbook, Source};
 use crate::optional_bindings::{Rebooter, RebooterIndices};
 use crate::tape::{Archive, Beginning, Levels, LimitsTaken, Secrets, Tape};
 use crate::ticker::Ticker;
@@ -44,6 +45,8 @@ pub(crate) struct Sandbox {
     pub(crate) archive: Option<Archive>,
     /// Is told of each line of a driver.
     pub(crate) log_listener: Option<LogListener>,
+    /// What plugins have logged.
+    pub(crate) logbook: Logbook,
 }
 
 /// A version of a plugin, ready to be instantiated.
@@ -138,9 +141,14 @@ impl Sandbox {
             session,
             deadline,
             tape: tape.clone(),
-            plugin: prepared.plugin.clone(),
             clock: self.egress.clock(),
             log_listener: self.log_listener.clone(),
+            log_source: Source {
+                logbook: self.logbook.clone(),
+                plugin: prepared.plugin.clone(),
+                digest: prepared.digest,
+                call: format!("{} {}", A::OPERATION.name(), ask.subject()).trim_end().into(),
+            },
         };
         let mut store = Self::store(code, seed, &prepared.limits);
         let answer = {

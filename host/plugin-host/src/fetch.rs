@@ -13,7 +13,7 @@ use machinist_artifacts::{ContentDigest, Limits, Logins, Registry, Target};
 use tracing::{info, warn};
 
 use crate::source::remote::{Origin, Remote};
-use crate::source::{Declared, Encoding, Packed, SourceId};
+use crate::source::{DIRECTORY, Declared, Encoding, Packed, SourceId};
 
 /// Reads the Secrets with logins for registries.
 pub trait PullSecrets: Send + Sync {
@@ -40,6 +40,20 @@ pub enum Required {
     In(Vec<String>),
     /// Everywhere.
     Everywhere,
+}
+
+impl Required {
+    /// The directory of plugins is as strict as this namespace.
+    #[must_use]
+    pub fn with_directory_as(self, namespace: &str) -> Self {
+        match self {
+            Self::In(mut namespaces) if namespaces.iter().any(|name| name == namespace) => {
+                namespaces.push(DIRECTORY.to_owned());
+                Self::In(namespaces)
+            }
+            other => other,
+        }
+    }
 }
 
 impl Trust {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::Stream;
 use jiff::Timestamp;
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineIdentity, MachineRequest, Page,
@@ -16,7 +15,6 @@ use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use prometheus_client::registry::Registry;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +29,7 @@ use crate::code_cache::key::Key;
 use crate::code_cache::notes::Notes;
 use crate::compile::Compiler;
 use crate::digest::Digest;
+use crate::directory::DirectoryState;
 use crate::dispatch::{Queue, Target};
 use crate::egress::Egress;
 use crate::engine::{self, CodeKind};
@@ -42,10 +41,10 @@ use crate::guest::link;
 use crate::inspect::{Inspected, inspect};
 use crate::limits::Ceilings;
 use crate::load::{Loaded, Loader, Progress};
+use crate::logbook::Logbook;
 use crate::metrics::Metrics;
 use crate::policy::call::PolicySandbox;
 use crate::registry::Declaration;
-use crate::report::PluginReport;
 use crate::rollout::{Caller, Trial};
 use crate::routes::Route;
 use crate::settings::HostSettings;
@@ -57,6 +56,8 @@ use crate::tape::{Archive, Recording, ReplayError, Replayed, replay};
 use crate::ticker::Ticker;
 use crate::turns::Turns;
 use crate::workshop::{Shelves, Workshop};
+
+mod insight;
 
 /// Why the host did not start.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +115,8 @@ pub(crate) struct Inner {
     pub(crate) guests: Handle,
     pub(crate) calls: TaskTracker,
     pub(crate) is_closing: AtomicBool,
-    has_closed: CancellationToken,
+    pub(crate) has_closed: CancellationToken,
+    pub(crate) directory: DirectoryState,
     loader: Loader,
     loads: Mutex<BTreeMap<SourceId, AbortHandle>>,
 }
@@ -139,7 +141,9 @@ impl PluginHost {
             Ok(Shelves { engine: engine.clone(), cache: Arc::new(cache) })
         };
         let policy_engine = engine::policy_engine().map_err(of_engine)?;
+        let logbook = Logbook::default();
         let policies = Arc::new(PolicySandbox {
+            logbook: logbook.clone(),
             linker: crate::policy::link::linker(&policy_engine).map_err(of_engine)?,
             engine: policy_engine,
         });
@@ -183,6 +187,7 @@ impl PluginHost {
             witness: settings.memory_witness.clone(),
             archive,
             log_listener: settings.log_listener.clone(),
+            logbook,
         });
         let loader = Loader {
             fetcher: Fetcher::new(
@@ -214,6 +219,7 @@ impl PluginHost {
             calls: TaskTracker::new(),
             is_closing: AtomicBool::new(false),
             has_closed: CancellationToken::new(),
+            directory: DirectoryState::default(),
             loader,
             loads: Mutex::default(),
             settings,
@@ -242,35 +248,6 @@ impl PluginHost {
         let inner = self.inner();
         inner.supersede(&source, None);
         inner.follow(inner.shelf.withdraw(&source));
-    }
-
-    /// All sources, by plugin and name.
-    pub fn plugins(&self) -> Vec<PluginReport> {
-        self.inner().shelf.reports()
-    }
-
-    /// Each change of a source's state, from here on. Whoever is too slow gets the latest state of all sources.
-    pub fn changes(&self) -> impl Stream<Item = PluginReport> + Send + use<> {
-        let inner = Arc::downgrade(self.inner());
-        let receiver = self.inner().shelf.changes();
-        futures::stream::unfold((receiver, Vec::new()), move |(mut receiver, mut backlog)| {
-            let inner = inner.clone();
-            async move {
-                loop {
-                    if let Some(report) = backlog.pop() {
-                        return Some((report, (receiver, backlog)));
-                    }
-                    match receiver.recv().await {
-                        Ok(report) => return Some((report, (receiver, backlog))),
-                        Err(broadcast::error::RecvError::Lagged(_)) => {
-                            backlog = inner.upgrade()?.shelf.reports();
-                            backlog.reverse();
-                        }
-                        Err(broadcast::error::RecvError::Closed) => return None,
-                    }
-                }
-            }
-        })
     }
 
     /// What the driver of a provider can do. Refused when none serves it; a refusal while it is being loaded says so.
@@ -470,14 +447,14 @@ impl Drop for Owner {
 }
 
 impl Inner {
-    fn declare(self: &Arc<Self>, raw: &RawConfigMap) {
+    pub(crate) fn declare(self: &Arc<Self>, raw: &RawConfigMap) {
         if self.is_closing.load(Ordering::Acquire) {
             return;
         }
         self.follow(self.shelf.declare(raw));
     }
 
-    fn follow(self: &Arc<Self>, orders: Orders) {
+    pub(crate) fn follow(self: &Arc<Self>, orders: Orders) {
         for (source, order) in orders {
             match order {
                 Order::Stop => self.supersede(&source, None),
@@ -491,7 +468,7 @@ impl Inner {
     }
 
     /// Ends the load of older content.
-    fn supersede(&self, id: &SourceId, load: Option<AbortHandle>) {
+    pub(crate) fn supersede(&self, id: &SourceId, load: Option<AbortHandle>) {
         let mut loads = self.loads();
         let older = match load {
             Some(load) => loads.insert(id.clone(), load),

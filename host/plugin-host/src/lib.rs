@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | what does a ConfigMap declare | [`source::configmap`] |
 //! | what do several ConfigMaps make together | [`source::parts`] |
+//! | what lies in a directory | `directory` |
 //! | where are its bytes, and who has signed them | `fetch`, [`source::remote`] |
 //! | may this component be loaded | [`verify`] |
 //! | what is known of a component that nobody loads | `inspect` |
@@ -16,6 +17,7 @@
 //! | how does a new version come to serve | [`rollout`] |
 //! | how does a call get its turn | `dispatch` |
 //! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
+//! | what has a plugin logged | `logbook` |
 //! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
 //! | how is a policy asked | `policy` |
 //! | how are calls recorded and replayed | [`tape`] |
@@ -29,6 +31,7 @@ mod code_cache;
 mod compile;
 mod convert;
 mod digest;
+mod directory;
 mod dispatch;
 pub mod egress;
 mod engine;
@@ -41,6 +44,7 @@ mod host;
 mod inspect;
 pub mod limits;
 mod load;
+mod logbook;
 mod metrics;
 mod optional_bindings;
 mod policy;
@@ -66,14 +70,16 @@ pub use code_cache::key::CacheKey;
 pub use compile::child::compile_main;
 pub use convert::About;
 pub use digest::{Digest, NotADigest};
+pub use directory::DirectoryReport;
 pub use fetch::{PullSecrets, Required, Trust};
 pub use guest::log::{LogLine, LogListener};
 pub use host::{PluginHost, StartError};
 pub use inspect::Inspected;
+pub use logbook::{KeptLine, KeptLines};
 pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
 pub use report::{HeldReport, PluginReport, RolloutReport};
 pub use settings::HostSettings;
-pub use source::SourceId;
+pub use source::{SourceId, is_name};
 pub use state::PluginState;
 pub use tier::CodeTier;
 pub use witness::{MemoryWitness, WitnessedCall};

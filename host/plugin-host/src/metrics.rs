@@ -176,6 +176,7 @@ pub(crate) struct Metrics {
     code: Family<CodeLabels, Gauge>,
     compile_seconds: Family<TierLabels, Histogram, CompileSeconds>,
     recordings: Family<RecordingLabels, Counter>,
+    directory_failures: Counter,
 }
 
 impl Metrics {
@@ -194,6 +195,7 @@ impl Metrics {
             code: Family::default(),
             compile_seconds: Family::new_with_constructor(CompileSeconds),
             recordings: Family::default(),
+            directory_failures: Counter::default(),
         }
     }
 
@@ -291,6 +293,11 @@ impl Metrics {
             "Calls that were to be recorded: written, left-out (too many were waiting), failed",
             self.recordings.clone(),
         );
+        registry.register(
+            "machinist_plugin_directory_failures",
+            "Looks at the directory of --plugin-dir that failed: its plugins stay as they are",
+            self.directory_failures.clone(),
+        );
     }
 
     pub(crate) fn in_flight(&self, plugin: &PluginName) -> Held {
@@ -323,6 +330,11 @@ impl Metrics {
 
     pub(crate) fn cache(&self, outcome: CacheOutcome) {
         self.cache.get_or_create(&CacheLabels { outcome: outcome.name() }).inc();
+    }
+
+    /// The directory of plugins could not be looked at.
+    pub(crate) fn directory_failed(&self) {
+        self.directory_failures.inc();
     }
 
     pub(crate) fn recorded(&self, outcome: RecordingOutcome) {

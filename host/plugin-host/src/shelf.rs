@@ -190,6 +190,21 @@ impl Shelf {
         orders
     }
 
+    /// The source is there and cannot be read. What it held goes on.
+    pub(crate) fn refuse(&self, id: &SourceId, reason: &str) -> Orders {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        let role = contents.registry.role(id).unwrap_or(Role::Driver);
+        let terms = contents.details.get(id).and_then(|details| details.terms.clone());
+        let plugin = PluginKey { name: PluginName::new(id.name.as_str()), role };
+        let (fingerprint, kind) = (Fingerprint::of_trouble(reason), role.name().to_owned());
+        let seen = Seen { id: id.clone(), plugin, created: None, fingerprint, kind, terms };
+        let stage = Stage::Rejected { reason: reason.to_owned() };
+        let orders = contents.settle(seen, fingerprint, stage, Vec::new(), now);
+        self.publish(&mut contents, now);
+        orders
+    }
+
     pub(crate) fn progress(&self, id: &SourceId, declaration: Declaration, progress: &Progress) {
         let now = Timestamp::now();
         let mut contents = self.contents();

@@ -5,7 +5,7 @@ mod encoding;
 pub mod parts;
 pub mod remote;
 pub(crate) mod stock;
-mod unpack;
+pub(crate) mod unpack;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,10 @@ use crate::rollout::{Rollout, RolloutError};
 pub use encoding::Encoding;
 pub use unpack::{Packed, UnpackError};
 
-/// Names one source: a ConfigMap by namespace and name.
+/// Stands where a ConfigMap has its namespace. No namespace can be called so.
+pub(crate) const DIRECTORY: &str = "directory:";
+
+/// Names one source: a ConfigMap by namespace and name, or a plugin of the directory by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId {
     /// Where it lives.
@@ -35,12 +38,35 @@ impl SourceId {
     pub fn new(namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
         Self { namespace: Namespace::new(namespace), name: Name::new(name) }
     }
+
+    /// The plugin `name` of the directory.
+    pub fn in_directory(name: impl AsRef<str>) -> Self {
+        Self::new(DIRECTORY, name)
+    }
+
+    /// True for a plugin of the directory: there is no object that stands for it.
+    pub fn is_in_directory(&self) -> bool {
+        self.namespace.as_str() == DIRECTORY
+    }
 }
 
 impl fmt::Display for SourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_in_directory() {
+            return write!(f, "{DIRECTORY}{}", self.name);
+        }
         write!(f, "{}/{}", self.namespace, self.name)
     }
+}
+
+/// Whether a plugin can be called so: what the value of a label may be, if it is not empty.
+pub fn is_name(name: &str) -> bool {
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    bytes.len() <= 63
+        && is_edge(bytes.first())
+        && is_edge(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
 /// What a source holds of its component.
@@ -81,10 +107,7 @@ impl Kind {
 
     /// As the label has it.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Driver => configmap::DRIVER_KIND,
-            Self::HealthPolicy(_) => configmap::POLICY_KIND,
-        }
+        self.role().name()
     }
 }
 
@@ -95,6 +118,16 @@ pub(crate) enum Role {
     Driver,
     /// It says which Machines are healthy.
     HealthPolicy,
+}
+
+impl Role {
+    /// As the label has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Driver => configmap::DRIVER_KIND,
+            Self::HealthPolicy => configmap::POLICY_KIND,
+        }
+    }
 }
 
 /// Tells plugins apart: a driver and a policy of one name are two plugins, and neither takes the other's place.

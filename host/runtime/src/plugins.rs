@@ -99,13 +99,15 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
             },
             Some(message) = messages.next() => match message {
                 PluginMessage::State(news) => {
-                    info!(config_map = news.config_map, state = news.state, message = news.message, "plugin");
+                    info!(source = news.source, state = news.state, message = news.message, "plugin");
                     // A closed inbox means that the loop has ended, and nobody waits any more.
                     let _ = source.engine.send(Message::Providers(news.providers.clone()));
                     if news.is_policy {
                         let _ = source.engine.send(Message::Policies);
                     }
-                    pending.insert(news.config_map.clone(), news);
+                    if let Some(name) = news.config_map.clone() {
+                        pending.insert(name, news);
+                    }
                 }
                 PluginMessage::Incident(incident) if *leads.borrow() => {
                     let about = about(&source.namespace, &incident.config_map, &incident.uid);
@@ -123,7 +125,7 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                 let Some(known) = known.get_mut(&name).filter(|known| known.uid == news.uid) else {
                     continue;
                 };
-                if !tell(&source, &api, known, &news).await {
+                if !tell(&source, &api, (&name, known), &news).await {
                     has_failed = true;
                     pending.insert(name, news);
                 }
@@ -149,29 +151,34 @@ impl Known {
 }
 
 /// Writes a plugin's state onto its ConfigMap. False when that is to be tried again.
-async fn tell(source: &PluginSource, api: &Api<ConfigMap>, known: &mut Known, news: &PluginNews) -> bool {
+async fn tell(
+    source: &PluginSource,
+    api: &Api<ConfigMap>,
+    (config_map, known): (&str, &mut Known),
+    news: &PluginNews,
+) -> bool {
     if known.status.as_deref() == Some(news.status.as_str()) {
         return true;
     }
     let patch = json!({ "metadata": { "uid": news.uid, "annotations": { PLUGIN_STATUS: news.status } } });
     let (params, patch) = (PatchParams::apply(FIELD_MANAGER), Patch::Merge(patch));
-    match within_deadline(api.patch_metadata(&news.config_map, &params, &patch)).await {
+    match within_deadline(api.patch_metadata(config_map, &params, &patch)).await {
         // The watch may show it only after the next news.
         Ok(_) => known.status = Some(news.status.clone()),
         Err(
             error
             @ (ActError::Gone | ActError::Conflict | ActError::Denied { .. } | ActError::Invalid { .. }),
         ) => {
-            warn!(config_map = news.config_map, error = %error, "status of plugin not written");
+            warn!(config_map, error = %error, "status of plugin not written");
         }
         Err(error) => {
-            debug!(config_map = news.config_map, error = %error, "status of plugin not written yet");
+            debug!(config_map, error = %error, "status of plugin not written yet");
             return false;
         }
     }
     if news.is_settled {
         let severity = if news.is_warning { Severity::Warning } else { Severity::Normal };
-        let about = about(&source.namespace, &news.config_map, &news.uid);
+        let about = about(&source.namespace, config_map, &news.uid);
         let reason = format!("Plugin{}", news.state);
         source.events.write(about, reason, &news.message, severity, source.clock.now());
     }

@@ -81,8 +81,10 @@ pub struct PluginConfigMap {
 /// What is to be told about a plugin on its ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginNews {
-    /// Name of the ConfigMap.
-    pub config_map: String,
+    /// Where it comes from, for people.
+    pub source: String,
+    /// Name of the ConfigMap; `None` when it comes from elsewhere, and there is no object that could tell.
+    pub config_map: Option<String>,
     /// Uid of the ConfigMap.
     pub uid: String,
     /// The state, one word.

@@ -1,5 +1,6 @@
-//! HTTP for operators: metrics, probes, what is known of a Machine, profiles.
+//! HTTP for operators: metrics, probes, what is known of a Machine and of plugins, profiles.
 
+mod plugins;
 mod profile;
 
 use std::net::SocketAddr;
@@ -13,12 +14,15 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use machinist_core::id::ObjectKey;
+use machinist_plugin_host::PluginHost;
 use machinist_runtime::insight::Insight;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
+
+pub(crate) use plugins::LogPage;
 
 /// What the server tells.
 #[derive(Clone)]
@@ -27,6 +31,10 @@ pub(crate) struct Admin {
     pub(crate) registry: Arc<Registry>,
     /// Who is asked about single Machines.
     pub(crate) insight: Insight,
+    /// Who is asked about plugins, where there are any.
+    pub(crate) plugins: Option<PluginHost>,
+    /// Tells this process from others.
+    pub(crate) process: String,
     /// Serve profiles.
     pub(crate) profiling: bool,
     /// True when the caches are complete.
@@ -49,6 +57,8 @@ pub(crate) async fn serve(address: SocketAddr, admin: Admin) -> anyhow::Result<S
         .route("/readyz", get(readyz))
         .route("/configz", get(configz))
         .route("/debug/machines/{namespace}/{name}", get(machine))
+        .route("/debug/plugins", get(plugins::plugins))
+        .route("/debug/plugins/{name}/logs", get(plugins::logs))
         .merge(profile::router(admin.profiling))
         .with_state(admin);
     tokio::spawn(async move {

@@ -15,9 +15,9 @@ use machinist_runtime::metrics::Metrics;
 use machinist_runtime::names::PLUGIN_STATUS;
 use serde_json::Value;
 
-use super::leader;
 use crate::args::ExplainFlags;
 use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, reach, said};
+use crate::leader::{self, Place};
 
 /// All of it.
 pub(super) struct Facts {
@@ -59,7 +59,7 @@ pub(super) async fn gather(flags: &ExplainFlags, name: &str) -> Result<Facts> {
     let plugin = plugin(&control, &class, plugin_namespace).await;
     let key = ObjectKey::new(&namespace, name);
     let once = client_that_asks_once(&flags.place.access).await?;
-    let leader = leader::ask(&once, flags, &key).await;
+    let leader = insight(&once, flags, &key).await;
     Ok(Facts { machine, class, node, plugin, leader })
 }
 
@@ -131,4 +131,25 @@ async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -
             && providers.iter().any(|served| served == &provider)
     };
     statuses.into_iter().find(serves).map_or(Look::Missing(provider), Look::Found)
+}
+/// Who was asked, and its answer; or why there is none, with what to do.
+async fn insight(
+    control: &Client,
+    flags: &ExplainFlags,
+    machine: &ObjectKey,
+) -> Result<(String, MachineInsight), String> {
+    let page = format!("/debug/machines/{}/{}", machine.namespace, machine.name);
+    let leases = machine.namespace.as_str();
+    let (whom, text) = match &flags.address {
+        Some(address) => (address.clone(), leader::ask_at(address, "--address", &page).await?),
+        None => {
+            let pods = flags.host_namespace.as_deref().unwrap_or(leases);
+            let place = Place { leases, pods, port: flags.port, direct: "--address" };
+            leader::ask_pod(control, &place, &page).await?
+        }
+    };
+    let insight = serde_json::from_str(&text).map_err(|error| {
+        format!("{whom} answers something else, perhaps another program or version: {error}")
+    })?;
+    Ok((whom, insight))
 }

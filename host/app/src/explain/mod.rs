@@ -2,7 +2,6 @@
 
 mod chain;
 mod gather;
-mod leader;
 mod next;
 mod print;
 mod subject;

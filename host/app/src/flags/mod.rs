@@ -71,6 +71,10 @@ pub(crate) struct ProcessFlags {
     /// Namespace of the plugins' ConfigMaps: who may write there runs code in the host. Empty for the same as --namespace
     #[arg(long, default_value = "", value_name = "NAMESPACE")]
     pub(crate) plugin_namespace: String,
+    /// Directory with plugins beside those in ConfigMaps: NAME.wasm, or folders with plugin.wasm, grants.yaml and so on. It is
+    /// watched: who may write there runs code in the host
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) plugin_dir: Option<PathBuf>,
     /// Public keys whose signatures on plugins count: a file in PEM, or a folder of such files that end with .pub or .pem.
     /// Read when the host starts
     #[arg(long, value_name = "FILE|FOLDER")]

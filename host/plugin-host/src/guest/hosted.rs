@@ -23,14 +23,18 @@ impl wit::Host for GuestState {
 
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
-        let is_kept = self.tape.logged(level, &message, &fields) || self.log_listener.is_some();
+        let is_real = self.tape.logged(level, &message, &fields);
+        let is_kept = is_real || self.log_listener.is_some();
         if is_kept && self.log.take(message.len() + field_bytes) {
             let fields = log::fields_text(&fields);
             let (message, fields) = (self.vault.scrub_text(&message), self.vault.scrub_text(&fields));
             log::emit(level, &message, &fields);
+            if is_real {
+                self.log_source.keep(log::name(level), &message, &fields);
+            }
             if let Some(listener) = &self.log_listener {
                 listener(&LogLine {
-                    plugin: self.plugin.clone(),
+                    plugin: self.log_source.plugin.clone(),
                     level: log::name(level),
                     message: message.into_owned(),
                     fields: fields.into_owned(),

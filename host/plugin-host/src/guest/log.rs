@@ -55,15 +55,12 @@ impl LogBudget {
     }
 }
 
-/// Whether the host keeps lines of this level.
+/// Whether the host keeps lines of this level: those of `info` and above always, for who asks for them later.
 pub(crate) fn is_enabled(level: GuestLevel) -> bool {
     match level {
         GuestLevel::Trace => tracing::enabled!(target: TARGET, Level::TRACE),
         GuestLevel::Debug => tracing::enabled!(target: TARGET, Level::DEBUG),
-        GuestLevel::Info => tracing::enabled!(target: TARGET, Level::INFO),
-        GuestLevel::Warn => tracing::enabled!(target: TARGET, Level::WARN),
-        // A driver cannot know what someone should be woken for.
-        GuestLevel::Error => tracing::enabled!(target: TARGET, Level::WARN),
+        GuestLevel::Info | GuestLevel::Warn | GuestLevel::Error => true,
     }
 }
 
@@ -85,6 +82,7 @@ pub(crate) fn emit(level: GuestLevel, message: &str, fields: &str) {
         GuestLevel::Debug => tracing::debug!(target: TARGET, fields, "{message}"),
         GuestLevel::Info => tracing::info!(target: TARGET, fields, "{message}"),
         GuestLevel::Warn => tracing::warn!(target: TARGET, fields, "{message}"),
+        // A driver cannot know what someone should be woken for.
         GuestLevel::Error => tracing::warn!(target: TARGET, fields, driver_level = "error", "{message}"),
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use machinist_core::id::PluginName;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{HostWallClock, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -14,6 +13,7 @@ use super::log::{LogBudget, LogListener};
 use super::stdio::Tail;
 use crate::egress::{Session, WallClock};
 use crate::limits::Limits;
+use crate::logbook::Source;
 use crate::tape::{Tape, Wire};
 use crate::vault::Vault;
 
@@ -24,9 +24,9 @@ pub(crate) struct GuestSeed {
     pub(crate) session: Session,
     pub(crate) deadline: Instant,
     pub(crate) tape: Tape,
-    pub(crate) plugin: PluginName,
     pub(crate) clock: WallClock,
     pub(crate) log_listener: Option<LogListener>,
+    pub(crate) log_source: Source,
 }
 
 /// One call's state. It lives exactly as long as the call.
@@ -40,8 +40,8 @@ pub(crate) struct GuestState {
     pub(super) deadline: Instant,
     pub(super) tape: Tape,
     pub(super) log: LogBudget,
-    pub(super) plugin: PluginName,
     pub(super) log_listener: Option<LogListener>,
+    pub(super) log_source: Source,
     pub(crate) limiter: Limiter,
     pub(crate) output: Tail,
     /// Epochs that began while the component was running.
@@ -63,8 +63,8 @@ impl GuestState {
             deadline: seed.deadline,
             tape: seed.tape,
             log: LogBudget::default(),
-            plugin: seed.plugin,
             log_listener: seed.log_listener,
+            log_source: seed.log_source,
             limiter: Limiter::new(limits),
             output,
             ticks: 0,

@@ -19,6 +19,7 @@ use super::guest::PolicyState;
 use super::terms::Terms;
 use crate::breakage::{self, Verdict};
 use crate::digest::Digest;
+use crate::logbook::{Logbook, Source};
 use crate::policy_bindings::{HealthPolicy, HealthPolicyPre};
 use crate::tier::CodeTier;
 
@@ -29,6 +30,8 @@ const MOST_HANDLES: usize = 256;
 
 /// What all calls of policies share.
 pub(crate) struct PolicySandbox {
+    /// What plugins have logged.
+    pub(crate) logbook: Logbook,
     pub(crate) engine: Engine,
     pub(crate) linker: Linker<PolicyState>,
 }
@@ -58,7 +61,7 @@ impl PolicySandbox {
     ) -> Result<PolicyAbout, CallError> {
         let now = Timestamp::UNIX_EPOCH;
         let about = self
-            .call(policy, code, now, async |instance, store| {
+            .call(policy, code, (now, "describe"), async |instance, store| {
                 instance.machinist_policy_policy().call_describe(store).await
             })
             .await?;
@@ -71,7 +74,8 @@ impl PolicySandbox {
         policy: &PreparedPolicy,
     ) -> Result<Result<(), String>, CallError> {
         let settings = policy.settings.to_string();
-        self.call(policy, &policy.code.load_full(), Timestamp::UNIX_EPOCH, async |instance, store| {
+        let about = (Timestamp::UNIX_EPOCH, "check-settings");
+        self.call(policy, &policy.code.load_full(), about, async |instance, store| {
             instance.machinist_policy_policy().call_check_settings(store, &settings).await
         })
         .await
@@ -83,10 +87,11 @@ impl PolicySandbox {
         question: &Question,
         now: Timestamp,
     ) -> Result<RawAnswer, CallError> {
+        let call = format!("evaluate {}", question.machine.key);
         let question = convert::question(question);
         let settings = policy.settings.to_string();
         let verdict = self
-            .call(policy, &policy.code.load_full(), now, async |instance, store| {
+            .call(policy, &policy.code.load_full(), (now, &call), async |instance, store| {
                 let policy_of = instance.machinist_policy_policy();
                 policy_of.call_evaluate(store, &question, &settings, convert::time(now)).await
             })
@@ -98,11 +103,11 @@ impl PolicySandbox {
         &self,
         policy: &PreparedPolicy,
         code: &PolicyCode,
-        now: Timestamp,
+        (now, call): (Timestamp, &str),
         ask: impl AsyncFnOnce(&HealthPolicy, &mut Store<PolicyState>) -> wasmtime::Result<T>,
     ) -> Result<T, CallError> {
         let limits = policy.terms.limits.common();
-        let mut store = self.store(policy, now).map_err(|error| explain(&error, "", policy))?;
+        let mut store = self.store(policy, now, call).map_err(|error| explain(&error, "", policy))?;
         let deadline = Instant::now() + limits.deadline;
         let asked = timeout_at(deadline.into(), async {
             let instance = code.pre.instantiate_async(&mut store).await?;
@@ -121,9 +126,20 @@ impl PolicySandbox {
         }
     }
 
-    fn store(&self, policy: &PreparedPolicy, now: Timestamp) -> wasmtime::Result<Store<PolicyState>> {
+    fn store(
+        &self,
+        policy: &PreparedPolicy,
+        now: Timestamp,
+        call: &str,
+    ) -> wasmtime::Result<Store<PolicyState>> {
         let limits = policy.terms.limits.common();
-        let mut store = Store::new(&self.engine, PolicyState::new(now, &limits));
+        let source = Source {
+            logbook: self.logbook.clone(),
+            plugin: policy.plugin.clone(),
+            digest: policy.digest,
+            call: call.into(),
+        };
+        let mut store = Store::new(&self.engine, PolicyState::new(now, &limits, source));
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
         store.set_max_component_handles(MOST_HANDLES);

@@ -15,6 +15,7 @@ use crate::guest::limiter::Limiter;
 use crate::guest::log::{self, LogBudget};
 use crate::guest::stdio::Tail;
 use crate::limits::Limits;
+use crate::logbook::Source;
 
 /// The same in every call of every host: a policy that draws from it draws the same.
 const SEED: u64 = 0x6d61_6368_696e_6973;
@@ -27,12 +28,13 @@ pub(crate) struct PolicyState {
     table: ResourceTable,
     wasi: WasiCtx,
     log: LogBudget,
+    log_source: Source,
     pub(crate) limiter: Limiter,
     pub(crate) output: Tail,
 }
 
 impl PolicyState {
-    pub(crate) fn new(now: Timestamp, limits: &Limits) -> Self {
+    pub(crate) fn new(now: Timestamp, limits: &Limits, log_source: Source) -> Self {
         let output = Tail::default();
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
@@ -40,6 +42,7 @@ impl PolicyState {
             table,
             wasi: still_wasi(now, &output),
             log: LogBudget::default(),
+            log_source,
             limiter: Limiter::new(limits),
             output,
         }
@@ -137,7 +140,9 @@ impl wit::Host for PolicyState {
     fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
         let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
         if log::is_enabled(level) && self.log.take(message.len() + field_bytes) {
-            log::emit(level, &message, &log::fields_text(&fields));
+            let fields = log::fields_text(&fields);
+            log::emit(level, &message, &fields);
+            self.log_source.keep(log::name(level), &message, &fields);
         }
         Ok(())
     }

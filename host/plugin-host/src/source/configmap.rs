@@ -101,6 +101,11 @@ pub struct RawConfigMap {
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
+    /// Of what could not be read.
+    pub(crate) fn of_trouble(trouble: &str) -> Self {
+        Self([0; 32]).and(trouble)
+    }
+
     /// The fingerprint of this content in these circumstances.
     pub(crate) fn and(self, circumstances: &str) -> Self {
         let mut hash = Sha256::new_with_prefix(self.0);

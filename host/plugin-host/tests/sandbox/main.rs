@@ -4,6 +4,7 @@ mod artifacts;
 mod attacks;
 mod cache;
 mod calls;
+mod directory;
 mod go;
 mod limits;
 mod memory;

@@ -246,7 +246,8 @@ impl Stage {
 
     fn tell(&self, uid: &str, status: &str, providers: &[&str]) {
         let news = PluginNews {
-            config_map: "driver".into(),
+            source: "machinist/driver".into(),
+            config_map: Some("driver".into()),
             uid: uid.into(),
             state: "Ready".into(),
             is_warning: false,
@@ -262,7 +263,8 @@ impl Stage {
     /// A policy has come, gone or changed.
     pub(crate) fn tell_of_policies(&self) {
         self.send(&PluginNews {
-            config_map: "policy".into(),
+            source: "machinist/policy".into(),
+            config_map: Some("policy".into()),
             uid: "none".into(),
             state: "Ready".into(),
             is_warning: false,

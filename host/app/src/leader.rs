@@ -6,59 +6,59 @@ use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use machinist_api::names::leases;
-use machinist_core::id::ObjectKey;
-use machinist_runtime::insight::MachineInsight;
 use std::time::Duration;
 
-use crate::args::ExplainFlags;
 use crate::cluster::said;
 
 /// Long enough for a proxy that has to dial first.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most that is read. A Machine's page has a few kilobytes.
-const MOST_BYTES: usize = 1 << 20;
+/// The most that is read. A Machine's page has a few kilobytes, a plugin's lines some hundred.
+const MOST_BYTES: usize = 4 << 20;
 
-/// Who was asked, and its answer; or why there is none, with what to do.
-pub(super) async fn ask(
+/// Where the host that leads can be found.
+pub(crate) struct Place<'a> {
+    /// The namespace of its Lease.
+    pub(crate) leases: &'a str,
+    /// The namespace of its pod.
+    pub(crate) pods: &'a str,
+    /// The port of its HTTP server.
+    pub(crate) port: u16,
+    /// The flag that names its address, for who cannot go through the API server.
+    pub(crate) direct: &'static str,
+}
+
+/// The page of the pod that leads, through the API server, and whom that was; or why there is none, with what to do.
+pub(crate) async fn ask_pod(
     control: &Client,
-    flags: &ExplainFlags,
-    machine: &ObjectKey,
-) -> Result<(String, MachineInsight), String> {
-    let page = format!("/debug/machines/{}/{}", machine.namespace, machine.name);
-    let (whom, answer) = match &flags.address {
-        Some(address) => (address.clone(), tokio::time::timeout(PATIENCE, directly(address, &page)).await),
-        None => {
-            let holder = holder(control, machine.namespace.as_str()).await?;
-            let pod = pod_of(&holder).to_owned();
-            (
-                format!("pod {pod}"),
-                tokio::time::timeout(
-                    PATIENCE,
-                    proxied(control, flags, (machine.namespace.as_str(), &pod), &page),
-                )
-                .await,
-            )
-        }
-    };
-    let text = match answer {
-        Ok(Ok(text)) => text,
-        Ok(Err(why)) => return Err(why),
-        Err(_) => return Err(format!("{whom} has not answered within {PATIENCE:?}")),
-    };
-    let insight = serde_json::from_str(&text).map_err(|error| {
-        format!("{whom} answers something else, perhaps another program or version: {error}")
-    })?;
-    Ok((whom, insight))
+    place: &Place<'_>,
+    page: &str,
+) -> Result<(String, String), String> {
+    let holder = holder(control, place).await?;
+    let pod = pod_of(&holder);
+    let whom = format!("pod {pod}");
+    match tokio::time::timeout(PATIENCE, proxied(control, place, pod, page)).await {
+        Ok(answer) => Ok((whom, answer?)),
+        Err(_) => Err(format!("{whom} has not answered within {PATIENCE:?}")),
+    }
+}
+
+/// The page of the host at this address, which the flag `direct` has named.
+pub(crate) async fn ask_at(address: &str, direct: &str, page: &str) -> Result<String, String> {
+    match tokio::time::timeout(PATIENCE, directly(address, direct, page)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(format!("{address} has not answered within {PATIENCE:?}")),
+    }
 }
 
 /// Who holds the Lease.
-async fn holder(control: &Client, namespace: &str) -> Result<String, String> {
+async fn holder(control: &Client, place: &Place<'_>) -> Result<String, String> {
+    let Place { leases: namespace, direct, .. } = place;
     let name = leases::MACHINE_CONTROLLER;
     let api: Api<Lease> = Api::namespaced(control.clone(), namespace);
     let lease = api.get_opt(name).await.map_err(|error| {
         format!(
-            "Lease {name}, which says who leads, cannot be read: {}; --address names the leader instead",
+            "Lease {name}, which says who leads, cannot be read: {}; {direct} names the leader instead",
             said(&error)
         )
     })?;
@@ -73,35 +73,30 @@ fn pod_of(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(host, _)| host)
 }
 
-/// Asks a pod of a namespace, or one of that name where the flags say that the host is.
-async fn proxied(
-    control: &Client,
-    flags: &ExplainFlags,
-    (namespace, pod): (&str, &str),
-    page: &str,
-) -> Result<String, String> {
-    let namespace = flags.host_namespace.as_deref().unwrap_or(namespace);
-    let port = flags.port;
+async fn proxied(control: &Client, place: &Place<'_>, pod: &str, page: &str) -> Result<String, String> {
+    let Place { pods: namespace, port, direct, .. } = place;
     let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{page}");
     let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
     control.request_text(request).await.map_err(|error| {
         let help = match &error {
             kube::Error::Api(status) if status.code == 404 => {
-                "; --host-namespace names another namespace of the host's pod, --address the host itself"
+                format!(
+                    "--host-namespace names another namespace of the host's pod, {direct} the host itself"
+                )
             }
             kube::Error::Api(status) if status.code == 403 => {
-                "; ask an administrator for get on pods/proxy in this namespace, or give --address"
+                format!("ask an administrator for get on pods/proxy in this namespace, or give {direct}")
             }
-            _ => "; --port says on which port the host serves, --address where",
+            _ => format!("--port says on which port the host serves, {direct} where"),
         };
-        format!("pod {namespace}/{pod}, which leads, cannot be asked: {}{help}", said(&error))
+        format!("pod {namespace}/{pod}, which leads, cannot be asked: {}; {help}", said(&error))
     })
 }
 
-async fn directly(address: &str, page: &str) -> Result<String, String> {
+async fn directly(address: &str, direct: &str, page: &str) -> Result<String, String> {
     let url = format!("http://{}{page}", address.trim_start_matches("http://").trim_end_matches('/'));
     let failed =
-        |why: String| format!("{url} cannot be asked: {why}; --address is HOST:PORT of the host that leads");
+        |why: String| format!("{url} cannot be asked: {why}; {direct} is HOST:PORT of the host that leads");
     let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| failed(error.to_string()))?;
     let client = HttpClient::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
     let answer = client.get(uri).await.map_err(|error| failed(chain(&error)))?;

@@ -1,0 +1,178 @@
+//! What this process knows of its plugins: where they come from, what they serve, what they have logged.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use machinist_core::id::{PluginName, ProviderName};
+use machinist_plugin_host::rollout::said::Decision;
+use machinist_plugin_host::{DirectoryReport, KeptLines, PluginHost, PluginReport, RolloutReport};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Admin;
+
+/// Which lines.
+#[derive(Debug, Deserialize)]
+pub(super) struct After {
+    /// Only those with a greater number.
+    #[serde(default)]
+    after: u64,
+}
+
+/// The page with what a plugin has logged.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LogPage {
+    /// Numbers of lines mean something only within one process.
+    pub(crate) process: String,
+    /// Whether a plugin of this name is declared.
+    pub(crate) is_declared: bool,
+    /// Names of all plugins that are declared.
+    pub(crate) plugins: Vec<String>,
+    /// Its lines.
+    #[serde(flatten)]
+    pub(crate) kept: KeptLines,
+}
+
+/// `/debug/plugins`
+pub(super) async fn plugins(state: State<Admin>) -> Response {
+    match &state.plugins {
+        Some(host) => Json(page(host.directory().as_ref(), &host.plugins())).into_response(),
+        None => nowhere(),
+    }
+}
+
+/// `/debug/plugins/NAME/logs`
+pub(super) async fn logs(state: State<Admin>, Path(name): Path<String>, after: Query<After>) -> Response {
+    let Some(host) = &state.plugins else { return nowhere() };
+    Json(log_page(host, &state.process, &name, after.after)).into_response()
+}
+
+fn log_page(host: &PluginHost, process: &str, name: &str, after: u64) -> LogPage {
+    let mut plugins: Vec<String> =
+        host.plugins().into_iter().map(|report| report.plugin.to_string()).collect();
+    plugins.dedup();
+    LogPage {
+        process: process.to_owned(),
+        is_declared: plugins.iter().any(|plugin| plugin == name),
+        plugins,
+        kept: host.logs(&PluginName::new(name), after).unwrap_or_default(),
+    }
+}
+
+fn nowhere() -> Response {
+    (StatusCode::NOT_FOUND, "no Machines are looked after here, so that there are no plugins\n")
+        .into_response()
+}
+
+fn page(directory: Option<&DirectoryReport>, reports: &[PluginReport]) -> Value {
+    json!({
+        "directory": directory.map(|directory| json!({
+            "path": directory.path.display().to_string(),
+            "trouble": directory.trouble,
+        })),
+        "plugins": reports.iter().map(plugin).collect::<Vec<_>>(),
+    })
+}
+
+fn plugin(report: &PluginReport) -> Value {
+    let held = report.held.as_ref();
+    let (key, source) = if report.source.is_in_directory() {
+        ("directory", report.source.name.to_string())
+    } else {
+        ("configMap", report.source.to_string())
+    };
+    json!({
+        "name": report.plugin.as_str(),
+        "kind": report.kind,
+        "source": { key: source, "oci": report.resolved.as_ref().map(|resolved| json!({
+            "reference": resolved.reference.to_string(),
+            "manifest": resolved.manifest.to_string(),
+        })) },
+        "state": report.state.name(),
+        "since": report.since.to_string(),
+        "trouble": report.reason,
+        "warnings": report.warnings,
+        "digest": report.digest.map(|digest| digest.to_string()),
+        "sizeBytes": report.size_bytes,
+        "signedBy": report.signer,
+        "serving": report.serving,
+        "trial": report.rollout.as_ref().map(trial),
+        "held": held.map(|held| json!({
+            "digest": held.digest.to_string(),
+            "driver": held.driver,
+            "version": held.version,
+            "code": held.code.name(),
+            "providers": held.providers.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
+            "generation": held.generation,
+            "calls": {
+                "total": held.calls_total,
+                "broken": held.calls_broken,
+                "inFlight": held.calls_in_flight,
+            },
+        })),
+    })
+}
+
+fn trial(rollout: &RolloutReport) -> Value {
+    let figures = rollout.figures;
+    json!({
+        "standing": match &rollout.decision {
+            None => "on trial",
+            Some(Decision::Promoted) => "promoted",
+            Some(Decision::Withdrawn(_)) => "withdrawn",
+        },
+        "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
+        "calls": figures.calls,
+        "failed": figures.failed,
+        "broken": figures.broken,
+        "stableCalls": figures.stable_calls,
+        "stableFailed": figures.stable_failed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use jiff::Timestamp;
+    use machinist_plugin_host::{PluginState, SourceId};
+
+    use super::*;
+
+    fn rejected(source: SourceId) -> PluginReport {
+        PluginReport {
+            plugin: "sim".into(),
+            kind: "driver".to_owned(),
+            source,
+            content: None,
+            state: PluginState::Rejected,
+            reason: Some("no component".to_owned()),
+            since: Timestamp::UNIX_EPOCH,
+            warnings: Vec::new(),
+            digest: None,
+            size_bytes: None,
+            compile_ms: None,
+            from_cache: false,
+            resolved: None,
+            signer: None,
+            serving: false,
+            rollout: None,
+            held: None,
+        }
+    }
+
+    #[test]
+    fn each_source_says_what_kind_of_place_it_is_and_what_is_wrong() {
+        let directory = DirectoryReport { path: PathBuf::from("/plugins"), trouble: Some("gone".to_owned()) };
+        let reports =
+            [rejected(SourceId::in_directory("sim")), rejected(SourceId::new("machinist", "sim-2"))];
+        let page = page(Some(&directory), &reports);
+        assert_eq!(page["directory"], json!({ "path": "/plugins", "trouble": "gone" }));
+        assert_eq!(page["plugins"][0]["source"], json!({ "directory": "sim", "oci": null }));
+        assert_eq!(page["plugins"][1]["source"], json!({ "configMap": "machinist/sim-2", "oci": null }));
+        for plugin in page["plugins"].as_array().unwrap() {
+            assert_eq!((&plugin["state"], &plugin["trouble"]), (&json!("Rejected"), &json!("no component")));
+        }
+    }
+}

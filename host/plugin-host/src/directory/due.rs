@@ -1,0 +1,159 @@
+//! Which plugins are to be read, and which are gone: from what two looks have found. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+use super::look::Stamps;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// It is there in a state that was not read yet.
+    Read(String),
+    /// It was not there in two looks: between them somebody may have renamed it away and back.
+    Gone(String),
+}
+
+/// What earlier looks have found.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    plugins: BTreeMap<String, Plugin>,
+    odd: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Plugin {
+    stamps: Stamps,
+    is_read: bool,
+    is_missed: bool,
+}
+
+impl Known {
+    /// What follows from a look.
+    pub(super) fn next(&mut self, look: BTreeMap<String, Stamps>, now: SystemTime) -> Vec<Due> {
+        let mut due = Vec::new();
+        self.plugins.retain(|name, plugin| {
+            let is_missing = !look.contains_key(name);
+            let is_gone = is_missing && plugin.is_missed;
+            plugin.is_missed = is_missing;
+            if is_gone {
+                due.push(Due::Gone(name.clone()));
+            }
+            !is_gone
+        });
+        for (name, stamps) in look {
+            let is_same = self.is(&name, &stamps);
+            let was_read = is_same && self.plugins.get(&name).is_some_and(|plugin| plugin.is_read);
+            // What two looks find alike is not being written.
+            let is_read = was_read || is_same || stamps.is_at_rest(now);
+            if is_read && !was_read {
+                due.push(Due::Read(name.clone()));
+            }
+            self.plugins.insert(name, Plugin { stamps, is_read, is_missed: false });
+        }
+        due
+    }
+
+    /// True when the last look found it so.
+    pub(super) fn is(&self, name: &str, stamps: &Stamps) -> bool {
+        self.plugins.get(name).is_some_and(|plugin| plugin.stamps == *stamps)
+    }
+
+    /// It is to be read again.
+    pub(super) fn again(&mut self, name: &str) {
+        if let Some(plugin) = self.plugins.get_mut(name) {
+            plugin.is_read = false;
+        }
+    }
+
+    /// True while something is there that was not read.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.plugins.values().any(|plugin| !plugin.is_read)
+    }
+
+    /// Of these names without meaning, those that were not there before.
+    pub(super) fn odd(&mut self, names: &[String]) -> Vec<String> {
+        let names: BTreeSet<String> = names.iter().cloned().collect();
+        let strange = names.difference(&self.odd).cloned().collect();
+        self.odd = names;
+        strange
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use super::super::look::Stamp;
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000;
+
+    /// A file of this size, last written and last changed so many seconds before now.
+    fn file(bytes: u64, written: i64, changed: i64) -> Stamps {
+        let (modified, changed) = ((NOW - written, 0), (NOW - changed, 0));
+        let stamp = Stamp::File { device: 1, inode: 1, bytes, modified, changed };
+        Stamps(BTreeMap::from([(PathBuf::from("sim.wasm"), stamp)]))
+    }
+
+    fn looks(looks: &[Option<Stamps>]) -> Vec<Vec<Due>> {
+        let mut known = Known::default();
+        let look = |stamps: &Option<Stamps>| {
+            let plugins = stamps.iter().map(|stamps| ("sim".to_owned(), stamps.clone())).collect();
+            known.next(plugins, SystemTime::UNIX_EPOCH + Duration::from_secs(NOW.unsigned_abs()))
+        };
+        looks.iter().map(look).collect()
+    }
+
+    fn read() -> Vec<Due> {
+        vec![Due::Read("sim".to_owned())]
+    }
+
+    #[test]
+    fn what_is_being_written_is_read_when_two_looks_find_it_alike() {
+        let (half, whole) = (Some(file(5, 0, 0)), Some(file(9, 0, 0)));
+        let looks = looks(&[half.clone(), whole.clone(), whole.clone(), whole]);
+        assert_eq!(looks, [vec![], vec![], read(), vec![]]);
+        drop(half);
+    }
+
+    #[test]
+    fn what_was_renamed_after_its_last_write_or_lies_there_for_long_is_read_at_once() {
+        assert_eq!(looks(&[Some(file(9, 1, 0))]), [read()]);
+        assert_eq!(looks(&[Some(file(9, 60, 60))]), [read()]);
+        assert_eq!(looks(&[Some(file(9, 2, 2))]), [vec![]]);
+        assert_eq!(looks(&[Some(file(9, -3600, -3600))]), [vec![]], "a clock that is ahead");
+    }
+
+    #[test]
+    fn what_is_missing_once_may_be_on_its_way_back() {
+        let there = Some(file(9, 60, 60));
+        let gone = vec![Due::Gone("sim".to_owned())];
+        assert_eq!(looks(&[there.clone(), None, there.clone()]), [read(), vec![], vec![]]);
+        assert_eq!(looks(&[there.clone(), None, None, None]), [read(), vec![], gone.clone(), vec![]]);
+        assert_eq!(looks(&[there.clone(), None, None, there]), [read(), vec![], gone, read()]);
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_read_again() {
+        let mut known = Known::default();
+        let look = || BTreeMap::from([("sim".to_owned(), file(9, 60, 60))]);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW.unsigned_abs());
+        assert_eq!(known.next(look(), now), read());
+        assert!(!known.is_waiting());
+        known.again("sim");
+        assert!(known.is_waiting());
+        assert_eq!(known.next(look(), now), read());
+    }
+
+    #[test]
+    fn a_name_without_meaning_is_told_of_once() {
+        let mut known = Known::default();
+        let names = ["README".to_owned()];
+        assert_eq!(known.odd(&names), names);
+        assert_eq!(known.odd(&names), Vec::<String>::new());
+        assert_eq!(known.odd(&[]), Vec::<String>::new());
+        assert_eq!(known.odd(&names), names);
+    }
+}

@@ -1,0 +1,60 @@
+//! What the host tells about its plugins, and the directory that it takes some from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::Stream;
+use machinist_core::id::PluginName;
+use tokio::sync::broadcast;
+
+use super::PluginHost;
+use crate::directory::{self, DirectoryReport};
+use crate::logbook::KeptLines;
+use crate::report::PluginReport;
+
+impl PluginHost {
+    /// Declares the plugins of a directory, and follows what becomes of them there until the host ends. Returns when what lies
+    /// there at the start is declared.
+    pub async fn watch_directory(&self, root: impl Into<PathBuf>) {
+        directory::follow(self.inner(), root.into()).await;
+    }
+
+    /// How the directory is doing, if there is one.
+    pub fn directory(&self) -> Option<DirectoryReport> {
+        self.inner().directory.report()
+    }
+
+    /// What a plugin has logged last: the lines with a number above `after`. `None` when there is nothing of it.
+    pub fn logs(&self, plugin: &PluginName, after: u64) -> Option<KeptLines> {
+        self.inner().sandbox.logbook.lines(plugin, after)
+    }
+
+    /// All sources, by plugin and name.
+    pub fn plugins(&self) -> Vec<PluginReport> {
+        self.inner().shelf.reports()
+    }
+
+    /// Each change of a source's state, from here on. Whoever is too slow gets the latest state of all sources.
+    pub fn changes(&self) -> impl Stream<Item = PluginReport> + Send + use<> {
+        let inner = Arc::downgrade(self.inner());
+        let receiver = self.inner().shelf.changes();
+        futures::stream::unfold((receiver, Vec::new()), move |(mut receiver, mut backlog)| {
+            let inner = inner.clone();
+            async move {
+                loop {
+                    if let Some(report) = backlog.pop() {
+                        return Some((report, (receiver, backlog)));
+                    }
+                    match receiver.recv().await {
+                        Ok(report) => return Some((report, (receiver, backlog))),
+                        Err(broadcast::error::RecvError::Lagged(_)) => {
+                            backlog = inner.upgrade()?.shelf.reports();
+                            backlog.reverse();
+                        }
+                        Err(broadcast::error::RecvError::Closed) => return None,
+                    }
+                }
+            }
+        })
+    }
+}
