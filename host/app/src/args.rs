@@ -101,7 +101,7 @@ pub(crate) enum PluginCommand {
     Logs(LogsFlags),
     /// Show in what two components differ: imports, hosts, limits, size, class schema, versions
     ///
-    /// Each is a file, or configmap/NAME with its settings and grants. Both are loaded in a sandbox as for `inspect`.
+    /// Each is a file, configmap/NAME with its settings and grants, or oci:REFERENCE. Both are loaded in a sandbox as for `inspect`.
     Diff(DiffFlags),
     /// Let the version of a driver that is on trial, or was withdrawn, serve
     Promote(TrialFlags),
@@ -111,13 +111,16 @@ pub(crate) enum PluginCommand {
     Rollback(TrialFlags),
 }
 
+/// Where plugins are, unless somebody says otherwise.
+pub(crate) const PLUGIN_NAMESPACE: &str = "machinist-system";
+
 /// Which cluster, and where in it.
 #[derive(Debug, Args)]
 pub(crate) struct ClusterFlags {
     #[command(flatten)]
     pub(crate) access: AccessFlags,
     /// Namespace of the plugins
-    #[arg(long, short, default_value = "machinist-system")]
+    #[arg(long, short, default_value = PLUGIN_NAMESPACE)]
     pub(crate) namespace: String,
 }
 
@@ -185,18 +188,22 @@ pub(crate) struct InspectFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffFlags {
-    /// The component before: a file, or configmap/NAME
+    /// The component before: a file, configmap/NAME, or oci:REFERENCE
     #[arg(value_name = "OLD", value_hint = clap::ValueHint::FilePath)]
     pub(crate) old: String,
-    /// The component after: a file, or configmap/NAME
+    /// The component after: a file, configmap/NAME, or oci:REFERENCE
     #[arg(value_name = "NEW", value_hint = clap::ValueHint::FilePath)]
     pub(crate) new: String,
-    /// Grants of what lies in files, YAML or JSON
+    /// Grants of what lies in files and registries, YAML or JSON
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
-    /// Settings of what lies in files, a JSON object
+    /// Settings of what lies in files and registries, a JSON object
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
+    /// File with logins for registries, as `docker login` writes it; by default $DOCKER_CONFIG/config.json or
+    /// ~/.docker/config.json
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) registry_auth: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
 }
@@ -234,6 +241,10 @@ pub(crate) struct PushFlags {
     /// What the driver may do, YAML or JSON; by default what the ConfigMap has already
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
+    /// Grant the driver the hosts that it wishes and that nothing grants yet, without asking: names of hosts, by HTTPS. Nothing
+    /// that is odd, such as addresses of this host or its network
+    #[arg(long, visible_alias = "yes", short = 'y', conflicts_with = "grants")]
+    pub(crate) grant_wanted: bool,
     /// Of a health policy: mode, Machines and limits, YAML or JSON; by default what the ConfigMap has already
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,

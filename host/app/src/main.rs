@@ -22,6 +22,7 @@ mod leader;
 mod plugin_cluster;
 mod plugin_diff;
 mod plugin_file;
+mod plugin_grants;
 mod plugin_inspect;
 mod plugin_list;
 mod plugin_logs;

@@ -1,12 +1,14 @@
 //! `machinist plugin diff`: in what two components differ, as a reviewer of an upgrade wants to see it.
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
+use machinist_artifacts::Reference;
 use similar::{ChangeTag, TextDiff};
 
 use crate::args::DiffFlags;
 use crate::plugin_cluster::config_maps;
 use crate::plugin_file::{Texts, declared, look, read_packed};
-use crate::plugin_inspect::from_cluster;
+use crate::plugin_inspect::{from_anywhere, pulled};
+use crate::plugin_registry::Artifact;
 use crate::plugin_view::View;
 
 pub(crate) async fn diff(flags: DiffFlags) -> anyhow::Result<()> {
@@ -25,14 +27,22 @@ pub(crate) async fn diff(flags: DiffFlags) -> anyhow::Result<()> {
 async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
     let declared = match place(what) {
         Place::ConfigMap(name) => {
-            from_cluster(&config_maps(&flags.cluster).await?, name, &Texts::default()).await?
+            let api = config_maps(&flags.cluster).await?;
+            from_anywhere(&api, name, &Texts::default(), flags.registry_auth.as_deref()).await?
+        }
+        Place::Artifact(reference) => {
+            let reference: Reference =
+                reference.parse().with_context(|| format!("{what:?} names no artifact"))?;
+            let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), None)?;
+            let artifact = Artifact::at(&reference, flags.registry_auth.as_deref())?;
+            pulled(&artifact, &texts).await?
         }
         Place::File(path) => {
             let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), None)?;
             let name = path.rsplit('/').next().unwrap_or(path);
             declared(name, read_packed(path.as_ref())?, &texts)?
         }
-        Place::Nowhere => bail!("{what:?} names neither a file nor configmap/NAME"),
+        Place::Nowhere => bail!("{what:?} names neither a file nor configmap/NAME nor oci:REFERENCE"),
     };
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
@@ -50,11 +60,15 @@ async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
 enum Place<'a> {
     File(&'a str),
     ConfigMap(&'a str),
+    Artifact(&'a str),
     Nowhere,
 }
 
-/// `configmap/NAME` or `cm/NAME`, else a file.
+/// `configmap/NAME` or `cm/NAME`, `oci:REFERENCE`, else a file.
 fn place(what: &str) -> Place<'_> {
+    if let Some(reference) = what.strip_prefix("oci:") {
+        return Place::Artifact(reference);
+    }
     match what.split_once('/') {
         Some(("configmap" | "configmaps" | "cm", name)) if !name.is_empty() && !name.contains('/') => {
             Place::ConfigMap(name)
@@ -109,6 +123,7 @@ mod tests {
         assert_eq!(place("configmap/aws"), Place::ConfigMap("aws"));
         assert_eq!(place("cm/aws"), Place::ConfigMap("aws"));
         assert_eq!(place("target/aws.wasm"), Place::File("target/aws.wasm"));
+        assert_eq!(place("oci:ghcr.io/acme/aws:1"), Place::Artifact("ghcr.io/acme/aws:1"));
         assert_eq!(place("cm/a/b"), Place::File("cm/a/b"));
         assert_eq!(place(""), Place::Nowhere);
     }

@@ -1,6 +1,7 @@
 //! `machinist plugin inspect`: what a component is, from a file or from a cluster.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -44,11 +45,34 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
 /// What an artifact would be with these texts. Says on standard error what it is in the registry.
 async fn from_registry(flags: &InspectFlags, texts: &Texts) -> anyhow::Result<Declared> {
     let Some(artifact) = Artifact::of(&flags.registry)? else { bail!("name an artifact with --oci") };
+    pulled(&artifact, texts).await
+}
+
+/// The same of an artifact that is at hand.
+pub(crate) async fn pulled(artifact: &Artifact<'_>, texts: &Texts) -> anyhow::Result<Declared> {
     let pulled = artifact.pull().await?;
     let signatures = artifact.signatures(pulled.manifest).await?;
     eprintln!("{}: {signatures} signatures", artifact.reference.at(pulled.manifest));
     let name = artifact.reference.repository.rsplit('/').next().unwrap_or_default();
     declared(name, Packed::whole(Encoding::None, pulled.component), texts)
+}
+
+/// What a ConfigMap declares, also when the component is in a registry: then with the digest that its tag was pinned to, and as
+/// whoever asks, not as the host.
+pub(crate) async fn from_anywhere(
+    api: &Api<ConfigMap>,
+    name: &str,
+    texts: &Texts,
+    logins: Option<&Path>,
+) -> anyhow::Result<Declared> {
+    let (map, declared) = read(api, name, texts).await?;
+    let Content::Remote(remote) = declared.component.clone() else {
+        return whole(api, name, &map, declared).await;
+    };
+    let reference = remote.pin.map_or_else(|| remote.reference.clone(), |pin| remote.reference.at(pin));
+    let artifact = Artifact::at(&reference, logins)?;
+    let pulled = artifact.pull().await?;
+    Ok(declared.with(Packed::whole(Encoding::None, pulled.component)))
 }
 
 /// What a ConfigMap declares, with the parts that it names.
@@ -57,10 +81,28 @@ pub(crate) async fn from_cluster(
     name: &str,
     texts: &Texts,
 ) -> anyhow::Result<Declared> {
+    let (map, declared) = read(api, name, texts).await?;
+    whole(api, name, &map, declared).await
+}
+
+async fn read(
+    api: &Api<ConfigMap>,
+    name: &str,
+    texts: &Texts,
+) -> anyhow::Result<(RawConfigMap, Declared<Content>)> {
     let map = api.get(name).await.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
     let mut map = raw(map);
     texts.replace(&mut map.data);
     let declared = map.declared().with_context(|| format!("ConfigMap {name} holds no plugin"))?;
+    Ok((map, declared))
+}
+
+async fn whole(
+    api: &Api<ConfigMap>,
+    name: &str,
+    map: &RawConfigMap,
+    declared: Declared<Content>,
+) -> anyhow::Result<Declared> {
     match declared.component.clone() {
         Content::Whole(component) => Ok(declared.with(component)),
         Content::Remote(remote) => bail!(

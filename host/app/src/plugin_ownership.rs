@@ -31,6 +31,20 @@ pub(crate) fn owned(map: &ConfigMap) -> Owned {
     owned
 }
 
+/// Keys of `data` that one of our commands wrote, also beside a push: `machinist plugin sign` writes the signature. Nobody else has
+/// written them since.
+pub(crate) fn written_by_us(map: &ConfigMap) -> BTreeSet<String> {
+    let entries = map.metadata.managed_fields.iter().flatten();
+    let keys = |is_ours: bool| -> BTreeSet<String> {
+        let entries = entries.clone().filter(|entry| (entry.manager.as_deref() == Some(MANAGER)) == is_ours);
+        entries
+            .filter_map(|entry| entry.fields_v1.as_ref())
+            .flat_map(|fields| names(fields.0.get("f:data")))
+            .collect()
+    };
+    keys(true).difference(&keys(false)).cloned().collect()
+}
+
 /// The managed fields with these keys of `data` and `binaryData` in our hands. Nothing of the content changes by that.
 pub(crate) fn taken_over(map: &ConfigMap, keys: &[String]) -> Vec<ManagedFieldsEntry> {
     let mut entries: Vec<ManagedFieldsEntry> = map.metadata.managed_fields.clone().unwrap_or_default();
@@ -107,6 +121,21 @@ mod tests {
         let owned = owned(&map());
         assert_eq!(owned.data, BTreeSet::from(["grants.yaml".to_owned()]));
         assert_eq!(owned.labels, BTreeSet::from(["machinist.dev/plugin".to_owned()]));
+    }
+
+    #[test]
+    fn what_sign_wrote_is_ours_until_somebody_else_writes_it_too() {
+        let mut map = map();
+        let entry = |manager: &str| {
+            let fields = json!({ "f:data": { "f:signature": {} } });
+            serde_json::from_value(json!({ "manager": manager, "operation": "Update", "fieldsV1": fields }))
+                .expect("an entry")
+        };
+        map.metadata.managed_fields.get_or_insert_default().push(entry(MANAGER));
+        let both = BTreeSet::from(["grants.yaml".to_owned(), "signature".to_owned()]);
+        assert_eq!(written_by_us(&map), both);
+        map.metadata.managed_fields.get_or_insert_default().push(entry("kubectl"));
+        assert_eq!(written_by_us(&map), BTreeSet::from(["grants.yaml".to_owned()]));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use machinist_plugin_host::source::parts::{
 use machinist_plugin_host::source::remote::{OCI_KEY, PULL_SECRET_KEY};
 
 use crate::plugin_file::Texts;
-use crate::plugin_ownership::owned;
+use crate::plugin_ownership::{owned, written_by_us};
 
 /// What is to be pushed.
 pub(crate) struct Wanted<'a> {
@@ -80,6 +80,15 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
         for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML, TERMS_YAML, TERMS_JSON, PULL_SECRET_KEY]
         {
             data.extend(kept(key).map(|text| (key.to_owned(), text.clone())));
+        }
+        // A signature over the component holds for as long as the component is the same.
+        let there_data = there.data.as_ref();
+        let is_same = there_data.and_then(|data| data.get(SHA256)) == Some(&wanted.digest.hex());
+        if is_same && wanted.artifact.is_none() {
+            let ours = written_by_us(there);
+            let signature =
+                there_data.and_then(|data| data.get(SIGNATURE)).filter(|_| ours.contains(SIGNATURE));
+            data.extend(signature.map(|signature| (SIGNATURE.to_owned(), signature.clone())));
         }
         if owned.labels.contains(NAME_LABEL) {
             let name = there.metadata.labels.as_ref().and_then(|labels| labels.get(NAME_LABEL));
@@ -296,6 +305,26 @@ mod tests {
         let other = texts(Some("limits: { cpu_ms: 5 }"));
         let given = plan(&wanted(&other, 1_000), Some(&there)).expect("fits").index;
         assert_eq!(given.data.expect("data")[GRANTS_YAML], "limits: { cpu_ms: 5 }");
+    }
+
+    #[test]
+    fn a_signature_stays_with_the_component_that_it_is_about() {
+        let none = texts(None);
+        let wanted = wanted(&none, 1_000);
+        let mut there = there(&json!({ "machinist.dev/plugin": "driver" }));
+        let fields = json!({ "f:data": { "f:signature": {} } });
+        there.metadata.managed_fields = serde_json::from_value(
+            json!([{ "manager": MANAGER, "operation": "Update", "fieldsV1": fields }]),
+        )
+        .expect("managed fields");
+        let mut signature_beside = |digest: String| {
+            let data = [(SIGNATURE.to_owned(), "MEUC".to_owned()), (SHA256.to_owned(), digest)];
+            there.data = Some(BTreeMap::from(data));
+            let index = plan(&wanted, Some(&there)).expect("fits").index;
+            index.data.expect("data").get(SIGNATURE).cloned()
+        };
+        assert_eq!(signature_beside(wanted.digest.hex()), Some("MEUC".to_owned()));
+        assert_eq!(signature_beside(Digest::of(b"another").hex()), None);
     }
 
     #[test]

@@ -1,22 +1,28 @@
 //! `machinist plugin push`: a component from a file into a cluster, and what the host makes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal as _;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use machinist_artifacts::{Reference, SigningKey};
-use machinist_plugin_host::source::configmap::{DRIVER_KIND, KIND_LABEL, POLICY_KIND};
+use machinist_plugin_host::grants::Grants;
+use machinist_plugin_host::source::configmap::{
+    DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND,
+};
 use machinist_plugin_host::source::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
 use machinist_plugin_host::source::{Encoding, Packed};
 use machinist_plugin_host::verify::{self, Contract};
+use machinist_plugin_host::{About, Inspected};
 use serde_json::json;
 
 use crate::args::{EncodingName, PushFlags};
 use crate::plugin_cluster::{config_maps, explained, raw};
 use crate::plugin_file::{Component, Texts, declared, look};
-use crate::plugin_ownership::{MANAGER, taken_over};
+use crate::plugin_grants::{self, Consent, Missing, WISHED_ANNOTATION};
+use crate::plugin_ownership::{MANAGER, taken_over, written_by_us};
 use crate::plugin_plan::{Plan, Wanted, in_the_way, plan};
 use crate::plugin_registry::{Artifact, signing_key};
 use crate::plugin_wait::wait;
@@ -81,7 +87,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     }
     let api = config_maps(&flags.cluster).await?;
     let push = Push { api, name, force: flags.force };
-    push.run(&wanted, unpacked, &flags).await
+    push.run(wanted, unpacked, &flags).await
 }
 
 /// Puts it into the registry, and says which artifact it is there.
@@ -110,15 +116,29 @@ struct Push<'a> {
 }
 
 impl Push<'_> {
-    async fn run(&self, wanted: &Wanted<'_>, component: Packed, flags: &PushFlags) -> anyhow::Result<()> {
+    async fn run(&self, wanted: Wanted<'_>, component: Packed, flags: &PushFlags) -> anyhow::Result<()> {
         let there = self.there().await?;
-        let plan = plan(wanted, there.as_ref())?;
+        let mut first = plan(&wanted, there.as_ref())?;
         // Parts of another push that begins after this look are not touched.
         let older = self.own_parts().await?;
-        let result = self.preflight(&plan, there.as_ref()).await?;
+        let result = raw(self.preflight(&first, there.as_ref()).await?);
         // With the settings, grants and names that stand in the cluster already.
-        let declared = raw(result).declared().context("the host would refuse it")?;
-        may_load(declared.with(component)).await?;
+        let declared = result.declared().context("the host would refuse it")?;
+        let about = may_load(declared.clone().with(component)).await?.about;
+        if let Some(about) = &about {
+            let grants = result.data.get(GRANTS_YAML).or_else(|| result.data.get(GRANTS_JSON));
+            let there = there.as_ref();
+            if let Some(grants) = self.wanted_grants(about, (&declared.grants, grants), there, flags)? {
+                let texts = Texts { grants: Some(grants), ..wanted.texts.clone() };
+                first = plan(&Wanted { texts: &texts, ..wanted }, there)?;
+                let result = raw(self.preflight(&first, there).await?);
+                result.declared().context("the host would refuse it with these grants")?;
+            }
+        }
+        let mut plan = first;
+        let wishes = about.and_then(|about| plugin_grants::to_consider(&about.hosts));
+        plan.index.metadata.annotations =
+            wishes.map(|wishes| [(WISHED_ANNOTATION.to_owned(), wishes)].into());
         for part in &plan.parts {
             self.apply(part, false).await?;
             eprintln!("part {} applied", part.metadata.name.as_deref().unwrap_or_default());
@@ -136,6 +156,30 @@ impl Push<'_> {
         self.remove(older).await
     }
 
+    /// The grants with what the driver wishes beside them, when somebody agrees. `None` when they are to stay.
+    fn wanted_grants(
+        &self,
+        about: &About,
+        (grants, text): (&Grants, Option<&String>),
+        there: Option<&ConfigMap>,
+        flags: &PushFlags,
+    ) -> anyhow::Result<Option<String>> {
+        let annotations = there.and_then(|there| there.metadata.annotations.as_ref());
+        let considered = plugin_grants::considered(annotations.and_then(|all| all.get(WISHED_ANNOTATION)));
+        let missing = Missing::of(&about.hosts, grants, &considered);
+        let is_asked = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        let consent = match (&flags.grants, flags.grant_wanted) {
+            (Some(_), _) => Consent::Given,
+            (None, true) => Consent::Ordinary,
+            (None, false) if is_asked => Consent::Asked,
+            (None, false) => Consent::Nobody,
+        };
+        let driver = format!("{} {}", about.name, about.version);
+        let ask = |question: &str| plugin_grants::ask(question, std::io::stdin().lock(), std::io::stderr());
+        plugin_grants::granted(&missing, &driver, (grants, text.map(String::as_str)), consent, ask)
+            .with_context(|| format!("failed to push to ConfigMap {}", self.name))
+    }
+
     async fn there(&self) -> anyhow::Result<Option<ConfigMap>> {
         let task = format!("read ConfigMap {}", self.name);
         self.api.get_opt(self.name).await.map_err(|error| explained(error, &task))
@@ -147,8 +191,12 @@ impl Push<'_> {
         let in_the_way = in_the_way(plan, &result);
         let Some(there) = there.filter(|_| !in_the_way.is_empty()) else { return Ok(result) };
         let taken_over = taken_over(there, &in_the_way);
-        let keys = in_the_way.join(", ");
-        if !self.force {
+        let foreign: Vec<&String> = {
+            let ours = written_by_us(there);
+            in_the_way.iter().filter(|key| !ours.contains(key.as_str())).collect()
+        };
+        let keys = foreign.iter().map(|key| key.as_str()).collect::<Vec<_>>().join(", ");
+        if !self.force && !foreign.is_empty() {
             bail!(
                 "ConfigMap {} has {keys}, which `machinist plugin push` did not write and the host would not accept \
                  beside this component: --force replaces it",
@@ -161,7 +209,7 @@ impl Push<'_> {
             "managedFields": taken_over,
         } });
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let task = format!("take over {keys} of ConfigMap {}", self.name);
+        let task = format!("take over {} of ConfigMap {}", in_the_way.join(", "), self.name);
         let patched = self.api.patch_metadata(self.name, &params, &Patch::Merge(patch)).await;
         patched.map_err(|error| explained(error, &task))?;
         self.apply(&plan.index, true).await
@@ -217,9 +265,10 @@ impl Push<'_> {
 }
 
 /// As the host would load it: the same steps, the same words.
-async fn may_load(declared: machinist_plugin_host::source::Declared) -> anyhow::Result<()> {
-    match look(declared).await?.refusal {
-        None => Ok(()),
+async fn may_load(declared: machinist_plugin_host::source::Declared) -> anyhow::Result<Inspected> {
+    let inspected = look(declared).await?;
+    match &inspected.refusal {
+        None => Ok(inspected),
         Some(reason) => bail!("the host would refuse it: {reason}"),
     }
 }

@@ -22,9 +22,13 @@ impl<'a> Artifact<'a> {
     /// The artifact that the flags name, if they name one.
     pub(crate) fn of(flags: &'a RegistryFlags) -> anyhow::Result<Option<Self>> {
         let Some(reference) = &flags.oci else { return Ok(None) };
-        let login =
-            logins(flags.registry_auth.as_deref())?.and_then(|logins| logins.find(reference).cloned());
-        Ok(Some(Self { reference, login, registry: Registry::new(Limits::default())? }))
+        Self::at(reference, flags.registry_auth.as_deref()).map(Some)
+    }
+
+    /// This one, with the logins of that file.
+    pub(crate) fn at(reference: &'a Reference, file: Option<&Path>) -> anyhow::Result<Self> {
+        let login = logins(file)?.and_then(|logins| logins.find(reference).cloned());
+        Ok(Self { reference, login, registry: Registry::new(Limits::default())? })
     }
 
     pub(crate) async fn pull(&self) -> anyhow::Result<Pulled> {

@@ -1,19 +1,24 @@
 //! Names of objects in a cluster, for somebody who waits at a keyboard.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
+use machinist_api::names::labels::PLUGIN;
 use machinist_api::{Machine, MachineDeployment, MachineSet};
+use machinist_plugin_host::source::configmap::NAME_LABEL;
+use machinist_plugin_host::source::parts::PART_KIND;
 use serde::de::DeserializeOwned;
 
 use super::words::Question;
-use crate::args::{AccessFlags, PlaceFlags};
+use crate::args::{AccessFlags, PLUGIN_NAMESPACE, PlaceFlags};
 use crate::called::own_kubeconfig;
-use crate::cluster::{Cluster, reach};
+use crate::cluster::{Cluster, client_of, reach};
 use crate::subject::Kind;
 
 /// Longer than this nobody waits for a suggestion.
@@ -28,6 +33,9 @@ pub(super) async fn names(question: &Question) -> Vec<String> {
 }
 
 async fn asked(question: &Question) -> Option<Vec<String>> {
+    if let Some(command) = question.command.strip_prefix("plugin ") {
+        return plugins(question, command).await;
+    }
     let (prefix, begun) = match question.begun.rsplit_once('/') {
         Some((kind, begun)) => (format!("{kind}/"), begun),
         // A Machine is named with its kind, which somebody has begun to type.
@@ -46,6 +54,35 @@ async fn asked(question: &Question) -> Option<Vec<String>> {
     };
     let fit = names.into_iter().filter(|name| name.starts_with(begun));
     Some(fit.map(|name| format!("{prefix}{name}")).collect())
+}
+
+/// Plugins by the name that `plugin list` shows, or their ConfigMaps where those are meant.
+async fn plugins(question: &Question, command: &str) -> Option<Vec<String>> {
+    let namespace = question.flags.get("namespace").cloned();
+    let namespace = namespace.unwrap_or_else(|| PLUGIN_NAMESPACE.to_owned());
+    let api: Api<ConfigMap> = Api::namespaced(client_of(&place(question).access).await.ok()?, &namespace);
+    let plugins = format!("{PLUGIN},{PLUGIN}!={PART_KIND}");
+    let listed = api.list_metadata(&ListParams::default().labels(&plugins).limit(MOST)).await.ok()?;
+    let maps = listed.items.into_iter().filter_map(|map| {
+        let name = map.metadata.name?;
+        let plugin = map.metadata.labels.and_then(|mut labels| labels.remove(NAME_LABEL));
+        Some((plugin.unwrap_or_else(|| name.clone()), name))
+    });
+    Some(offered(maps, command, &question.begun))
+}
+
+/// Of plugins and their ConfigMaps, those that a command may go on with.
+fn offered(maps: impl Iterator<Item = (String, String)>, command: &str, begun: &str) -> Vec<String> {
+    let (prefix, begun) = match (command, begun.split_once('/')) {
+        ("diff", Some((kind, begun))) => (format!("{kind}/"), begun),
+        // The kind itself has been begun.
+        ("diff", None) => ("configmap/".to_owned(), ""),
+        (_, _) => (String::new(), begun),
+    };
+    let is_map = matches!(command, "diff" | "resolve");
+    let names: BTreeSet<String> = maps.map(|(plugin, map)| if is_map { map } else { plugin }).collect();
+    let fit = names.into_iter().filter(|name| name.starts_with(begun));
+    fit.map(|name| format!("{prefix}{name}")).collect()
 }
 
 /// The flags that say where, with what holds for kubectl where they are not given.
@@ -70,4 +107,22 @@ where
     let api: Api<K> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let listed = api.list_metadata(&ListParams::default().limit(MOST)).await.ok()?;
     Some(listed.items.into_iter().filter_map(|item| item.metadata.name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugins_are_offered_once_by_name_and_their_configmaps_where_those_are_meant() {
+        let maps = || [("aws", "aws-1"), ("aws", "aws-2"), ("sim", "sim")].into_iter();
+        let asked = |command: &str, begun: &str| {
+            offered(maps().map(|(plugin, map)| (plugin.to_owned(), map.to_owned())), command, begun)
+        };
+        assert_eq!(asked("logs", ""), ["aws", "sim"]);
+        assert_eq!(asked("promote", "s"), ["sim"]);
+        assert_eq!(asked("resolve", "a"), ["aws-1", "aws-2"]);
+        assert_eq!(asked("diff", "cm/aws"), ["cm/aws-1", "cm/aws-2"]);
+        assert_eq!(asked("diff", "conf"), ["configmap/aws-1", "configmap/aws-2", "configmap/sim"]);
+    }
 }

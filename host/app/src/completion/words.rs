@@ -65,7 +65,22 @@ pub(super) fn wanted(command: &Command, words: &[String]) -> Wanted {
         Some(arg) if arg.get_id() == "subject" => {
             Wanted::Names(Question { command: path.join(" "), begun: last.clone(), flags })
         }
+        Some(_) if is_about_plugins(&path.join(" "), last) => {
+            Wanted::Names(Question { command: path.join(" "), begun: last.clone(), flags })
+        }
         Some(arg) => values(arg, "", last),
+    }
+}
+
+/// The subcommand's words are names of plugins or of their ConfigMaps. `diff` takes files as well.
+fn is_about_plugins(command: &str, begun: &str) -> bool {
+    match command {
+        "plugin promote" | "plugin rollback" | "plugin logs" | "plugin resolve" => true,
+        "plugin diff" => {
+            let begins = |kind: &str| begun.starts_with(kind) || kind.starts_with(begun);
+            !begun.is_empty() && ["configmap/", "cm/"].into_iter().any(begins)
+        }
+        _ => false,
     }
 }
 
@@ -158,6 +173,24 @@ mod tests {
         assert_eq!(asked("tree --kubeconfig x"), Wanted::Files);
         assert_eq!(offers("tree --context x"), Vec::<String>::new());
         assert_eq!(asked("plugin inspect x"), Wanted::Files);
+    }
+
+    #[test]
+    fn names_of_plugins_are_asked_for_where_a_command_wants_one() {
+        for command in ["promote", "rollback", "logs", "resolve"] {
+            let Wanted::Names(question) = asked(&format!("plugin {command} -n team si")) else {
+                panic!("{command} offers no names")
+            };
+            let place = question.flags.get("namespace").map(String::as_str);
+            assert_eq!(
+                (question.command, question.begun.as_str(), place),
+                (format!("plugin {command}"), "si", Some("team"))
+            );
+        }
+        assert!(matches!(asked("plugin diff configmap/s"), Wanted::Names(_)));
+        assert!(matches!(asked("plugin diff old.wasm cm"), Wanted::Names(_)));
+        assert_eq!(asked("plugin diff old.wasm ./new"), Wanted::Files);
+        assert_eq!(asked("plugin diff "), Wanted::Files);
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub enum HostPattern {
 
 impl HostPattern {
     /// Reads `api.example.com`, `*.example.com`, `api.*.example.com` or an address; `Err` says what is wrong.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         if let Some((before, after)) = text.split_once(".*.") {
             return match (Host::parse(before), Host::parse(after)) {
                 (Some(Host::Name(before)), Some(Host::Name(after))) if after.contains('.') => {
@@ -85,6 +85,19 @@ impl HostPattern {
         match Host::parse(domain) {
             Some(Host::Name(name)) if name.contains('.') => Ok(Self::Below(format!(".{name}"))),
             _ => Err(format!("{text:?} is too wide: a wildcard needs a domain of at least two labels")),
+        }
+    }
+
+    /// Whether each host that the other means is one that this means.
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (pattern, Self::Exact(host)) => pattern.matches(host),
+            (Self::Below(suffix), Self::Below(narrower) | Self::Between { after: narrower, .. }) => {
+                narrower.ends_with(suffix.as_str())
+            }
+            (Self::Between { .. }, Self::Between { .. }) => self == other,
+            (Self::Exact(_), Self::Below(_) | Self::Between { .. })
+            | (Self::Between { .. }, Self::Below(_)) => false,
         }
     }
 
