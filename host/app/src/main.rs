@@ -31,6 +31,7 @@ mod plugin_plan;
 mod plugin_push;
 mod plugin_registry;
 mod plugin_resolve;
+mod plugin_rule;
 mod plugin_secrets;
 mod plugin_sign;
 mod plugin_trial;

@@ -24,6 +24,7 @@ use crate::adapter::Adapter;
 use crate::admin::{self, Admin};
 use crate::flags::{Line, LogFormat, ProcessFlags};
 use crate::incidents::Incidents;
+use crate::plugin_rule::Rule;
 use crate::plugin_secrets::{Secrets, trust};
 use crate::{COMPILE, driverless, start};
 
@@ -95,6 +96,10 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         identity,
         metrics,
     };
+    if let Some(host) = host.clone() {
+        let (client, namespace) = (tenant.control.clone(), tenant.plugin_namespace.clone());
+        Rule { client, namespace, host }.follow(stop.clone()).await;
+    }
     if let (Some(host), Some(folder)) = (&host, flags.plugin_dir) {
         // Before the first pass: a driver or a policy that lies there is not missing at the start.
         host.watch_directory(folder).await;

@@ -14,6 +14,7 @@ mod look;
 mod read;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -92,6 +93,7 @@ fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
     for odd in known.odd(&look.odd) {
         warn!(directory = %root.display(), name = odd, "no plugin: neither NAME.wasm nor a folder NAME");
     }
+    known.under_rule(inner.strict.load(Ordering::Acquire));
     for due in known.next(look.plugins, SystemTime::now()) {
         match due {
             Due::Gone(name) => {

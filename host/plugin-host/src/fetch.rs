@@ -1,6 +1,7 @@
 //! Where a component's bytes come from, and who has signed them.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
@@ -112,6 +113,8 @@ pub(crate) struct Fetcher {
     store: Store,
     secrets: Option<Arc<dyn PullSecrets>>,
     trust: Trust,
+    /// Everything must be signed, whatever `trust` says.
+    strict: Arc<AtomicBool>,
 }
 
 /// A component that nobody has looked into yet.
@@ -129,9 +132,9 @@ impl Fetcher {
         folder: PathBuf,
         limits: Limits,
         secrets: Option<Arc<dyn PullSecrets>>,
-        trust: Trust,
+        (trust, strict): (Trust, Arc<AtomicBool>),
     ) -> Self {
-        Self { registry: Mutex::default(), limits, store: Store::new(folder), secrets, trust }
+        Self { registry: Mutex::default(), limits, store: Store::new(folder), secrets, trust, strict }
     }
 
     /// The component's bytes as they travel. Tells what a reference stands for as soon as that is known.
@@ -155,7 +158,7 @@ impl Fetcher {
         remote: &Remote,
         tell: impl Fn(ContentDigest),
     ) -> Result<Fetched, Error> {
-        let needs_signature = is_unsigned_here && self.trust.needs_signature(source);
+        let needs_signature = is_unsigned_here && self.needs_signature(source);
         let known = remote.pin.or(remote.reference.digest());
         if let Some((manifest, fetched)) =
             known.and_then(|manifest| Some((manifest, self.kept(manifest, needs_signature)?)))
@@ -258,9 +261,13 @@ impl Fetcher {
         Ok(slot.insert(registry).clone())
     }
 
+    fn needs_signature(&self, source: &SourceId) -> bool {
+        self.strict.load(Ordering::Acquire) || self.trust.needs_signature(source)
+    }
+
     /// Whether [`Self::check`] reads the component's bytes.
     pub(crate) fn checks_bytes(&self, declared: &Declared<Origin>) -> bool {
-        let is_checked = !self.trust.keys.is_empty() || self.trust.needs_signature(&declared.source);
+        let is_checked = !self.trust.keys.is_empty() || self.needs_signature(&declared.source);
         declared.signature.is_some() && is_checked
     }
 
@@ -272,7 +279,7 @@ impl Fetcher {
         bytes: &[u8],
         signer: Option<String>,
     ) -> Result<Option<String>, Error> {
-        let needs_signature = self.trust.needs_signature(&declared.source);
+        let needs_signature = self.needs_signature(&declared.source);
         match &declared.signature {
             Some(signature) if self.checks_bytes(declared) => {
                 let key = self.trust.keys.check_blob(bytes, signature).map_err(Error::GivenSignature)?;

@@ -117,6 +117,8 @@ pub(crate) struct Inner {
     pub(crate) is_closing: AtomicBool,
     pub(crate) has_closed: CancellationToken,
     pub(crate) directory: DirectoryState,
+    /// Everything must be signed, whatever the settings say.
+    pub(crate) strict: Arc<AtomicBool>,
     loader: Loader,
     loads: Mutex<BTreeMap<SourceId, AbortHandle>>,
 }
@@ -141,7 +143,7 @@ impl PluginHost {
             Ok(Shelves { engine: engine.clone(), cache: Arc::new(cache) })
         };
         let policy_engine = engine::policy_engine().map_err(of_engine)?;
-        let logbook = Logbook::default();
+        let (logbook, strict) = (Logbook::default(), Arc::new(AtomicBool::new(false)));
         let policies = Arc::new(PolicySandbox {
             logbook: logbook.clone(),
             linker: crate::policy::link::linker(&policy_engine).map_err(of_engine)?,
@@ -194,7 +196,7 @@ impl PluginHost {
                 settings.cache_dir.join("artifacts"),
                 settings.registry.clone(),
                 settings.pull_secrets.clone(),
-                settings.trust.clone(),
+                (settings.trust.clone(), Arc::clone(&strict)),
             ),
             sandbox: Arc::clone(&sandbox),
             policies: Arc::clone(&policies),
@@ -220,6 +222,7 @@ impl PluginHost {
             is_closing: AtomicBool::new(false),
             has_closed: CancellationToken::new(),
             directory: DirectoryState::default(),
+            strict,
             loader,
             loads: Mutex::default(),
             settings,

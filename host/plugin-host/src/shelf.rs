@@ -62,6 +62,8 @@ struct Contents {
     served: BTreeMap<PluginKey, u64>,
     /// Versions on trial that were told of.
     tried: BTreeMap<PluginKey, u64>,
+    /// Everything must be signed. What was loaded under another rule is loaded again when it is declared again.
+    is_strict: bool,
 }
 
 /// What is kept with an index.
@@ -88,6 +90,8 @@ struct Details {
     resolved: Option<Resolved>,
     /// The reference that it declares.
     remote: Option<Remote>,
+    /// It had to be signed when it was declared.
+    is_strict: bool,
     signer: Option<String>,
     /// What was decided about versions of it, before this process or beside it.
     said: Vec<Said>,
@@ -103,6 +107,7 @@ impl Shelf {
                 told: BTreeMap::new(),
                 served: BTreeMap::new(),
                 tried: BTreeMap::new(),
+                is_strict: false,
             }),
             routes: ArcSwap::default(),
             changes: broadcast::Sender::new(CHANGES),
@@ -126,6 +131,11 @@ impl Shelf {
 
     pub(crate) fn reports(&self) -> Vec<PluginReport> {
         self.contents().reports(Timestamp::now())
+    }
+
+    /// From here on everything must be signed, or not.
+    pub(crate) fn require_signatures(&self, strict: bool) {
+        self.contents().is_strict = strict;
     }
 
     /// Takes note of a ConfigMap. Known content needs nothing.
@@ -168,6 +178,7 @@ impl Shelf {
             Ok(declared) => match declared.component.clone() {
                 Content::Whole(component) => {
                     contents.stock.take_index(&id);
+                    let fingerprint = contents.under_rule(fingerprint);
                     contents.load(seen, declared.with(Origin::Here(component)), fingerprint, now)
                 }
                 Content::Remote(remote) => {
@@ -351,6 +362,11 @@ impl Shelf {
 }
 
 impl Contents {
+    /// A content that is loaded under this rule about signatures.
+    fn under_rule(&self, content: Fingerprint) -> Fingerprint {
+        if self.is_strict { content.and("signed") } else { content }
+    }
+
     /// Whether what was loaded may serve, by what its operator wants and by what was decided before.
     fn standing(&self, id: &SourceId, generation: &Served) -> Standing {
         match self.decision(id, generation) {

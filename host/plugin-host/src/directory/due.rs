@@ -19,6 +19,8 @@ pub(super) enum Due {
 pub(super) struct Known {
     plugins: BTreeMap<String, Plugin>,
     odd: BTreeSet<String>,
+    /// Everything must be signed.
+    is_strict: bool,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,14 @@ impl Known {
     /// True when the last look found it so.
     pub(super) fn is(&self, name: &str, stamps: &Stamps) -> bool {
         self.plugins.get(name).is_some_and(|plugin| plugin.stamps == *stamps)
+    }
+
+    /// Whether everything must be signed. When that has changed, all is read again.
+    pub(super) fn under_rule(&mut self, is_strict: bool) {
+        if self.is_strict != is_strict {
+            self.is_strict = is_strict;
+            self.plugins.values_mut().for_each(|plugin| plugin.is_read = false);
+        }
     }
 
     /// It is to be read again.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures::Stream;
 use machinist_core::id::PluginName;
@@ -17,6 +18,17 @@ impl PluginHost {
     /// there at the start is declared.
     pub async fn watch_directory(&self, root: impl Into<PathBuf>) {
         directory::follow(self.inner(), root.into()).await;
+    }
+
+    /// Whether everything must be signed, whatever the settings say. True when that has changed: sources that are declared again
+    /// are loaded again then, and what serves goes on until something else of its source may.
+    pub fn require_signatures(&self, strict: bool) -> bool {
+        let inner = self.inner();
+        let has_changed = inner.strict.swap(strict, Ordering::AcqRel) != strict;
+        if has_changed {
+            inner.shelf.require_signatures(strict);
+        }
+        has_changed
     }
 
     /// How the directory is doing, if there is one.

@@ -45,8 +45,17 @@ impl Contents {
             Origin::Remote(remote) => Some(remote.clone()),
         };
         let resolved = self.resolved_before(&id);
-        let details =
-            Details { content: Some(content), kind, terms, warnings, resolved, remote, ..Details::default() };
+        let is_strict = self.is_strict;
+        let details = Details {
+            content: Some(content),
+            kind,
+            terms,
+            warnings,
+            resolved,
+            remote,
+            is_strict,
+            ..Details::default()
+        };
         self.details.insert(id.clone(), details);
         vec![(id, Order::Load(declaration, Box::new(declared)))]
     }
@@ -91,14 +100,18 @@ impl Contents {
         let is_new_pin = remote.pin.is_some_and(|pin| {
             Some(pin) != before && Some(pin) != resolved.map(|resolved| resolved.manifest)
         });
-        if details.is_some_and(|details| details.content == Some(content) && details.remote.is_some())
-            && !is_new_pin
+        if details.is_some_and(|details| {
+            details.content == Some(content)
+                && details.remote.is_some()
+                && details.is_strict == self.is_strict
+        }) && !is_new_pin
         {
             return Vec::new();
         }
         declared.component.pin = remote.pinned_by(resolved);
         let pin = declared.component.pin;
         let fingerprint = pin.map_or(content, |pin| content.and(&pin.to_string()));
+        let fingerprint = self.under_rule(fingerprint);
         let remote = declared.component.clone();
         self.load(seen, declared.with(Origin::Remote(remote)), fingerprint, now)
     }
@@ -115,7 +128,7 @@ impl Contents {
             return Vec::new();
         };
         let content = kept.fingerprint;
-        let complete = content.and("complete");
+        let complete = self.under_rule(content.and("complete"));
         let seen = Seen {
             id: id.clone(),
             plugin: PluginKey { name: declared.plugin.clone(), role: declared.kind.role() },

@@ -263,3 +263,24 @@ async fn a_directory_that_is_not_there_yet_is_waited_for() {
     let scene = Scene { world, root, _folder: folder };
     scene.serving("plain", "1.0.0").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_signatures_are_required_later_all_sources_are_judged_anew_and_what_serves_goes_on() {
+    let key = SigningKey::generate().expect("a key");
+    let mut loose = settings();
+    loose.trust.keys = Keyring::parse("ours", &key.public_pem()).expect("a key");
+    let scene = Scene::with(loose, |root| put(root, "plain", "1.0.0")).await;
+    scene.serving("plain", "1.0.0").await;
+    let map = || Map::plain("mapped", "2.0.0", &["mapped"]);
+    scene.world.ready(map()).await;
+    assert!(scene.world.host.require_signatures(true) && !scene.world.host.require_signatures(true));
+    assert!(scene.rejected("plain").await.contains("must be signed"));
+    assert!(scene.world.rejected(map()).await.contains("must be signed"));
+    assert_eq!(scene.world.version("plain").await, "1.0.0");
+    assert_eq!(scene.world.version("mapped").await, "2.0.0");
+    // A signature, or another rule, mends it.
+    scene.world.ready(map().data("signature", &key.sign_blob(&plain()).expect("signs"))).await;
+    assert!(scene.world.host.require_signatures(false));
+    scene.serving("plain", "1.0.0").await;
+    scene.world.ready(map()).await;
+}

@@ -12,6 +12,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+use crate::push::Shell;
 use crate::scene::{SIM, runs, turn};
 
 async fn explain(lab: &Lab, arguments: &[&str]) -> Result<Output> {
@@ -199,6 +200,13 @@ async fn through_the_proxy(lab: &Lab, port: &str) -> Result<()> {
     show_as_pod(lab, name.trim(), &own_address()?).await?;
     let leader = format!("as pod {} remembers them", name.trim());
     says(lab, &["machine", "m", "--port", port], &["CreateMachine", &leader]).await?;
+    // What plugins have logged goes the same way.
+    let shell = Shell::new(lab)?;
+    let said = shell.does(&["logs", "sim", "--port", port]).await?;
+    ensure!(said.contains("sim has logged nothing"), "{said}");
+    shell.fails(&["logs", "smi", "--port", port], "there is no plugin smi; there are: sim").await?;
+    shell.fails(&["logs", "sim", "--port", "1"], "--url where").await?;
+    shell.fails(&["logs", "sim", "-n", "default"], "nobody leads").await?;
     says(lab, &["machine/m", "--port", "1"], &["State:     Running", "cannot be asked", "--port says"]).await
 }
 

@@ -27,5 +27,6 @@ mod scene;
 mod server;
 mod shapes;
 mod side_by_side;
+mod sources;
 mod swaps;
 mod trial;

@@ -65,6 +65,14 @@ async fn attack_log_flood() {
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
     assert_eq!(scene.world.metric(ended), 4, "each ended");
+    // What is kept for `plugin logs` has its bounds too, and says what was dropped and in which call it was logged.
+    let kept = scene.world.host.logs(&"hostile".into(), 0).expect("has logged");
+    let bytes: usize = kept.lines.iter().map(|line| line.message.len() + line.fields.len()).sum();
+    assert!((1..=500).contains(&kept.lines.len()) && bytes <= 256 << 10, "{} lines", kept.lines.len());
+    assert!(kept.dropped >= 500, "{}", kept.dropped);
+    let last = kept.lines.last().expect("a line");
+    assert_eq!((last.level.as_str(), last.call.split(' ').next()), ("error", Some("CreateMachine")));
+    assert!(scene.world.host.logs(&"hostile".into(), last.number).expect("has logged").lines.is_empty());
 }
 
 #[tokio::test]
