@@ -73,7 +73,7 @@ macro_rules! ask_about_machine {
                     tape.answered(&answer);
                     Ok(match answer {
                         Ok(answer) => convert(answer, vault).map_err(Into::into),
-                        Err(error) => Err(convert::error(error, vault).into()),
+                        Err(error) => Err(convert::error(error, vault)),
                     })
                 }
                 .boxed()
@@ -92,7 +92,7 @@ ask_about_machine!(
 );
 ask_about_machine!(
     /// `delete`
-    Delete, Delete, Deletion, call_delete, |answer, vault| Ok(convert::deletion(answer, vault))
+    Delete, Delete, Deletion, call_delete, convert::deletion
 );
 ask_about_machine!(
     /// `get-status`
@@ -126,7 +126,7 @@ impl Ask for Reboot {
             tape.asked(&request);
             let answer = rebooter.call_reboot(store, &request).await?;
             tape.answered(&answer);
-            Ok(answer.map_err(|error| convert::error(error, vault).into()))
+            Ok(answer.map_err(|error| convert::error(error, vault)))
         }
         .boxed()
     }
@@ -157,7 +157,7 @@ impl Ask for List {
             tape.answered(&answer);
             Ok(match answer {
                 Ok(page) => convert::page(page).map_err(Into::into),
-                Err(error) => Err(convert::error(error, vault).into()),
+                Err(error) => Err(convert::error(error, vault)),
             })
         }
         .boxed()
@@ -184,7 +184,7 @@ impl Ask for GetVolumeIds {
             tape.answered(&answer);
             Ok(match answer {
                 Ok(ids) => convert::volume_ids(self.0.len(), ids).map_err(Into::into),
-                Err(error) => Err(convert::error(error, vault).into()),
+                Err(error) => Err(convert::error(error, vault)),
             })
         }
         .boxed()
@@ -211,8 +211,8 @@ impl Ask for ValidateClass {
             let answer = driver.call_validate_class(store, &class).await?;
             tape.answered(&answer);
             Ok(match answer {
-                Ok(warnings) => Ok(warnings),
-                Err(error) => Err(convert::error(error, vault).into()),
+                Ok(warnings) => Ok(convert::warnings(&warnings, vault)),
+                Err(error) => Err(convert::error(error, vault)),
             })
         }
         .boxed()

@@ -14,6 +14,7 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 
 use crate::ask::{Ask, Running};
 use crate::bindings::ProviderIndices;
+use crate::bounds::{self, TEXT_BYTES};
 use crate::breakage::{self, OutOfCpu, Verdict};
 use crate::digest::Digest;
 use crate::egress::Egress;
@@ -23,6 +24,7 @@ use crate::guest::log::LogListener;
 use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
 use crate::logbook::{Logbook, Source};
+use crate::metrics::Metrics;
 use crate::optional_bindings::{Rebooter, RebooterIndices};
 use crate::tape::{Archive, Beginning, Levels, LimitsTaken, Secrets, Tape};
 use crate::ticker::Ticker;
@@ -47,6 +49,7 @@ pub(crate) struct Sandbox {
     pub(crate) log_listener: Option<LogListener>,
     /// What plugins have logged.
     pub(crate) logbook: Logbook,
+    pub(crate) metrics: Metrics,
 }
 
 /// A version of a plugin, ready to be instantiated.
@@ -175,6 +178,7 @@ impl Sandbox {
         let state = store.data();
         let output = state.output.text();
         report(state, &vault.scrub_text(&output));
+        self.metrics.dropped_lines(&prepared.plugin, state.dropped_lines());
         let answer = match answer {
             Some(Ok(answer)) => answer,
             Some(Err(error)) => Err(explain(&error, &output, prepared, &vault)),
@@ -220,7 +224,7 @@ fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &V
     match breakage::classify(error, output, &prepared.limits) {
         Verdict::NoRoom => Refusal::Busy { plugin: prepared.plugin.to_string() }.into(),
         Verdict::Broken(Breakage::Trap { detail }) => {
-            Breakage::Trap { detail: vault.scrub_text(&detail).into_owned() }.into()
+            Breakage::Trap { detail: bounds::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
         }
         Verdict::Broken(other @ (Breakage::Limit { .. } | Breakage::Contract { .. })) => other.into(),
     }

@@ -5,10 +5,14 @@ use machinist_core::driver::{
     Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed, MachineRequest,
     Page, Vm, VmState,
 };
-use machinist_core::driver_error::{Breakage, Code, DriverError};
+use machinist_core::driver_error::{Breakage, CallError, Code, DriverError};
 use machinist_core::id::{FailureDomain, Name, NodeName, ProviderId, ProviderName, Uid};
 
 use crate::bindings::machinist::provider::types as wit;
+use crate::bounds::{
+    self, HOSTS, ID_BYTES, ITEMS, NAME_BYTES, PAGE_ITEMS, SCHEMA_BYTES, STATE_BYTES, TEXT_BYTES, WORD_BYTES,
+    broken, few, identifier,
+};
 use crate::vault::Vault;
 
 /// What a driver says about itself, checked.
@@ -28,11 +32,6 @@ pub struct About {
     pub consistency_window: SignedDuration,
     /// Hosts that it would like to reach.
     pub hosts: Vec<String>,
-}
-
-/// A rule of the contract that an answer breaks.
-fn broken(detail: impl Into<String>) -> Breakage {
-    Breakage::Contract { detail: detail.into() }
 }
 
 pub(crate) fn request(request: &MachineRequest, deadline_ms: u64) -> wit::Request {
@@ -68,14 +67,16 @@ pub(crate) fn class(class: &ClassSpec) -> wit::Class {
 pub(crate) fn creation(creation: wit::Creation, vault: &Vault) -> Result<Creation, Breakage> {
     match creation {
         wit::Creation::Created(machine) => vm(machine, vault).map(Creation::Created),
-        wit::Creation::InProgress(waiting) => Ok(Creation::InProgress(progress(waiting, vault))),
+        wit::Creation::InProgress(waiting) => progress(waiting, vault).map(Creation::InProgress),
     }
 }
 
-pub(crate) fn deletion(deletion: wit::Deletion, vault: &Vault) -> Deletion {
+pub(crate) fn deletion(deletion: wit::Deletion, vault: &Vault) -> Result<Deletion, Breakage> {
     match deletion {
-        wit::Deletion::Deleted(last_known_state) => Deletion::Deleted { last_known_state },
-        wit::Deletion::InProgress(waiting) => Deletion::InProgress(progress(waiting, vault)),
+        wit::Deletion::Deleted(last_known_state) => {
+            Ok(Deletion::Deleted { last_known_state: state_to_keep(last_known_state)? })
+        }
+        wit::Deletion::InProgress(waiting) => progress(waiting, vault).map(Deletion::InProgress),
     }
 }
 
@@ -83,27 +84,36 @@ pub(crate) fn vm(vm: wit::Vm, vault: &Vault) -> Result<Vm, Breakage> {
     if vm.provider_id.is_empty() {
         return Err(broken("a machine without a provider id"));
     }
-    let address = |address: wit::Address| Address { kind: address.kind, address: address.address };
-    let condition = |condition: wit::Condition| CloudCondition {
-        kind: condition.kind,
-        status: condition.status,
-        reason: condition.reason,
-        message: vault.scrub_text(&condition.message).into_owned(),
+    let condition = |it: wit::Condition| {
+        Ok(CloudCondition {
+            kind: identifier("the type of a condition", it.kind, NAME_BYTES)?,
+            status: identifier("the status of a condition", it.status, NAME_BYTES)?,
+            reason: for_people(&it.reason, WORD_BYTES, vault),
+            message: for_people(&it.message, TEXT_BYTES, vault),
+        })
     };
+    let failure_domain =
+        vm.failure_domain.map(|name| identifier("a failure domain", name, NAME_BYTES)).transpose()?;
     Ok(Vm {
-        provider_id: ProviderId::from(vm.provider_id),
-        node_name: NodeName::from(vm.node_name),
+        provider_id: provider_id(vm.provider_id)?,
+        node_name: node_name(vm.node_name)?,
         state: state(vm.state),
-        addresses: vm.addresses.into_iter().map(address).collect(),
-        failure_domain: vm.failure_domain.map(FailureDomain::from),
-        conditions: vm.conditions.into_iter().map(condition).collect(),
-        last_known_state: vm.last_known_state,
+        addresses: few("addresses", vm.addresses, ITEMS)?.into_iter().map(address).collect::<Result<_, _>>()?,
+        failure_domain: failure_domain.map(FailureDomain::from),
+        conditions: few("conditions", vm.conditions, ITEMS)?
+            .into_iter()
+            .map(condition)
+            .collect::<Result<_, _>>()?,
+        last_known_state: state_to_keep(vm.last_known_state)?,
     })
 }
 
 pub(crate) fn page(page: wit::Page) -> Result<Page, Breakage> {
-    let machines = page.machines.into_iter().map(listed).collect::<Result<_, _>>()?;
-    Ok(Page { machines, next: page.next })
+    let machines = few("machines on a page", page.machines, PAGE_ITEMS)?;
+    Ok(Page {
+        machines: machines.into_iter().map(listed).collect::<Result<_, _>>()?,
+        next: page.next.map(|token| bounds::opaque("the token of a page", token, STATE_BYTES)).transpose()?,
+    })
 }
 
 /// One answer for each question, in order; an empty id is none.
@@ -111,30 +121,79 @@ pub(crate) fn volume_ids(asked: usize, ids: Vec<Option<String>>) -> Result<Vec<O
     if ids.len() != asked {
         return Err(broken(format!("{} volume ids for {asked} volumes", ids.len())));
     }
-    Ok(ids.into_iter().map(|id| id.filter(|id| !id.is_empty())).collect())
+    let id = |id: Option<String>| {
+        id.filter(|id| !id.is_empty()).map(|id| identifier("a volume id", id, ID_BYTES)).transpose()
+    };
+    ids.into_iter().map(id).collect()
 }
 
-pub(crate) fn error(error: wit::DriverError, vault: &Vault) -> DriverError {
-    DriverError {
-        code: code(error.code),
-        message: vault.scrub_text(&error.message).into_owned(),
-        cloud_code: error.cloud_code.map(|code| vault.scrub_text(&code).into_owned()),
-        retry_after: error.retry_after_ms.map(milliseconds),
-        terminal: error.terminal,
-        may_have_happened: error.may_have_happened,
-        last_known_state: error.last_known_state,
-        provider_id: error.provider_id.filter(|id| !id.is_empty()).map(ProviderId::from),
-        node_name: error.node_name.filter(|name| !name.is_empty()).map(NodeName::from),
+/// What is worth a word about a class.
+pub(crate) fn warnings(warnings: &[String], vault: &Vault) -> Vec<String> {
+    let mut shown: Vec<String> =
+        warnings.iter().take(ITEMS).map(|warning| for_people(warning, TEXT_BYTES, vault)).collect();
+    if warnings.len() > ITEMS {
+        shown.push(format!("… ({} warnings left out)", warnings.len() - ITEMS));
+    }
+    shown
+}
+
+/// An error of the driver, or what the contract says of one that names what cannot be.
+pub(crate) fn error(error: wit::DriverError, vault: &Vault) -> CallError {
+    match driver_error(error, vault) {
+        Ok(error) => error.into(),
+        Err(breakage) => breakage.into(),
     }
 }
 
+fn driver_error(error: wit::DriverError, vault: &Vault) -> Result<DriverError, Breakage> {
+    let known = |id: Option<String>| id.filter(|id| !id.is_empty());
+    Ok(DriverError {
+        code: code(error.code),
+        message: for_people(&error.message, TEXT_BYTES, vault),
+        cloud_code: error.cloud_code.map(|code| for_people(&code, WORD_BYTES, vault)),
+        retry_after: error.retry_after_ms.map(milliseconds),
+        terminal: error.terminal,
+        may_have_happened: error.may_have_happened,
+        last_known_state: state_to_keep(error.last_known_state)?,
+        provider_id: known(error.provider_id).map(provider_id).transpose()?,
+        node_name: known(error.node_name).map(node_name).transpose()?,
+    })
+}
+
+/// Secrets are taken out first: half of one would not be known as one.
+fn for_people(text: &str, most_bytes: usize, vault: &Vault) -> String {
+    bounds::text(&vault.scrub_text(text), most_bytes)
+}
+
+fn provider_id(id: String) -> Result<ProviderId, Breakage> {
+    identifier("a provider id", id, ID_BYTES).map(ProviderId::from)
+}
+
+fn node_name(name: String) -> Result<NodeName, Breakage> {
+    identifier("a node name", name, NAME_BYTES).map(NodeName::from)
+}
+
+fn address(it: wit::Address) -> Result<Address, Breakage> {
+    Ok(Address {
+        kind: identifier("the type of an address", it.kind, NAME_BYTES)?,
+        address: identifier("an address", it.address, NAME_BYTES)?,
+    })
+}
+
+fn state_to_keep(state: Option<String>) -> Result<Option<String>, Breakage> {
+    state.map(|state| bounds::opaque("a last known state", state, STATE_BYTES)).transpose()
+}
+
 pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
-    let version = about
-        .version
+    let version = identifier("describe: a version", about.version, NAME_BYTES)?;
+    let version = version
         .parse()
-        .map_err(|_| broken(format!("describe: version {:?} is not a semantic version", about.version)))?;
-    let mut providers: Vec<ProviderName> =
-        about.providers.iter().map(|name| ProviderName::folded(name)).collect();
+        .map_err(|_| broken(format!("describe: version {version:?} is not a semantic version")))?;
+    let provider = |name| identifier("describe: a provider", name, NAME_BYTES);
+    let mut providers: Vec<ProviderName> = few("providers in describe", about.providers, ITEMS)?
+        .into_iter()
+        .map(|name| provider(name).map(|name| ProviderName::folded(&name)))
+        .collect::<Result<_, _>>()?;
     providers.sort();
     providers.dedup();
     if providers.is_empty() || providers.iter().any(ProviderName::is_empty) {
@@ -142,10 +201,13 @@ pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
     }
     let has = |flag| about.capabilities.contains(flag);
     Ok(About {
-        name: about.name,
+        name: identifier("describe: a name", about.name, NAME_BYTES)?,
         version,
         providers,
-        class_schema: about.class_schema,
+        class_schema: about
+            .class_schema
+            .map(|schema| bounds::opaque("describe: a class schema", schema, SCHEMA_BYTES))
+            .transpose()?,
         capabilities: Capabilities {
             status: has(wit::Capabilities::STATUS),
             initialize: has(wit::Capabilities::INITIALIZE),
@@ -156,16 +218,19 @@ pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
             reboot: false,
         },
         consistency_window: milliseconds(about.consistency_window_ms),
-        hosts: about.hosts,
+        hosts: few("hosts in describe", about.hosts, HOSTS)?
+            .into_iter()
+            .map(|host| identifier("describe: a host", host, ID_BYTES))
+            .collect::<Result<_, _>>()?,
     })
 }
 
-fn progress(progress: wit::Progress, vault: &Vault) -> InProgress {
-    InProgress {
-        resume_token: progress.resume_token,
+fn progress(progress: wit::Progress, vault: &Vault) -> Result<InProgress, Breakage> {
+    Ok(InProgress {
+        resume_token: bounds::opaque("a resume token", progress.resume_token, STATE_BYTES)?,
         ask_again: milliseconds(progress.ask_again_ms),
-        message: vault.scrub_text(&progress.message).into_owned(),
-    }
+        message: for_people(&progress.message, TEXT_BYTES, vault),
+    })
 }
 
 fn listed(listed: wit::Listed) -> Result<Listed, Breakage> {
@@ -176,10 +241,13 @@ fn listed(listed: wit::Listed) -> Result<Listed, Breakage> {
         let ms = i64::try_from(ms).ok()?;
         Timestamp::from_millisecond(ms).ok()
     });
+    // Names and uids are marks on VMs, which anybody with the account may write. One that no object can have stays one: it
+    // makes the page neither wrong nor endless.
+    let mark = |text: &str| bounds::text(text, NAME_BYTES);
     Ok(Listed {
-        provider_id: ProviderId::from(listed.provider_id),
-        machine_name: Name::from(listed.machine_name),
-        machine_uid: listed.machine_uid.filter(|uid| !uid.is_empty()).map(Uid::from),
+        provider_id: provider_id(listed.provider_id)?,
+        machine_name: Name::from(mark(&listed.machine_name)),
+        machine_uid: listed.machine_uid.filter(|uid| !uid.is_empty()).map(|uid| Uid::from(mark(&uid))),
         created_at,
     })
 }

@@ -190,6 +190,7 @@ impl PluginHost {
             archive,
             log_listener: settings.log_listener.clone(),
             logbook,
+            metrics: metrics.clone(),
         });
         let loader = Loader {
             fetcher: Fetcher::new(

@@ -25,6 +25,7 @@
 
 mod ask;
 mod bindings;
+mod bounds;
 mod breakage;
 mod call;
 mod code_cache;

@@ -177,6 +177,7 @@ pub(crate) struct Metrics {
     compile_seconds: Family<TierLabels, Histogram, CompileSeconds>,
     recordings: Family<RecordingLabels, Counter>,
     directory_failures: Counter,
+    dropped_lines: Family<PluginLabels, Counter>,
 }
 
 impl Metrics {
@@ -196,6 +197,7 @@ impl Metrics {
             compile_seconds: Family::new_with_constructor(CompileSeconds),
             recordings: Family::default(),
             directory_failures: Counter::default(),
+            dropped_lines: Family::default(),
         }
     }
 
@@ -224,6 +226,7 @@ impl Metrics {
         drop(all.code.get_or_create(&CodeLabels { plugin: plugin(), source: source(), tier: empty }));
         drop(all.compile_seconds.get_or_create(&TierLabels { tier: empty }));
         drop(all.recordings.get_or_create(&RecordingLabels { outcome: empty }));
+        drop(all.dropped_lines.get_or_create(&PluginLabels { plugin: plugin() }));
         all
     }
 
@@ -298,6 +301,11 @@ impl Metrics {
             "Looks at the directory of --plugin-dir that failed: its plugins stay as they are",
             self.directory_failures.clone(),
         );
+        registry.register(
+            "machinist_plugin_log_lines_dropped",
+            "Log lines of drivers beyond what one call may write",
+            self.dropped_lines.clone(),
+        );
     }
 
     pub(crate) fn in_flight(&self, plugin: &PluginName) -> Held {
@@ -339,6 +347,12 @@ impl Metrics {
 
     pub(crate) fn recorded(&self, outcome: RecordingOutcome) {
         self.recordings.get_or_create(&RecordingLabels { outcome: outcome.name() }).inc();
+    }
+
+    pub(crate) fn dropped_lines(&self, plugin: &PluginName, lines: u64) {
+        if lines > 0 {
+            self.dropped_lines.get_or_create(&PluginLabels { plugin: plugin.to_string() }).inc_by(lines);
+        }
     }
 
     /// Recordings that are not there.

@@ -70,6 +70,7 @@ pub(super) struct Metrics {
     duration: Family<PluginLabel, Histogram, fn() -> Histogram>,
     connections: Family<PluginLabel, Gauge>,
     reveals: Family<PluginLabel, Counter>,
+    secret_refusals: Family<PluginLabel, Counter>,
     throttles: Family<CauseLabels, Counter>,
     turns: Family<OutcomeLabels, Counter>,
     wait: Family<PluginLabel, Histogram, fn() -> Histogram>,
@@ -111,6 +112,7 @@ impl Default for Metrics {
             duration: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
             connections: Family::default(),
             reveals: Family::default(),
+            secret_refusals: Family::default(),
             throttles: Family::default(),
             turns: Family::default(),
             wait: Family::new_with_constructor(|| Histogram::new(DURATION_SECONDS)),
@@ -134,6 +136,7 @@ impl Metrics {
         drop(all.duration.get_or_create(&PluginLabel { plugin: plugin() }));
         drop(all.connections.get_or_create(&PluginLabel { plugin: plugin() }));
         drop(all.reveals.get_or_create(&PluginLabel { plugin: plugin() }));
+        drop(all.secret_refusals.get_or_create(&PluginLabel { plugin: plugin() }));
         drop(all.throttles.get_or_create(&CauseLabels { plugin: plugin(), cause: empty }));
         drop(all.turns.get_or_create(&OutcomeLabels { plugin: plugin(), outcome: empty }));
         drop(all.wait.get_or_create(&PluginLabel { plugin: plugin() }));
@@ -172,6 +175,11 @@ impl Metrics {
         );
         registry.register("http_connections", "Open connections of plugins", self.connections.clone());
         registry.register("secret_reveals", "Secret values that plugins were shown", self.reveals.clone());
+        registry.register(
+            "secret_refusals",
+            "Times that plugins asked for a value, a comparison or a placeholder of a secret that they do not get",
+            self.secret_refusals.clone(),
+        );
     }
 
     fn register_known(&self, registry: &mut Registry) {
@@ -271,6 +279,13 @@ impl PluginMetrics {
     pub(super) fn revealed(&self, times: u64) {
         if times > 0 {
             self.all.reveals.get_or_create(&PluginLabel { plugin: self.plugin.clone() }).inc_by(times);
+        }
+    }
+
+    pub(super) fn withheld(&self, times: u64) {
+        if times > 0 {
+            let label = PluginLabel { plugin: self.plugin.clone() };
+            self.all.secret_refusals.get_or_create(&label).inc_by(times);
         }
     }
 

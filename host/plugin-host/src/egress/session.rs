@@ -304,6 +304,7 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         self.metrics.revealed(self.vault.reveals());
+        self.metrics.withheld(self.vault.refusals());
     }
 }
 

@@ -6,6 +6,7 @@ use machinist_core::id::PluginName;
 use tracing::Level;
 
 use crate::bindings::machinist::host::log::Level as GuestLevel;
+use crate::bounds::visible;
 
 /// Target of the lines in the host's log.
 const TARGET: &str = "machinist::driver";
@@ -77,6 +78,8 @@ pub(crate) fn name(level: GuestLevel) -> &'static str {
 
 /// Writes the line; plugin, call and machine are in the span around it.
 pub(crate) fn emit(level: GuestLevel, message: &str, fields: &str) {
+    // A line of the host's log is one line, whoever writes it.
+    let message = visible(message);
     match level {
         GuestLevel::Trace => tracing::trace!(target: TARGET, fields, "{message}"),
         GuestLevel::Debug => tracing::debug!(target: TARGET, fields, "{message}"),
@@ -95,12 +98,12 @@ pub(crate) fn fields_text(fields: &[(String, String)]) -> String {
             text.push(' ');
         }
         let is_plain = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
-        text.push_str(key);
+        text.push_str(&visible(key));
         text.push('=');
         if is_plain {
             text.push_str(value);
         } else {
-            text.push_str(&format!("{value:?}"));
+            text.push_str(&visible(&format!("{value:?}")));
         }
     }
     text
@@ -120,8 +123,8 @@ mod tests {
 
     #[test]
     fn fields_cannot_break_a_line() {
-        let fields = [("a", "plain"), ("b", "two words"), ("c", "x\ny"), ("d", "")];
+        let fields = [("a", "plain"), ("b", "two words"), ("c", "x\ny"), ("d", ""), ("e\nlevel", "\u{202e}")];
         let fields = fields.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        assert_eq!(fields_text(&fields), r#"a=plain b="two words" c="x\ny" d="""#);
+        assert_eq!(fields_text(&fields), r#"a=plain b="two words" c="x\ny" d="" e\nlevel="\u{202e}""#);
     }
 }

@@ -65,6 +65,7 @@ struct Inner {
     grants: Arc<Grants>,
     issued: Mutex<Issued>,
     reveals: AtomicU64,
+    refusals: AtomicU64,
 }
 
 struct Secret {
@@ -121,7 +122,7 @@ impl Vault {
         let user_data = user_data.map(|value| (SecretKey::UserData, value));
         let secrets =
             keyed.chain(user_data).map(|(key, value)| Secret { key, value: Zeroizing::new(value) }).collect();
-        Self(Arc::new(Inner { secrets, grants, issued: Mutex::default(), reveals: AtomicU64::new(0) }))
+        Self(Arc::new(Inner { secrets, grants, issued: Mutex::default(), reveals: AtomicU64::new(0), refusals: AtomicU64::new(0) }))
     }
 
     /// The keys of the Secret, sorted, without user data.
@@ -152,12 +153,21 @@ impl Vault {
     /// credential, whose bytes could be guessed one after the other.
     pub fn starts_with(&self, id: SecretId, prefix: &[u8]) -> bool {
         let prefix = prefix.get(..PREFIX_BYTES).unwrap_or(prefix);
-        self.secret(id)
-            .is_some_and(|secret| secret.key == SecretKey::UserData && secret.value.starts_with(prefix))
+        match self.secret(id) {
+            Some(secret) if secret.key == SecretKey::UserData => secret.value.starts_with(prefix),
+            Some(_) | None => {
+                self.refused();
+                false
+            }
+        }
     }
 
     /// A token of letters and digits that stands for the encoded value. The same encodings give the same token.
     pub fn placeholder(&self, id: SecretId, encodings: &[Encoding]) -> Result<String, Refusal> {
+        self.issue(id, encodings).inspect_err(|_| self.refused())
+    }
+
+    fn issue(&self, id: SecretId, encodings: &[Encoding]) -> Result<String, Refusal> {
         let secret = self.secret(id).ok_or(Refusal::NotGranted)?;
         if self.0.grants.secret(&secret.key).next().is_none() {
             return Err(Refusal::NotGranted);
@@ -183,12 +193,22 @@ impl Vault {
 
     /// The value itself, for keys that the operator granted. Each call that succeeds is counted.
     pub fn reveal(&self, id: SecretId) -> Result<Vec<u8>, Refusal> {
-        let secret = self.secret(id).ok_or(Refusal::NotGranted)?;
-        if !self.0.grants.reveals(&secret.key) {
+        let granted = self.secret(id).filter(|secret| self.0.grants.reveals(&secret.key));
+        let Some(secret) = granted else {
+            self.refused();
             return Err(Refusal::NotGranted);
-        }
+        };
         self.0.reveals.fetch_add(1, Ordering::Relaxed);
         Ok(secret.value.to_vec())
+    }
+
+    /// How often a secret was asked for what its grants do not give.
+    pub fn refusals(&self) -> u64 {
+        self.0.refusals.load(Ordering::Relaxed)
+    }
+
+    fn refused(&self) {
+        self.0.refusals.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often a value was revealed.
