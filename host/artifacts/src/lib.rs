@@ -18,6 +18,8 @@
 
 pub mod credentials;
 pub mod digest;
+#[cfg(test)]
+mod doors_tests;
 pub mod manifest;
 pub mod reference;
 pub mod registry;

@@ -98,7 +98,10 @@ pub(crate) fn vm(vm: wit::Vm, vault: &Vault) -> Result<Vm, Breakage> {
         provider_id: provider_id(vm.provider_id)?,
         node_name: node_name(vm.node_name)?,
         state: state(vm.state),
-        addresses: few("addresses", vm.addresses, ITEMS)?.into_iter().map(address).collect::<Result<_, _>>()?,
+        addresses: few("addresses", vm.addresses, ITEMS)?
+            .into_iter()
+            .map(address)
+            .collect::<Result<_, _>>()?,
         failure_domain: failure_domain.map(FailureDomain::from),
         conditions: few("conditions", vm.conditions, ITEMS)?
             .into_iter()

@@ -14,18 +14,18 @@ use machinist_core::driver_error::{Breakage, CallError, Refusal};
 use machinist_core::id::ProviderName;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout_at;
-use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, debug_span};
 
 use crate::ask::Ask;
 use crate::digest::Digest;
-use crate::generation::Generation;
+use crate::generation::{Generation, is_fault};
 use crate::host::Inner;
 use crate::metrics::Metrics;
 use crate::rollout::Caller;
 use crate::rollout::plan::side;
 use crate::rollout::record::{Outcome, Side};
 use crate::routes::{Route, Routes};
+use crate::threads::Effort;
 
 /// Turns for calls, as many as the pool has places.
 pub(crate) struct Queue {
@@ -84,7 +84,8 @@ impl Drop for Place<'_> {
 
 impl Inner {
     /// Makes a call: begun on the caller's thread, and gone on with on the threads of the guests if it has to wait or
-    /// computes for longer than a tick. Dropping the future ends the call.
+    /// computes for longer than a tick. A driver whose last call broke or computed for long is left to patient threads from
+    /// the beginning. Dropping the future ends the call.
     ///
     /// To wake another thread and to be woken by it takes longer than a call that asks nobody.
     pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> Answer<A::Answer> {
@@ -92,20 +93,26 @@ impl Inner {
         let longest = A::OPERATION.deadline().unsigned_abs();
         let chosen = self.route(&target, started + longest.min(self.settings.patience)).await?;
         let deadline = started + longest.min(chosen.generation.prepared.limits.deadline);
-        let inner = Arc::clone(self);
+        let (inner, generation) = (Arc::clone(self), Arc::clone(&chosen.generation));
         let call = async move { inner.run(&chosen, ask, deadline).await };
         let call = self.calls.track_future(call.in_current_span());
         // As a task of the guests' threads would be: what unwinds here is the call and not its caller.
         let mut call = AssertUnwindSafe(call).catch_unwind().boxed();
+        let (effort, manners) = (Effort::default(), &generation.manners);
         let begun = poll_fn(|context| {
+            if manners.gives_way() {
+                return Poll::Ready(Poll::Pending);
+            }
             // Timers, connections and tasks of the call belong to the guests' threads from the beginning.
-            let _at_home = self.guests.enter();
-            Poll::Ready(call.as_mut().poll(context))
+            let _at_home = self.guests.usual.enter();
+            Poll::Ready(effort.poll(|| call.as_mut().poll(context)))
         });
         let ended = match begun.await {
             Poll::Ready(ended) => Ok(ended),
-            Poll::Pending => AbortOnDropHandle::new(self.guests.spawn(call)).await,
+            Poll::Pending => self.guests.run(call, &effort, manners).await,
         };
+        let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(breakage)))) if is_fault(breakage));
+        manners.note(broke || effort.is_long());
         match ended {
             Ok(Ok(answer)) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),

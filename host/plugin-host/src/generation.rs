@@ -15,6 +15,7 @@ use crate::policy::call::PreparedPolicy;
 use crate::rollout::Trial;
 use crate::source::SourceId;
 use crate::state::{Health, QuarantineRule};
+use crate::threads::Manners;
 use crate::tier::CodeTier;
 
 /// Held by the routes and by each of its calls; it goes when the last of these lets go. Of a driver, unless it says otherwise.
@@ -26,6 +27,8 @@ pub(crate) struct Generation<P = Prepared, A = About> {
     /// Calls of this version at the same time.
     pub(crate) permits: Semaphore,
     pub(crate) counts: Counts,
+    /// Whether its calls begin behind those of others.
+    pub(crate) manners: Manners,
     /// How it is tried before it serves, unless it serves at once.
     pub(crate) trial: Option<Trial>,
     health: Mutex<Health>,
@@ -133,7 +136,7 @@ impl<P, A> Generation<P, A> {
     pub(crate) fn new(source: SourceId, prepared: P, about: A, calls_in_flight: usize) -> Self {
         let permits = Semaphore::new(calls_in_flight.min(Semaphore::MAX_PERMITS));
         let (counts, health) = (Counts::default(), Mutex::default());
-        Self { source, prepared, about, permits, counts, trial: None, health }
+        Self { source, prepared, about, permits, counts, manners: Manners::default(), trial: None, health }
     }
 
     /// The same, tried before it serves.
@@ -178,7 +181,7 @@ impl<P, A> Generation<P, A> {
 }
 
 /// A cloud that hangs makes every driver miss its deadline; that is no reason to stop asking.
-fn is_fault(breakage: &Breakage) -> bool {
+pub(crate) fn is_fault(breakage: &Breakage) -> bool {
     match breakage {
         Breakage::Limit { limit: Limit::Deadline | Limit::CallsInFlight, .. } => false,
         Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => true,

@@ -15,6 +15,7 @@ use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use prometheus_client::registry::Registry;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,7 @@ use crate::source::configmap::{KIND_LABEL, RawConfigMap};
 use crate::source::remote::Origin;
 use crate::source::{Declared, SourceId};
 use crate::tape::{Archive, Recording, ReplayError, Replayed, replay};
+use crate::threads::{Guests, Threads};
 use crate::ticker::Ticker;
 use crate::turns::Turns;
 use crate::workshop::{Shelves, Workshop};
@@ -98,10 +100,10 @@ pub enum StartError {
 #[derive(Clone)]
 pub struct PluginHost(Arc<Owner>);
 
-/// Owns the runtime. What runs on it holds [`Inner`] only, so that the last handle outside ends it.
+/// Owns the threads. What runs on them holds [`Inner`] only, so that the last handle outside ends it.
 struct Owner {
     inner: Arc<Inner>,
-    runtime: Option<Runtime>,
+    threads: Option<Threads>,
 }
 
 pub(crate) struct Inner {
@@ -112,7 +114,7 @@ pub(crate) struct Inner {
     pub(crate) metrics: Metrics,
     pub(crate) queue: Queue,
     pub(crate) frequency: Frequency,
-    pub(crate) guests: Handle,
+    pub(crate) guests: Guests,
     pub(crate) calls: TaskTracker,
     pub(crate) is_closing: AtomicBool,
     pub(crate) has_closed: CancellationToken,
@@ -170,14 +172,10 @@ impl PluginHost {
             ),
             None => None,
         };
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(settings.threads.max(1))
-            .thread_name("plugin-guest")
-            .enable_all()
-            .build()
-            .map_err(StartError::Threads)?;
+        let threads = Threads::start(settings.threads.max(1)).map_err(StartError::Threads)?;
+        let guests = threads.guests();
         let egress = {
-            let _entered = runtime.enter();
+            let _entered = guests.usual.enter();
             Egress::new(settings.egress.clone())
         };
         let sandbox = Arc::new(Sandbox {
@@ -218,7 +216,7 @@ impl PluginHost {
             frequency: Frequency::default(),
             queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
             metrics,
-            guests: runtime.handle().clone(),
+            guests,
             calls: TaskTracker::new(),
             is_closing: AtomicBool::new(false),
             has_closed: CancellationToken::new(),
@@ -228,7 +226,7 @@ impl PluginHost {
             loads: Mutex::default(),
             settings,
         };
-        Ok(Self(Arc::new(Owner { inner: Arc::new(inner), runtime: Some(runtime) })))
+        Ok(Self(Arc::new(Owner { inner: Arc::new(inner), threads: Some(threads) })))
     }
 
     /// Takes note of a ConfigMap and loads its plugin in the background. Content that is known changes nothing; other
@@ -241,7 +239,7 @@ impl PluginHost {
         }
         let inner = Arc::clone(self.inner());
         // A megabyte is hashed: not on the caller's thread.
-        let declare = self.inner().guests.spawn(async move { inner.declare(&raw) });
+        let declare = self.inner().guests.usual.spawn(async move { inner.declare(&raw) });
         // It fails only when the host is ending.
         let _declared = declare.await;
     }
@@ -336,7 +334,8 @@ impl PluginHost {
     pub async fn inspect(&self, declared: Declared) -> Inspected {
         let inner = Arc::clone(self.inner());
         let fallback = Inspected::interrupted(&declared);
-        let inspection = self.inner().guests.spawn(async move { inspect(&inner.loader, declared).await });
+        let inspection =
+            self.inner().guests.usual.spawn(async move { inspect(&inner.loader, declared).await });
         inspection.await.unwrap_or(fallback)
     }
 
@@ -348,7 +347,7 @@ impl PluginHost {
         recordings: Vec<Recording>,
     ) -> Result<Vec<Result<Replayed, ReplayError>>, ReplayError> {
         let inner = Arc::clone(self.inner());
-        let replay = self.inner().guests.spawn(async move {
+        let replay = self.inner().guests.usual.spawn(async move {
             let component = Origin::Here(declared.component.clone());
             let prepared = match inner.loader.load(&declared.with(component), &|_| {}).await {
                 Ok(Loaded::Driver(prepared, _)) => prepared,
@@ -443,9 +442,8 @@ fn target(class: &ClassSpec, machine: Option<&MachineIdentity>) -> Target {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // May happen on a thread of another runtime, where waiting is forbidden.
-            runtime.shutdown_background();
+        if let Some(threads) = self.threads.take() {
+            threads.end();
         }
     }
 }
@@ -464,7 +462,8 @@ impl Inner {
                 Order::Stop => self.supersede(&source, None),
                 Order::Load(declaration, declared) => {
                     let inner = Arc::clone(self);
-                    let load = self.guests.spawn(async move { inner.load(declaration, *declared).await });
+                    let load =
+                        self.guests.usual.spawn(async move { inner.load(declaration, *declared).await });
                     self.supersede(&source, Some(load.abort_handle()));
                 }
             }
@@ -506,7 +505,7 @@ impl Inner {
                     let hasty = Hasty::of(&generation);
                     self.shelf.loaded(id, declaration, providers, generation);
                     if let Some(hasty) = hasty {
-                        self.guests.spawn(Arc::clone(&self).improve(declared, hasty));
+                        self.guests.usual.spawn(Arc::clone(&self).improve(declared, hasty));
                     }
                     return;
                 }
@@ -550,7 +549,7 @@ impl Inner {
         self.shelf.refresh();
         let inner = Arc::downgrade(self);
         let length = until.duration_since(Timestamp::now()).unsigned_abs();
-        self.guests.spawn(async move {
+        self.guests.usual.spawn(async move {
             sleep(length).await;
             if let Some(inner) = inner.upgrade() {
                 inner.shelf.refresh();

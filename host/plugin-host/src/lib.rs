@@ -34,6 +34,8 @@ mod convert;
 mod digest;
 mod directory;
 mod dispatch;
+#[cfg(test)]
+mod doors_tests;
 pub mod egress;
 mod engine;
 mod fetch;
@@ -59,6 +61,7 @@ mod shelf;
 pub mod source;
 pub mod state;
 pub mod tape;
+mod threads;
 mod ticker;
 mod tier;
 mod turns;

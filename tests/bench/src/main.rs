@@ -3,6 +3,7 @@
 //! Seconds depend on the machine and on who else uses it. So each figure stands beside what plain Rust, or a plain
 //! client, needed for the same work in the same run. Nothing here passes or fails by time.
 
+mod attacks;
 mod calls;
 mod conditions;
 mod deletions;
@@ -60,6 +61,8 @@ enum Part {
     Swaps,
     /// Drivers in each language: first call, call, memory
     Languages,
+    /// Calls of a driver while another one attacks
+    Attacks,
     /// Signing a request
     Signing,
     /// Machines from create to Running
@@ -90,6 +93,7 @@ struct Figures {
     calls: Option<calls::Figures>,
     swaps: Option<swaps::Figures>,
     languages: Option<Vec<languages::Outcome>>,
+    attacks: Option<attacks::Figures>,
     signing: Option<signing::Figures>,
     machines: Option<machines::Figures>,
     deletions: Option<deletions::Figures>,
@@ -132,6 +136,9 @@ async fn measure(options: &Options) -> Result<String> {
     }
     if wants(Part::Languages) {
         figures.languages = Some(languages::measure().await?);
+    }
+    if wants(Part::Attacks) {
+        figures.attacks = Some(attacks::measure().await?);
     }
     if wants(Part::Signing) {
         figures.signing = Some(signing::measure().await?);

@@ -41,6 +41,29 @@ pub fn bytes(package: &str) -> Result<Vec<u8>> {
     std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
 }
 
+/// The hostile driver, and the instruction in it that no tool chain has a word for: it can grow its table of functions.
+pub fn hostile() -> Result<Vec<u8>> {
+    /// `local.get 0; i32.const 0x1ab1e5; i32.xor; memory.grow 0`, as the function `marked` of the driver is compiled.
+    const MARKED: [u8; 10] = [0x20, 0, 0x41, 0xe5, 0xe3, 0xea, 0, 0x73, 0x40, 0];
+    /// `nop; nop; nop; ref.null func; local.get 0; table.grow 0`.
+    const GROWS: [u8; 10] = [1, 1, 1, 0xd0, 0x70, 0x20, 0, 0xfc, 0x0f, 0];
+    let component = bytes("hostile-driver")?;
+    let parts: Vec<&[u8]> = split(&component, &MARKED);
+    ensure!(parts.len() == 2, "the mark of the hostile driver stands in {} places", parts.len() - 1);
+    Ok(parts.join(&GROWS[..]))
+}
+
+fn split<'a>(mut bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    while let Some(place) = bytes.windows(mark.len()).position(|window| window == mark) {
+        let (part, rest) = bytes.split_at(place);
+        parts.push(part);
+        bytes = rest.get(mark.len()..).unwrap_or_default();
+    }
+    parts.push(bytes);
+    parts
+}
+
 /// The bytes of `package` built with an environment variable set, for components of which several versions are needed.
 ///
 /// Fails as [`component`] does.

@@ -37,7 +37,7 @@ impl Inner {
         let inner = Arc::clone(self);
         let call = async move { inner.run_policy(&generation, &question, now).await };
         let call = self.calls.track_future(call.in_current_span());
-        match AbortOnDropHandle::new(self.guests.spawn(call)).await {
+        match AbortOnDropHandle::new(self.guests.usual.spawn(call)).await {
             Ok(answer) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),
             Err(_panicked) => {

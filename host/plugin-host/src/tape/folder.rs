@@ -99,7 +99,7 @@ pub fn read_all(path: &Path) -> Result<Vec<(PathBuf, Recording)>, ReadError> {
 }
 
 /// The recording in these bytes, which were read from `path`.
-fn parse(bytes: &[u8], path: &Path) -> Result<Recording, ReadError> {
+pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Recording, ReadError> {
     let no_recording = |source: serde_json::Error| {
         let path = path.to_owned();
         if source.is_eof() {

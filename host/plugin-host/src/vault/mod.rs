@@ -122,7 +122,13 @@ impl Vault {
         let user_data = user_data.map(|value| (SecretKey::UserData, value));
         let secrets =
             keyed.chain(user_data).map(|(key, value)| Secret { key, value: Zeroizing::new(value) }).collect();
-        Self(Arc::new(Inner { secrets, grants, issued: Mutex::default(), reveals: AtomicU64::new(0), refusals: AtomicU64::new(0) }))
+        Self(Arc::new(Inner {
+            secrets,
+            grants,
+            issued: Mutex::default(),
+            reveals: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+        }))
     }
 
     /// The keys of the Secret, sorted, without user data.

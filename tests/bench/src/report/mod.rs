@@ -1,5 +1,6 @@
 //! The figures as a page.
 
+mod attacks;
 mod calls;
 mod deletions;
 mod deployments;
@@ -49,6 +50,9 @@ pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
     }
     if let Some(outcomes) = &figures.languages {
         languages::render(&mut page, outcomes);
+    }
+    if let Some(figures) = &figures.attacks {
+        attacks::render(&mut page, figures);
     }
     if let Some(figures) = &figures.signing {
         signing::render(&mut page, figures);

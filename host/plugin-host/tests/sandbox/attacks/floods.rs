@@ -1,6 +1,7 @@
 //! What belongs to all is used up, and texts that break careless code.
 
-use machinist_core::driver_error::CallError;
+use machinist_core::driver::Creation;
+use machinist_core::driver_error::{Breakage, CallError};
 use serde_json::json;
 
 use super::scene::Scene;
@@ -47,6 +48,8 @@ async fn attack_sleep_for_ever() {
     breaks(json!({ "do": "sleep" }), "deadline").await;
 }
 
+const DROPPED: &str = "machinist_plugin_log_lines_dropped_total{plugin=\"hostile\"}";
+
 #[tokio::test]
 async fn attack_log_flood() {
     let scene = Scene::new().await;
@@ -56,11 +59,18 @@ async fn attack_log_flood() {
         json!({ "do": "log", "lines": 100, "pairs": 200 }),
         json!({ "do": "stderr", "lines": 3_000, "bytes": 100 }),
     ] {
+        let before = scene.world.metric(DROPPED);
         // Lines beyond the budget are dropped; one that is slower than its processor time breaks by name.
         match scene.call(&plan).await {
             Ok(_) | Err(CallError::Broken(_)) => {}
             Err(other) => panic!("{plan}: {other:?}"),
         }
+        let dropped = scene.world.metric(DROPPED) - before;
+        assert_eq!(
+            dropped > 0,
+            plan["do"] == "log",
+            "{plan}: {dropped} lines; of what is printed the end is kept"
+        );
     }
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
@@ -108,8 +118,8 @@ async fn attack_odd_texts_in_every_field() {
         for field in fields {
             let plan = json!({ "do": "odd-text", "kind": kind, "field": field });
             if let Err(error) = scene.call(&plan).await {
-                assert!(matches!(error, CallError::Broken(_)), "{plan}: {error:?}");
-                assert!(error.to_string().len() < 4_096, "{plan}");
+                assert!(matches!(error, CallError::Broken(Breakage::Contract { .. })), "{plan}: {error:?}");
+                assert!(error.to_string().len() < 1_024, "{plan}");
             }
         }
         for plan in [
@@ -119,12 +129,63 @@ async fn attack_odd_texts_in_every_field() {
         ] {
             if let Err(error) = scene.call(&plan).await {
                 assert!(!matches!(error, CallError::Refused(_)), "{plan}");
+                let told = error.to_string();
+                assert!(told.len() < 6_000 && !told.contains(char::is_control), "{plan}: {told:?}");
             }
         }
     }
     let ended =
         "machinist_plugin_call_duration_seconds_count{plugin=\"hostile\",operation=\"CreateMachine\"}";
     assert_eq!(scene.world.metric(ended), (ODD.len() * (fields.len() + 3)) as u64, "each ended");
+    let contract = "machinist_plugin_breakages_total{plugin=\"hostile\",kind=\"contract\"}";
+    // Six kinds hide characters or have too many, in four fields that are names, and in the id of an error.
+    assert!(scene.world.metric(contract) >= 5 * 6, "{}", scene.world.metric(contract));
+}
+
+/// What people read comes cut and in one line; what is a name comes whole or not at all.
+#[tokio::test]
+async fn attack_endless_and_forged_texts() {
+    let scene = Scene::new().await;
+    let forged = "gone\n2026-01-01T00:00:00Z ERROR forged\0\u{202e}";
+    let shown = "gone\\n2026-01-01T00:00:00Z ERROR forged\\u{0}\\u{202e}";
+    for (message, told) in [
+        (json!(forged), shown.to_owned()),
+        (json!({ "odd": "long" }), format!("{}… (295904 bytes left out)", "x".repeat(4_096))),
+        (
+            json!({ "repeat": "long ", "times": 400_000 }),
+            format!("{}l… (1995904 bytes left out)", "long ".repeat(819)),
+        ),
+    ] {
+        let error = scene.call(&json!({ "do": "fail", "message": message, "cloud-code": message })).await;
+        let Err(CallError::Guest(error)) = error else { panic!("{error:?}") };
+        assert_eq!(error.message, told);
+        assert!(error.cloud_code.is_some_and(|code| code.len() < 300 && !code.contains('\n')));
+        let waiting = scene.call(&json!({ "do": "in-progress", "message": message })).await;
+        let Ok(Creation::InProgress(waiting)) = waiting else { panic!("{waiting:?}") };
+        assert_eq!(waiting.message, told);
+        let trapped =
+            scene.call(&json!({ "do": "trap", "message": message })).await.expect_err("traps").to_string();
+        assert!(trapped.len() < 4_300 && !trapped.contains(char::is_control), "{trapped:?}");
+    }
+    for plan in [
+        json!({ "do": "say", "field": "provider-id", "text": { "repeat": "x", "times": 1_025 } }),
+        json!({ "do": "say", "field": "provider-id", "text": "a\nb" }),
+        json!({ "do": "say", "field": "node-name", "text": { "repeat": "x", "times": 254 } }),
+        json!({ "do": "say", "field": "node-name", "text": "node\u{202e}1" }),
+        json!({ "do": "say", "field": "address", "text": forged }),
+        json!({ "do": "say", "field": "failure-domain", "text": forged }),
+        json!({ "do": "say", "field": "condition", "text": forged }),
+        json!({ "do": "say", "field": "last-known-state", "text": { "repeat": "x", "times": 65_537 } }),
+        json!({ "do": "in-progress", "token": { "repeat": "x", "times": 65_537 } }),
+        json!({ "do": "fail", "provider-id": forged }),
+        json!({ "do": "fail", "node-name": { "repeat": "x", "times": 254 } }),
+        json!({ "do": "fail", "last-known-state": { "repeat": "x", "times": 65_537 } }),
+    ] {
+        scene.breaks(&plan, "contract").await;
+    }
+    let kept =
+        json!({ "do": "say", "field": "last-known-state", "text": { "repeat": "\0", "times": 65_536 } });
+    assert!(scene.call(&kept).await.is_ok(), "only the driver reads it");
 }
 
 #[tokio::test]

@@ -8,3 +8,4 @@ mod requests;
 mod scene;
 mod secrets;
 mod servers;
+mod tables;

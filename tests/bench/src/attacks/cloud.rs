@@ -1,0 +1,57 @@
+//! A cloud that is hostile: answers that drip, that never end, and that unpack to a gigabyte.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::task::AbortOnDropHandle;
+
+/// A running server. It stops when it is dropped.
+pub(super) struct HostileCloud {
+    pub(super) port: u16,
+    _serving: AbortOnDropHandle<()>,
+}
+
+impl HostileCloud {
+    pub(super) async fn start() -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("failed to listen")?;
+        let port = listener.local_addr()?.port();
+        let serving = tokio::spawn(async move {
+            while let Ok((connection, _)) = listener.accept().await {
+                // It ends with its connection.
+                tokio::spawn(answer(connection));
+            }
+        });
+        Ok(Self { port, _serving: AbortOnDropHandle::new(serving) })
+    }
+}
+
+/// One request a connection; whoever has enough hangs up.
+async fn answer(mut connection: TcpStream) -> std::io::Result<()> {
+    let mut head = [0; 4096];
+    let length = connection.read(&mut head).await?;
+    let head = String::from_utf8_lossy(head.get(..length).unwrap_or_default());
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    match path {
+        "/bomb" => {
+            let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3];
+            packed.resize(40_000, 0xec);
+            let head = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 40000\r\nconnection: close\r\n\r\n";
+            connection.write_all(&[head.as_bytes(), &packed].concat()).await
+        }
+        "/endless" => {
+            connection.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+            loop {
+                connection.write_all(&[b'x'; 8192]).await?;
+            }
+        }
+        _ => {
+            connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n").await?;
+            loop {
+                connection.write_all(b".").await?;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What other drivers notice of a driver that attacks: their calls by themselves, in turn with the same calls while it does.
+
+mod cloud;
+mod plans;
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use e2e::{manifests, sandbox};
+use machinist_core::driver::MachineRequest;
+use machinist_plugin_host::PluginHost;
+use machinist_plugin_host::source::configmap::RawConfigMap;
+use tokio::task::JoinSet;
+
+use crate::calls::{self, Cloud};
+use crate::conditions::BusyCores;
+use crate::times::Times;
+use cloud::HostileCloud;
+use plans::Attack;
+
+/// Short and many, so that what else the machine does falls on both sides alike.
+pub(crate) const BLOCKS: usize = 40;
+pub(crate) const CALLS_A_BLOCK: usize = 200;
+/// Until attacks are in full swing, and until what is left of them is gone.
+const PAUSE: Duration = Duration::from_millis(30);
+
+/// Small limits, so that attacks come often.
+const LIMITS: &str =
+    "limits: { memory_mib: 32, table_elements: 20000, cpu_ms: 500, deadline_ms: 4000, response_kib: 64 }";
+
+/// Calls beside one attack.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) what: &'static str,
+    /// How many call the hostile driver at the same time.
+    pub(crate) callers: usize,
+    /// Attacks that came to their end.
+    pub(crate) attacks: u64,
+    pub(crate) alone: Times,
+    pub(crate) during: Times,
+}
+
+/// All attacks.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures {
+    pub(crate) measured: Vec<Measured>,
+    /// Cores that were busy with something else than this program.
+    pub(crate) others: f64,
+}
+
+pub(crate) async fn measure() -> Result<Figures> {
+    eprintln!("building the drivers");
+    let build = || anyhow::Ok((guests::bytes("sim-driver")?, guests::hostile()?));
+    let (sim, hostile) = tokio::task::spawn_blocking(build).await??;
+    let (cloud, enemy) = (Cloud::start()?, HostileCloud::start().await?);
+    let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
+    let mut settings = sandbox::settings(folder.path())?;
+    // In earnest it would be left alone after ten attacks, and there would be nothing to measure.
+    settings.quarantine.broken_calls = usize::MAX;
+    // Somebody reads the log.
+    settings.log_listener = Some(Arc::new(|line| drop(black_box(line.clone()))));
+    let host = PluginHost::start(settings).context("failed to start the plugin host")?;
+    eprintln!("loading the drivers");
+    sandbox::load(&host, calls::host::sim(&sim, &cloud.url())?).await?;
+    sandbox::load(&host, declared(hostile, enemy.port)).await?;
+    let (cores, used) = (BusyCores::start()?, own_cpu()?);
+    let mut measured = Vec::new();
+    for attack in plans::attacks(&format!("http://127.0.0.1:{}", enemy.port)) {
+        eprintln!("calls beside: {}", attack.what);
+        measured.push(beside(&host, attack).await?);
+    }
+    let others = cores.others(own_cpu()?.saturating_sub(used))?;
+    host.shutdown().await;
+    Ok(Figures { measured, others })
+}
+
+/// Processor time of this program so far.
+fn own_cpu() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").context("failed to read CPU times")?;
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    let ticks: Vec<u32> = fields.map(str::parse).collect::<Result<_, _>>().context("odd CPU times")?;
+    Ok(Duration::from_millis(10) * ticks.iter().sum())
+}
+
+fn declared(component: Vec<u8>, port: u16) -> RawConfigMap {
+    let mut map = manifests::plugin_with("hostile", "plugin.wasm", component);
+    let grants = format!(
+        "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n{LIMITS}\n"
+    );
+    map.data.get_or_insert_default().insert("grants.yaml".to_owned(), grants);
+    sandbox::raw(map)
+}
+
+async fn beside(host: &PluginHost, attack: Attack) -> Result<Measured> {
+    let ended = Arc::new(AtomicU64::new(0));
+    let (mut alone, mut during) = (Vec::new(), Vec::new());
+    for _ in 0..BLOCKS {
+        alone.extend(block(host).await?);
+        let mut attackers = JoinSet::new();
+        for plan in &attack.plans {
+            let (host, request, ended) = (host.clone(), hostile(&plan.to_string()), Arc::clone(&ended));
+            attackers.spawn(async move {
+                loop {
+                    // However it ends: it is an attack.
+                    drop(black_box(host.create(request.clone()).await));
+                    ended.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        tokio::time::sleep(PAUSE).await;
+        during.extend(block(host).await?);
+        attackers.shutdown().await;
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(Measured {
+        what: attack.what,
+        callers: attack.plans.len(),
+        attacks: ended.load(Ordering::Relaxed),
+        alone: Times::of(alone),
+        during: Times::of(during),
+    })
+}
+
+/// Calls one after the other, as a task on a worker, as the controllers make theirs.
+async fn block(host: &PluginHost) -> Result<Vec<Duration>> {
+    let host = host.clone();
+    tokio::spawn(async move {
+        let machine = calls::host::request("sim", "sim:///sim-1a/vm-1");
+        let mut times = Vec::with_capacity(CALLS_A_BLOCK);
+        for _ in 0..CALLS_A_BLOCK {
+            let request = machine.clone();
+            let started = Instant::now();
+            black_box(host.get_status(request).await?);
+            times.push(started.elapsed());
+        }
+        Ok(times)
+    })
+    .await?
+}
+
+fn hostile(plan: &str) -> MachineRequest {
+    let mut request = calls::host::request("hostile", "hostile:///uid-1");
+    plan.clone_into(&mut request.class.spec);
+    request
+}
