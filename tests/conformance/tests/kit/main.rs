@@ -2,5 +2,6 @@
 
 mod aws;
 mod faulty;
+mod languages;
 mod sim;
 mod world;

@@ -1,0 +1,49 @@
+//! One driver in four languages: what the one in Rust passes, the others pass.
+
+use std::collections::BTreeSet;
+
+use guests::Script;
+use machinist_conformance::Report;
+
+use crate::world::{file, options, report};
+
+const PROFILE: &str = "plugins/sim/conformance.yaml";
+
+fn passed(report: &Report) -> BTreeSet<String> {
+    report
+        .results
+        .iter()
+        .filter(|result| result.verdict.is_ok())
+        .map(machinist_conformance::report::Result::id)
+        .collect()
+}
+
+/// A check that is skipped is missed just as one that fails.
+async fn passes_what_rust_passes(component: Vec<u8>) {
+    let profile = file(PROFILE);
+    let rust =
+        report(options(guests::bytes("sim-driver").expect("the driver in Rust builds"), &profile)).await;
+    let other = report(options(component, &profile)).await;
+    let missed: Vec<String> = passed(&rust).difference(&passed(&other)).cloned().collect();
+    assert!(passed(&rust).len() > 90, "{}", rust.text());
+    assert_eq!(missed, Vec::<String>::new(), "{}", other.text());
+    assert_eq!(other.failures(), Vec::<String>::new(), "{}", other.text());
+    assert_eq!(other.driver, rust.driver);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_driver_in_go_passes_what_the_one_in_rust_passes() {
+    passes_what_rust_passes(guests::go_bytes("examples/driver-sim").expect("the driver in Go builds")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_driver_in_javascript_passes_what_the_one_in_rust_passes() {
+    let component = guests::sim_driver(Script::JavaScript).expect("the driver in JavaScript builds");
+    passes_what_rust_passes(component).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_driver_in_python_passes_what_the_one_in_rust_passes() {
+    let component = guests::sim_driver(Script::Python).expect("the driver in Python builds");
+    passes_what_rust_passes(component).await;
+}
