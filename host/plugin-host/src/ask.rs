@@ -28,7 +28,7 @@ pub(crate) struct Running<'a> {
 }
 
 /// One question to a driver.
-pub(crate) trait Ask: Send + Sync + 'static {
+pub(crate) trait Ask: Clone + Send + Sync + 'static {
     type Answer: Send + 'static;
 
     const OPERATION: Operation;
@@ -48,6 +48,7 @@ pub(crate) trait Ask: Send + Sync + 'static {
 macro_rules! ask_about_machine {
     ($(#[$doc:meta])* $name:ident, $operation:ident, $answer:ty, $call:ident, $convert:expr) => {
         $(#[$doc])*
+        #[derive(Clone)]
         pub(crate) struct $name(pub(crate) MachineRequest);
 
         impl Ask for $name {
@@ -100,6 +101,7 @@ ask_about_machine!(
 );
 
 /// `reboot`
+#[derive(Clone)]
 pub(crate) struct Reboot(pub(crate) MachineRequest);
 
 impl Ask for Reboot {
@@ -133,6 +135,7 @@ impl Ask for Reboot {
 }
 
 /// `list`
+#[derive(Clone)]
 pub(crate) struct List(pub(crate) ListRequest);
 
 impl Ask for List {
@@ -165,6 +168,7 @@ impl Ask for List {
 }
 
 /// `get-volume-ids`
+#[derive(Clone)]
 pub(crate) struct GetVolumeIds(pub(crate) Vec<String>);
 
 impl Ask for GetVolumeIds {
@@ -192,6 +196,7 @@ impl Ask for GetVolumeIds {
 }
 
 /// `validate-class`
+#[derive(Clone)]
 pub(crate) struct ValidateClass(pub(crate) ClassSpec);
 
 impl Ask for ValidateClass {
@@ -220,6 +225,7 @@ impl Ask for ValidateClass {
 }
 
 /// `describe`
+#[derive(Clone)]
 pub(crate) struct Describe;
 
 impl Ask for Describe {

@@ -81,15 +81,16 @@ impl Sandbox {
         baseline.unwrap_or(&self.linker)
     }
 
-    /// Makes the call, and records it where that is wished. It ends at `deadline` at the latest; dropping the future ends it
-    /// at once.
+    /// Makes the call, and records it where that is wished, or on this tape. It ends at `deadline` at the latest; dropping the future
+    /// ends it at once.
     pub(crate) async fn call<A: Ask>(
         &self,
         prepared: &Prepared,
         ask: A,
         deadline: Instant,
+        tape: Option<&Tape>,
     ) -> Answer<A::Answer> {
-        self.call_in(&prepared.code.load_full(), prepared, ask, deadline).await
+        self.recorded(&prepared.code.load_full(), prepared, ask, deadline, tape).await
     }
 
     /// The same in this code of the driver.
@@ -100,12 +101,25 @@ impl Sandbox {
         ask: A,
         deadline: Instant,
     ) -> Answer<A::Answer> {
-        let tape = match &self.archive {
-            Some(archive) if archive.wants(&prepared.plugin) => Tape::recording(),
-            Some(_) | None => Tape::off(),
+        self.recorded(code, prepared, ask, deadline, None).await
+    }
+
+    async fn recorded<A: Ask>(
+        &self,
+        code: &DriverCode,
+        prepared: &Prepared,
+        ask: A,
+        deadline: Instant,
+        tape: Option<&Tape>,
+    ) -> Answer<A::Answer> {
+        let archive = self.archive.as_ref().filter(|archive| archive.wants(&prepared.plugin));
+        let tape = match (tape, archive) {
+            (Some(tape), _) => tape.clone(),
+            (None, Some(_)) => Tape::recording(),
+            (None, None) => Tape::off(),
         };
         // Also a call that is dropped half-way is recorded.
-        let kept = self.archive.as_ref().map(|archive| archive.keep(tape.clone()));
+        let kept = archive.map(|archive| archive.keep(tape.clone()));
         let answer = self.taped(code, prepared, ask, deadline, &tape).await;
         drop(kept);
         answer

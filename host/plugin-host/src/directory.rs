@@ -67,7 +67,7 @@ pub(crate) async fn follow(inner: &Arc<Inner>, root: PathBuf) {
     }
     let closed = inner.has_closed.clone();
     let weak = Arc::downgrade(inner);
-    inner.guests.spawn(async move { closed.run_until_cancelled(again(weak, root, known)).await });
+    inner.guests.usual.spawn(async move { closed.run_until_cancelled(again(weak, root, known)).await });
 }
 
 async fn again(inner: Weak<Inner>, root: Arc<Path>, mut known: Known) {
@@ -80,7 +80,7 @@ async fn again(inner: Weak<Inner>, root: Arc<Path>, mut known: Known) {
 
 /// One look, and what follows from it. On a thread that may wait for a disk.
 async fn step(inner: Arc<Inner>, root: Arc<Path>, known: Known) -> Known {
-    let guests = inner.guests.clone();
+    let guests = inner.guests.usual.clone();
     // It fails only when the host is ending.
     guests.spawn_blocking(move || look_once(&inner, &root, known)).await.unwrap_or_default()
 }

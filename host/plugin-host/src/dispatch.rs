@@ -13,7 +13,7 @@ use machinist_core::driver::Answer;
 use machinist_core::driver_error::{Breakage, CallError, Refusal};
 use machinist_core::id::ProviderName;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout_at};
 use tracing::{Instrument as _, debug_span};
 
 use crate::ask::Ask;
@@ -21,15 +21,18 @@ use crate::digest::Digest;
 use crate::generation::{Generation, is_fault};
 use crate::host::Inner;
 use crate::metrics::Metrics;
-use crate::rollout::Caller;
 use crate::rollout::plan::side;
 use crate::rollout::record::{Outcome, Side};
+use crate::rollout::{Caller, RolloutMode};
 use crate::routes::{Route, Routes};
+use crate::shadow::{Behind, Held};
 use crate::threads::Effort;
 
 /// Turns for calls, as many as the pool has places.
 pub(crate) struct Queue {
     turns: Semaphore,
+    /// Turns that there are.
+    most: usize,
     waiting: AtomicUsize,
     most_waiting: usize,
     metrics: Metrics,
@@ -43,8 +46,9 @@ struct Turn<'a> {
 
 impl Queue {
     pub(crate) fn new(turns: usize, most_waiting: usize, metrics: Metrics) -> Self {
-        let turns = Semaphore::new(turns.clamp(1, Semaphore::MAX_PERMITS));
-        Self { turns, waiting: AtomicUsize::new(0), most_waiting, metrics }
+        let most = turns.clamp(1, Semaphore::MAX_PERMITS);
+        let turns = Semaphore::new(most);
+        Self { turns, most, waiting: AtomicUsize::new(0), most_waiting, metrics }
     }
 
     /// A turn for a call of this generation. First its own limit, then everybody's: a busy plugin does not fill the
@@ -63,7 +67,24 @@ impl Queue {
         };
         timeout_at(deadline.into(), turn).await.ok().flatten().ok_or_else(busy)
     }
+
+    /// A turn for a call that nobody waits for: once half of all places are free, and nobody stands in line.
+    pub(crate) async fn spare_turn<'a>(&'a self, generation: &'a Generation) -> impl Sized + use<'a> {
+        loop {
+            let has_room =
+                self.turns.available_permits() > self.most / 2 && self.waiting.load(Ordering::Relaxed) == 0;
+            if has_room
+                && let (Ok(own), Ok(shared)) = (generation.permits.try_acquire(), self.turns.try_acquire())
+            {
+                return Turn { _own: own, _shared: shared };
+            }
+            sleep(LOOK).await;
+        }
+    }
 }
+
+/// How often one that nobody waits for looks for room.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A place among those who wait.
 struct Place<'a>(&'a AtomicUsize);
@@ -142,8 +163,15 @@ impl Inner {
             Ok(_turn) => {
                 let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
                 let started = Instant::now();
-                let answer = self.sandbox.call(&generation.prepared, ask, deadline).instrument(span).await;
-                (answer, started.elapsed())
+                let held = chosen.behind.as_ref().and_then(|behind| self.hold(behind, &ask));
+                let tape = held.as_ref().map(Held::tape);
+                let answer =
+                    self.sandbox.call(&generation.prepared, ask, deadline, tape).instrument(span).await;
+                let took = started.elapsed();
+                if let Some(held) = held {
+                    self.shadow(held, &answer);
+                }
+                (answer, took)
             }
             Err(refusal) => (Err(refusal.into()), Duration::ZERO),
         };
@@ -215,6 +243,8 @@ struct Chosen {
     generation: Arc<Generation>,
     /// The version that is on trial meanwhile.
     trial: Option<Counted>,
+    /// The version that is asked afterwards, and answers nobody.
+    behind: Option<Behind>,
 }
 
 impl Chosen {
@@ -222,8 +252,13 @@ impl Chosen {
     fn of(serving: Arc<Generation>, routes: &Routes, target: &Target) -> Result<Self, Refusal> {
         let candidate = if target.pin.is_none() { routes.trial(&target.provider) } else { None };
         let Some((candidate, trial)) = candidate.and_then(|it| Some((it, it.trial.as_ref()?))) else {
-            return Ok(Self { generation: available(serving)?, trial: None });
+            return Ok(Self { generation: available(serving)?, trial: None, behind: None });
         };
+        if trial.terms.mode == RolloutMode::Shadow {
+            let is_shadowed = side(&trial.terms, &target.caller) == Side::New;
+            let behind = is_shadowed.then(|| Behind { candidate: Arc::clone(candidate) });
+            return Ok(Self { generation: available(serving)?, trial: None, behind });
+        }
         let side = match side(&trial.terms, &target.caller) {
             Side::New if candidate.quarantined_until(Timestamp::now()).is_none() => Side::New,
             Side::New | Side::Stable => Side::Stable,
@@ -233,7 +268,11 @@ impl Chosen {
             Side::Stable => available(serving)?,
         };
         let lot = target.caller.lot().to_owned();
-        Ok(Self { generation, trial: Some(Counted { candidate: Arc::clone(candidate), side, lot }) })
+        Ok(Self {
+            generation,
+            trial: Some(Counted { candidate: Arc::clone(candidate), side, lot }),
+            behind: None,
+        })
     }
 }
 

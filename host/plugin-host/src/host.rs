@@ -14,8 +14,6 @@ use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use prometheus_client::registry::Registry;
-use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +47,7 @@ use crate::registry::Declaration;
 use crate::rollout::{Caller, Trial};
 use crate::routes::Route;
 use crate::settings::HostSettings;
+use crate::shadow::Shadows;
 use crate::shelf::{Order, Orders, Shelf, chain};
 use crate::source::configmap::{KIND_LABEL, RawConfigMap};
 use crate::source::remote::Origin;
@@ -114,6 +113,7 @@ pub(crate) struct Inner {
     pub(crate) metrics: Metrics,
     pub(crate) queue: Queue,
     pub(crate) frequency: Frequency,
+    pub(crate) shadows: Shadows,
     pub(crate) guests: Guests,
     pub(crate) calls: TaskTracker,
     pub(crate) is_closing: AtomicBool,
@@ -214,6 +214,7 @@ impl PluginHost {
             policies,
             shelf: Shelf::new(metrics.clone()),
             frequency: Frequency::default(),
+            shadows: Shadows::default(),
             queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
             metrics,
             guests,

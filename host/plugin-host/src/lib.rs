@@ -57,6 +57,7 @@ mod report;
 pub mod rollout;
 mod routes;
 mod settings;
+mod shadow;
 mod shelf;
 pub mod source;
 pub mod state;

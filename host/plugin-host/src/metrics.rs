@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::report::PluginReport;
+use crate::rollout::Shadowed;
 use crate::rollout::record::{Outcome, Side};
 use crate::source::SourceId;
 use crate::tier::CodeTier;
@@ -67,6 +68,13 @@ struct TrialLabels {
     plugin: String,
     version: &'static str,
     outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShadowLabels {
+    plugin: String,
+    operation: &'static str,
+    result: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -171,6 +179,7 @@ pub(crate) struct Metrics {
     states: Family<StateLabels, Gauge>,
     swaps: Family<PluginLabels, Counter>,
     rollouts: Family<RolloutLabels, Counter>,
+    shadow_calls: Family<ShadowLabels, Counter>,
     trial_calls: Family<TrialLabels, Counter>,
     cache: Family<CacheLabels, Counter>,
     code: Family<CodeLabels, Gauge>,
@@ -191,6 +200,7 @@ impl Metrics {
             states: Family::default(),
             swaps: Family::default(),
             rollouts: Family::default(),
+            shadow_calls: Family::default(),
             trial_calls: Family::default(),
             cache: Family::default(),
             code: Family::default(),
@@ -217,6 +227,11 @@ impl Metrics {
         drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
         drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
         drop(all.rollouts.get_or_create(&RolloutLabels { plugin: plugin(), step: empty }));
+        drop(all.shadow_calls.get_or_create(&ShadowLabels {
+            plugin: plugin(),
+            operation: empty,
+            result: empty,
+        }));
         drop(all.trial_calls.get_or_create(&TrialLabels {
             plugin: plugin(),
             version: empty,
@@ -270,6 +285,11 @@ impl Metrics {
             "machinist_plugin_rollouts",
             "Steps of versions on their way to serve: started, promoted, withdrawn",
             self.rollouts.clone(),
+        );
+        registry.register(
+            "machinist_plugin_shadow_calls",
+            "Calls that a version that answers nobody was asked, too: same, differs, broken, left out",
+            self.shadow_calls.clone(),
         );
         registry.register(
             "machinist_plugin_trial_calls",
@@ -376,6 +396,12 @@ impl Metrics {
     pub(crate) fn rolled(&self, plugin: &PluginName, step: RolloutStep) {
         let labels = RolloutLabels { plugin: plugin.to_string(), step: step.name() };
         self.rollouts.get_or_create(&labels).inc();
+    }
+
+    /// A call that a shadow was to be asked, too.
+    pub(crate) fn shadowed(&self, plugin: &PluginName, operation: &'static str, shadowed: &Shadowed) {
+        let labels = ShadowLabels { plugin: plugin.to_string(), operation, result: shadowed.name() };
+        self.shadow_calls.get_or_create(&labels).inc();
     }
 
     /// A call while a version is on trial.

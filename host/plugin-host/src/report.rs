@@ -8,7 +8,7 @@ use machinist_core::id::{PluginName, ProviderName};
 use crate::digest::Digest;
 use crate::policy::Terms;
 use crate::rollout::said::Decision;
-use crate::rollout::{Figures, Rollout};
+use crate::rollout::{Figures, Rollout, ShadowReport};
 use crate::source::SourceId;
 use crate::source::configmap::Fingerprint;
 use crate::source::remote::Resolved;
@@ -88,6 +88,8 @@ pub struct RolloutReport {
     pub decision: Option<Decision>,
     /// How its calls, and those of the version that serves, have ended since the trial began. Of this process.
     pub figures: Figures,
+    /// What it would have done otherwise, of a version that answers nobody. Of this process.
+    pub shadow: Option<ShadowReport>,
 }
 
 /// What makes two reports of a source different enough to tell: counters do not.
@@ -105,6 +107,7 @@ pub(crate) struct Gist {
     resolved: Option<Resolved>,
     signer: Option<String>,
     decision: Option<Decision>,
+    shadow: Option<(usize, u64, u64)>,
 }
 
 impl PluginReport {
@@ -122,6 +125,7 @@ impl PluginReport {
             resolved: self.resolved.clone(),
             signer: self.signer.clone(),
             decision: self.rollout.as_ref().and_then(|rollout| rollout.decision.clone()),
+            shadow: self.rollout.as_ref().and_then(|rollout| Some(rollout.shadow.as_ref()?.gist())),
         }
     }
 }

@@ -493,6 +493,7 @@ fn rollout(version: &Version<Served>) -> Option<RolloutReport> {
         terms: trial.map(|trial| Arc::clone(&trial.terms)),
         decision,
         figures: trial.map(Trial::figures).unwrap_or_default(),
+        shadow: trial.and_then(Trial::shadow_report),
     })
 }
 

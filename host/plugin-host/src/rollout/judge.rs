@@ -42,6 +42,13 @@ pub enum Cause {
         /// The median of the version that serves.
         stable: Duration,
     },
+    /// As a shadow it would have done otherwise.
+    Differs {
+        /// So many of its calls …
+        calls: u64,
+        /// … of so many that were compared.
+        compared: u64,
+    },
     /// It was quarantined again and again while it served.
     Quarantined,
     /// Somebody said so.
@@ -60,6 +67,10 @@ impl fmt::Display for Cause {
                 "its {function} takes {} ms (median), and {} ms in the version that serves",
                 new.as_millis(),
                 stable.as_millis()
+            ),
+            Self::Differs { calls, compared } => write!(
+                f,
+                "{calls} of {compared} calls would have been other calls than those of the version that serves"
             ),
             Self::Quarantined => f.write_str("its calls broke again after it was left alone"),
             Self::Asked => f.write_str("somebody has withdrawn it"),
@@ -93,7 +104,11 @@ pub(crate) fn judge(record: &Record, terms: &Rollout, now: Timestamp) -> Option<
     let is_long_enough = now.duration_since(record.began) >= terms.promote_time;
     // Without calls to compare with, only a version that hardly fails is trusted.
     let fails_more = if can_compare { beyond } else { new.failure_rate() } > terms.error_rate / 100.0;
-    let may_serve = is_long_enough && new.answered >= terms.promote_calls && new.broken == 0 && !fails_more;
+    let may_serve = terms.promotes_itself
+        && is_long_enough
+        && new.answered >= terms.promote_calls
+        && new.broken == 0
+        && !fails_more;
     may_serve.then(|| Verdict::Promote(Figures::of(record)))
 }
 

@@ -6,6 +6,7 @@
 //! | which version answers this call | `plan` |
 //! | how the calls of both versions ended | `record` |
 //! | whether the new one may serve, or has to go | `judge` |
+//! | what a version that answers nobody would have done otherwise | [`shadow`] |
 //! | what was decided before, by the host or by a person | `said` |
 //!
 //! All of it is plain: times, names and outcomes come as arguments.
@@ -14,6 +15,7 @@ pub(crate) mod judge;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub mod said;
+pub mod shadow;
 pub mod terms;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +26,8 @@ pub use judge::Cause;
 pub(crate) use judge::Verdict;
 pub(crate) use plan::Caller;
 use record::{Outcome, Record, Side};
+pub use shadow::ShadowReport;
+pub(crate) use shadow::Shadowed;
 pub use terms::{Rollout, RolloutError, RolloutMode};
 
 /// The trial of one version: what is wanted of it, and what has been seen.
@@ -31,11 +35,15 @@ pub use terms::{Rollout, RolloutError, RolloutMode};
 pub(crate) struct Trial {
     pub(crate) terms: Arc<Rollout>,
     record: Mutex<Record>,
+    /// Of a version that answers nobody.
+    shadow: Mutex<ShadowReport>,
+    began: Timestamp,
 }
 
 impl Trial {
     pub(crate) fn new(terms: Arc<Rollout>, now: Timestamp) -> Self {
-        Self { terms, record: Mutex::new(Record::new(now)) }
+        let (record, shadow) = (Mutex::new(Record::new(now)), Mutex::default());
+        Self { terms, record, shadow, began: now }
     }
 
     /// Notes how a call ended, and says what follows from all that were seen.
@@ -51,9 +59,32 @@ impl Trial {
         judge::judge(&record, &self.terms, now)
     }
 
+    /// Notes how a call compares with the one that counted. Says what follows from all that were seen, and whether there is something to tell.
+    pub(crate) fn shadowed(
+        &self,
+        function: &'static str,
+        subject: &str,
+        shadowed: &Shadowed,
+        now: Timestamp,
+    ) -> (Option<Verdict>, bool) {
+        let mut shadow = self.shadow();
+        let before = shadow.gist();
+        shadow.note(function, subject, shadowed);
+        (shadow::judge(&shadow, &self.terms, self.began, now), shadow.gist() != before)
+    }
+
+    /// What a version that answers nobody would have done otherwise; `None` for one that answers.
+    pub(crate) fn shadow_report(&self) -> Option<ShadowReport> {
+        (self.terms.mode == RolloutMode::Shadow).then(|| self.shadow().clone())
+    }
+
     /// What has been seen so far.
     pub(crate) fn figures(&self) -> Figures {
         Figures::of(&self.record())
+    }
+
+    fn shadow(&self) -> MutexGuard<'_, ShadowReport> {
+        self.shadow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {

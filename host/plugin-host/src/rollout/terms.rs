@@ -1,16 +1,20 @@
 //! `rollout.yaml`: how a new version of a driver comes to serve.
 //!
 //! ```yaml
-//! mode: canary              # all, the default: it serves as soon as it is ready
+//! mode: canary              # or shadow; all, the default: it serves as soon as it is ready
 //! share: 10%                # of the Machines, always the same ones; default 10% unless classes are named
 //! classes: [small]          # and all Machines of these MachineClasses
-//! promote_after: { calls: 100, minutes: 10 }    # both have to be reached; these are the defaults
+//! promote_after: { calls: 100, minutes: 10 }    # both have to be reached; these are the defaults of a canary
 //! withdraw:                 # these are the defaults, too
 //!   broken_calls: 3         # traps and limits
 //!   error_rate: 5%          # beyond the errors of the version that serves
 //!   latency: 2              # times the median of the version that serves, for the same function
 //!   minimum_calls: 20       # for different Machines, of each version, before errors and latency are compared
+//!   differing: 1%           # of the calls of a shadow; no default: differences are for people to judge
 //! ```
+//!
+//! A shadow answers nobody: it is asked what the version that serves was asked, and what it would have done is compared. It is promoted by
+//! itself only where `promote_after` is given.
 
 use std::collections::BTreeSet;
 
@@ -38,6 +42,10 @@ pub struct Rollout {
     pub latency: f64,
     /// Calls of each version, below which they are not compared.
     pub minimum_calls: u64,
+    /// Of the calls of a shadow, per cent that may differ. None: any.
+    pub differing: Option<f64>,
+    /// Enough good calls make it the version that serves. Otherwise somebody has to say so.
+    pub promotes_itself: bool,
 }
 
 /// In which way a version comes to serve.
@@ -47,6 +55,8 @@ pub enum RolloutMode {
     All,
     /// A part of the calls first.
     Canary,
+    /// It is asked beside the version that serves, and answers nobody.
+    Shadow,
 }
 
 impl RolloutMode {
@@ -55,6 +65,7 @@ impl RolloutMode {
         match self {
             Self::All => "all",
             Self::Canary => "canary",
+            Self::Shadow => "shadow",
         }
     }
 }
@@ -64,8 +75,8 @@ impl RolloutMode {
 pub enum RolloutError {
     /// Not YAML, or with a field that does not exist or has the wrong type.
     #[error(
-        "{detail}: it takes mode (all or canary), share, classes, promote_after (calls, minutes) and withdraw (broken_calls, \
-         error_rate, latency, minimum_calls)"
+        "{detail}: it takes mode (all, canary or shadow), share, classes, promote_after (calls, minutes) and withdraw (broken_calls, \
+         error_rate, latency, minimum_calls, differing)"
     )]
     Syntax {
         /// What the parser says.
@@ -81,9 +92,9 @@ pub enum RolloutError {
         /// What belongs there.
         wanted: &'static str,
     },
-    /// A canary without Machines.
-    #[error("a canary of no Machines: share is 0% and classes names none")]
-    Nobody,
+    /// A trial without Machines.
+    #[error("a {} of no Machines: share is 0% and classes names none", .0.name())]
+    Nobody(RolloutMode),
 }
 
 #[derive(Default, Deserialize)]
@@ -92,7 +103,7 @@ struct Raw {
     mode: RawMode,
     share: Option<Share>,
     classes: BTreeSet<String>,
-    promote_after: RawPromotion,
+    promote_after: Option<RawPromotion>,
     withdraw: RawWithdrawal,
 }
 
@@ -102,6 +113,7 @@ enum RawMode {
     #[default]
     All,
     Canary,
+    Shadow,
 }
 
 /// `10%`, or a bare number of per cent.
@@ -132,11 +144,18 @@ struct RawWithdrawal {
     error_rate: Share,
     latency: f64,
     minimum_calls: u64,
+    differing: Option<Share>,
 }
 
 impl Default for RawWithdrawal {
     fn default() -> Self {
-        Self { broken_calls: 3, error_rate: Share::Number(5.0), latency: 2.0, minimum_calls: 20 }
+        Self {
+            broken_calls: 3,
+            error_rate: Share::Number(5.0),
+            latency: 2.0,
+            minimum_calls: 20,
+            differing: None,
+        }
     }
 }
 
@@ -156,14 +175,17 @@ impl Rollout {
         let mode = match mode {
             RawMode::All => RolloutMode::All,
             RawMode::Canary => RolloutMode::Canary,
+            RawMode::Shadow => RolloutMode::Shadow,
         };
+        let promotes_itself = mode != RolloutMode::Shadow || promote_after.is_some();
+        let promote_after = promote_after.unwrap_or_default();
         let share = match share {
             Some(share) => share.per_cent("share")?,
             None if classes.is_empty() => 10.0,
             None => 0.0,
         };
-        if mode == RolloutMode::Canary && share == 0.0 && classes.is_empty() {
-            return Err(RolloutError::Nobody);
+        if mode != RolloutMode::All && share == 0.0 && classes.is_empty() {
+            return Err(RolloutError::Nobody(mode));
         }
         if !(1.0..=1_000.0).contains(&withdraw.latency) {
             let (found, wanted) = (withdraw.latency.to_string(), "a factor from 1 to 1000");
@@ -179,6 +201,8 @@ impl Rollout {
             error_rate: withdraw.error_rate.per_cent("withdraw.error_rate")?,
             latency: withdraw.latency,
             minimum_calls: number("withdraw.minimum_calls", withdraw.minimum_calls, MOST_CALLS)?,
+            differing: withdraw.differing.map(|share| share.per_cent("withdraw.differing")).transpose()?,
+            promotes_itself,
         })
     }
 }
@@ -243,6 +267,17 @@ mod tests {
     }
 
     #[test]
+    fn a_shadow_is_promoted_by_itself_only_where_that_is_said() {
+        let terms = |text: &str| Rollout::parse(text).expect("terms");
+        assert!(terms("mode: canary").promotes_itself);
+        assert!(!terms("mode: shadow").promotes_itself);
+        assert!(terms("{mode: shadow, promote_after: {calls: 5}}").promotes_itself);
+        assert_eq!(terms("mode: shadow").differing, None);
+        assert_eq!(terms("{mode: shadow, withdraw: {differing: 0.5%}}").differing, Some(0.5));
+        check("{mode: shadow, promote_after: {calls: 5, minutes: 1}}", "shadow 10 {} 5 1m");
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         check("mode: slowly", "mode: unknown variant `slowly`");
         check("{mode: canary, shares: 1%}", "unknown field `shares`");
@@ -250,6 +285,8 @@ mod tests {
         check("{mode: canary, share: 101%}", "share is \"101%\": per cent");
         check("{mode: canary, share: .nan}", "share is NaN: per cent");
         check("{mode: canary, share: 0%}", "a canary of no Machines");
+        check("{mode: shadow, share: 0%}", "a shadow of no Machines");
+        check("{mode: shadow, withdraw: {differing: some}}", "withdraw.differing is \"some\": per cent");
         check("{promote_after: {calls: 0}}", "promote_after.calls is 0: a number from 1");
         check("{promote_after: {minutes: 18446744073709551615}}", "promote_after.minutes is 1844");
         check("{withdraw: {latency: 0.5}}", "withdraw.latency is 0.5: a factor from 1");

@@ -12,6 +12,7 @@ mod parts;
 mod policies;
 mod rejection;
 mod rollout;
+mod shadows;
 mod swap;
 mod tapes;
 mod tiers;
