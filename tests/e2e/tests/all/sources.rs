@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -121,6 +122,14 @@ async fn logs(lab: &Lab, host: &Host) -> Result<()> {
     Ok(())
 }
 
+/// The beginning of the names of its files.
+fn pair_of_keys(folder: &Path) -> Result<String> {
+    let key = folder.join("ours").display().to_string();
+    let made = Command::new(e2e::binary()?).args(["plugin", "keygen", &key]).output()?;
+    ensure!(made.status.success(), "{made:?}");
+    Ok(key)
+}
+
 /// A ConfigMap that names an artifact.
 fn naming(lab: &Lab, name: &str, reference: &str) -> Result<ConfigMap> {
     let mut map = manifests::plugin(name, &SIM, &lab.cloud.url())?;
@@ -136,12 +145,7 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
     let registry = tokio::task::spawn_blocking(|| Registry::start(Door::Open)).await.expect("runs");
     let registry = Arc::new(registry.expect("the registry starts"));
     let keys = tempfile::tempdir().expect("a folder");
-    let key = keys.path().join("ours").display().to_string();
-    let made = std::process::Command::new(e2e::binary().expect("is built"))
-        .args(["plugin", "keygen", &key])
-        .output()
-        .expect("runs");
-    assert!(made.status.success(), "{made:?}");
+    let key = pair_of_keys(keys.path()).expect("keys are made");
     let flags = [format!("--plugin-keys={key}.pub"), "--require-signature=*".to_owned()];
     staged(&flags, async |lab, host| {
         let shell = Shell::new(lab)?;
@@ -239,8 +243,9 @@ async fn a_configmap_that_was_signed_is_pushed_to_without_force() {
             "settings.json",
         ];
         shell.does(&first).await?;
-        shell.does(&["keygen", "ours"]).await?;
-        shell.does(&["sign", "--configmap", "sim", "--key", "ours.key"]).await?;
+        let keys = tempfile::tempdir()?;
+        let private = format!("{}.key", pair_of_keys(keys.path())?);
+        shell.does(&["sign", "--configmap", "sim", "--key", &private]).await?;
         let signature = async || {
             let map = maps(lab).get("sim").await?;
             Ok::<_, anyhow::Error>(map.data.and_then(|mut data| data.remove("signature")))
