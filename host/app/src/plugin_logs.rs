@@ -28,30 +28,30 @@ pub(crate) async fn logs(flags: LogsFlags) -> anyhow::Result<()> {
     if !page.is_declared && page.kept.lines.is_empty() && !flags.follow {
         bail!("{}", unknown(&flags.name, &page.plugins));
     }
-    let (lines, notes) = reader.read(page);
-    for note in notes {
-        eprintln!("{note}");
+    let is_silent = show(&mut reader, page, flags.output)?;
+    if flags.follow {
+        return follow(&flags, control.as_ref(), reader).await;
     }
-    if lines.is_empty() && !flags.follow {
+    if is_silent {
         eprintln!("{} has logged nothing of this kind since the host that leads was started", flags.name);
     }
-    print(&lines, flags.output)?;
+    Ok(())
+}
+
+/// Until interrupted, through changes of the leader.
+async fn follow(flags: &LogsFlags, control: Option<&Client>, mut reader: Reader) -> anyhow::Result<()> {
     let mut trouble = None;
-    while flags.follow {
+    loop {
         tokio::time::sleep(PAUSE).await;
-        match ask(&flags, control.as_ref(), reader.last).await {
+        match ask(flags, control, reader.last).await {
             Ok(page) => {
                 trouble = None;
                 // Another process counts from the beginning: its lines may have smaller numbers.
                 let page = match reader.is_other(&page) {
-                    true => ask(&flags, control.as_ref(), 0).await.unwrap_or(page),
+                    true => ask(flags, control, 0).await.unwrap_or(page),
                     false => page,
                 };
-                let (lines, notes) = reader.read(page);
-                for note in notes {
-                    eprintln!("{note}");
-                }
-                print(&lines, flags.output)?;
+                show(&mut reader, page, flags.output)?;
             }
             // Another may lead in a moment.
             Err(why) if trouble.as_ref() != Some(&why) => {
@@ -61,7 +61,16 @@ pub(crate) async fn logs(flags: LogsFlags) -> anyhow::Result<()> {
             Err(_) => {}
         }
     }
-    Ok(())
+}
+
+/// Prints what is new of a page. True when that is nothing.
+fn show(reader: &mut Reader, page: LogPage, output: Output) -> anyhow::Result<bool> {
+    let (lines, notes) = reader.read(page);
+    for note in notes {
+        eprintln!("{note}");
+    }
+    print(&lines, output)?;
+    Ok(lines.is_empty())
 }
 
 async fn ask(flags: &LogsFlags, control: Option<&Client>, after: u64) -> Result<LogPage, String> {

@@ -103,14 +103,15 @@ fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
                 inner.follow(inner.shelf.withdraw(&source));
             }
             Due::Read(name) => match read::read(root, &name) {
-                Ok(raw) if look::plugin(root, &name).is_ok_and(|stamps| known.is(&name, &stamps)) => {
+                Ok(raw) if known.is(&name, &look::plugin(root, &name)) => {
                     inner.declare(&raw);
                 }
                 // It was changed while it was read.
                 Ok(_) => known.again(&name),
                 Err(error) => {
-                    // Whatever is in the way may go without leaving a trace on the file.
-                    known.again(&name);
+                    if error.is_passing() {
+                        known.again(&name);
+                    }
                     inner.follow(inner.shelf.refuse(&SourceId::in_directory(&name), &chain(&error)));
                 }
             },

@@ -120,16 +120,31 @@ pub(super) fn look(root: &Path) -> Result<Look, Error> {
     Ok(look)
 }
 
-/// One plugin.
-pub(super) fn plugin(root: &Path, name: &str) -> Result<Stamps, Error> {
-    Ok(look(root)?.plugins.remove(name).unwrap_or_default())
+/// One plugin, as [`look`] finds it.
+pub(super) fn plugin(root: &Path, name: &str) -> Stamps {
+    let is_folder = fs::metadata(root.join(name)).is_ok_and(|metadata| metadata.is_dir());
+    let mut stamps = if is_folder { folder(root, name) } else { Stamps::default() };
+    for suffix in Encoding::ALL.into_iter().filter_map(suffix) {
+        let file = format!("{name}{suffix}");
+        let path = root.join(&file);
+        // A link to nowhere is there as well.
+        if fs::symlink_metadata(&path).is_ok() {
+            stamps.0.insert(PathBuf::from(file), Stamp::of(fs::metadata(&path)));
+        }
+    }
+    stamps
+}
+
+/// What follows the name of a file that is a whole plugin.
+fn suffix(encoding: Encoding) -> Option<&'static str> {
+    encoding.key().strip_prefix("plugin")
 }
 
 /// Of a file that is a whole plugin: the plugin's name, and how it is packed.
 pub(super) fn alone(file: &str) -> Option<(&str, Encoding)> {
     Encoding::ALL.into_iter().find_map(|encoding| {
-        let suffix = encoding.key().strip_prefix("plugin")?;
-        Some((file.strip_suffix(suffix)?, encoding))
+        let plugin = file.strip_suffix(suffix(encoding)?)?;
+        Some((plugin, encoding))
     })
 }
 
@@ -167,4 +182,66 @@ pub(super) fn names(folder: &Path, most: usize) -> Result<Vec<String>, Error> {
 /// The names in a plugin's folder.
 pub(super) fn files(root: &Path, name: &str) -> Result<Vec<String>, Error> {
     names(&root.join(name), MOST_FILES)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn found(root: &Path) -> (Vec<String>, Vec<String>) {
+        let look = look(root).unwrap();
+        for (name, stamps) in &look.plugins {
+            assert_eq!(plugin(root, name), *stamps, "{name} is found alike by itself");
+        }
+        (look.plugins.into_keys().collect(), look.odd)
+    }
+
+    #[test]
+    fn files_and_folders_are_plugins_and_the_rest_is_odd() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for name in
+            ["a.wasm", "b.wasm.gz", "c.wasm.zst", "README.md", ".hidden.wasm", "no name.wasm", ".wasm"]
+        {
+            fs::write(root.join(name), "").unwrap();
+        }
+        for name in ["d", "lost+found", ".git", "e.wasm"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        fs::write(root.join("d/plugin.wasm"), "").unwrap();
+        symlink("nowhere", root.join("f.wasm")).unwrap();
+        let (plugins, odd) = found(root);
+        assert_eq!(plugins, ["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(odd, ["README.md", "no name.wasm"]);
+        assert_eq!(plugin(root, "nobody"), Stamps::default());
+    }
+
+    #[test]
+    fn the_switch_of_a_mounted_configmap_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for version in ["..1", "..2"] {
+            fs::create_dir_all(root.join("sim").join(version)).unwrap();
+            fs::write(root.join("sim").join(version).join("plugin.wasm"), "same").unwrap();
+        }
+        symlink("..1", root.join("sim/..data")).unwrap();
+        symlink("..data/plugin.wasm", root.join("sim/plugin.wasm")).unwrap();
+        let before = plugin(root, "sim");
+        assert_eq!((before.0.len(), &before), (1, &plugin(root, "sim")));
+        symlink("..2", root.join("sim/..next")).unwrap();
+        fs::rename(root.join("sim/..next"), root.join("sim/..data")).unwrap();
+        assert_ne!(plugin(root, "sim"), before);
+    }
+
+    #[test]
+    fn a_folder_with_far_too_much_in_it_is_not_taken_for_one_of_plugins() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..=MOST_PLUGINS {
+            fs::write(folder.path().join(format!("p{number}.wasm")), "").unwrap();
+        }
+        let error = look(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("more than 1000 entries"), "{error}");
+    }
 }

@@ -57,11 +57,27 @@ pub(super) enum Error {
     Elsewhere { path: PathBuf },
 }
 
+impl Error {
+    /// It may go without leaving a trace on any file. All else is otherwise only when some file is.
+    pub(super) fn is_passing(&self) -> bool {
+        match self {
+            Self::Look(_) | Self::Read { .. } => true,
+            Self::Both { .. }
+            | Self::NoComponent { .. }
+            | Self::NoFile { .. }
+            | Self::Outside { .. }
+            | Self::TooLarge { .. }
+            | Self::NoText { .. }
+            | Self::Elsewhere { .. } => false,
+        }
+    }
+}
+
 /// The plugin of this name. Reads megabytes: not on a thread that others wait for.
 pub(super) fn read(root: &Path, name: &str) -> Result<RawConfigMap, Error> {
     let files = Files { root };
     let (folder, mut whole) = (Path::new(name), Vec::new());
-    for file in look::look(root)?.plugins.remove(name).unwrap_or_default().0.into_keys() {
+    for file in look::plugin(root, name).0.into_keys() {
         if let Some((_, encoding)) =
             file.to_str().and_then(alone).filter(|_| file.parent() == Some(Path::new("")))
         {
@@ -142,14 +158,19 @@ impl Files<'_> {
             return Err(Error::Outside { path: path.to_owned() });
         }
         // Opening something else than a file may wait for ever.
-        if !fs::metadata(&real).map_err(failed)?.is_file() {
+        let metadata = fs::metadata(&real).map_err(failed)?;
+        if !metadata.is_file() {
             return Err(Error::NoFile { path: path.to_owned() });
+        }
+        let too_large = || Error::TooLarge { path: path.to_owned(), most };
+        if usize::try_from(metadata.len()).map_or(true, |bytes| bytes > most) {
+            return Err(too_large());
         }
         let one_more = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
         let mut bytes = Vec::new();
         File::open(&real).and_then(|file| file.take(one_more).read_to_end(&mut bytes)).map_err(failed)?;
         if bytes.len() > most {
-            return Err(Error::TooLarge { path: path.to_owned(), most });
+            return Err(too_large());
         }
         Ok(bytes)
     }

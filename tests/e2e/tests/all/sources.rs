@@ -97,8 +97,14 @@ async fn logs(lab: &Lab, host: &Host) -> Result<()> {
     let full = Capacity { zone: "sim-1a".to_owned(), kind: "*".to_owned(), limit: 0 };
     let faults = Faults { capacity: vec![full], ..Faults::default() };
     lab.cloud.set_faults(faults).map_err(|error| anyhow!("{error:?}"))?;
-    lab.create_machine("crowded", "small").await?;
     let (shell, url) = (Shell::new(lab)?, host.url());
+    let followed = tempfile::NamedTempFile::new()?;
+    let _follower = tokio::process::Command::new(e2e::binary()?)
+        .args(["plugin", "logs", "sim", "--follow", "--url", &url])
+        .stdout(followed.reopen()?)
+        .kill_on_drop(true)
+        .spawn()?;
+    lab.create_machine("crowded", "small").await?;
     let logs = ["logs", "sim", "--url", &url];
     eventually("the driver's line is shown", async || {
         let said = shell.does(&logs).await?;
@@ -106,6 +112,10 @@ async fn logs(lab: &Lab, host: &Host) -> Result<()> {
         Ok(line
             .filter(|line| line.contains("info") && line.contains("crowded") && line.contains("zone=sim-1a"))
             .map(drop))
+    })
+    .await?;
+    eventually("who follows is shown it too", async || {
+        Ok(fs::read_to_string(followed.path())?.contains("zone has no room").then_some(()))
     })
     .await?;
     let all = shell.does(&[&logs[..], &["-o", "json", "--since", "1h"]].concat()).await?;

@@ -79,7 +79,7 @@ async fn attack_log_flood() {
     let kept = scene.world.host.logs(&"hostile".into(), 0).expect("has logged");
     let bytes: usize = kept.lines.iter().map(|line| line.message.len() + line.fields.len()).sum();
     assert!((1..=500).contains(&kept.lines.len()) && bytes <= 256 << 10, "{} lines", kept.lines.len());
-    assert!(kept.dropped >= 500, "{}", kept.dropped);
+    assert!(kept.dropped >= 100, "{}", kept.dropped);
     let last = kept.lines.last().expect("a line");
     assert_eq!((last.level.as_str(), last.call.split(' ').next()), ("error", Some("CreateMachine")));
     assert!(scene.world.host.logs(&"hostile".into(), last.number).expect("has logged").lines.is_empty());

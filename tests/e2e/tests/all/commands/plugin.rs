@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
-use e2e::Lab;
+use e2e::{Lab, manifests};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::PostParams;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -20,7 +23,7 @@ pub(super) async fn story(lab: &Lab) -> Result<()> {
     }
     let kubeconfig = contexts(lab, folder.path())?;
     namespaces(folder.path(), &kubeconfig).await?;
-    completion(folder.path(), &kubeconfig).await?;
+    completion(lab, folder.path(), &kubeconfig).await?;
     by_kubectl(folder.path(), &kubeconfig).await
 }
 
@@ -60,7 +63,7 @@ async fn namespaces(folder: &Path, kubeconfig: &Path) -> Result<()> {
     refused(&words, &run(&plugin, kubeconfig, &words).await?, "Usage: kubectl machinist rollout pause")
 }
 
-async fn completion(folder: &Path, kubeconfig: &Path) -> Result<()> {
+async fn completion(lab: &Lab, folder: &Path, kubeconfig: &Path) -> Result<()> {
     let completer = folder.join("kubectl_complete-machinist");
     let asked = async |words: &[&str]| told(words, &run(&completer, kubeconfig, words).await?);
     let names = asked(&["rollout", "status", "plu"]).await?;
@@ -69,6 +72,17 @@ async fn completion(folder: &Path, kubeconfig: &Path) -> Result<()> {
     ensure!(none == ":4\n", "{none}");
     let verbs = asked(&["rollout", "re"]).await?;
     ensure!(verbs.contains("restart\t") && verbs.contains("resume\t") && verbs.ends_with(":4\n"), "{verbs}");
+    let maps: Api<ConfigMap> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
+    for (name, kind) in [("aws-1", "driver"), ("aws-2", "driver"), ("aws-1-part", "part")] {
+        let labels = json!({ "machinist.dev/plugin": kind, "machinist.dev/plugin-name": "aws" });
+        let map = json!({ "metadata": { "name": name, "labels": labels } });
+        maps.create(&PostParams::default(), &serde_json::from_value(map)?).await?;
+    }
+    // Plugins are in the host's namespace, whatever the context says.
+    let plugins = asked(&["plugin", "logs", "--context", "other", "a"]).await?;
+    ensure!(plugins == "aws\n:4\n", "{plugins}");
+    let maps = asked(&["plugin", "diff", "cm/aws"]).await?;
+    ensure!(maps == "cm/aws-1\ncm/aws-2\n:4\n", "{maps}");
     let nowhere = folder.join("nowhere");
     let silent = run(&completer, &nowhere, &["tree", "plu"]).await?;
     ensure!(silent.stdout == b":4\n" && silent.stderr.is_empty(), "a shell has no place for complaints");
