@@ -8,9 +8,8 @@ use proptest::sample::Index as Place;
 use crate::grants::Grants;
 use crate::rollout::Rollout;
 use crate::rollout::said::Said;
-use crate::source::configmap::STATUS_ANNOTATION;
 use crate::source::parts::Index;
-use crate::source::remote::Resolved;
+use crate::source::remote::{Resolved, STATUS_ANNOTATION};
 use crate::tape::folder;
 
 const GRANTS: &str = r#"

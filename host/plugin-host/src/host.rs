@@ -1,10 +1,12 @@
 //! The plugin host: declares, loads, calls and swaps drivers.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineIdentity, MachineRequest, Page,
@@ -39,8 +41,8 @@ use crate::grants::Grants;
 use crate::guest::link;
 use crate::inspect::{Inspected, inspect};
 use crate::limits::Ceilings;
-use crate::load::{Loaded, Loader, Progress};
 use crate::logbook::Logbook;
+use crate::load::{self, Loaded, Loader, Progress};
 use crate::metrics::Metrics;
 use crate::policy::call::PolicySandbox;
 use crate::registry::Declaration;
@@ -495,7 +497,9 @@ impl Inner {
                 }
                 self.shelf.progress(id, declaration, &progress);
             };
-            let loaded = self.loader.load(&declared, &tell).await;
+            // A defect of the host that some component finds is no reason to wait for that component for ever.
+            let loaded = AssertUnwindSafe(self.loader.load(&declared, &tell)).catch_unwind().await;
+            let loaded = loaded.unwrap_or(Err(load::Error::Interrupted));
             // What was resolved stays resolved, whatever comes after it.
             if let Origin::Remote(remote) = &mut declared.component {
                 remote.pin = remote.pin.or(*pin.lock().unwrap_or_else(PoisonError::into_inner));

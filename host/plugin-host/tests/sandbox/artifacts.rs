@@ -1,5 +1,7 @@
 //! Components in a real registry: pinned, signed, and never at the cost of what serves.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,6 +139,53 @@ async fn what_a_registry_answers_wrongly_does_not_replace_what_serves() {
     );
     let id = map("x").id();
     assert_eq!(world.report(&id).held.unwrap().generation, good.held.unwrap().generation);
+}
+
+/// A registry that answers every question about manifests with an index.
+fn registry_of_indices(index: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _asked = stream.read(&mut [0; 8192]);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/vnd.oci.image.index.v1+json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                index.len()
+            );
+            let _answered = stream.write_all(&[head.as_bytes(), index.as_bytes()].concat());
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_bomb_is_refused_and_what_serves_serves_on() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let world = World::new();
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let index = |entries: &[serde_json::Value]| {
+        serde_json::json!({ "schemaVersion": 2, "manifests": entries }).to_string()
+    };
+    let leads_to = |media_type: &str| {
+        serde_json::json!({ "mediaType": media_type, "digest": ContentDigest::of(b"x").to_string(), "size": 2,
+                            "platform": { "architecture": "wasm", "os": "wasip2" } })
+    };
+    let manifest = "application/vnd.oci.image.manifest.v1+json";
+    let deep = "application/vnd.oci.image.index.v1+json";
+    for (index, expected) in [
+        (index(&vec![leads_to(manifest); 500]), "500 manifests"),
+        (index(&[leads_to(manifest), leads_to(manifest)]), "names 2 manifests for wasm"),
+        (index(&[leads_to(deep)]), "leads to another index"),
+        (index(&[leads_to(manifest)]), "answers other bytes than were asked for"),
+        ("[".repeat(100_000), "the manifest cannot be read"),
+        (index(&[]), "configuration"),
+    ] {
+        let reference = format!("{}/acme/plain:1", registry_of_indices(index));
+        let map = Map::plain("plain", "6.6.6", &["plain"]).without("plugin.wasm").data("oci", &reference);
+        let reason = world.rejected(map).await;
+        assert!(reason.contains(expected), "{expected}: {reason}");
+        assert_eq!(world.version("plain").await, "1.0.0", "what served before serves on");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,12 +2,12 @@
 
 use jiff::SignedDuration;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
-use machinist_core::driver_error::Code;
+use machinist_core::driver_error::{CallError, Code};
 use machinist_core::id::{Name, ProviderName, Uid};
 use machinist_core::policy::{Action, Verdict};
 
 use crate::policies::{ask, before, now, policy, question};
-use crate::world::{Map, World, class, request};
+use crate::world::{Map, World, class, request, settings};
 
 const TOKEN: &str = "sim-token";
 const SPEC: &str = r#"{"zone":"sim-1a","type":"sim.small","image":"linux-1"}"#;
@@ -103,4 +103,54 @@ async fn a_policy_in_go_answers_while_its_clocks_stand() {
     let wrong = policy("other", component).data("settings.json", r#"{"silentPercent": 0}"#);
     let reason = world.rejected(wrong).await;
     assert!(reason.contains("silentPercent is 0, and must be from 1 to 100"), "{reason}");
+}
+
+/// Go knows many ends. Each is an error of this driver or a breakage, in one line, counted under its name, and the next call is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_driver_in_go_may_end_in_any_way() {
+    let mut settings = settings();
+    settings.quarantine.broken_calls = 1_000;
+    let world = World::with(settings);
+    let component = guests::go_bytes("internal/panics").expect("the driver builds");
+    let grants = "limits: { memory_mib: 64, cpu_ms: 2000, deadline_ms: 10000 }";
+    world.ready(Map::new("panics", component).data("grants.yaml", grants)).await;
+    let (mut failed, mut broken) = (0, 0);
+    for (way, expected) in [
+        ("text", "out of cheese"),
+        ("error", "an error"),
+        ("nil", "nil"),
+        ("worse", ""),
+        ("map", "nil map"),
+        ("index", "out of range"),
+        ("pointer", "nil pointer"),
+        ("exit", "exited with status"),
+        ("goexit", ""),
+        ("deadlock", ""),
+        ("recursion", ""),
+        ("hoard", "memory"),
+    ] {
+        let told = match world.create("panics", way).await {
+            Err(CallError::Guest(error)) => {
+                failed += 1;
+                assert_eq!(error.code, Code::Internal, "{way}");
+                error.message
+            }
+            Err(CallError::Broken(breakage)) => {
+                broken += 1;
+                breakage.to_string()
+            }
+            other => panic!("{way}: {other:?}"),
+        };
+        assert!(
+            told.contains(expected) && !told.contains(char::is_control) && told.len() < 4_300,
+            "{way}: {told}"
+        );
+        assert!(world.create("panics", "{}").await.is_ok(), "after {way}");
+    }
+    let counted = |outcome: &str| {
+        let labels = format!("{{plugin=\"panics\",operation=\"CreateMachine\",outcome=\"{outcome}\"");
+        world.metric(&format!("machinist_plugin_calls_total{labels}"))
+    };
+    assert_eq!((counted("guest"), counted("broken"), counted("ok")), (failed, broken, 12));
+    assert!(failed >= 5 && broken >= 3, "{failed} {broken}");
 }

@@ -1,5 +1,6 @@
 //! A driver that misbehaves breaks its own call, by the name of the limit, and nothing else. Floods of each kind are among the `attacks`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinist_core::driver_error::{Breakage, CallError, Refusal};
@@ -96,5 +97,24 @@ async fn a_run_of_broken_calls_is_a_quarantine_and_others_go_on() {
     assert!(plugin == "hostile" && state.starts_with("quarantined until"), "{error:?}");
     let report = world.report(&report.source);
     assert!(matches!(report.state, PluginState::Quarantined { .. }), "{report:?}");
+    assert_eq!(world.version("plain").await, "1.0.0");
+}
+
+/// A defect of the host that a component finds costs this component its load or its call, and nobody else anything.
+#[tokio::test]
+async fn a_panic_of_the_host_ends_the_call_or_the_load_in_which_it_happens() {
+    let mut settings = settings();
+    settings.log_listener = Some(Arc::new(|line| assert!(line.fields.is_empty(), "a defect, by order")));
+    let world = World::with(settings);
+    let hostile = || Map::new("hostile", guests::bytes("hostile-driver").expect("the driver builds"));
+    world.ready(hostile()).await;
+    world.ready(Map::plain("plain", "1.0.0", &["plain"])).await;
+    let error = world.create("hostile", r#"{"do":"log","lines":1,"pairs":1}"#).await.expect_err("breaks");
+    assert!(error.to_string().contains("the host failed during the call"), "{error}");
+    assert!(world.create("hostile", r#"{"do":"log","lines":1}"#).await.is_ok());
+    let describe = r#"{"describe":{"do":"log","lines":1,"pairs":1}}"#;
+    let reason = world.rejected(hostile().data("settings.json", describe)).await;
+    assert!(reason.contains("a part of the host gave up; next attempt"), "{reason}");
+    assert!(world.create("hostile", "{}").await.is_ok(), "what served before serves on");
     assert_eq!(world.version("plain").await, "1.0.0");
 }

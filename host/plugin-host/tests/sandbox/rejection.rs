@@ -114,6 +114,37 @@ async fn grants_that_mean_nothing() {
         .await;
 }
 
+/// Each of these would be all: every host, every address, every secret, all of the host.
+#[tokio::test]
+async fn grants_that_ask_for_everything() {
+    for (grants, expected) in [
+        ("egress: [{ host: '*' }]", "egress[0].host"),
+        ("egress: [{ host: '*.*' }]", "egress[0].host"),
+        (
+            "egress: [{ host: 169.254.169.254, addresses: [public, private, loopback, link-local] }]",
+            "metadata",
+        ),
+        ("egress: [{ host: a.com, addresses: all }]", "egress[0].addresses"),
+        ("secrets: [{ key: token, places: [{ header: x }], hosts: ['*'] }]", "secrets[0].hosts"),
+        ("auth: [{ scheme: '*' }]", "auth[0].scheme"),
+        (
+            "limits: { memory_mib: 999999, cpu_ms: 999999999, deadline_ms: 999999999, handles: 999999999 }",
+            "limit memory_mib",
+        ),
+        ("limits: { cpu_ms: 999999999 }", "limit cpu_ms"),
+        ("limits: { table_elements: 999999999 }", "limit table_elements"),
+        ("limits: { calls_in_flight: 999999999 }", "limit calls_in_flight"),
+    ] {
+        check(|map| map.data("grants.yaml", grants), expected).await;
+    }
+}
+
+#[tokio::test]
+async fn rollouts_that_mean_nothing() {
+    check(|map| map.data("rollout.yaml", "mode: [all"), "rollout.yaml").await;
+    check(|map| map.data("rollout.yaml", "share: 200%"), "share").await;
+}
+
 #[tokio::test]
 async fn a_description_that_breaks_the_contract() {
     let settings = r#"{"version":"newest"}"#;

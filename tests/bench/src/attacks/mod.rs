@@ -22,8 +22,8 @@ use cloud::HostileCloud;
 use plans::Attack;
 
 /// Short and many, so that what else the machine does falls on both sides alike.
-pub(crate) const BLOCKS: usize = 40;
-pub(crate) const CALLS_A_BLOCK: usize = 200;
+pub(crate) const BLOCKS: usize = 50;
+pub(crate) const CALLS_A_BLOCK: usize = 100;
 /// Until attacks are in full swing, and until what is left of them is gone.
 const PAUSE: Duration = Duration::from_millis(30);
 
@@ -69,8 +69,10 @@ pub(crate) async fn measure() -> Result<Figures> {
     let (cores, used) = (BusyCores::start()?, own_cpu()?);
     let mut measured = Vec::new();
     for attack in plans::attacks(&format!("http://127.0.0.1:{}", enemy.port)) {
-        eprintln!("calls beside: {}", attack.what);
-        measured.push(beside(&host, attack).await?);
+        let beside = beside(&host, attack).await?;
+        let (alone, during) = (beside.alone.p99(), beside.during.p99());
+        eprintln!("beside {}: at the 99th percentile {alone:?} alone, {during:?} during", beside.what);
+        measured.push(beside);
     }
     let others = cores.others(own_cpu()?.saturating_sub(used))?;
     host.shutdown().await;
