@@ -178,7 +178,7 @@ async fn an_index_bomb_is_refused_and_what_serves_serves_on() {
         (index(&[leads_to(deep)]), "leads to another index"),
         (index(&[leads_to(manifest)]), "answers other bytes than were asked for"),
         ("[".repeat(100_000), "the manifest cannot be read"),
-        (index(&[]), "configuration"),
+        (index(&[]), "names 0 manifests for wasm"),
     ] {
         let reference = format!("{}/acme/plain:1", registry_of_indices(index));
         let map = Map::plain("plain", "6.6.6", &["plain"]).without("plugin.wasm").data("oci", &reference);

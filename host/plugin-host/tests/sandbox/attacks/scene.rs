@@ -37,7 +37,7 @@ const CANARIES: [&str; 7] = [
 ];
 
 /// Small limits, so that each is hit within a moment.
-const LIMITS: &str = "limits: { memory_mib: 32, table_elements: 20000, cpu_ms: 500, deadline_ms: 4000, copied_kib: 4096, \
+const LIMITS: &str = "limits: { memory_mib: 32, table_elements: 20000, cpu_ms: 500, deadline_ms: 8000, copied_kib: 4096, \
      handles: 100, response_kib: 64, request_kib: 4096, requests_per_call: 20 }";
 
 /// Answers in turn; the last answer stays.
