@@ -1,5 +1,6 @@
 //! Calls that are recorded, and recordings that are played.
 
+mod aws;
 mod bad;
 mod keeping;
 mod playing;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use machinist_plugin_host::tape::{Recording, folder};
 
-use super::{life, play};
+use super::{aws, life, play};
 
 /// Set: what the driver does is taken for what it is to do.
 const ANEW: &str = "MACHINIST_RECORD_ANEW";
@@ -48,4 +48,59 @@ async fn the_driver_of_the_simulated_cloud_does_what_it_did() {
     assert!(told.is_empty(), "{told}");
     let calls = folder::read_all(&beside("sim")).expect("recordings").len();
     assert!(calls >= 7, "{calls} calls");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_driver_of_ec2_does_what_it_did() {
+    if std::env::var_os(ANEW).is_some() {
+        record_anew(&beside("aws"), &aws::life().await);
+    }
+    let told = told("aws").await;
+    assert!(told.is_empty(), "{told}");
+    let all = folder::read_all(&beside("aws")).expect("recordings");
+    let has = |operation: &str, is_error: bool| {
+        let ended = |recording: &Recording| {
+            let end = serde_json::to_value(&recording.end).expect("JSON");
+            end.pointer("/answered/answer/Err").is_some() == is_error
+        };
+        all.iter().any(|(_, recording)| recording.operation == operation && ended(recording))
+    };
+    for operation in ["CreateMachine", "GetMachineStatus", "ValidateClass"] {
+        assert!(has(operation, true), "no {operation} that is refused");
+    }
+    for operation in [
+        "CreateMachine",
+        "InitializeMachine",
+        "GetMachineStatus",
+        "ListMachines",
+        "RebootMachine",
+        "ValidateClass",
+        "GetVolumeIDs",
+        "DeleteMachine",
+    ] {
+        assert!(has(operation, false), "no {operation} that is answered");
+    }
+    let is_throttled = |text: &str| text.contains("RequestLimitExceeded");
+    let texts: Vec<String> =
+        all.iter().map(|(path, _)| std::fs::read_to_string(path).expect("text")).collect();
+    assert!(texts.iter().any(|text| is_throttled(text)), "no call that the cloud put off");
+    for (text, secret) in texts
+        .iter()
+        .flat_map(|text| aws::secrets_of_the_tests().into_iter().map(move |secret| (text, secret)))
+    {
+        assert!(!text.contains(&secret), "{secret} is in\n{text}");
+    }
+}
+
+/// The test above fails for a driver that does otherwise: here for another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_answer_of_ec2_is_a_difference() {
+    let all = folder::read_all(&beside("aws")).expect("recordings");
+    let mut list =
+        all.into_iter().map(|(_, recording)| recording).find(|one| one.operation == "ListMachines");
+    let list = list.as_mut().expect("a list");
+    let text = serde_json::to_string(&list.http).expect("JSON").replace("i-", "i-f");
+    list.http = serde_json::from_str(&text).expect("exchanges");
+    let played = play("aws", std::slice::from_ref(list)).await.remove(0).expect("plays");
+    assert!(!played.differences.is_empty());
 }

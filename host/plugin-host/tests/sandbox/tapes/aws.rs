@@ -1,0 +1,131 @@
+//! A life of an instance of EC2, recorded against the emulator.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use ec2::{Ec2, Effect, Rule};
+use futures::future::BoxFuture;
+use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
+use machinist_core::id::Uid;
+use machinist_plugin_host::egress::{EgressSettings, Resolve};
+use machinist_plugin_host::tape::Recording;
+
+use super::{recorded, recording_into};
+use crate::world::{Map, World, class, request};
+
+const GRANTS: &str = include_str!("../../../../../plugins/aws/grants.yaml");
+const USER_DATA: &str = "#cloud-config\nbootstrap: canary.0123456789abcdef\n";
+const PROVIDER: &str = "AWS";
+
+/// What no recording may hold, in the spellings in which it travels.
+pub(super) fn secrets_of_the_tests() -> Vec<String> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let keys = &ec2::Options::default().credentials[0];
+    let values = [&keys.access_key_id, &keys.secret_access_key, USER_DATA, "canary.0123456789abcdef"];
+    let packed = STANDARD.encode(USER_DATA);
+    let mut all: Vec<String> = values.iter().map(ToString::to_string).collect();
+    all.push(packed.trim_end_matches('=').to_owned());
+    all.push(keys.secret_access_key.replace('/', "%2F").replace('+', "%2B"));
+    all
+}
+
+/// Every name leads to a public address, which nobody dials: the detour is dialled.
+struct Anywhere;
+
+impl Resolve for Anywhere {
+    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+        Box::pin(async { Ok(vec![IpAddr::V4(Ipv4Addr::new(192, 0, 78, 1))]) })
+    }
+}
+
+fn spec(ec2: &Ec2) -> String {
+    let fixture = ec2.fixture();
+    serde_json::json!({
+        "region": ec2.region(),
+        "ami": fixture.image_id,
+        "machineType": fixture.instance_type,
+        "iam": { "name": fixture.profile_name },
+        "blockDevices": [{ "ebs": { "volumeSize": 20, "volumeType": "gp3", "encrypted": true } }],
+        "networkInterfaces": [{ "subnetID": fixture.subnet_id(), "securityGroupIDs": [fixture.security_group_id] }],
+        "srcAndDstChecksEnabled": false,
+        "tags": { "kubernetes.io/cluster/lab": "1", "kubernetes.io/role/node": "1" },
+    })
+    .to_string()
+}
+
+fn secrets(ec2: &Ec2) -> SecretValues {
+    let keys = &ec2.credentials()[0];
+    let values = BTreeMap::from([
+        ("providerAccessKeyId".to_owned(), keys.access_key_id.clone().into_bytes()),
+        ("providerSecretAccessKey".to_owned(), keys.secret_access_key.clone().into_bytes()),
+    ]);
+    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()) }
+}
+
+/// Made, looked at, listed, started anew and removed; then what the cloud and the class refuse, and a cloud that wants fewer requests.
+pub(super) async fn life() -> Vec<Recording> {
+    // Fails only when another test was first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let ec2 = Ec2::start(ec2::Options::default()).await.expect("moto starts");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut settings = recording_into(folder.path());
+    let address: SocketAddr = ec2.url().trim_start_matches("http://").parse().expect("an address");
+    settings.egress =
+        EgressSettings { detour: Some(address), resolver: Arc::new(Anywhere), ..EgressSettings::default() };
+    let world = World::with(settings);
+    let map =
+        Map::new("aws", guests::bytes("aws-driver").expect("the driver builds")).data("grants.yaml", GRANTS);
+    world.ready(map).await;
+    let spec = spec(&ec2);
+    let ask = |uid: &str| {
+        let mut ask = MachineRequest { secrets: secrets(&ec2), ..request(PROVIDER, &spec) };
+        ask.machine.uid = Uid::new(uid);
+        ask.idempotency_key = format!("key-of-{uid}");
+        ask
+    };
+    let host = &world.host;
+
+    let created = host.create(ask("uid-1")).await;
+    let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };
+    let mut known = ask("uid-1");
+    known.machine.provider_id = Some(vm.provider_id);
+    known.machine.last_known_state = vm.last_known_state;
+    host.initialize(known.clone()).await.expect("is finished");
+    host.get_status(known.clone()).await.expect("is there");
+    host.get_status(ask("uid-1")).await.expect("is found by its marks");
+    let list =
+        |class| ListRequest { class, cluster: "cluster-1".to_owned(), token: None, secrets: secrets(&ec2) };
+    assert_eq!(host.list(list(class(PROVIDER, &spec))).await.expect("lists").machines.len(), 1);
+    host.reboot(known.clone()).await.expect("starts anew");
+    host.validate_class(class(PROVIDER, &spec)).await.expect("is a class");
+    host.validate_class(class(PROVIDER, "{}")).await.expect_err("is no class");
+    let volume = r#"{"csi":{"driver":"ebs.csi.aws.com","volumeHandle":"vol-1"}}"#;
+    host.get_volume_ids(PROVIDER.into(), None, vec![volume.to_owned()]).await.expect("one");
+    host.delete(known.clone()).await.expect("goes");
+    host.delete(known).await.expect("has gone");
+
+    host.get_status(ask("uid-2")).await.expect_err("was never made");
+    let mut odd = ask("uid-2");
+    odd.class.spec = spec.replace(&ec2.fixture().image_id, "ami-0000000000000000f");
+    host.create(odd).await.expect_err("there is no such image");
+    let mut stranger = ask("uid-2");
+    stranger.secrets.values.insert("providerAccessKeyId".to_owned(), b"AKIASTRANGER".to_vec());
+    host.create(stranger).await.expect_err("nobody knows the key");
+    let refuse = |code: &str| {
+        ec2.faults().clear();
+        ec2.faults().add(Rule::new(Effect::error(code)).on("RunInstances"));
+    };
+    for code in
+        ["InsufficientInstanceCapacity", "InstanceLimitExceeded", "UnauthorizedOperation", "InternalError"]
+    {
+        refuse(code);
+        host.create(ask("uid-2")).await.expect_err("is refused");
+    }
+    ec2.faults().clear();
+    ec2.faults().add(Rule::new(Effect::throttle(None)));
+    host.create(ask("uid-2")).await.expect_err("too many requests");
+    host.get_status(ask("uid-2")).await.expect_err("too many requests");
+    recorded(&world, folder.path()).await
+}
