@@ -22,6 +22,7 @@ mod parts;
 mod plugins;
 mod policies;
 mod push;
+mod record;
 mod safety;
 mod scene;
 mod server;
