@@ -98,6 +98,7 @@ fn words(language: Language) -> Words {
         Language::Rust => Words {
             steps: "cargo test                                       # unit tests, in seconds\n\
                     machinist driver build                           # the component: @name@.wasm\n\
+                    machinist driver test @name@.wasm --profile conformance.yaml    # the conformance kit\n\
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`src/cloud.rs`",
             driver: "`src/lib.rs`",
@@ -106,6 +107,7 @@ fn words(language: Language) -> Words {
         Language::Go => Words {
             steps: "go test ./...                                    # unit tests, in seconds\n\
                     machinist driver build                           # the component: @name@.wasm\n\
+                    machinist driver test @name@.wasm --profile conformance.yaml    # the conformance kit\n\
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`vms/cloud.go`",
             driver: "`vms/driver.go`",
@@ -114,6 +116,7 @@ fn words(language: Language) -> Words {
         Language::JavaScript => Words {
             steps: "npm install && npm test                          # unit tests\n\
                     machinist driver build                           # the component: @name@.wasm\n\
+                    machinist driver test @name@.wasm --profile conformance.yaml    # the conformance kit\n\
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`src/cloud.js`",
             driver: "`src/driver.js`",
@@ -122,6 +125,7 @@ fn words(language: Language) -> Words {
         Language::Python => Words {
             steps: "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt && .venv/bin/python -m unittest\n\
                     machinist driver build                           # the component: @name@.wasm\n\
+                    machinist driver test @name@.wasm --profile conformance.yaml    # the conformance kit\n\
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`@module@/cloud.py`",
             driver: "`@module@/__init__.py`",
@@ -251,7 +255,12 @@ mod tests {
             for name in named {
                 assert!(files.iter().any(|file| file.path.ends_with(name)), "{language}: {name}");
             }
-            assert!(readme.contains(&steps(language, &"my-cloud".parse().unwrap())));
+            let steps = steps(language, &"my-cloud".parse().unwrap());
+            assert!(readme.contains(&steps));
+            assert!(
+                steps.contains("machinist driver test my-cloud.wasm --profile conformance.yaml"),
+                "{steps}"
+            );
         }
     }
 

@@ -4,6 +4,7 @@
 //! the lock of its own build folder; a second cargo in the same folder would wait for it.
 
 mod go;
+mod projects;
 mod scripts;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 
 pub use go::go_bytes;
+pub use projects::new_project;
 pub use scripts::{Script, sim_driver};
 
 const TARGET: &str = "wasm32-wasip2";

@@ -99,6 +99,13 @@ fn digest(script: Script, root: &Path) -> Result<String> {
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// All files below a folder with these endings, without tests and packages of others.
+pub(crate) fn sources(folder: &Path, kinds: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut sources = BTreeMap::new();
+    read(folder, kinds, &mut sources)?;
+    Ok(sources)
+}
+
 fn read(folder: &Path, kinds: &[&str], sources: &mut BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
     let failed = || format!("failed to read {}", folder.display());
     for entry in fs::read_dir(folder).with_context(failed)? {

@@ -1,5 +1,7 @@
 //! Who the driver says it is.
 
+use serde_json::Value;
+
 use super::{Check, check};
 use crate::case::{Case, Outcome, must};
 
@@ -11,7 +13,7 @@ pub(super) fn checks() -> Vec<Check> {
             Shared,
             false,
             schema,
-            "the class schema, where there is one, is a JSON object"
+            "the class schema, where there is one, is JSON Schema of an object"
         ),
         check!(
             "describe",
@@ -27,8 +29,19 @@ pub(super) fn checks() -> Vec<Check> {
 
 async fn schema(case: Case) -> Outcome {
     let Some(schema) = &case.bench.about.class_schema else { return Ok(()) };
-    let is_schema = serde_json::from_str(schema).is_ok_and(|schema: serde_json::Value| schema.is_object());
-    must(is_schema, || "class-schema is not a JSON Schema: it has to be one JSON object".to_owned())
+    must(is_of_object(schema), || {
+        "class-schema is not the JSON Schema of a providerSpec: it has to be a JSON object with \"type\": \"object\"".to_owned()
+    })
+}
+
+/// `"type": "object"`, or a list of types with it.
+fn is_of_object(schema: &str) -> bool {
+    let Ok(Value::Object(schema)) = serde_json::from_str(schema) else { return false };
+    match schema.get("type") {
+        Some(Value::String(one)) => one == "object",
+        Some(Value::Array(several)) => several.iter().any(|one| one == "object"),
+        Some(_) | None => false,
+    }
 }
 
 async fn window(case: Case) -> Outcome {
@@ -47,4 +60,28 @@ async fn name(case: Case) -> Outcome {
         && name.len() <= 63
         && name.chars().all(|char| char.is_ascii_alphanumeric() || "-_.".contains(char));
     must(is_word, || format!("the name {name:?} is none that a metric or a ConfigMap could carry"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_schema_is_of_an_object() {
+        for schema in [r#"{"type":"object"}"#, r#"{"type":["object","null"],"properties":{}}"#] {
+            assert!(is_of_object(schema), "{schema}");
+        }
+        for schema in [
+            "",
+            "{]",
+            "{}",
+            "[]",
+            r#""object""#,
+            r#"{"type":"array"}"#,
+            r#"{"type":["null"]}"#,
+            r#"{"type":1}"#,
+        ] {
+            assert!(!is_of_object(schema), "{schema}");
+        }
+    }
 }

@@ -3,5 +3,6 @@
 mod aws;
 mod faulty;
 mod languages;
+mod projects;
 mod sim;
 mod world;

@@ -36,3 +36,22 @@ pub(crate) async fn report(options: Options) -> Report {
         .await
         .unwrap_or_else(|error| panic!("{error}: {:?}", std::error::Error::source(&error)))
 }
+
+/// Drivers in other languages than Rust keep a core busy while they are compiled, and some checks give a call two seconds. So they go one after the
+/// other, and a check about deadlines that fails is asked once more, by itself: a driver that is wrong fails again.
+pub(crate) async fn unhurried_report(component: Vec<u8>, profile: &str) -> Report {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _turn = TURN.lock().await;
+    let component = Bytes::from(component);
+    let mut first = report(options(component.clone(), profile)).await;
+    let late: Vec<String> = first.failures().into_iter().filter(|id| id.starts_with("deadline/")).collect();
+    if !late.is_empty() {
+        let mut again = options(component, profile);
+        again.selection = Selection::of(&late).expect("they exist");
+        for result in report(again).await.results {
+            let known = first.results.iter_mut().find(|known| known.id() == result.id());
+            *known.expect("it was asked before") = result;
+        }
+    }
+    first
+}

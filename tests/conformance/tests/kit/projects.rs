@@ -1,0 +1,40 @@
+//! What `machinist driver new` makes passes the kit with its own profile, without an edit.
+
+use machinist_author::language::Language;
+use machinist_conformance::list;
+
+use crate::world::{file, unhurried_report};
+
+async fn passes(component: Vec<u8>, profile: &str) {
+    let report = unhurried_report(component, profile).await;
+    let score = report.score();
+    assert_eq!((score.passed, score.failed), (list().len() - score.skipped, 0), "{}", report.text());
+    assert!(score.passed >= 89, "{}", report.text());
+}
+
+async fn a_new_project_passes(language: Language) {
+    let (component, profile) = guests::new_project(language).expect("a new project builds");
+    passes(component, &profile).await;
+}
+
+/// A member of this workspace, so that it is compiled once; a test of `sdk/author` compares it with the templates.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_project_in_rust_passes() {
+    let component = guests::bytes("templated-driver").expect("the driver builds");
+    passes(component, &file("sdk/author/templates/shared/conformance.yaml.in")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_project_in_go_passes() {
+    a_new_project_passes(Language::Go).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_project_in_javascript_passes() {
+    a_new_project_passes(Language::JavaScript).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_project_in_python_passes() {
+    a_new_project_passes(Language::Python).await;
+}
