@@ -66,22 +66,8 @@ impl CodeCache {
             fs::set_permissions(folder, Permissions::from_mode(0o700))?;
         }
         let cache = Self { folder: folder.to_owned(), key, compatibility };
-        cache.sweep()?;
+        sweep(folder)?;
         Ok(cache)
-    }
-
-    /// Removes drafts that a killed host left behind. One that is younger may belong to another host that runs.
-    fn sweep(&self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            let is_draft = entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes());
-            let is_old =
-                || Ok::<_, io::Error>(entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > STALE));
-            if is_draft && is_old()? {
-                fs::remove_file(entry.path())?;
-            }
-        }
-        Ok(())
     }
 
     /// A file to compile into, in the folder, so that it can be renamed.
@@ -148,18 +134,44 @@ impl CodeCache {
     }
 }
 
+/// Removes drafts that a killed host left behind. One that is younger may belong to another host that runs.
+fn sweep(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(DRAFT.as_bytes()) {
+            continue;
+        }
+        let written = unless_gone(entry.metadata().and_then(|found| found.modified()))?;
+        if written.is_some_and(|written| written.elapsed().is_ok_and(|age| age > STALE)) {
+            unless_gone(fs::remove_file(entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
 /// Removes those files of a kind that were not used for longest.
 fn prune(folder: &Path, suffix: &str, most: usize) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.path().extension().is_some_and(|extension| extension == suffix) {
-            files.push((entry.metadata()?.modified()?, entry.path()));
+        if entry.path().extension().is_some_and(|extension| extension == suffix)
+            && let Some(used) = unless_gone(entry.metadata().and_then(|found| found.modified()))?
+        {
+            files.push((used, entry.path()));
         }
     }
     files.sort();
     let excess = files.len().saturating_sub(most);
-    files.iter().take(excess).try_for_each(|(_, path)| fs::remove_file(path))
+    files.iter().take(excess).try_for_each(|(_, path)| unless_gone(fs::remove_file(path)).map(drop))
+}
+
+/// Hosts share a folder: what was listed a moment ago may have been renamed or removed by another one.
+fn unless_gone<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn update(tagger: &mut Hasher, input: &mut impl io::Read) -> io::Result<()> {
@@ -193,5 +205,49 @@ fn map(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     // the folder belongs to this user alone.
     unsafe {
         Component::deserialize_file(engine, same_file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn what_another_host_takes_away_meanwhile_is_no_failure() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let is_over = AtomicBool::new(false);
+        let others = |prefix: &'static str, suffix: &'static str| {
+            while !is_over.load(Ordering::Relaxed) {
+                let mut builder = tempfile::Builder::new();
+                let files: Vec<_> = (0..20)
+                    .map(|_| builder.prefix(prefix).suffix(suffix).tempfile_in(&folder).expect("a file"))
+                    .collect();
+                drop(files);
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| others(DRAFT, ""));
+            scope.spawn(|| others("a", ".code"));
+            let done: Vec<io::Result<()>> =
+                (0..1_000).flat_map(|_| [sweep(folder.path()), prune(folder.path(), SUFFIX, 3)]).collect();
+            is_over.store(true, Ordering::Relaxed);
+            let failed: Vec<_> = done.into_iter().filter_map(Result::err).collect();
+            assert!(failed.is_empty(), "{failed:?}");
+        });
+    }
+
+    #[test]
+    fn an_old_draft_goes_and_a_young_one_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [old, young] = ["draft-old", "draft-young"].map(|name| folder.path().join(name));
+        for path in [&old, &young] {
+            fs::write(path, "").expect("writes");
+        }
+        let long_ago = SystemTime::now() - 2 * STALE;
+        File::options().write(true).open(&old).and_then(|file| file.set_modified(long_ago)).expect("ages");
+        sweep(folder.path()).expect("sweeps");
+        assert_eq!((old.exists(), young.exists()), (false, true));
     }
 }
