@@ -52,13 +52,13 @@ const NEEDS: [Need; 4] = [
     },
 ];
 
-/// What only the tests of the SDK for JavaScript need.
+/// What only tests of drivers in JavaScript need.
 const NEEDS_OF_JAVASCRIPT: [Need; 2] = [
     Need {
         name: "Node.js",
         ask: &["node", "--version"],
         least: (20, 0),
-        what_for: "the SDK for JavaScript is tested on it",
+        what_for: "the SDK for JavaScript is tested on it, and drivers for the conformance kit are built with it",
         next_step: "install it from https://nodejs.org/ or with the system's package manager, and put `node` on the PATH",
     },
     Need {
@@ -77,7 +77,7 @@ pub(crate) fn check() -> Result<()> {
     say(&missing)
 }
 
-/// The same for the tests of the SDK for JavaScript. Apart, because nothing else here needs it.
+/// The same for tests of drivers in JavaScript. Apart, because the demo needs none of it.
 pub(crate) fn check_for_javascript() -> Result<()> {
     let missing: Vec<String> = NEEDS_OF_JAVASCRIPT.iter().filter_map(missing_program).collect();
     say(&missing)

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::shell::Line;
-use crate::{components, deny, launch, paths, sdk};
+use crate::{components, deny, launch, paths, sdk, setup};
 
 /// The steps by name, in the order in which they run: what is quick and fails often comes first.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -80,7 +80,11 @@ impl Name {
                 test(&["--no-run"])?;
                 launch::prepare_emulators(&paths::binaries("debug")?)
             }
-            Self::Test => test(&[]),
+            Self::Test => {
+                // Drivers in JavaScript go through the conformance kit.
+                setup::check_for_javascript()?;
+                test(&[])
+            }
         }
     }
 }

@@ -70,7 +70,7 @@ async fn live(lab: &Lab) -> Result<Vec<String>> {
     is_running(lab, "m").await?;
     lab.create_machine("other", "plain").await?;
     eventually("the other driver has made a VM", async || {
-        Ok(lab.machines().get(&"other".to_owned()).await?.provider_id().map(drop))
+        Ok(lab.machines().get("other").await?.provider_id().map(drop))
     })
     .await?;
     lab.delete_machine("m").await?;
