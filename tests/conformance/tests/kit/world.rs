@@ -31,17 +31,19 @@ pub(crate) fn options(component: impl Into<Bytes>, profile: &str) -> Options {
     }
 }
 
+/// One run at a time: some checks give a call two seconds, and a driver that is compiled beside them takes a core.
+static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 pub(crate) async fn report(options: Options) -> Report {
+    let _turn = TURN.lock().await;
     run(options, |_, _| {})
         .await
         .unwrap_or_else(|error| panic!("{error}: {:?}", std::error::Error::source(&error)))
 }
 
-/// Drivers in other languages than Rust keep a core busy while they are compiled, and some checks give a call two seconds. So they go one after the
-/// other, and a check about deadlines that fails is asked once more, by itself: a driver that is wrong fails again.
+/// For drivers that are still being optimised while they are called: a check about deadlines that fails is asked once more. A driver that is wrong fails
+/// again.
 pub(crate) async fn unhurried_report(component: Vec<u8>, profile: &str) -> Report {
-    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-    let _turn = TURN.lock().await;
     let component = Bytes::from(component);
     let mut first = report(options(component.clone(), profile)).await;
     let late: Vec<String> = first.failures().into_iter().filter(|id| id.starts_with("deadline/")).collect();
