@@ -25,6 +25,7 @@ use machinist_runtime::ports::{
 use serde_json::json;
 
 use crate::incidents::Incidents;
+use crate::plugin_shadow::{self, Shadow};
 
 /// Both ports in one.
 pub(crate) struct Adapter {
@@ -196,6 +197,7 @@ fn rollout_status(rollout: &RolloutReport, report: &PluginReport) -> serde_json:
         "digest": report.held.as_ref().map(|held| held.digest.to_string()),
         "reason": reason,
         "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
+        "shadow": rollout.shadow.as_ref().map(Shadow::from),
     })
 }
 
@@ -246,9 +248,19 @@ fn message(report: &PluginReport) -> String {
             format!("not called until {until}: {reason}")
         }
         (PluginState::Trial, Some(held)) => {
-            let terms = report.rollout.as_ref().and_then(|rollout| rollout.terms.as_ref());
+            let rollout = report.rollout.as_ref();
+            let terms = rollout.and_then(|rollout| rollout.terms.as_ref());
             let part = terms.map_or_else(|| "a part of the calls".to_owned(), |terms| part(terms));
-            format!("{} {} is on trial: it answers {part} ({digest})", held.driver, held.version)
+            let (driver, version) = (&held.driver, &held.version);
+            match rollout.and_then(|rollout| rollout.shadow.as_ref()) {
+                None => format!("{driver} {version} is on trial: it answers {part} ({digest})"),
+                Some(shadow) => {
+                    let seen = plugin_shadow::summary(shadow);
+                    format!(
+                        "{driver} {version} is the shadow of {part}, and answers no call ({digest}){seen}"
+                    )
+                }
+            }
         }
         (PluginState::Withdrawn, Some(held)) => {
             let reason = report.reason.as_deref().unwrap_or("no reason is known");

@@ -103,6 +103,8 @@ pub(crate) enum PluginCommand {
     ///
     /// Each is a file, configmap/NAME with its settings and grants, or oci:REFERENCE. Both are loaded in a sandbox as for `inspect`.
     Diff(DiffFlags),
+    /// Show how the version of a driver does that is on trial: what a shadow would have done otherwise
+    Trial(TrialFlags),
     /// Let the version of a driver that is on trial, or was withdrawn, serve
     Promote(TrialFlags),
     /// End the trial of a version of a driver; without a trial, go back to the version before the one that serves

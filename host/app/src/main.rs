@@ -33,6 +33,7 @@ mod plugin_registry;
 mod plugin_resolve;
 mod plugin_rule;
 mod plugin_secrets;
+mod plugin_shadow;
 mod plugin_sign;
 mod plugin_trial;
 mod plugin_view;
@@ -115,6 +116,7 @@ async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
         PluginCommand::Resolve(flags) => plugin_resolve::resolve(flags).await,
         PluginCommand::Logs(flags) => plugin_logs::logs(flags).await,
         PluginCommand::Diff(flags) => plugin_diff::diff(flags).await,
+        PluginCommand::Trial(flags) => plugin_trial::show(flags).await,
         PluginCommand::Promote(flags) => plugin_trial::promote(flags).await,
         PluginCommand::Rollback(flags) => plugin_trial::roll_back(flags).await,
     }

@@ -1,4 +1,5 @@
-//! `machinist plugin promote` and `machinist plugin rollback`: a person ends a trial, or goes back to the version before.
+//! `machinist plugin trial` shows how a version does that does not serve yet; with `promote` and `rollback` a person ends that, or goes back
+//! to the version before.
 
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use serde_json::json;
 use crate::args::TrialFlags;
 use crate::plugin_cluster::{config_maps, explained};
 use crate::plugin_ownership::MANAGER;
+use crate::plugin_shadow::Shadow;
 
 /// What the host says about a ConfigMap, as far as it matters here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -41,6 +43,9 @@ struct Held {
 struct Rollout {
     decision: String,
     digest: String,
+    mode: Option<String>,
+    reason: Option<String>,
+    shadow: Option<Shadow>,
 }
 
 /// What a person wants.
@@ -76,19 +81,43 @@ pub(crate) async fn roll_back(flags: TrialFlags) -> anyhow::Result<()> {
     tell(&flags, Wish::GoBack).await
 }
 
+/// Prints what is known of the versions that do not serve at once.
+pub(crate) async fn show(flags: TrialFlags) -> anyhow::Result<()> {
+    let api = config_maps(&flags.cluster).await?;
+    let statuses = statuses(&api, &flags).await?;
+    let of_it: Vec<_> = statuses.iter().filter(|(_, status)| status.plugin == flags.name).collect();
+    if of_it.is_empty() {
+        bail!("there is no driver {} here: `machinist plugin list` shows which there are", flags.name);
+    }
+    let texts: Vec<String> = of_it.iter().filter_map(|(map, status)| shown(map, status)).collect();
+    if texts.is_empty() {
+        println!("no version of {} is or was on trial: all served as soon as they were ready", flags.name);
+    }
+    print!("{}", texts.join("\n"));
+    Ok(())
+}
+
+/// Of a version that is or was on trial.
+fn shown(map: &str, status: &Status) -> Option<String> {
+    let (held, rollout) = (status.held.as_ref()?, status.rollout.as_ref()?);
+    let mode = rollout.mode.as_deref().unwrap_or("all");
+    let reason = rollout.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let Held { driver, version, .. } = held;
+    let head = format!("{driver} {version} of ConfigMap {map}, mode {mode}: {}{reason}\n", rollout.decision);
+    let seen = match &rollout.shadow {
+        Some(shadow) => shadow.shown(),
+        None if rollout.decision == "on trial" => {
+            "how its calls end is counted in machinist_plugin_trial_calls_total and on /debug/plugins\n"
+                .to_owned()
+        }
+        None => String::new(),
+    };
+    Some(head + &seen)
+}
+
 async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
     let api = config_maps(&flags.cluster).await?;
-    let drivers = ListParams::default().labels(&format!("{PLUGIN}={DRIVER_KIND}"));
-    let maps = api.list_metadata(&drivers).await;
-    let maps = maps.map_err(|error| {
-        explained(error, &format!("list the drivers of namespace {}", flags.cluster.namespace))
-    })?;
-    let statuses: Vec<(String, Status)> = maps
-        .items
-        .into_iter()
-        .filter_map(|map| Some((map.metadata.name?, map.metadata.annotations?.remove(PLUGIN_STATUS)?)))
-        .filter_map(|(name, text)| Some((name, serde_json::from_str(&text).ok()?)))
-        .collect();
+    let statuses = statuses(&api, flags).await?;
     let (map, held) = choose(&statuses, &flags.name, wish)?;
     let patch = json!({ "metadata": { "annotations": {
         ROLLOUT_ANNOTATION: format!("{}={}", wish.word(), held.digest),
@@ -111,6 +140,21 @@ async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
         ),
     }
     Ok(())
+}
+
+/// What the host says about all drivers, by ConfigMap.
+async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Vec<(String, Status)>> {
+    let drivers = ListParams::default().labels(&format!("{PLUGIN}={DRIVER_KIND}"));
+    let maps = api.list_metadata(&drivers).await;
+    let maps = maps.map_err(|error| {
+        explained(error, &format!("list the drivers of namespace {}", flags.cluster.namespace))
+    })?;
+    let statuses = maps
+        .items
+        .into_iter()
+        .filter_map(|map| Some((map.metadata.name?, map.metadata.annotations?.remove(PLUGIN_STATUS)?)))
+        .filter_map(|(name, text)| Some((name, serde_json::from_str(&text).ok()?)));
+    Ok(statuses.collect())
 }
 
 /// Which version is meant: the one on trial; to go back without a trial, the one that serves.
@@ -226,10 +270,17 @@ mod tests {
         let (_, mut status) = version("two", "Withdrawn", false);
         let held = status.held.clone().unwrap();
         assert!(!is_done(&status, &held, Wish::GoBack));
-        status.rollout =
-            Some(Rollout { decision: "withdrawn".to_owned(), digest: "sha256:other".to_owned() });
+        status.rollout = Some(Rollout {
+            decision: "withdrawn".to_owned(),
+            digest: "sha256:other".to_owned(),
+            ..Rollout::default()
+        });
         assert!(!is_done(&status, &held, Wish::GoBack));
-        status.rollout = Some(Rollout { decision: "withdrawn".to_owned(), digest: held.digest.clone() });
+        status.rollout = Some(Rollout {
+            decision: "withdrawn".to_owned(),
+            digest: held.digest.clone(),
+            ..Rollout::default()
+        });
         assert!(is_done(&status, &held, Wish::GoBack));
         assert!(!is_done(&status, &held, Wish::Promote));
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Admin;
+use crate::plugin_shadow::Shadow;
 
 /// Which lines.
 #[derive(Debug, Deserialize)]
@@ -128,6 +129,7 @@ fn trial(rollout: &RolloutReport) -> Value {
         "broken": figures.broken,
         "stableCalls": figures.stable_calls,
         "stableFailed": figures.stable_failed,
+        "shadow": rollout.shadow.as_ref().map(Shadow::from),
     })
 }
 

@@ -75,7 +75,7 @@ pub(super) fn wanted(command: &Command, words: &[String]) -> Wanted {
 /// The subcommand's words are names of plugins or of their ConfigMaps. `diff` takes files as well.
 fn is_about_plugins(command: &str, begun: &str) -> bool {
     match command {
-        "plugin promote" | "plugin rollback" | "plugin logs" | "plugin resolve" => true,
+        "plugin trial" | "plugin promote" | "plugin rollback" | "plugin logs" | "plugin resolve" => true,
         "plugin diff" => {
             let begins = |kind: &str| begun.starts_with(kind) || kind.starts_with(begun);
             !begun.is_empty() && ["configmap/", "cm/"].into_iter().any(begins)
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn names_of_plugins_are_asked_for_where_a_command_wants_one() {
-        for command in ["promote", "rollback", "logs", "resolve"] {
+        for command in ["trial", "promote", "rollback", "logs", "resolve"] {
             let Wanted::Names(question) = asked(&format!("plugin {command} -n team si")) else {
                 panic!("{command} offers no names")
             };

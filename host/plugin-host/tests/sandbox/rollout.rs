@@ -128,6 +128,27 @@ async fn errors_that_only_the_new_one_has_withdraw_it() {
 }
 
 #[tokio::test]
+async fn a_version_that_is_much_slower_withdraws() {
+    let world = World::new();
+    let settings = serde_json::json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
+    let slow = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
+        .plugin("plain")
+        .created(2_000)
+        .data("settings.json", &settings)
+        .data("rollout.yaml", "{mode: canary, share: 50%, withdraw: {minimum_calls: 5}}");
+    let report = on_trial(&world, slow).await;
+    for uid in 0..30 {
+        // The version that serves takes no notice of what the class says.
+        create(&world, uid, r#"{"do":"sleep","ms":60}"#).await.expect("both answer");
+    }
+    let withdrawn = world.report(&report.source);
+    assert_eq!(withdrawn.state, PluginState::Withdrawn, "{withdrawn:?}");
+    let reason = withdrawn.reason.expect("a reason");
+    assert!(reason.starts_with("its CreateMachine takes ") && reason.contains("(median)"), "{reason}");
+    assert_eq!(answers(&world, 20).await, BTreeMap::from([("1.0.0".to_owned(), 20)]));
+}
+
+#[tokio::test]
 async fn a_class_that_pins_a_digest_gets_it_whatever_is_on_trial() {
     let world = World::new();
     let first = world.ready(stable()).await;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use machinist_core::driver::{Creation, MachineRequest, SecretValues};
-use machinist_core::driver_error::CallError;
 use machinist_core::id::Uid;
 use machinist_plugin_host::rollout::said::Decision;
 use machinist_plugin_host::rollout::shadow::{ShadowCounts, ShadowReport};
@@ -283,11 +282,21 @@ async fn too_many_differences_withdraw_it_where_that_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shadow_sees_secrets_by_its_own_grants() {
+async fn what_a_shadow_was_shown_is_in_no_report() {
     let world = World::new();
-    let report = hostile(&world, "{mode: shadow, share: 100%}").await;
-    let answer = world.host.create(machine("plain", 1, r#"{"do":"reveal"}"#)).await;
-    assert!(!matches!(answer, Err(CallError::Broken(_))));
+    world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
+    let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
+    let grants = "reveal: [token]\nsecrets: [{ key: token, places: [{ header: authorization }] }]";
+    let map = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
+        .plugin("plain")
+        .created(2_000)
+        .data("settings.json", &settings)
+        .data("grants.yaml", grants)
+        .data("rollout.yaml", "{mode: shadow, share: 100%}");
+    let report = world.declare(map).await;
+    world.host.create(machine("plain", 1, r#"{"do":"reveal"}"#)).await.expect("the other one answers");
     let shadow = seen(&world, &report.source, 1).await;
-    assert!(!format!("{shadow:?}").contains(TOKEN), "{shadow:?}");
+    assert_eq!(shadow.totals(), ShadowCounts { differs: 1, ..ShadowCounts::default() });
+    let text = &shadow.examples[0].text;
+    assert!(text.contains("***") && !text.contains(TOKEN), "it had the value, and spread it: {text}");
 }
