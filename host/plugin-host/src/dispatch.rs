@@ -120,8 +120,10 @@ impl Inner {
         // As a task of the guests' threads would be: what unwinds here is the call and not its caller.
         let mut call = AssertUnwindSafe(call).catch_unwind().boxed();
         let (effort, manners) = (Effort::default(), &generation.manners);
+        let has_company = self.company.enter(Arc::as_ptr(&generation).addr(), started);
+        let gives_way = manners.gives_way(has_company);
         let begun = poll_fn(|context| {
-            if manners.gives_way() {
+            if gives_way {
                 return Poll::Ready(Poll::Pending);
             }
             // Timers, connections and tasks of the call belong to the guests' threads from the beginning.
@@ -130,10 +132,11 @@ impl Inner {
         });
         let ended = match begun.await {
             Poll::Ready(ended) => Ok(ended),
-            Poll::Pending => self.guests.run(call, &effort, manners).await,
+            Poll::Pending => self.guests.run(call, &effort, (manners, gives_way)).await,
         };
         let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(breakage)))) if is_fault(breakage));
         manners.note(broke || effort.is_long());
+        manners.spend(&effort);
         match ended {
             Ok(Ok(answer)) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),

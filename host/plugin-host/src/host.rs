@@ -55,7 +55,7 @@ use crate::source::configmap::{KIND_LABEL, RawConfigMap};
 use crate::source::remote::Origin;
 use crate::source::{Declared, SourceId};
 use crate::tape::{Archive, Recording, ReplayError, Replayed, replay};
-use crate::threads::{Guests, Threads};
+use crate::threads::{Company, Guests, Threads};
 use crate::ticker::Ticker;
 use crate::turns::Turns;
 use crate::workshop::{Shelves, Workshop};
@@ -117,6 +117,7 @@ pub(crate) struct Inner {
     pub(crate) frequency: Frequency,
     pub(crate) shadows: Shadows,
     pub(crate) guests: Guests,
+    pub(crate) company: Company,
     pub(crate) calls: TaskTracker,
     pub(crate) is_closing: AtomicBool,
     pub(crate) has_closed: CancellationToken,
@@ -220,6 +221,7 @@ impl PluginHost {
             queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
             metrics,
             guests,
+            company: Company::default(),
             calls: TaskTracker::new(),
             is_closing: AtomicBool::new(false),
             has_closed: CancellationToken::new(),

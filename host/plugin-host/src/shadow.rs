@@ -19,7 +19,7 @@ use crate::generation::{Generation, is_fault};
 use crate::host::Inner;
 use crate::rollout::Shadowed;
 use crate::tape::{Difference, Player, Playing, Recording, Tape, difference};
-use crate::threads::{Effort, Manners};
+use crate::threads::Effort;
 
 /// Calls that are shadowed at the same time, running or in line. Each holds a recording.
 const MOST_HELD: usize = 16;
@@ -114,9 +114,8 @@ impl Inner {
                 inner.sandbox.taped(&code, &candidate.prepared, ask, deadline, &tape).await
             }
         };
-        let (effort, patient) = (Effort::default(), Manners::default());
-        patient.note(true);
-        match self.guests.run(call.boxed(), &effort, &patient).await {
+        let effort = Effort::default();
+        match self.guests.run(call.boxed(), &effort, (&held.candidate.manners, true)).await {
             Ok(Err(CallError::Broken(breakage))) if is_fault(&breakage) => {
                 Shadowed::Broke(breakage.to_string())
             }

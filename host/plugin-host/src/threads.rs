@@ -1,13 +1,14 @@
 //! The threads that drivers run on. Most calls compute for a moment and wait for their cloud. One that computes for long goes on on patient threads,
-//! which the kernel lets stand back where others want the processor: they do not wait behind it.
+//! which the kernel lets stand back where others want the processor: they do not wait behind it. So do the calls of a driver that computes
+//! for more than its share in many short ones, while others are called.
 
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::nice;
 use rustix::time::{ClockId, clock_gettime};
@@ -74,7 +75,12 @@ pub(crate) struct Effort(Arc<AtomicU64>);
 impl Effort {
     /// True when others go first.
     pub(crate) fn is_long(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= u64::try_from(LONG.as_nanos()).unwrap_or(u64::MAX)
+        self.spent() >= LONG
+    }
+
+    /// So far.
+    pub(crate) fn spent(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
     }
 
     fn add(&self, spent: Duration) {
@@ -95,18 +101,81 @@ fn own_cpu() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// Whether the calls of a driver begin behind others, by how its last one ended.
+/// Whether the calls of a driver begin behind others.
 #[derive(Default)]
-pub(crate) struct Manners(AtomicBool);
+pub(crate) struct Manners {
+    /// By how its last call ended.
+    is_rude: AtomicBool,
+    /// By all of its calls.
+    spent: Mutex<Spent>,
+}
 
 impl Manners {
-    pub(crate) fn gives_way(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    /// Whether the next call lets others go first; `has_company` when there are others.
+    pub(crate) fn gives_way(&self, has_company: bool) -> bool {
+        self.is_rude.load(Ordering::Relaxed) || (has_company && self.spent().is_beyond_share(Instant::now()))
     }
 
-    /// It has computed for long, or broke.
-    pub(crate) fn note(&self, gives_way: bool) {
-        self.0.store(gives_way, Ordering::Relaxed);
+    /// A call has computed for long, or broke.
+    pub(crate) fn note(&self, is_rude: bool) {
+        self.is_rude.store(is_rude, Ordering::Relaxed);
+    }
+
+    /// What a call has computed.
+    pub(crate) fn spend(&self, effort: &Effort) {
+        let mut spent = self.spent();
+        *spent = spent.and(effort.spent(), Instant::now());
+    }
+
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Processor time of a driver: its calls add to it, and time takes away its share.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    level: Duration,
+    at: Option<Instant>,
+}
+
+/// A quarter of a processor: what a thousand Machines need, in a driver of any language.
+const SHARE: u32 = 4;
+/// So much may be spent at once.
+const BURST: Duration = Duration::from_millis(100);
+/// So much is remembered: who stops is as good as new four times as long after it.
+const MEMORY: Duration = Duration::from_secs(1);
+
+impl Spent {
+    fn level(self, now: Instant) -> Duration {
+        let since = self.at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        self.level.saturating_sub(since / SHARE)
+    }
+
+    fn and(self, more: Duration, now: Instant) -> Self {
+        Self { level: self.level(now).saturating_add(more).min(MEMORY), at: Some(now) }
+    }
+
+    fn is_beyond_share(self, now: Instant) -> bool {
+        self.level(now) > BURST
+    }
+}
+
+/// Who was called last: a driver that is alone lets nobody go first.
+#[derive(Default)]
+pub(crate) struct Company(Mutex<[Option<(usize, Instant)>; 2]>);
+
+/// So long after its last call a driver is company.
+const LINGERS: Duration = Duration::from_secs(1);
+
+impl Company {
+    /// This one is called. Says whether another was lately.
+    pub(crate) fn enter(&self, who: usize, now: Instant) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let [first, second] = *last;
+        let other = [first, second].into_iter().flatten().find(|(other, _)| *other != who);
+        *last = [Some((who, now)), other];
+        other.is_some_and(|(_, at)| now.saturating_duration_since(at) < LINGERS)
     }
 }
 
@@ -117,13 +186,13 @@ impl Guests {
         &self,
         call: C,
         effort: &Effort,
-        manners: &Manners,
+        (manners, gives_way): (&Manners, bool),
     ) -> Result<C::Output, JoinError>
     where
         C: Future<Output: Send> + Send + Unpin + 'static,
     {
         let mut call = call;
-        if !manners.gives_way() {
+        if !gives_way {
             let usual = AbortOnDropHandle::new(self.usual.spawn(until_long(call, effort.clone())));
             match usual.await? {
                 Ok(output) => return Ok(output),
@@ -176,21 +245,65 @@ mod tests {
         std::thread::current().name().unwrap_or_default().to_owned()
     }
 
-    fn ran(threads: &Threads, time: Duration, manners: &Manners) -> String {
+    fn ran(threads: &Threads, time: Duration, gives_way: bool) -> String {
         let runtime = Builder::new_current_thread().build().unwrap();
         let (guests, effort) = (threads.guests(), Effort::default());
-        runtime.block_on(guests.run(computes(time).boxed(), &effort, manners)).unwrap()
+        runtime
+            .block_on(guests.run(computes(time).boxed(), &effort, (&Manners::default(), gives_way)))
+            .unwrap()
     }
 
     #[test]
-    fn who_computes_for_long_ends_behind_the_others_and_begins_there_the_next_time() {
-        let (threads, manners) = (Threads::start(1).unwrap(), Manners::default());
-        assert_eq!(ran(&threads, Duration::from_millis(1), &manners), "plugin-guest");
-        assert!(!manners.gives_way());
-        assert_eq!(ran(&threads, 3 * LONG, &manners), "plugin-patient");
-        assert!(manners.gives_way());
-        assert_eq!(ran(&threads, Duration::from_millis(1), &manners), "plugin-patient");
+    fn who_computes_for_long_ends_behind_the_others_and_who_gives_way_begins_there() {
+        let threads = Threads::start(1).unwrap();
+        assert_eq!(ran(&threads, Duration::from_millis(1), false), "plugin-guest");
+        assert_eq!(ran(&threads, 3 * LONG, false), "plugin-patient");
+        assert_eq!(ran(&threads, Duration::from_millis(1), true), "plugin-patient");
         threads.end();
+    }
+
+    #[test]
+    fn many_short_calls_are_as_much_as_a_long_one() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let call = Duration::from_millis(10);
+        // One in 50 ms is below a quarter, one in 20 ms is not.
+        let calls = |count: u32, pause: u64| {
+            (0..count).fold(Spent::default(), |spent, call_number| {
+                spent.and(call, at(u64::from(call_number) * pause))
+            })
+        };
+        assert!(!calls(1_000, 50).is_beyond_share(at(50_000)));
+        assert!(!calls(10, 20).is_beyond_share(at(200)), "a burst is nobody's trouble");
+        let greedy = calls(1_000, 20);
+        assert!(greedy.is_beyond_share(at(20_000)));
+        assert!(greedy.is_beyond_share(at(21_000)) && !greedy.is_beyond_share(at(24_000)), "it ends");
+    }
+
+    #[test]
+    fn manners_are_by_the_last_call_and_by_all_where_there_is_company() {
+        let manners = Manners::default();
+        assert!(!manners.gives_way(true));
+        manners.note(true);
+        assert!(manners.gives_way(false));
+        manners.note(false);
+        let effort = Effort::default();
+        effort.add(Duration::from_millis(500));
+        manners.spend(&effort);
+        assert!(manners.gives_way(true) && !manners.gives_way(false));
+    }
+
+    #[test]
+    fn company_is_whoever_else_was_called_lately() {
+        let (company, start) = (Company::default(), Instant::now());
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        assert!(!company.enter(1, at(0)));
+        assert!(!company.enter(1, at(1)));
+        assert!(company.enter(2, at(2)));
+        assert!(company.enter(1, at(3)));
+        assert!(company.enter(1, at(900)));
+        assert!(!company.enter(1, at(1_100)), "the other was here too long ago");
+        assert!(company.enter(3, at(1_200)));
     }
 
     #[test]
