@@ -118,7 +118,10 @@ async fn a_description_that_breaks_is_no_driver() {
 #[tokio::test]
 async fn answers_that_no_honest_driver_gives_are_named() {
     installed(LabOptions::default(), async |lab, _| {
-        let long = json!({ "repeat": "n", "times": 300 });
+        let named = |bytes: u64| {
+            let name = json!({ "repeat": "n", "times": bytes });
+            json!({ "do": "say", "field": "node-name", "text": name, "in": ["create"] })
+        };
         let cases = [
             (
                 "nameless",
@@ -126,12 +129,9 @@ async fn answers_that_no_honest_driver_gives_are_named() {
                 "DriverBroken",
                 "a machine without a provider id",
             ),
-            (
-                "long",
-                json!({ "do": "say", "field": "node-name", "text": long, "in": ["create"] }),
-                "WriteFailed",
-                "must be no more than 63 bytes",
-            ),
+            // No Node can have it, and so no label.
+            ("endless", named(300), "DriverBroken", "a node name of 300 bytes, at most 253 are taken"),
+            ("long", named(100), "WriteFailed", "must be no more than 63 bytes"),
         ];
         for (name, spec, reason, part) in &cases {
             install(lab, name, spec, &json!({})).await?;
