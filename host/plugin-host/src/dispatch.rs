@@ -18,6 +18,7 @@ use tracing::{Instrument as _, debug_span};
 
 use crate::ask::Ask;
 use crate::digest::Digest;
+use crate::effort::Effort;
 use crate::generation::{Generation, is_fault};
 use crate::host::Inner;
 use crate::metrics::Metrics;
@@ -26,7 +27,6 @@ use crate::rollout::record::{Outcome, Side};
 use crate::rollout::{Caller, RolloutMode};
 use crate::routes::{Route, Routes};
 use crate::shadow::{Behind, Held};
-use crate::threads::Effort;
 
 /// Turns for calls, as many as the pool has places.
 pub(crate) struct Queue {
@@ -119,9 +119,9 @@ impl Inner {
         let call = self.calls.track_future(call.in_current_span());
         // As a task of the guests' threads would be: what unwinds here is the call and not its caller.
         let mut call = AssertUnwindSafe(call).catch_unwind().boxed();
-        let (effort, manners) = (Effort::default(), &generation.manners);
-        let has_company = self.company.enter(Arc::as_ptr(&generation).addr(), started);
-        let gives_way = manners.gives_way(has_company);
+        let manners = &generation.manners;
+        let (account, is_greedy) = self.company.enter(&generation.prepared.plugin, started);
+        let (effort, gives_way) = (Effort::of(account), is_greedy || manners.is_rude(started));
         let begun = poll_fn(|context| {
             if gives_way {
                 return Poll::Ready(Poll::Pending);
@@ -135,8 +135,9 @@ impl Inner {
             Poll::Pending => self.guests.run(call, &effort, (manners, gives_way)).await,
         };
         let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(breakage)))) if is_fault(breakage));
-        manners.note(broke || effort.is_long());
-        manners.spend(&effort);
+        if broke || effort.is_long() {
+            manners.note(Instant::now());
+        }
         match ended {
             Ok(Ok(answer)) => answer,
             Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),

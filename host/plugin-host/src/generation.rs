@@ -10,12 +10,12 @@ use tokio::sync::Semaphore;
 use crate::call::Prepared;
 use crate::convert::About;
 use crate::digest::Digest;
+use crate::manners::Manners;
 use crate::policy::PolicyAbout;
 use crate::policy::call::PreparedPolicy;
 use crate::rollout::Trial;
 use crate::source::SourceId;
 use crate::state::{Health, QuarantineRule};
-use crate::threads::Manners;
 use crate::tier::CodeTier;
 
 /// Held by the routes and by each of its calls; it goes when the last of these lets go. Of a driver, unless it says otherwise.

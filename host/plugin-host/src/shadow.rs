@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 
 use crate::ask::Ask;
+use crate::effort::Effort;
 use crate::generation::{Generation, is_fault};
 use crate::host::Inner;
 use crate::rollout::Shadowed;
 use crate::tape::{Difference, Player, Playing, Recording, Tape, difference};
-use crate::threads::Effort;
 
 /// Calls that are shadowed at the same time, running or in line. Each holds a recording.
 const MOST_HELD: usize = 16;

@@ -2,25 +2,25 @@
 //! which the kernel lets stand back where others want the processor: they do not wait behind it. So do the calls of a driver that computes
 //! for more than its share in many short ones, while others are called.
 
-use std::future::poll_fn;
+use std::cell::RefCell;
+use std::future::{pending, poll_fn};
 use std::io;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Instant;
 
-use rustix::process::nice;
-use rustix::time::{ClockId, clock_gettime};
+use futures::future::Either;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
-/// What the calls of drivers in Rust and Go never need, those in Python seldom.
-const LONG: Duration = Duration::from_millis(20);
-/// As the compiler's: far enough back for others to go first, not so far that a call never ends on a processor that is always busy.
-const PATIENCE: i32 = 10;
+use crate::effort::{Effort, paid};
+use crate::manners::Manners;
+use crate::patience::stand_back;
 
 /// Owns the threads.
 pub(crate) struct Threads {
@@ -37,21 +37,23 @@ pub(crate) struct Guests {
 }
 
 impl Threads {
-    /// So many of each kind.
+    /// So many of each kind, but patient ones on all processors but one: a thread that wakes waits for the kernel's next tick
+    /// to drive them from the last.
     pub(crate) fn start(count: usize) -> io::Result<Self> {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let usual = Builder::new_multi_thread()
             .worker_threads(count)
             .thread_name("plugin-guest")
             .enable_all()
             .build()?;
         let patient = Builder::new_multi_thread()
-            .worker_threads(count)
+            .worker_threads(count.min(processors - 1).max(1))
             .thread_name("plugin-patient")
             .on_thread_start(|| {
-                // Of this thread only, as the kernel counts.
-                if let Err(error) = nice(PATIENCE) {
+                if let Err(error) = stand_back() {
                     warn!(%error, "drivers that compute for long compete with others");
                 }
+                PATIENT.set(Some(Handle::current()));
             })
             .build()?;
         Ok(Self { usual, patient })
@@ -65,117 +67,6 @@ impl Threads {
     pub(crate) fn end(self) {
         self.patient.shutdown_background();
         self.usual.shutdown_background();
-    }
-}
-
-/// Processor time of one call, wherever it ran.
-#[derive(Clone, Default)]
-pub(crate) struct Effort(Arc<AtomicU64>);
-
-impl Effort {
-    /// True when others go first.
-    pub(crate) fn is_long(&self) -> bool {
-        self.spent() >= LONG
-    }
-
-    /// So far.
-    pub(crate) fn spent(&self) -> Duration {
-        Duration::from_nanos(self.0.load(Ordering::Relaxed))
-    }
-
-    fn add(&self, spent: Duration) {
-        self.0.fetch_add(u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    /// Polls the call once, and counts what that took.
-    pub(crate) fn poll<T>(&self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
-        let before = own_cpu();
-        let polled = poll();
-        self.add(own_cpu().saturating_sub(before));
-        polled
-    }
-}
-
-/// Processor time of this thread.
-fn own_cpu() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
-}
-
-/// Whether the calls of a driver begin behind others.
-#[derive(Default)]
-pub(crate) struct Manners {
-    /// By how its last call ended.
-    is_rude: AtomicBool,
-    /// By all of its calls.
-    spent: Mutex<Spent>,
-}
-
-impl Manners {
-    /// Whether the next call lets others go first; `has_company` when there are others.
-    pub(crate) fn gives_way(&self, has_company: bool) -> bool {
-        self.is_rude.load(Ordering::Relaxed) || (has_company && self.spent().is_beyond_share(Instant::now()))
-    }
-
-    /// A call has computed for long, or broke.
-    pub(crate) fn note(&self, is_rude: bool) {
-        self.is_rude.store(is_rude, Ordering::Relaxed);
-    }
-
-    /// What a call has computed.
-    pub(crate) fn spend(&self, effort: &Effort) {
-        let mut spent = self.spent();
-        *spent = spent.and(effort.spent(), Instant::now());
-    }
-
-    fn spent(&self) -> MutexGuard<'_, Spent> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Processor time of a driver: its calls add to it, and time takes away its share.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    level: Duration,
-    at: Option<Instant>,
-}
-
-/// A quarter of a processor: what a thousand Machines need, in a driver of any language.
-const SHARE: u32 = 4;
-/// So much may be spent at once.
-const BURST: Duration = Duration::from_millis(100);
-/// So much is remembered: who stops is as good as new four times as long after it.
-const MEMORY: Duration = Duration::from_secs(1);
-
-impl Spent {
-    fn level(self, now: Instant) -> Duration {
-        let since = self.at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
-        self.level.saturating_sub(since / SHARE)
-    }
-
-    fn and(self, more: Duration, now: Instant) -> Self {
-        Self { level: self.level(now).saturating_add(more).min(MEMORY), at: Some(now) }
-    }
-
-    fn is_beyond_share(self, now: Instant) -> bool {
-        self.level(now) > BURST
-    }
-}
-
-/// Who was called last: a driver that is alone lets nobody go first.
-#[derive(Default)]
-pub(crate) struct Company(Mutex<[Option<(usize, Instant)>; 2]>);
-
-/// So long after its last call a driver is company.
-const LINGERS: Duration = Duration::from_secs(1);
-
-impl Company {
-    /// This one is called. Says whether another was lately.
-    pub(crate) fn enter(&self, who: usize, now: Instant) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let [first, second] = *last;
-        let other = [first, second].into_iter().flatten().find(|(other, _)| *other != who);
-        *last = [Some((who, now)), other];
-        other.is_some_and(|(_, at)| now.saturating_duration_since(at) < LINGERS)
     }
 }
 
@@ -198,16 +89,69 @@ impl Guests {
                 Ok(output) => return Ok(output),
                 Err(rest) => call = rest,
             }
-            manners.note(true);
+            manners.note(Instant::now());
         }
-        let (home, effort) = (self.usual.clone(), effort.clone());
-        let patient = poll_fn(move |context| {
-            // What the call waits for belongs to the usual threads.
-            let _at_home = home.enter();
-            effort.poll(|| Pin::new(&mut call).poll(context))
-        });
-        AbortOnDropHandle::new(self.patient.spawn(patient)).await
+        let effort = effort.clone();
+        let counted = poll_fn(move |context| effort.poll(|| Pin::new(&mut call).poll(context)));
+        AbortOnDropHandle::new(self.patient.spawn(at_home(self.usual.clone(), counted))).await
     }
+}
+
+thread_local! {
+    /// The threads that this one belongs to, if they are the patient ones.
+    static PATIENT: RefCell<Option<Handle>> = const { RefCell::new(None) };
+}
+
+/// True on a thread that lets others go first.
+pub(crate) fn is_patient() -> bool {
+    PATIENT.with_borrow(Option::is_some)
+}
+
+/// A task that belongs to the call which is being polled: its driver pays for it, and it lets others go first if the call does.
+pub(crate) fn spawn<T>(task: T) -> JoinHandle<T::Output>
+where
+    T: Future<Output: Send> + Send + 'static,
+{
+    let task = paid(Box::pin(task));
+    match PATIENT.with_borrow(Clone::clone) {
+        Some(patient) => patient.spawn(at_home(Handle::current(), Box::pin(task))),
+        None => tokio::spawn(task),
+    }
+}
+
+/// Goes on as a part of the call that is being polled, also where a task of its own polls it: its driver pays, and it lets others
+/// go first if the call does.
+pub(crate) fn beside<T>(task: T) -> impl Future<Output = T::Output> + Send
+where
+    T: Future<Output: Send> + Send + Unpin + 'static,
+{
+    let task = if is_patient() {
+        Either::Left(AbortOnDropHandle::new(spawn(task)))
+    } else {
+        Either::Right(paid(task))
+    };
+    async move {
+        match task {
+            Either::Right(task) => task.await,
+            Either::Left(task) => match task.await {
+                Ok(output) => output,
+                Err(ended) => match ended.try_into_panic() {
+                    Ok(panic) => resume_unwind(panic),
+                    // The threads are ending, and the call with them.
+                    Err(_) => pending().await,
+                },
+            },
+        }
+    }
+}
+
+/// Polled on patient threads, with what it waits for on the usual ones.
+async fn at_home<T: Future + Unpin>(home: Handle, mut task: T) -> T::Output {
+    poll_fn(|context| {
+        let _at_home = home.enter();
+        Pin::new(&mut task).poll(context)
+    })
+    .await
 }
 
 /// The end of the call, or the call itself once it has computed for long.
@@ -225,11 +169,15 @@ async fn until_long<C: Future + Unpin>(mut call: C, effort: Effort) -> Result<C:
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::sync::Arc;
+    use std::time::Duration;
 
     use futures::FutureExt as _;
 
     use super::*;
+    use crate::company::Account;
+    use crate::effort::{LONG, own_cpu};
+    use crate::patience::PATIENCE;
 
     /// Computes for so long in steps of a millisecond, as a guest does that gives way at each tick. Says on which thread it ended.
     async fn computes(time: Duration) -> String {
@@ -242,7 +190,7 @@ mod tests {
             spent += own_cpu() - since;
             tokio::task::yield_now().await;
         }
-        std::thread::current().name().unwrap_or_default().to_owned()
+        thread::current().name().unwrap_or_default().to_owned()
     }
 
     fn ran(threads: &Threads, time: Duration, gives_way: bool) -> String {
@@ -263,50 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn many_short_calls_are_as_much_as_a_long_one() {
-        let start = Instant::now();
-        let at = |ms: u64| start + Duration::from_millis(ms);
-        let call = Duration::from_millis(10);
-        // One in 50 ms is below a quarter, one in 20 ms is not.
-        let calls = |count: u32, pause: u64| {
-            (0..count).fold(Spent::default(), |spent, call_number| {
-                spent.and(call, at(u64::from(call_number) * pause))
-            })
-        };
-        assert!(!calls(1_000, 50).is_beyond_share(at(50_000)));
-        assert!(!calls(10, 20).is_beyond_share(at(200)), "a burst is nobody's trouble");
-        let greedy = calls(1_000, 20);
-        assert!(greedy.is_beyond_share(at(20_000)));
-        assert!(greedy.is_beyond_share(at(21_000)) && !greedy.is_beyond_share(at(24_000)), "it ends");
-    }
-
-    #[test]
-    fn manners_are_by_the_last_call_and_by_all_where_there_is_company() {
-        let manners = Manners::default();
-        assert!(!manners.gives_way(true));
-        manners.note(true);
-        assert!(manners.gives_way(false));
-        manners.note(false);
-        let effort = Effort::default();
-        effort.add(Duration::from_millis(500));
-        manners.spend(&effort);
-        assert!(manners.gives_way(true) && !manners.gives_way(false));
-    }
-
-    #[test]
-    fn company_is_whoever_else_was_called_lately() {
-        let (company, start) = (Company::default(), Instant::now());
-        let at = |ms: u64| start + Duration::from_millis(ms);
-        assert!(!company.enter(1, at(0)));
-        assert!(!company.enter(1, at(1)));
-        assert!(company.enter(2, at(2)));
-        assert!(company.enter(1, at(3)));
-        assert!(company.enter(1, at(900)));
-        assert!(!company.enter(1, at(1_100)), "the other was here too long ago");
-        assert!(company.enter(3, at(1_200)));
-    }
-
-    #[test]
     fn patient_threads_stand_back_and_usual_ones_do_not() {
         let threads = Threads::start(1).unwrap();
         let priority = || rustix::process::getpriority_process(None).unwrap();
@@ -322,13 +226,61 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_no_effort() {
-        let effort = Effort::default();
-        let since = Instant::now();
-        let _waited = effort.poll(|| {
-            std::thread::sleep(2 * LONG);
-            Poll::Ready(())
-        });
-        assert!(since.elapsed() >= 2 * LONG && !effort.is_long());
+    fn tasks_of_a_call_let_others_go_first_as_it_does() {
+        let threads = Threads::start(1).unwrap();
+        let guests = threads.guests();
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let ran = |gives_way| {
+            let call = async {
+                let (own, of_a_task) = (is_patient(), spawn(async { is_patient() }).await.unwrap());
+                // What a task waits for is at home on the usual threads: the patient ones have no clock.
+                let waited = spawn(tokio::time::sleep(Duration::from_millis(1)));
+                waited.await.unwrap();
+                (own, of_a_task, spawn(async { spawn(async { is_patient() }).await.unwrap() }).await.unwrap())
+            };
+            let manners = Manners::default();
+            runtime.block_on(guests.run(call.boxed(), &Effort::default(), (&manners, gives_way))).unwrap()
+        };
+        assert_eq!(ran(false), (false, false, false));
+        assert_eq!(ran(true), (true, true, true));
+        threads.end();
+    }
+
+    #[test]
+    fn what_goes_on_beside_a_call_does_so_whoever_waits_for_it() {
+        let threads = Threads::start(1).unwrap();
+        let guests = threads.guests();
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let ran = |gives_way| {
+            let call = poll_fn(|_| Poll::Ready(beside(async { is_patient() }.boxed())));
+            let (manners, effort) = (Manners::default(), Effort::default());
+            runtime.block_on(async {
+                let call = guests.run(call.boxed(), &effort, (&manners, gives_way));
+                guests.usual.spawn(call.await.unwrap()).await.unwrap()
+            })
+        };
+        assert!(!ran(false) && ran(true));
+        threads.end();
+    }
+
+    #[test]
+    fn a_driver_pays_for_the_tasks_of_its_calls() {
+        let threads = Threads::start(1).unwrap();
+        let guests = threads.guests();
+        let runtime = Builder::new_current_thread().build().unwrap();
+        for gives_way in [false, true] {
+            let account = Arc::new(Account::default());
+            let call = async {
+                let inner = spawn(async { spawn(computes(2 * LONG)).await });
+                beside(async { spawn(computes(LONG)).await }.boxed()).await.unwrap();
+                inner.await.unwrap().unwrap();
+            };
+            let (manners, effort) = (Manners::default(), Effort::of(Arc::clone(&account)));
+            runtime.block_on(guests.run(call.boxed(), &effort, (&manners, gives_way))).unwrap();
+            let spent = account.spent(Instant::now());
+            assert!(spent > 2 * LONG, "{spent:?} of {:?}", 3 * LONG);
+            assert!(!effort.is_long() && !manners.is_rude(Instant::now()), "the call itself was short");
+        }
+        threads.end();
     }
 }

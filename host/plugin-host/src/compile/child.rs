@@ -4,9 +4,10 @@ use std::io::{self, Read, Write as _};
 use std::process::ExitCode;
 use std::thread;
 
-use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::engine::{self, CodeKind};
+use crate::patience::stand_back;
 use crate::tier::CodeTier;
 
 /// Exit status for a component that does not compile; its reason is on stderr.
@@ -65,7 +66,7 @@ pub fn compile_main() -> ExitCode {
 
 /// Last in line for the processor, and bounded: a component that makes the compiler explode ends the compiler only.
 fn humble() -> io::Result<()> {
-    nice(10)?;
+    stand_back()?;
     let limits = [
         (Resource::Core, 0),
         (Resource::As, MOST_MEMORY_BYTES),

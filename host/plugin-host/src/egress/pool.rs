@@ -1,5 +1,6 @@
 //! Connections that outlive a call. Plugins share none; neither do rules with different address classes, or a request
-//! could ride on a connection that its own rule would not have dialled.
+//! could ride on a connection that its own rule would not have dialled. Nor do calls that let others go first and those
+//! that do not: a connection computes where it was opened.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,8 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
+use hyper::rt::Executor;
 use hyper_util::client::legacy::Client as HyperClient;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use machinist_core::id::PluginName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::Instant;
@@ -20,6 +22,7 @@ use super::connect::{Connector, Manner};
 use super::failure::Failure;
 use super::metrics::Metrics;
 use crate::grants::{AddressClasses, Grants};
+use crate::threads::{self, is_patient};
 
 /// More headers than that are no answer of a cloud.
 const RESPONSE_HEADERS_BYTES: usize = 64 * 1024;
@@ -40,6 +43,7 @@ struct Key {
     plugin: PluginName,
     grants: [u8; 32],
     classes: AddressClasses,
+    is_patient: bool,
 }
 
 struct Slot {
@@ -71,7 +75,7 @@ impl Pool {
         grants: &Grants,
         classes: AddressClasses,
     ) -> Result<Client, Failure> {
-        let key = Key { plugin: plugin.clone(), grants: grants.digest(), classes };
+        let key = Key { plugin: plugin.clone(), grants: grants.digest(), classes, is_patient: is_patient() };
         let now = Instant::now();
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = clients.get_mut(&key) {
@@ -93,7 +97,7 @@ impl Pool {
         let tls = self.tls(grants).map_err(|error| Failure::Tls(io::Error::other(error)))?;
         let open = self.metrics.connections(plugin);
         let connector = Connector::new(self.manner.clone(), classes, Arc::new(tls), open);
-        Ok(HyperClient::builder(TokioExecutor::new())
+        Ok(HyperClient::builder(BesideTheCall)
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(self.idle_timeout)
@@ -114,6 +118,17 @@ impl Pool {
                 .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
+    }
+}
+
+/// Connections let others go first where the call does that opens them: what is unpacked there is its work, too.
+#[derive(Clone)]
+struct BesideTheCall;
+
+impl<C: Future<Output: Send> + Send + 'static> Executor<C> for BesideTheCall {
+    fn execute(&self, connection: C) {
+        // It ends with its connection.
+        threads::spawn(connection);
     }
 }
 

@@ -12,9 +12,13 @@ use super::naming::Naming;
 use super::player::{Played, Player};
 use super::{Deck, Tape};
 use crate::egress::Session;
+use crate::threads;
 
 /// Everything beyond the answer itself that a future of the hooks gives.
 type Io = Box<dyn Future<Output = Result<(), WasiError>> + Send>;
+
+/// What the hooks give for a request.
+type Answer = Box<dyn Future<Output = Result<(Response<WasiBody>, Io), WasiError>> + Send>;
 
 /// The hooks of one call.
 pub(crate) struct Wire {
@@ -26,15 +30,8 @@ impl Wire {
     pub(crate) fn new(session: Session, tape: Tape) -> Self {
         Self { session, tape }
     }
-}
 
-impl WasiHttpHooks for Wire {
-    fn send_request(
-        &mut self,
-        request: Request<WasiBody>,
-        options: Option<RequestOptions>,
-        io: Io,
-    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Io), WasiError>> + Send> {
+    fn sent(&mut self, request: Request<WasiBody>, options: Option<RequestOptions>, io: Io) -> Answer {
         let Some(deck) = &self.tape.0 else { return self.session.send_request(request, options, io) };
         // Noted before anything is awaited: the order is the component's.
         let (parts, body) = request.into_parts();
@@ -56,6 +53,18 @@ impl WasiHttpHooks for Wire {
             let answer = noted(&deck, exchange, answer)?;
             Ok((answer, Box::new(std::future::ready(Ok(()))) as Io))
         })
+    }
+}
+
+impl WasiHttpHooks for Wire {
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        io: Io,
+    ) -> Answer {
+        // Whoever polls this is a task of its own.
+        Box::new(threads::beside(Box::into_pin(self.sent(request, options, io))))
     }
 }
 

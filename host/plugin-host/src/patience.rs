@@ -1,0 +1,93 @@
+//! Threads that let others go first.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::process::nice;
+
+/// Far enough back for others to go first, not so far that a call never ends on a processor that is always busy.
+pub(crate) const PATIENCE: i32 = 10;
+/// The longest that the kernel takes.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// From now on the calling thread lets others go first, and so do those that it starts. There is no way back.
+///
+/// # Errors
+///
+/// If the kernel refuses.
+pub fn stand_back() -> io::Result<()> {
+    let nice = nice(PATIENCE)?;
+    // Kernels before 6.12 do not know this, and a container may forbid it. The priority alone helps, too.
+    if let Err(error) = ask_for_slice(nice, SLICE) {
+        tracing::debug!(%error, "patient threads go on until their turn is over");
+    }
+    Ok(())
+}
+
+/// What the kernel's `sched_setattr` takes in its first version.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_nanos: u64,
+    deadline_nanos: u64,
+    period_nanos: u64,
+}
+
+/// The policy stays as it is.
+const KEEP_POLICY: u64 = 0x08;
+
+/// Asks for turns of this length. Whoever has asked for shorter ones, and that is everybody who has not asked, does not wait
+/// for the end of such a turn, as it would for another of even the lowest priority.
+#[expect(unsafe_code, reason = "no library has this system call")]
+fn ask_for_slice(nice: i32, slice: Duration) -> io::Result<()> {
+    let attributes = Attributes {
+        size: u32::try_from(size_of::<Attributes>()).map_err(io::Error::other)?,
+        flags: KEEP_POLICY,
+        nice,
+        runtime_nanos: u64::try_from(slice.as_nanos()).map_err(io::Error::other)?,
+        ..Attributes::default()
+    };
+    // SAFETY: the kernel reads as many bytes as `size` says, which the structure has, and keeps none.
+    let refused = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel has noted: its priority, and its time slice, which kernels before 6.12 do not say.
+    #[expect(unsafe_code, reason = "no library has this system call")]
+    fn noted() -> (i32, u64) {
+        let mut attributes = Attributes::default();
+        let size = u32::try_from(size_of::<Attributes>()).unwrap();
+        // SAFETY: the kernel writes as many bytes as it is told, which the structure has.
+        let refused = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+        assert_eq!(refused, 0, "{}", io::Error::last_os_error());
+        (attributes.nice, attributes.runtime_nanos)
+    }
+
+    #[test]
+    fn a_thread_that_stands_back_is_never_waited_for() {
+        let (nice, slice) = noted();
+        let (patient, its_slice, its_childs) = std::thread::spawn(|| {
+            stand_back().unwrap();
+            let (nice, slice) = noted();
+            (nice, slice, std::thread::spawn(noted).join().unwrap())
+        })
+        .join()
+        .unwrap();
+        assert_eq!((patient, its_slice), its_childs);
+        assert_eq!(patient, (nice + PATIENCE).min(19));
+        if slice > 0 {
+            assert_eq!(Duration::from_nanos(its_slice), SLICE);
+            assert!(Duration::from_nanos(slice) < SLICE);
+        }
+        assert_eq!(noted(), (nice, slice), "only that thread");
+    }
+}
