@@ -3,27 +3,50 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use machinist_plugin_host::stand_back;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::task::AbortOnDropHandle;
+use tokio::runtime::{Builder, Runtime};
 
 /// A running server. It stops when it is dropped.
 pub(super) struct HostileCloud {
     pub(super) port: u16,
-    _serving: AbortOnDropHandle<()>,
+    serving: Option<Runtime>,
 }
 
 impl HostileCloud {
-    pub(super) async fn start() -> Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("failed to listen")?;
+    /// On a thread that stands back: in earnest it would be another machine, whose processor time nobody here misses.
+    pub(super) fn start() -> Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("hostile-cloud")
+            .enable_all()
+            .on_thread_start(|| {
+                if let Err(error) = stand_back() {
+                    eprintln!("the hostile cloud competes with what is measured: {error}");
+                }
+            })
+            .build()?;
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).context("failed to listen")?;
+        listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
-        let serving = tokio::spawn(async move {
+        runtime.spawn(async move {
+            let listener = TcpListener::from_std(listener)?;
             while let Ok((connection, _)) = listener.accept().await {
                 // It ends with its connection.
                 tokio::spawn(answer(connection));
             }
+            std::io::Result::Ok(())
         });
-        Ok(Self { port, _serving: AbortOnDropHandle::new(serving) })
+        Ok(Self { port, serving: Some(runtime) })
+    }
+}
+
+impl Drop for HostileCloud {
+    fn drop(&mut self) {
+        if let Some(serving) = self.serving.take() {
+            serving.shutdown_background();
+        }
     }
 }
 

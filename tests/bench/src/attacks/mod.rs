@@ -20,6 +20,7 @@ use crate::conditions::BusyCores;
 use crate::times::Times;
 use cloud::HostileCloud;
 use plans::Attack;
+pub(crate) use plans::PAUSE_OF_CALLS;
 
 /// Short and many, so that what else the machine does falls on both sides alike.
 pub(crate) const BLOCKS: usize = 50;
@@ -55,7 +56,7 @@ pub(crate) async fn measure() -> Result<Figures> {
     eprintln!("building the drivers");
     let build = || anyhow::Ok((guests::bytes("sim-driver")?, guests::hostile()?));
     let (sim, hostile) = tokio::task::spawn_blocking(build).await??;
-    let (cloud, enemy) = (Cloud::start()?, HostileCloud::start().await?);
+    let (cloud, enemy) = (Cloud::start()?, HostileCloud::start()?);
     let folder = tempfile::tempdir().context("failed to make a folder for compiled code")?;
     let mut settings = sandbox::settings(folder.path())?;
     // In earnest it would be left alone after ten attacks, and there would be nothing to measure.
@@ -100,7 +101,7 @@ async fn beside(host: &PluginHost, attack: Attack) -> Result<Measured> {
     let ended = Arc::new(AtomicU64::new(0));
     let (mut alone, mut during) = (Vec::new(), Vec::new());
     for _ in 0..BLOCKS {
-        alone.extend(block(host).await?);
+        alone.extend(block(host, attack.pause).await?);
         let mut attackers = JoinSet::new();
         for plan in &attack.plans {
             let (host, request, ended) = (host.clone(), hostile(&plan.to_string()), Arc::clone(&ended));
@@ -113,7 +114,7 @@ async fn beside(host: &PluginHost, attack: Attack) -> Result<Measured> {
             });
         }
         tokio::time::sleep(PAUSE).await;
-        during.extend(block(host).await?);
+        during.extend(block(host, attack.pause).await?);
         attackers.shutdown().await;
         tokio::time::sleep(PAUSE).await;
     }
@@ -127,7 +128,7 @@ async fn beside(host: &PluginHost, attack: Attack) -> Result<Measured> {
 }
 
 /// Calls one after the other, as a task on a worker, as the controllers make theirs.
-async fn block(host: &PluginHost) -> Result<Vec<Duration>> {
+async fn block(host: &PluginHost, pause: Duration) -> Result<Vec<Duration>> {
     let host = host.clone();
     tokio::spawn(async move {
         let machine = calls::host::request("sim", "sim:///sim-1a/vm-1");
@@ -137,6 +138,9 @@ async fn block(host: &PluginHost) -> Result<Vec<Duration>> {
             let started = Instant::now();
             black_box(host.get_status(request).await?);
             times.push(started.elapsed());
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
         }
         Ok(times)
     })

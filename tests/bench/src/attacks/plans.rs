@@ -1,21 +1,29 @@
 //! What the hostile driver is told to do.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+
+/// Between two calls of the driver that does not attack: what some thousand Machines ask of theirs.
+pub(crate) const PAUSE_OF_CALLS: Duration = Duration::from_millis(2);
 
 /// Attacks that are measured together.
 pub(super) struct Attack {
     pub(super) what: &'static str,
     /// One caller each.
     pub(super) plans: Vec<Value>,
+    /// Between two calls of the driver that does not attack.
+    pub(super) pause: Duration,
 }
 
 /// Each by itself, then all at the same time. `cloud` is one that is hostile as well.
 pub(super) fn attacks(cloud: &str) -> Vec<Attack> {
-    let one = |what, plan| Attack { what, plans: vec![plan] };
+    let some = |what, plans| Attack { what, plans, pause: PAUSE_OF_CALLS };
+    let one = |what, plan| some(what, vec![plan]);
     let drip = json!({ "do": "fetch", "url": format!("{cloud}/drip") });
     let mut attacks = vec![
         // The yardstick: what the same measurement shows when nothing happens.
-        Attack { what: "none", plans: Vec::new() },
+        some("none", Vec::new()),
         one("processor time", json!({ "do": "loop" })),
         one("processor time in the host", json!({ "do": "loop-in-host" })),
         one("memory", json!({ "do": "allocate" })),
@@ -26,9 +34,14 @@ pub(super) fn attacks(cloud: &str) -> Vec<Attack> {
         one("traps", json!({ "do": "trap" })),
         one("decompression bomb", json!({ "do": "fetch", "url": format!("{cloud}/bomb") })),
         one("answer without end", json!({ "do": "fetch", "url": format!("{cloud}/endless") })),
-        Attack { what: "slow loris", plans: vec![drip; 16] },
+        some("slow loris", vec![drip; 16]),
     ];
-    let all = attacks.iter().flat_map(|attack| attack.plans.clone()).collect();
-    attacks.push(Attack { what: "all at the same time", plans: all });
+    let all: Vec<_> = attacks.iter().flat_map(|attack| attack.plans.clone()).collect();
+    attacks.push(some("all at the same time", all.clone()));
+    attacks.push(Attack {
+        what: "the same, beside calls without a pause",
+        plans: all,
+        pause: Duration::ZERO,
+    });
     attacks
 }

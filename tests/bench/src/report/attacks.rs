@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{heading, line, micros, table, verdict};
-use crate::attacks::{BLOCKS, CALLS_A_BLOCK, Figures};
+use crate::attacks::{BLOCKS, CALLS_A_BLOCK, Figures, PAUSE_OF_CALLS};
 
 /// What others may notice at the 99th percentile.
 const MOST: f64 = 1.10;
@@ -13,8 +13,9 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
         page,
         "Calls of a driver while another one attacks",
         &format!(
-            "`get-status` of the simulated cloud's driver with one HTTP request, one call at a time: {BLOCKS} blocks of {CALLS_A_BLOCK} calls by itself, in turn with as many blocks during \
-             which the hostile driver is called over and over, without a pause and without being quarantined. Times in µs.",
+            "`get-status` of the simulated cloud's driver with one HTTP request, one call at a time with {PAUSE_OF_CALLS:?} between two: {BLOCKS} blocks of {CALLS_A_BLOCK} calls by itself, in turn with as \
+             many blocks during which the hostile driver is called over and over, without a pause and without being quarantined. The hostile cloud lets others go first: \
+             it stands for another machine. Times in µs.",
         ),
     );
     table(
