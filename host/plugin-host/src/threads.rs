@@ -2,7 +2,7 @@
 //! which the kernel lets stand back where others want the processor: they do not wait behind it. So do the calls of a driver that computes
 //! for more than its share in many short ones, while others are called.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::io;
 use std::num::NonZero;
@@ -31,7 +31,6 @@ pub(crate) struct Threads {
 /// Where calls run.
 #[derive(Clone)]
 pub(crate) struct Guests {
-    /// With everything that calls wait for: timers, connections.
     pub(crate) usual: Handle,
     patient: Handle,
 }
@@ -49,11 +48,14 @@ impl Threads {
         let patient = Builder::new_multi_thread()
             .worker_threads(count.min(processors - 1).max(1))
             .thread_name("plugin-patient")
+            // A guest that computes gives way after milliseconds. What has come meanwhile is looked at then, and not after many turns.
+            .event_interval(1)
+            .enable_all()
             .on_thread_start(|| {
                 if let Err(error) = stand_back() {
                     warn!(%error, "drivers that compute for long compete with others");
                 }
-                PATIENT.set(Some(Handle::current()));
+                PATIENT.set(true);
             })
             .build()?;
         Ok(Self { usual, patient })
@@ -93,30 +95,26 @@ impl Guests {
         }
         let effort = effort.clone();
         let counted = poll_fn(move |context| effort.poll(|| Pin::new(&mut call).poll(context)));
-        AbortOnDropHandle::new(self.patient.spawn(at_home(self.usual.clone(), counted))).await
+        AbortOnDropHandle::new(self.patient.spawn(counted)).await
     }
 }
 
 thread_local! {
-    /// The threads that this one belongs to, if they are the patient ones.
-    static PATIENT: RefCell<Option<Handle>> = const { RefCell::new(None) };
+    static PATIENT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// True on a thread that lets others go first.
 pub(crate) fn is_patient() -> bool {
-    PATIENT.with_borrow(Option::is_some)
+    PATIENT.get()
 }
 
-/// A task that belongs to the call which is being polled: its driver pays for it, and it lets others go first if the call does.
+/// A task that belongs to the call which is being polled: its driver pays for it, and it lets others go first if the call does,
+/// being on the same threads.
 pub(crate) fn spawn<T>(task: T) -> JoinHandle<T::Output>
 where
     T: Future<Output: Send> + Send + 'static,
 {
-    let task = paid(Box::pin(task));
-    match PATIENT.with_borrow(Clone::clone) {
-        Some(patient) => patient.spawn(at_home(Handle::current(), Box::pin(task))),
-        None => tokio::spawn(task),
-    }
+    tokio::spawn(paid(Box::pin(task)))
 }
 
 /// Goes on as a part of the call that is being polled, also where a task of its own polls it: its driver pays, and it lets others
@@ -145,15 +143,6 @@ where
     }
 }
 
-/// Polled on patient threads, with what it waits for on the usual ones.
-async fn at_home<T: Future + Unpin>(home: Handle, mut task: T) -> T::Output {
-    poll_fn(|context| {
-        let _at_home = home.enter();
-        Pin::new(&mut task).poll(context)
-    })
-    .await
-}
-
 /// The end of the call, or the call itself once it has computed for long.
 async fn until_long<C: Future + Unpin>(mut call: C, effort: Effort) -> Result<C::Output, C> {
     let ended = poll_fn(|context| match effort.poll(|| Pin::new(&mut call).poll(context)) {
@@ -170,6 +159,7 @@ async fn until_long<C: Future + Unpin>(mut call: C, effort: Effort) -> Result<C:
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     use std::time::Duration;
 
     use futures::FutureExt as _;
@@ -233,7 +223,6 @@ mod tests {
         let ran = |gives_way| {
             let call = async {
                 let (own, of_a_task) = (is_patient(), spawn(async { is_patient() }).await.unwrap());
-                // What a task waits for is at home on the usual threads: the patient ones have no clock.
                 let waited = spawn(tokio::time::sleep(Duration::from_millis(1)));
                 waited.await.unwrap();
                 (own, of_a_task, spawn(async { spawn(async { is_patient() }).await.unwrap() }).await.unwrap())
@@ -243,6 +232,36 @@ mod tests {
         };
         assert_eq!(ran(false), (false, false, false));
         assert_eq!(ran(true), (true, true, true));
+        threads.end();
+    }
+
+    #[test]
+    fn who_waits_on_patient_threads_does_not_wait_for_many_turns_of_others() {
+        const SLEEPS: u32 = 10;
+        let threads = Threads::start(1).unwrap();
+        let (turns, counted) = (Arc::new(AtomicU32::new(0)), |turns: &AtomicU32| turns.load(Relaxed));
+        let greedy = Arc::clone(&turns);
+        let greedy = threads.patient.spawn(poll_fn(move |context| {
+            let since = own_cpu();
+            while own_cpu() - since < Duration::from_millis(1) {
+                std::hint::black_box(since);
+            }
+            greedy.fetch_add(1, Relaxed);
+            context.waker().wake_by_ref();
+            Poll::<()>::Pending
+        }));
+        let others = Arc::clone(&turns);
+        let waits = threads.patient.spawn(async move {
+            let before = counted(&others);
+            for _ in 0..SLEEPS {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            counted(&others) - before
+        });
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let waited = runtime.block_on(waits).unwrap();
+        assert!(waited < 10 * SLEEPS, "{waited} turns of the other for {SLEEPS} short waits");
+        greedy.abort();
         threads.end();
     }
 
