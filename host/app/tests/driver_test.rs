@@ -91,8 +91,8 @@ fn what_is_typed_wrongly_is_said_before_anything_runs() {
     let table: [(&[&str], &str); 7] = [
         (&[], "FILE"),
         (&[&sim, "--profile", &profile, "--only", "create/ones"], "there is no check \"create/ones\""),
-        (&[&nonsense], "--profile"),
-        (&[&missing, "--profile", &profile], "missing.wasm"),
+        (&[&nonsense], "/conformance.yaml and no conformance.yaml: name the driver's profile with --profile"),
+        (&[&missing], "missing.wasm"),
         (&[&nonsense, "--profile", &profile], "component"),
         (&[&sim, "--profile", &none], "clowd"),
         (&[&sim, "--profile", &profile, "--junit", "/no/such/folder/x.xml"], "/no/such/folder/x.xml"),
@@ -106,4 +106,8 @@ fn what_is_typed_wrongly_is_said_before_anything_runs() {
             "{arguments:?}: {words:?} is not in {said}"
         );
     }
+    let mut here = Command::new(env!("CARGO_BIN_EXE_machinist"));
+    here.args(["driver", "test", "nonsense.wasm"]).current_dir(folder.path());
+    let said = text(&here.output().expect("the binary starts").stderr);
+    assert!(said.contains("there is no conformance.yaml: name"), "{said}");
 }

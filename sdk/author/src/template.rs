@@ -105,7 +105,7 @@ fn words(language: Language) -> Words {
             test: "`src/tests.rs`",
         },
         Language::Go => Words {
-            steps: "go test ./...                                    # unit tests, in seconds\n\
+            steps: "go mod tidy && go test ./...                     # go.sum, then unit tests, in seconds\n\
                     machinist driver build                           # the component: @name@.wasm\n\
                     machinist driver test @name@.wasm --profile conformance.yaml    # the conformance kit\n\
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",

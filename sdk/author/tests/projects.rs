@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use machinist_author::language::Language;
-use machinist_author::sdk::Sdk;
-use machinist_author::template::{files, write};
+use machinist_author::sdk::{Sdk, VERSION};
+use machinist_author::template::{files, steps, write};
 use tempfile::TempDir;
 
 fn root() -> PathBuf {
@@ -67,6 +67,40 @@ fn the_project_in_go_passes_its_tests() {
     let (_folder, project) = made(Language::Go);
     let said = passes(Command::new("go").args(["test", "-v", "./..."]).current_dir(&project));
     assert_eq!(said.matches("--- PASS").count(), 6, "{said}");
+}
+
+/// What an author does who has no checkout: the SDK comes from a repository with the tag of this version, and the commands are those
+/// that `driver new` prints.
+#[test]
+fn the_project_in_go_takes_a_published_sdk_and_passes_its_tests() {
+    if !Command::new("go").arg("version").output().is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let published = folder.path().join("published");
+    fs::create_dir_all(published.join("sdk")).unwrap();
+    passes(Command::new("cp").arg("-R").arg(root().join("sdk/go")).arg(published.join("sdk")));
+    passes(Command::new("cp").arg(root().join("LICENSE")).arg(&published));
+    let tag = format!("sdk/go/v{VERSION}");
+    for line in [&["init", "-q"][..], &["add", "."], &["commit", "-q", "-m", "Release"], &["tag", &tag]] {
+        let author = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"];
+        passes(Command::new("git").args(author).args(line).current_dir(&published));
+    }
+    let (project, name) = (folder.path().join("my-cloud"), "my-cloud".parse().unwrap());
+    write(&project, &files(Language::Go, &name, &Sdk::Published)).unwrap();
+    let steps = steps(Language::Go, &name);
+    let said = passes(
+        Command::new("sh")
+            .args(["-c", steps.lines().next().unwrap()])
+            .current_dir(&project)
+            .env("GOPATH", folder.path().join("go"))
+            .env("GOFLAGS", "-modcacherw")
+            .envs([("GOPROXY", "direct"), ("GOSUMDB", "off"), ("GOTOOLCHAIN", "local")])
+            .env("GIT_CONFIG_COUNT", "1")
+            .env("GIT_CONFIG_KEY_0", format!("url.{}.insteadOf", published.display()))
+            .env("GIT_CONFIG_VALUE_0", "https://github.com/machinist-dev/machinist"),
+    );
+    assert!(said.contains("ok  \tmy-cloud-driver/vms"), "{said}");
 }
 
 #[test]

@@ -26,8 +26,8 @@ pub(crate) async fn test(flags: TestFlags) -> anyhow::Result<()> {
     }
     let file = flags.file.context("the component is missing: machinist driver test FILE.wasm")?;
     let selection = Selection::of(&flags.only)?;
-    let profile = read_profile(&file, flags.profile)?;
     let component = Component::read(&file)?;
+    let profile = read_profile(&file, flags.profile)?;
     // Before minutes of work are lost to it.
     if let Some(path) = &flags.junit {
         std::fs::write(path, "").with_context(|| format!("failed to write {}", path.display()))?;
@@ -69,13 +69,12 @@ fn read_profile(file: &Path, given: Option<PathBuf>) -> anyhow::Result<Profile> 
     let path = match given {
         Some(path) => path,
         None => {
-            let beside = file.with_file_name(PROFILE);
-            let here = PathBuf::from(PROFILE);
-            [beside.clone(), here].into_iter().find(|path| path.is_file()).with_context(|| {
-                format!(
-                    "there is neither {} nor {PROFILE} in this folder: name the driver's with --profile",
-                    beside.display()
-                )
+            let mut places = vec![file.with_file_name(PROFILE), PathBuf::from(PROFILE)];
+            places.dedup();
+            let found = places.iter().find(|path| path.is_file()).cloned();
+            found.with_context(|| {
+                let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
+                format!("there is no {}: name the driver's profile with --profile", places.join(" and no "))
             })?
         }
     };

@@ -57,6 +57,14 @@ pub enum Error {
         /// What it printed.
         said: String,
     },
+    /// Go has not noted what it may fetch.
+    #[error("go.sum lacks modules that the program needs: run `go mod tidy` in {}\n{said}", folder.display())]
+    NoSums {
+        /// The folder of the program.
+        folder: PathBuf,
+        /// What the compiler printed.
+        said: String,
+    },
     /// The version is nothing that a flag of the linker can hold.
     #[error("{0:?} is no version: write a semantic version such as 0.1.0")]
     Version(String),

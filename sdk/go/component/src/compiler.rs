@@ -49,6 +49,11 @@ impl Compiler<'_> {
         }
         let said =
             format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        Err(Error::Go { doing, said: said.trim().to_owned() })
+        let said = said.trim().to_owned();
+        // Go's own advice is to get the program itself, which helps nobody.
+        if said.contains("missing go.sum entry") {
+            return Err(Error::NoSums { folder: self.folder.to_owned(), said });
+        }
+        Err(Error::Go { doing, said })
     }
 }

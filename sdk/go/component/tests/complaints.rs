@@ -46,6 +46,16 @@ fn a_mistake_in_the_source_is_said_in_the_compilers_words() {
 }
 
 #[test]
+fn modules_that_are_not_noted_are_named_with_the_command() {
+    let folder = program("package main\n\nimport _ \"example.com/b\"\n\nfunc main() {}\n");
+    let required = "module example.com/a\n\ngo 1.24\n\nrequire example.com/b v1.0.0\n";
+    fs::write(folder.path().join("go.mod"), required).unwrap();
+    let said = build(folder.path(), "go", None);
+    let mend = format!("run `go mod tidy` in {}\n", folder.path().display());
+    assert!(said.contains(&mend) && said.contains("example.com/b"), "{said}");
+}
+
+#[test]
 fn a_program_that_serves_nothing_says_where_to_serve() {
     let folder = program("package main\n\nfunc main() {}\n");
     assert!(
