@@ -161,6 +161,7 @@ where
     let kind = K::kind(&()).into_owned();
     let plural = K::plural(&()).into_owned();
     let mut schema = schema::<K>(surface.nullable);
+    show_labels(&mut schema);
     restrict(&mut schema, surface).map_err(|at| Error::NoSuchField { kind: kind.clone(), at })?;
     let mut version = json!({
         "name": names::VERSION,
@@ -229,6 +230,29 @@ fn schema<K: JsonSchema>(nullable: &[&str]) -> Value {
     root
 }
 
+/// More labels than anybody selects by, and the length of a label's value: an API server takes a rule about labels only
+/// where it can tell what the rule may cost.
+const SELECTED_LABELS: u32 = 100;
+const LABEL_CHARS: u32 = 63;
+
+/// Lets rules see the labels by which owners find what they make. A template's metadata is opaque beside these.
+fn show_labels(schema: &mut Value) {
+    if let Some(metadata) = property_mut(schema, "spec.template.metadata") {
+        let text = json!({ "type": "string" });
+        metadata["properties"] = json!({
+            "labels": {
+                "type": "object",
+                "additionalProperties": text,
+                "description": "Labels of the Machines. The selector has to select them.",
+            },
+        });
+    }
+    if let Some(labels) = property_mut(schema, "spec.selector.matchLabels") {
+        labels["maxProperties"] = SELECTED_LABELS.into();
+        labels["additionalProperties"]["maxLength"] = LABEL_CHARS.into();
+    }
+}
+
 /// Puts the kind's rules into its schema, or tells the place that there is not.
 fn restrict(schema: &mut Value, surface: &Surface) -> Result<(), String> {
     for rule in (surface.rules)() {
@@ -282,6 +306,9 @@ fn unwrap_optional(schema: &mut Map<String, Value>) {
 }
 
 fn property_mut<'a>(schema: &'a mut Value, path: &str) -> Option<&'a mut Value> {
+    if path.is_empty() {
+        return Some(schema);
+    }
     path.split('.').try_fold(schema, |schema, name| match name {
         "[]" if schema["type"] == "array" => schema.get_mut("items"),
         "[]" => schema.get_mut("additionalProperties"),

@@ -101,6 +101,12 @@ pub mod annotations {
     pub const DELETION_HOOK_TIMEOUT: &str = "machinist.dev/deletion-hook-timeout";
     /// On a Machine, with value `true`: somebody knows that its VM is gone. Counts where the cloud cannot be asked.
     pub const VM_IS_GONE: &str = "machinist.dev/vm-is-gone";
+    /// On a Machine and on a MachineClass: the mark of the cluster that their VMs carry, as `--cluster-id` says it.
+    /// Written by the host once it has seen the VM, and only compared. It moves with the objects.
+    pub const CLUSTER_MARK: &str = "machinist.dev/cluster-id";
+    /// On a MachineClass, with value `true`: its VMs without a Machine are deleted also where there are many and
+    /// nothing shows that they were ever of this control plane.
+    pub const DELETE_STRANGERS: &str = "machinist.dev/delete-unknown-vms";
     /// On a MachineClass: `sha256:` and 64 hex digits of the one version of its driver that makes its machines.
     pub const DRIVER_DIGEST: &str = "machinist.dev/driver-digest";
     /// On a Machine, through its template: how many Machines of its deployment may be replaced at a time because they are

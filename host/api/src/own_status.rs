@@ -33,18 +33,53 @@ pub struct OwnMachineStatus {
     /// The generation of the Machine that the conditions are about.
     #[serde(deserialize_with = "lenient::int64", skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// How many times in a row the current step failed.
+    /// How many times in a row the current step had failed when this status was written: while pauses between attempts
+    /// grow, or are minutes long, each attempt is written.
     #[serde(deserialize_with = "lenient::int32", skip_serializing_if = "Option::is_none")]
     pub attempts: Option<i32>,
-    /// When the step is tried again, if nothing changes before.
+    /// When the step is tried again, if nothing changes before. Absent while attempts are made at short, equal pauses,
+    /// which are not written.
     #[serde(deserialize_with = "lenient::time", skip_serializing_if = "Option::is_none")]
     pub next_attempt: Option<Time>,
     /// The zone or the like in which the VM runs, as the driver reports it.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
     pub failure_domain: Option<String>,
+    /// The last report of the driver about the VM.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Option::is_none")]
+    pub vm: Option<VmStatus>,
     /// How far a drain of the Node is, as far as no other object tells.
     #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainStatus>,
+}
+
+/// A VM, as its driver tells of it. Nobody relies on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct VmStatus {
+    /// Its state: Pending, Running, Stopping, Stopped or Unknown.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Further conditions that the cloud reports.
+    #[serde(deserialize_with = "lenient::or_empty", skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<VmCondition>,
+}
+
+/// Something that the cloud says of a VM.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct VmCondition {
+    /// In the driver's words.
+    #[serde(rename = "type", deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<String>,
+    /// True, False or Unknown.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// For machines.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// For people.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// What the next passes of a drain must know.

@@ -9,14 +9,15 @@
 //!
 //! That `spec.replicas` is not negative an API server sees to by itself, for every kind that can be scaled.
 //!
-//! Neither ever stands at a whole `spec`, and no rule speaks of a field that a controller may have to write as it finds it in a
-//! template.
+//! The second may also stand at a whole object, where it tells what is missing or does not fit. No rule speaks of a
+//! field that a controller may have to write as it finds it in a template.
 
 use serde_json::{Value, json};
 
 /// A rule for one kind.
 pub(crate) struct Rule {
-    /// Where it stands: names of fields from the root, and `[]` for the items of a list or the values of a map.
+    /// Where it stands: names of fields from the root, none for the root itself, and `[]` for the items of a list or
+    /// the values of a map.
     pub(crate) at: String,
     holds: String,
     past: Past,
@@ -91,6 +92,7 @@ pub(crate) fn of_machine_class() -> Vec<Rule> {
 
 pub(crate) fn of_machine_set() -> Vec<Rule> {
     let mut rules: Vec<Rule> = class("spec.template", "spec.class.name", "spec.class.kind").into();
+    rules.extend([selector(), template(), fit()]);
     rules.extend(expressions());
     rules
 }
@@ -98,6 +100,7 @@ pub(crate) fn of_machine_set() -> Vec<Rule> {
 pub(crate) fn of_machine_deployment() -> Vec<Rule> {
     let mut rules: Vec<Rule> = class("spec.template", "spec.class.name", "spec.class.kind").into();
     rules.extend(durations());
+    rules.extend([selector(), missing_strategy(), fit()]);
     rules.push(Rule::of_field(
         "spec.selector",
         "",
@@ -118,6 +121,43 @@ fn class(at: &str, name: &'static str, kind: &'static str) -> [Rule; 2] {
         Rule::requires(at, name, is_set(name), "name a MachineClass of this namespace"),
         Rule::requires(at, kind, is_set(kind), "set it to MachineClass"),
     ]
+}
+
+/// A field of the `spec`. The rule stands at the object, since a `spec` that was missing has no past of its own.
+fn required(field: &'static str, message: &'static str) -> Rule {
+    let name = field.strip_prefix("spec.").unwrap_or(field);
+    Rule::requires("", field, format!("{IT}.?spec.?{name}.hasValue()"), message)
+}
+
+/// machine-controller-manager crashes where there is none.
+fn selector() -> Rule {
+    required("spec.selector", "set matchLabels to labels of spec.template.metadata")
+}
+
+fn template() -> Rule {
+    required("spec.template", "say what the Machines are made from: labels, and a class")
+}
+
+/// There is no default.
+fn missing_strategy() -> Rule {
+    required("spec.strategy", "set its type to RollingUpdate, Recreate or InPlaceUpdate")
+}
+
+/// Machines that their owner does not select are never found again, so that none is made. Only asked of what is new: an
+/// API server cannot tell what asking it of what was would cost, and stored objects get the label of their hash in two
+/// writes.
+fn fit() -> Rule {
+    let (selected, labels) =
+        (format!("{IT}.spec.selector.matchLabels"), format!("{IT}.spec.template.metadata.labels"));
+    let is_label = format!("label in {labels} && {labels}[label] == {selected}[label]");
+    let holds = format!(
+        "(!{IT}.?spec.?selector.?matchLabels.hasValue() || size({selected}) == 0 \
+         || ({IT}.?spec.?template.?metadata.?labels.hasValue() && {selected}.all(label, {is_label})))"
+    );
+    let message =
+        "not the labels of spec.template.metadata, so that no Machine would be found again: set equal labels";
+    let past = Past::Same("true".to_owned());
+    Rule { past, ..Rule::of_field("", "spec.selector.matchLabels", holds, message) }
 }
 
 /// Durations of a deployment's template. Sets and Machines get theirs handed down.

@@ -10,7 +10,7 @@ use machinist_core::driver::{
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::id::{PluginName, ProviderId, ProviderName};
 use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_plugin_host::rollout::Rollout;
 use machinist_plugin_host::rollout::said::Decision;
@@ -58,6 +58,10 @@ impl Drivers for Adapter {
 
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
         Box::pin(self.host.reboot(request))
+    }
+
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        Box::pin(async move { self.host.delete_by_id(request, &vm).await })
     }
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
@@ -264,8 +268,11 @@ fn message(report: &PluginReport) -> String {
         }
         (PluginState::Withdrawn, Some(held)) => {
             let reason = report.reason.as_deref().unwrap_or("no reason is known");
-            let does =
-                if report.serving { "serves, since there is no other version" } else { "answers no call" };
+            let does = if report.serving {
+                "makes no VM any more; it goes on deleting, since there is no other version"
+            } else {
+                "answers no call"
+            };
             format!("{} {} was withdrawn and {does}: {reason}", held.driver, held.version)
         }
         (PluginState::Ready, Some(held)) => {

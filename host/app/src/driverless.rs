@@ -10,7 +10,7 @@ use machinist_core::driver::{
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::id::{PluginName, ProviderId, ProviderName};
 use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
 
@@ -53,6 +53,10 @@ impl Drivers for Driverless {
     }
 
     fn reboot(&self, _request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        refused()
+    }
+
+    fn delete_by_id(&self, _request: MachineRequest, _vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
         refused()
     }
 

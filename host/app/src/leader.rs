@@ -6,6 +6,7 @@ use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use machinist_api::names::leases;
+use machinist_core::error_chain::chain;
 use std::time::Duration;
 
 use crate::cluster::said;
@@ -68,6 +69,49 @@ async fn holder(control: &Client, place: &Place<'_>) -> Result<String, String> {
     })
 }
 
+/// Returns in words which process leads, for somebody who waits without success for a host to look at a plugin.
+pub(crate) async fn whoever_leads(control: &Client, namespace: &str) -> String {
+    let name = leases::MACHINE_CONTROLLER;
+    let lease = Api::<Lease>::namespaced(control.clone(), namespace).get_opt(name).await;
+    match lease {
+        Ok(lease) => {
+            let holder = lease.and_then(|lease| lease.spec?.holder_identity);
+            leadership(holder.as_deref().unwrap_or_default(), namespace)
+        }
+        Err(error) => format!(
+            "Lease {name} in namespace {namespace}, which says who leads, cannot be read: {}",
+            said(&error)
+        ),
+    }
+}
+
+/// Returns what the holder of the Lease means for plugins: only a host that leads writes onto them.
+fn leadership(holder: &str, namespace: &str) -> String {
+    let name = leases::MACHINE_CONTROLLER;
+    if holder.is_empty() {
+        return format!(
+            "nobody leads in namespace {namespace}: Lease {name} has no holder; is a host running there, and is its --namespace this one?"
+        );
+    }
+    if is_ours(holder) {
+        return format!(
+            "host {holder} leads in namespace {namespace}: check its --plugin-namespace and its log (`kubectl -n {namespace} logs {}`)",
+            pod_of(holder)
+        );
+    }
+    format!(
+        "{holder}, which is no host of this kind, leads in namespace {namespace}: machine-controller-manager, perhaps. A host that waits \
+         for the Lease loads plugins and writes nothing onto them; its log says of each `plugin state`, and `Ready` once it could serve"
+    )
+}
+
+/// A host's identity ends with a number for each start: 16 hexadecimal digits. Other programs' end with other things.
+fn is_ours(holder: &str) -> bool {
+    holder
+        .rsplit_once('_')
+        .is_some_and(|(_, number)| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// A host calls itself by its host name, which is its pod's, and a number for each start.
 fn pod_of(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(host, _)| host)
@@ -102,20 +146,9 @@ async fn directly(address: &str, direct: &str, page: &str) -> Result<String, Str
     let answer = client.get(uri).await.map_err(|error| failed(chain(&error)))?;
     let status = answer.status();
     let body = http_body_util::Limited::new(answer.into_body(), MOST_BYTES);
-    let body = body.collect().await.map_err(|error| failed(error.to_string()))?.to_bytes();
+    let body = body.collect().await.map_err(|error| failed(chain(error.as_ref())))?.to_bytes();
     let text = String::from_utf8_lossy(&body).into_owned();
     if status.is_success() { Ok(text) } else { Err(failed(format!("{status} {text}"))) }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -126,5 +159,14 @@ mod tests {
     fn the_pod_is_the_part_of_the_identity_before_the_number() {
         assert_eq!(pod_of("machinist-7d9-x2_00ff00ff00ff00ff"), "machinist-7d9-x2");
         assert_eq!(pod_of("somebody"), "somebody");
+    }
+
+    #[test]
+    fn it_is_said_whether_a_host_leads() {
+        let ours = leadership("machinist-7d9-x2_00ff00ff00ff00ff", "ns");
+        assert!(ours.contains("host machinist-7d9-x2_") && ours.contains("logs machinist-7d9-x2`"), "{ours}");
+        let other = leadership("mcm-0_3e9f4b52-8c14-4b0e-9d1c-1a2b3c4d5e6f", "ns");
+        assert!(other.contains("is no host of this kind") && other.contains("`Ready`"), "{other}");
+        assert!(leadership("", "ns").contains("nobody leads in namespace ns"));
     }
 }

@@ -5,6 +5,9 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+#[macro_use]
+mod output;
+
 mod adapter;
 mod admin;
 mod args;
@@ -38,6 +41,7 @@ mod plugin_sign;
 mod plugin_trial;
 mod plugin_view;
 mod plugin_wait;
+mod process_metrics;
 mod reference;
 mod rollout;
 mod run;
@@ -49,10 +53,11 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use machinist_core::error_chain::chain;
 
 use args::{Command, Machinist, PluginCommand};
 use called::{Called, own_kubeconfig};
-use flags::{Line, Program, RunFlags};
+use flags::{Line, Meant, Program, RunFlags};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -61,12 +66,31 @@ fn main() -> ExitCode {
         return machinist_plugin_host::compile_main();
     }
     match Program::called(words.first().map(OsString::as_os_str)) {
-        Program::Machinist => machinist(words),
+        Program::Machinist => by_flags(words),
         binary @ (Program::MachineController | Program::MachineControllerManager) => {
-            let line = binary.parse(words).unwrap_or_else(|error| error.exit());
-            report(async_main(run::run(line)))
+            in_place_of(binary, words)
         }
     }
+}
+
+/// Under its own name, or kubectl's: with a subcommand, or with the command line of another binary.
+fn by_flags(words: Vec<OsString>) -> ExitCode {
+    if Called::by(words.first().map(OsString::as_os_str)) != Called::Itself {
+        return machinist(words);
+    }
+    match flags::meant(&words, std::env::var_os(flags::VARIABLE).as_deref()) {
+        Meant::Itself => machinist(words),
+        Meant::Binary(binary) => in_place_of(binary, words),
+        Meant::Unclear(reason) => {
+            eprintln!("machinist: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn in_place_of(binary: Program, words: Vec<OsString>) -> ExitCode {
+    let line = binary.parse(words).unwrap_or_else(|error| error.exit());
+    report(async_main(run::run(line)))
 }
 
 /// The subcommand that compiles a component.
@@ -77,15 +101,19 @@ fn machinist(words: Vec<OsString>) -> ExitCode {
     let command = called.command(own_kubeconfig());
     if called == Called::PluginCompletion {
         let words: Vec<String> = std::env::args().skip(1).collect();
-        return report(async_main(async { Ok(completion::answer(command, &words).await?) }));
+        return report(async_main(async {
+            completion::answer(command, &words).await;
+            Ok(())
+        }));
     }
     let matches = command.clone().get_matches_from(words);
     let given = Machinist::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match given.command {
         Command::CompileComponent => machinist_plugin_host::compile_main(),
         Command::Completion { shell } => {
-            let mut command = called.command(None);
-            clap_complete::generate(shell, &mut command, called.file(), &mut std::io::stdout());
+            let (mut command, mut script) = (called.command(None), Vec::new());
+            clap_complete::generate(shell, &mut command, called.file(), &mut script);
+            print!("{}", String::from_utf8_lossy(&script));
             ExitCode::SUCCESS
         }
         Command::Run(flags) => report(async_main(run::run(line(*flags, &command, &matches)))),
@@ -132,7 +160,7 @@ fn report(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("machinist: {error:#}");
+            eprintln!("machinist: {}", chain(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -34,7 +34,7 @@ async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
             let reference: Reference =
                 reference.parse().with_context(|| format!("{what:?} names no artifact"))?;
             let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), None)?;
-            let artifact = Artifact::at(&reference, flags.registry_auth.as_deref())?;
+            let artifact = Artifact::at(&reference, flags.registry_auth.as_deref()).await?;
             pulled(&artifact, &texts).await?
         }
         Place::File(path) => {
@@ -47,6 +47,10 @@ async fn seen(flags: &DiffFlags, what: &str) -> anyhow::Result<String> {
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
     let inspected = look(declared).await?;
+    if inspected.outside.is_none() {
+        let reason = inspected.refusal.unwrap_or_else(|| "no reason is known".to_owned());
+        bail!("failed to compare {what}, which is no component: {reason}");
+    }
     let mut text = View::of(&inspected, &grants, terms.as_ref(), warnings).to_text();
     if let Some(reason) = inspected.refusal {
         text.push_str("The host would refuse it: ");

@@ -44,7 +44,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
 
 /// What an artifact would be with these texts. Says on standard error what it is in the registry.
 async fn from_registry(flags: &InspectFlags, texts: &Texts) -> anyhow::Result<Declared> {
-    let Some(artifact) = Artifact::of(&flags.registry)? else { bail!("name an artifact with --oci") };
+    let Some(artifact) = Artifact::of(&flags.registry).await? else { bail!("name an artifact with --oci") };
     pulled(&artifact, texts).await
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn from_anywhere(
         return whole(api, name, &map, declared).await;
     };
     let reference = remote.pin.map_or_else(|| remote.reference.clone(), |pin| remote.reference.at(pin));
-    let artifact = Artifact::at(&reference, logins)?;
+    let artifact = Artifact::at(&reference, logins).await?;
     let pulled = artifact.pull().await?;
     Ok(declared.with(Packed::whole(Encoding::None, pulled.component)))
 }

@@ -86,21 +86,25 @@ fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
     Row { config_map: meta.name.clone().unwrap_or_default(), status }
 }
 
+/// Columns without blanks in their names, and rows without empty cells before the last: programs such as awk count
+/// columns.
+const HEADER: [&str; 10] = [
+    "NAME",
+    "CONFIGMAP",
+    "KIND",
+    "STATE",
+    "SERVING",
+    "COMPONENT",
+    "VERSION",
+    "PROVIDERS",
+    "DIGEST",
+    "MESSAGE",
+];
+
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
-        "NAME",
-        "CONFIGMAP",
-        "KIND",
-        "STATE",
-        "SERVING",
-        "CALLS ITSELF",
-        "VERSION",
-        "SERVES",
-        "DIGEST",
-        "MESSAGE",
-    ]);
+    table.set_header(HEADER);
     for row in rows {
         let status = &row.status;
         let held = status.held.as_ref();
@@ -108,21 +112,27 @@ fn table(rows: &[Row]) -> Table {
             held.map_or_else(|| status.digest.clone().unwrap_or_default(), |held| held.digest.clone());
         let digest = digest.trim_start_matches("sha256:").chars().take(12).collect::<String>();
         let message = status.reason.iter().chain(&status.warnings).cloned().collect::<Vec<_>>().join("; ");
+        let state = status.state.clone().unwrap_or_else(|| "Pending".to_owned());
         table.add_row([
-            status.plugin.clone().unwrap_or_else(|| row.config_map.clone()),
-            row.config_map.clone(),
-            status.kind.clone().unwrap_or_default(),
-            // No host has looked at it: none runs, or none leads.
-            status.state.clone().unwrap_or_else(|| "Pending".to_owned()),
+            or_dash(status.plugin.clone().unwrap_or_else(|| row.config_map.clone())),
+            or_dash(row.config_map.clone()),
+            or_dash(status.kind.clone().unwrap_or_default()),
+            // Without a state no host has looked at it: none runs, or none leads.
+            or_dash(state),
             if status.serving { "yes" } else { "no" }.to_owned(),
-            held.map(|held| held.driver.clone()).unwrap_or_default(),
-            held.map(|held| held.version.clone()).unwrap_or_default(),
-            held.map(serves).unwrap_or_default(),
-            digest,
+            or_dash(held.map(|held| held.driver.clone()).unwrap_or_default()),
+            or_dash(held.map(|held| held.version.clone()).unwrap_or_default()),
+            or_dash(held.map(serves).unwrap_or_default()),
+            or_dash(digest),
             message,
         ]);
     }
     table
+}
+
+/// A cell that a program can count: never empty.
+fn or_dash(cell: String) -> String {
+    if cell.is_empty() { "-".to_owned() } else { cell }
 }
 
 /// Providers of a driver, the mode of a policy.
@@ -168,6 +178,24 @@ mod tests {
         for part in ["health-policy", "zone", "(enforce)"] {
             assert!(shown.contains(part), "{part} is missing in\n{shown}");
         }
+    }
+
+    #[test]
+    fn a_program_finds_each_column_by_its_place_whatever_is_known() {
+        let shown = check("{}");
+        let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], HEADER);
+        assert_eq!(lines[1], ["sim", "sim", "-", "Pending", "no", "-", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn the_readme_shows_the_columns_of_the_program() {
+        let readme = include_str!("../../../README.md");
+        let mut lines = readme.lines().skip_while(|line| *line != "$ machinist plugin list").skip(1);
+        let header: Vec<&str> = lines.next().expect("a header").split_whitespace().collect();
+        assert_eq!(header, HEADER);
+        let row = lines.next().expect("a row").split_whitespace().count();
+        assert_eq!(row, HEADER.len() - 1, "all but a message");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use machinist_artifacts::{Reference, SigningKey};
 use machinist_plugin_host::grants::Grants;
+use machinist_plugin_host::source::age::VERSION_ANNOTATION;
 use machinist_plugin_host::source::configmap::{
     DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND,
 };
@@ -32,7 +33,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
         .with_rollout(flags.rollout.as_deref())?;
     let component = Component::read(&flags.file)?;
     let key = flags.sign.as_deref().map(signing_key).transpose()?;
-    let artifact = Artifact::of(&flags.registry)?;
+    let artifact = Artifact::of(&flags.registry).await?;
     // Without a ConfigMap it has no name but that of its repository.
     let repository =
         artifact.as_ref().map(|artifact| artifact.reference.repository.clone()).unwrap_or_default();
@@ -82,8 +83,10 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
         part_bytes: usize::try_from(flags.part_size).unwrap_or(usize::MAX),
     };
     if flags.dry_run {
-        may_load(declared(name, unpacked, &texts)?).await?;
-        return print(&plan(&wanted, None)?);
+        let inspected = may_load(declared(name, unpacked, &texts)?).await?;
+        let mut plan = plan(&wanted, None)?;
+        plan.index.metadata.annotations = version(&inspected).map(|version| [version].into());
+        return print(&plan);
     }
     let api = config_maps(&flags.cluster).await?;
     let push = Push { api, name, force: flags.force };
@@ -124,11 +127,15 @@ impl Push<'_> {
         let result = raw(self.preflight(&first, there.as_ref()).await?);
         // With the settings, grants and names that stand in the cluster already.
         let declared = result.declared().context("the host would refuse it")?;
-        let about = may_load(declared.clone().with(component)).await?.about;
+        let inspected = may_load(declared.clone().with(component)).await?;
+        let version = version(&inspected);
+        let about = inspected.about;
+        let mut reaches_nothing = about.is_some() && declared.grants.egress().is_empty();
         if let Some(about) = &about {
             let grants = result.data.get(GRANTS_YAML).or_else(|| result.data.get(GRANTS_JSON));
             let there = there.as_ref();
             if let Some(grants) = self.wanted_grants(about, (&declared.grants, grants), there, flags)? {
+                reaches_nothing = false;
                 let texts = Texts { grants: Some(grants), ..wanted.texts.clone() };
                 first = plan(&Wanted { texts: &texts, ..wanted }, there)?;
                 let result = raw(self.preflight(&first, there).await?);
@@ -137,8 +144,8 @@ impl Push<'_> {
         }
         let mut plan = first;
         let wishes = about.and_then(|about| plugin_grants::to_consider(&about.hosts));
-        plan.index.metadata.annotations =
-            wishes.map(|wishes| [(WISHED_ANNOTATION.to_owned(), wishes)].into());
+        let wishes = wishes.map(|wishes| (WISHED_ANNOTATION.to_owned(), wishes));
+        plan.index.metadata.annotations = Some(wishes.into_iter().chain(version).collect());
         for part in &plan.parts {
             self.apply(part, false).await?;
             eprintln!("part {} applied", part.metadata.name.as_deref().unwrap_or_default());
@@ -147,6 +154,11 @@ impl Push<'_> {
         let before = there.and_then(|there| there.metadata.resource_version);
         let is_same = before.is_some() && before == written.metadata.resource_version;
         eprintln!("ConfigMap {} {}", self.name, if is_same { "unchanged" } else { "applied" });
+        if reaches_nothing {
+            eprintln!(
+                "note: no egress rule grants this driver a host: it reaches nothing. Grant hosts with --grants FILE"
+            );
+        }
         if flags.no_wait {
             return Ok(());
         }
@@ -262,6 +274,13 @@ impl Push<'_> {
         }
         Ok(())
     }
+}
+
+/// The annotation that orders the versions of a plugin, whatever becomes of their times of creation.
+fn version(inspected: &Inspected) -> Option<(String, String)> {
+    let driver = inspected.about.as_ref().map(|about| about.version.to_string());
+    let version = driver.or_else(|| inspected.policy.as_ref().map(|about| about.version.to_string()))?;
+    Some((VERSION_ANNOTATION.to_owned(), version))
 }
 
 /// As the host would load it: the same steps, the same words.

@@ -8,6 +8,7 @@ use machinist_artifacts::signature::cosign;
 use machinist_artifacts::{
     ContentDigest, Credentials, Limits, Logins, Pulled, Reference, Registry, SigningKey,
 };
+use machinist_core::error_chain::chain;
 
 use crate::args::RegistryFlags;
 
@@ -20,14 +21,17 @@ pub(crate) struct Artifact<'a> {
 
 impl<'a> Artifact<'a> {
     /// The artifact that the flags name, if they name one.
-    pub(crate) fn of(flags: &'a RegistryFlags) -> anyhow::Result<Option<Self>> {
+    pub(crate) async fn of(flags: &'a RegistryFlags) -> anyhow::Result<Option<Self>> {
         let Some(reference) = &flags.oci else { return Ok(None) };
-        Self::at(reference, flags.registry_auth.as_deref()).map(Some)
+        Self::at(reference, flags.registry_auth.as_deref()).await.map(Some)
     }
 
     /// This one, with the logins of that file.
-    pub(crate) fn at(reference: &'a Reference, file: Option<&Path>) -> anyhow::Result<Self> {
-        let login = logins(file)?.and_then(|logins| logins.find(reference).cloned());
+    pub(crate) async fn at(reference: &'a Reference, file: Option<&Path>) -> anyhow::Result<Self> {
+        let login = match logins(file)? {
+            Some(logins) => login(&logins, reference).await,
+            None => None,
+        };
         Ok(Self { reference, login, registry: Registry::new(Limits::default())? })
     }
 
@@ -77,6 +81,22 @@ pub(crate) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("failed to read the key in {}", path.display()))?;
     SigningKey::parse(&text).with_context(|| format!("{} cannot sign", path.display()))
+}
+
+/// The login for this artifact, which a helper of docker may keep. One that fails is named, and passed over: a public
+/// artifact needs no login, and a registry that wants one says so.
+async fn login(logins: &Logins, reference: &Reference) -> Option<Credentials> {
+    let Some(helper) = logins.helper(reference) else { return logins.find(reference).cloned() };
+    match helper.ask().await {
+        Ok(Some(login)) => Some(login),
+        Ok(None) => logins.find(reference).cloned(),
+        Err(error) => {
+            let known = logins.find(reference).cloned();
+            let then = if known.is_some() { "with the login of the file" } else { "without a login" };
+            eprintln!("{}; {} is asked {then}", chain(&error), reference.host());
+            known
+        }
+    }
 }
 
 /// Those of the file that was named, or of docker's, which may be absent.

@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::SigningKey;
 use machinist_plugin_host::source::configmap::SIGNATURE;
+use machinist_plugin_host::verify::{Contract, outside};
 use serde_json::json;
 
 use crate::args::{KeygenFlags, SignFlags};
@@ -22,10 +23,12 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     let key = signing_key(&flags.key)?;
     if let Some(file) = &flags.file {
         // What the host checks is the component as it runs, however it is packed on its way.
-        println!("{}", key.sign_blob(&Component::read(file)?.bytes)?);
+        let component = Component::read(file)?;
+        is_component(&component.bytes).with_context(|| format!("{} is not signed", file.display()))?;
+        println!("{}", key.sign_blob(&component.bytes)?);
         return Ok(());
     }
-    if let Some(artifact) = Artifact::of(&flags.registry)? {
+    if let Some(artifact) = Artifact::of(&flags.registry).await? {
         let digest = artifact.digest().await?;
         artifact.sign(&key, digest).await?;
         println!("{} is signed", artifact.reference.at(digest));
@@ -38,6 +41,7 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     let version = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
     let declared = from_cluster(&api, name, &Texts::default()).await?;
     let bytes = declared.component.unpack().context("failed to unpack the component")?;
+    is_component(&bytes).with_context(|| format!("ConfigMap {name} is not signed"))?;
     let signature = key.sign_blob(&bytes)?;
     let patch = json!({
         "metadata": { "resourceVersion": version.metadata.resource_version },
@@ -50,6 +54,11 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A signature over something else would say what nobody has meant.
+fn is_component(bytes: &[u8]) -> anyhow::Result<()> {
+    outside(bytes, Contract::of(bytes)).map(drop).context("it is no component")
+}
+
 pub(crate) fn keygen(flags: &KeygenFlags) -> anyhow::Result<()> {
     let name = |ending: &str| {
         let mut path = flags.prefix.clone().into_os_string();
@@ -57,6 +66,16 @@ pub(crate) fn keygen(flags: &KeygenFlags) -> anyhow::Result<()> {
         std::path::PathBuf::from(path)
     };
     let (private, public) = (name(".key"), name(".pub"));
+    for path in [&private, &public] {
+        if path.exists() {
+            bail!(
+                "{} is there already, and a key is never overwritten: move it away, or name other files, as in `machinist plugin \
+                 keygen {}-2`",
+                path.display(),
+                flags.prefix.display()
+            );
+        }
+    }
     let key = SigningKey::generate()?;
     let Some(pem) = key.private_pem() else { bail!("the key was not made") };
     write(&private, &pem, 0o600)?;

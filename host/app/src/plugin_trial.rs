@@ -135,8 +135,8 @@ async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
             println!("{driver} {version} answers no call any more; the version before serves");
         }
         (Wish::GoBack, true) => bail!(
-            "{driver} {version} goes on, since no other version is loaded: push the one that you want under the same \
-             plugin name"
+            "{driver} {version} is the only version that is loaded: it makes no VM any more, and goes on deleting. Push the version \
+             that you want under the same plugin name"
         ),
     }
     Ok(())

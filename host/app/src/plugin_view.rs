@@ -27,6 +27,8 @@ pub(crate) struct View {
     policy: Option<Policy>,
     #[serde(skip)]
     is_policy: bool,
+    #[serde(skip)]
+    is_component: bool,
     grants: Granted,
     limits: Vec<Limit>,
     warnings: Vec<String>,
@@ -91,6 +93,7 @@ impl View {
             driver: inspected.about.as_ref().map(driver),
             policy: inspected.policy.as_ref().zip(terms).map(|(about, terms)| policy(about, terms)),
             is_policy: terms.is_some(),
+            is_component: inspected.outside.is_some(),
             grants: granted(grants),
             limits: match &inspected.policy_limits {
                 Some(limits) => shown_policy_limits(limits),
@@ -111,6 +114,10 @@ impl View {
         text.line("Size", &size);
         text.line("Packed", &format!("{} bytes, {}", self.packed_bytes, self.encoding));
         text.line("Digest", &self.digest.clone().unwrap_or_else(unknown));
+        if !self.is_component {
+            // The reason is told beside it; grants and limits of something else would hide it.
+            return text.0;
+        }
         text.line("World", &self.contract.clone().unwrap_or_else(unknown));
         if let Some(driver) = &self.driver {
             text.line("Driver", &format!("{} {}", driver.name, driver.version));
@@ -193,6 +200,7 @@ fn driver(about: &machinist_plugin_host::About) -> Driver {
         ("get-volume-ids", capabilities.volume_ids),
         ("idempotency-key", capabilities.idempotency_key),
         ("reboot", capabilities.reboot),
+        ("delete-by-id", capabilities.delete_by_id),
     ];
     // What is not JSON is shown as it is.
     let schema = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));

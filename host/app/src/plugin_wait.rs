@@ -5,13 +5,18 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use machinist_plugin_host::source::age::VERSION_ANNOTATION;
 use machinist_runtime::names::PLUGIN_STATUS;
 use serde::Deserialize;
 
+use crate::leader::whoever_leads;
 use crate::plugin_cluster::explained;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(300);
+
+/// A host that leads looks within a second; after this time it is said who leads.
+const DOUBT: Duration = Duration::from_secs(10);
 
 /// The annotation, as far as it is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -65,7 +70,10 @@ pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
             Verdict::Ready(if status.serving {
                 format!("{driver} serves {providers}")
             } else {
-                format!("{driver} is ready and does not serve: a newer ConfigMap of this plugin does")
+                format!(
+                    "{driver} is ready and does not serve: a newer version does, by the annotation {VERSION_ANNOTATION}, else by the \
+                     ConfigMaps' times of creation; `machinist plugin rollback` withdraws that one"
+                )
             })
         }
         ("Trial", Some(held)) => {
@@ -94,6 +102,7 @@ pub(crate) async fn wait(
 ) -> anyhow::Result<String> {
     let end = Instant::now() + patience;
     let mut said = Verdict::Unseen;
+    let (mut has_named_leader, doubt) = (false, Instant::now() + DOUBT);
     eprintln!("waiting for the host");
     loop {
         let map = api
@@ -112,6 +121,10 @@ pub(crate) async fn wait(
             }
             Verdict::OnItsWay(_) | Verdict::Unseen => {}
         }
+        if said == Verdict::Unseen && !has_named_leader && Instant::now() >= doubt {
+            eprintln!("  not looked at so far: {}", leads(api).await);
+            has_named_leader = true;
+        }
         if Instant::now() >= end {
             match said {
                 Verdict::OnItsWay(state) => bail!(
@@ -120,14 +133,19 @@ pub(crate) async fn wait(
                     patience.as_secs()
                 ),
                 Verdict::Unseen | Verdict::Ready(_) | Verdict::Failed(_) => bail!(
-                    "no host has looked at it after {} s. The ConfigMap is in place; check that a host runs, that it \
-                     leads (one that waits for the Leases writes no state), and that its --plugin-namespace is this one",
-                    patience.as_secs()
+                    "no host has looked at it after {} s. The ConfigMap is in place; {}",
+                    patience.as_secs(),
+                    leads(api).await
                 ),
             }
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Returns which process leads in the namespace of the plugins, which is the host's own by default.
+async fn leads(api: &Api<ConfigMap>) -> String {
+    whoever_leads(&api.clone().into_client(), api.namespace().unwrap_or_default()).await
 }
 
 #[cfg(test)]
@@ -147,8 +165,9 @@ mod tests {
         let status = |content: &str, state: &str, reason: Option<&str>, serving: bool| json!({ "content": content, "state": state, "reason": reason, "serving": serving, "held": held });
         check(&status("other", "Ready", None, true), &Verdict::Unseen);
         check(&status("c", "Ready", None, true), &Verdict::Ready("sim 1.0.0 serves sim".to_owned()));
-        let newer = "sim 1.0.0 is ready and does not serve: a newer ConfigMap of this plugin does";
-        check(&status("c", "Ready", None, false), &Verdict::Ready(newer.to_owned()));
+        let newer = verdict(Some(&status("c", "Ready", None, false).to_string()), "c");
+        let Verdict::Ready(newer) = newer else { panic!("{newer:?}") };
+        assert!(newer.contains("a newer version does") && newer.contains("plugin-version"), "{newer}");
         let rejected = "rejected: bad; sim 1.0.0 (sha256:ab) serves on";
         check(&status("c", "Rejected", Some("bad"), true), &Verdict::Failed(rejected.to_owned()));
         let on_trial = "sim 1.0.0 is on trial beside the version that serves";

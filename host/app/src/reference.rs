@@ -103,6 +103,7 @@ struct Metric {
 fn metrics() -> Result<String> {
     let mut registry = Registry::default();
     let all = Metrics::with_examples();
+    crate::process_metrics::register(&mut registry);
     all.register(&mut registry);
     machinist_plugin_host::register_example_metrics(&mut registry);
     let mut scrape = String::new();
@@ -137,7 +138,7 @@ fn read(scrape: &str) -> BTreeMap<String, Metric> {
         {
             kind.clone_into(&mut metrics.entry(name.to_owned()).or_default().kind);
         } else if let Some((sample, labels)) = line.split_once('{') {
-            let family = ["_total", "_bucket", "_sum", "_count"]
+            let family = ["_total", "_bucket", "_sum", "_count", "_info"]
                 .iter()
                 .find_map(|end| sample.strip_suffix(end).filter(|name| metrics.contains_key(*name)));
             let Some(metric) = metrics.get_mut(family.unwrap_or(sample)) else { continue };
@@ -147,14 +148,14 @@ fn read(scrape: &str) -> BTreeMap<String, Metric> {
             metric.labels.extend(keys.filter(|key| key != "le"));
         }
     }
-    // A counter's samples have this ending, and that is what one looks for.
+    // The samples of these kinds have an ending, and with it they are looked for.
     metrics
         .into_iter()
-        .map(
-            |(name, metric)| {
-                if metric.kind == "counter" { (format!("{name}_total"), metric) } else { (name, metric) }
-            },
-        )
+        .map(|(name, metric)| match metric.kind.as_str() {
+            "counter" => (format!("{name}_total"), metric),
+            "info" => (format!("{name}_info"), metric),
+            _ => (name, metric),
+        })
         .collect()
 }
 

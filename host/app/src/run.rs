@@ -1,5 +1,6 @@
 //! `machinist run`, and the binaries whose place it takes: everything wired together, and taken down again in order.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::flags::{Line, LogFormat, ProcessFlags};
 use crate::incidents::Incidents;
 use crate::plugin_rule::Rule;
 use crate::plugin_secrets::{Secrets, trust};
-use crate::{COMPILE, driverless, start};
+use crate::{COMPILE, driverless, process_metrics, start};
 
 /// How long leadership may take to be given back.
 const RELEASE: Duration = Duration::from_secs(6);
@@ -36,14 +37,18 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let controllers = checked.settings.controllers;
     log(checked.log_format, checked.log_filter);
     tell_of_flags(&line, controllers);
+    let is_cache_typed = line.is_typed("cache_dir");
+    let program = line.flags.program.name();
     let flags = line.flags.process;
     let metrics = Arc::new(Metrics::default());
     let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics).await?;
     let incidents = Arc::new(Incidents::new());
     // Who looks after no Machine needs neither drivers nor a place for them.
-    let host = controllers
-        .machines
-        .then(|| plugin_host(&flags, checked.record, &incidents, &clients.control))
+    let cache = controllers.machines.then(|| start::CacheFolder::find(&flags.cache_dir, is_cache_typed));
+    let cache = cache.transpose()?;
+    let host = cache
+        .as_ref()
+        .map(|cache| plugin_host((&flags, cache.path()), checked.record, &incidents, &clients.control))
         .transpose()?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
@@ -63,11 +68,12 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         return Ok(());
     }
     let cluster = match host {
-        Some(_) => start::cluster_id(&flags, &clients.control).await?,
-        None => flags.cluster_id.clone(),
+        Some(_) => start::cluster_id(&flags, &clients.control, &stop).await?,
+        None => Some(flags.cluster_id.clone()),
     };
+    let Some(cluster) = cluster else { return Ok(()) };
     let names = controllers.names().join(", ");
-    info!(controllers = names, cluster, namespace = flags.namespace, "starting");
+    info!(program, controllers = names, cluster, namespace = flags.namespace, "starting");
 
     let (leads, is_leading) = watch::channel(!checked.leader_elect);
     // Leadership is given back only after the last pass has ended.
@@ -181,15 +187,15 @@ fn log(format: LogFormat, filter: EnvFilter) {
 }
 
 fn plugin_host(
-    flags: &ProcessFlags,
+    (flags, cache): (&ProcessFlags, &Path),
     record: Option<RecordSettings>,
     incidents: &Arc<Incidents>,
     control: &kube::Client,
 ) -> anyhow::Result<PluginHost> {
     let executable =
         std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
-    let key = CacheKey::File(flags.cache_dir.join("key"));
-    let mut settings = HostSettings::new(&flags.cache_dir, key, executable, [COMPILE.into()]);
+    let key = CacheKey::File(cache.join("key"));
+    let mut settings = HostSettings::new(cache, key, executable, [COMPILE.into()]);
     settings.trust = trust(flags, &plugin_namespace(flags))?;
     settings.pull_secrets = Some(Arc::new(Secrets(control.clone())));
     if let Some(record) = &record {
@@ -198,9 +204,8 @@ fn plugin_host(
     settings.record = record;
     let incidents = incidents.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
-    PluginHost::start(settings).with_context(|| {
-        format!("failed to start the plugin host with --cache-dir {}", flags.cache_dir.display())
-    })
+    PluginHost::start(settings)
+        .with_context(|| format!("failed to start the plugin host with --cache-dir {}", cache.display()))
 }
 
 fn plugin_namespace(flags: &ProcessFlags) -> String {
@@ -210,6 +215,7 @@ fn plugin_namespace(flags: &ProcessFlags) -> String {
 
 fn registry(metrics: &Metrics, host: Option<&PluginHost>) -> Registry {
     let mut registry = Registry::default();
+    process_metrics::register(&mut registry);
     metrics.register(&mut registry);
     if let Some(host) = host {
         host.register_metrics(&mut registry);

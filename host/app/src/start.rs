@@ -4,17 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, Client};
+use kube::Client;
 use machinist_api::names;
+use machinist_core::error_chain::chain;
 use machinist_core::request_rate::Rate;
+use machinist_core::retry;
 use machinist_runtime::clusters::{self, Access};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::settings::Controllers;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{info, warn};
 
-use crate::flags::ProcessFlags;
+mod cache_folder;
+mod cluster_id;
+
+pub(crate) use cache_folder::CacheFolder;
+pub(crate) use cluster_id::cluster_id;
 
 /// Clients of the clusters.
 pub(crate) struct Clients {
@@ -22,7 +27,8 @@ pub(crate) struct Clients {
     pub(crate) target: Option<Client>,
 }
 
-/// How often something that is not there is looked for.
+/// How often something that is not there is looked for at least. At first more often: a server that starts as well, or
+/// that gets its CRDs at this moment, has them soon.
 const PAUSE: Duration = Duration::from_secs(2);
 
 pub(crate) async fn clients(
@@ -32,14 +38,21 @@ pub(crate) async fn clients(
     metrics: &Arc<Metrics>,
 ) -> anyhow::Result<Clients> {
     let client = async |access: &Access| {
-        anyhow::Ok(clusters::paced_client(clusters::config(access).await?, metrics.clone(), rate)?)
+        let config = clusters::config(access).await?;
+        let server = clusters::server(&config);
+        anyhow::Ok((clusters::paced_client(config, metrics.clone(), rate)?, server))
     };
-    let control_client = client(control).await.context("failed to reach for the control cluster")?;
-    let target_client = match target {
-        None => None,
-        Some(target) if target == control => Some(control_client.clone()),
-        Some(target) => Some(client(target).await.context("failed to reach for the target cluster")?),
+    let (control_client, control_server) =
+        client(control).await.context("failed to reach for the control cluster")?;
+    let (target_client, target_server) = match target {
+        None => (None, "none".to_owned()),
+        Some(target) if target == control => (Some(control_client.clone()), control_server.clone()),
+        Some(target) => {
+            let (client, server) = client(target).await.context("failed to reach for the target cluster")?;
+            (Some(client), server)
+        }
     };
+    info!(control = control_server, target = target_server, "API servers");
     Ok(Clients { control: control_client, target: target_client })
 }
 
@@ -54,6 +67,7 @@ pub(crate) async fn wait_for_kinds(
         needed.extend(["machinesets", "machinedeployments"]);
     }
     let mut said = String::new();
+    let mut looks = 0;
     loop {
         let problem = match control.list_api_group_resources(names::API_VERSION).await {
             Ok(list) => {
@@ -68,27 +82,16 @@ pub(crate) async fn wait_for_kinds(
             Err(kube::Error::Api(status)) if status.code == 404 => {
                 "the cluster has no CRDs of machine.sapcloud.io: kubectl apply -f deploy/crds".to_owned()
             }
-            Err(error) => format!("the control cluster does not answer: {error}"),
+            Err(error) => format!("the control cluster does not answer: {}", chain(&error)),
         };
+        looks += 1;
         if problem != said {
             warn!("{problem}");
             said = problem;
         }
         tokio::select! {
             () = stop.cancelled() => return false,
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(retry::soon(looks).unsigned_abs().min(PAUSE)) => {}
         }
     }
-}
-
-/// Names the cluster towards the cloud: as given, or the uid of the control namespace, which no two clusters share.
-pub(crate) async fn cluster_id(flags: &ProcessFlags, control: &Client) -> anyhow::Result<String> {
-    if !flags.cluster_id.is_empty() {
-        return Ok(flags.cluster_id.clone());
-    }
-    let namespace = &flags.namespace;
-    let object = Api::<Namespace>::all(control.clone()).get(namespace).await.with_context(|| {
-        format!("failed to read namespace {namespace}, whose uid names the cluster: create it, or give --cluster-id")
-    })?;
-    object.metadata.uid.with_context(|| format!("namespace {namespace} has no uid"))
 }

@@ -66,7 +66,8 @@ fn a_component_is_pushed_signed_and_inspected_by_its_reference() {
     let (private, public) = (format!("{key}.key"), format!("{key}.pub"));
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&private).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
-    assert!(shop.fails(&["keygen", &key]).contains("failed to make"), "a key is never overwritten");
+    let said = shop.fails(&["keygen", &key]);
+    assert!(said.contains("a key is never overwritten") && said.contains("name other files"), "{said}");
     let pushed = shop.prints(&["push", shop.file(), "--oci", &reference, "--sign", &private]);
     let pinned = pushed.trim().strip_prefix("signed ").unwrap();
     assert!(pinned.starts_with(&shop.reference("acme/sim@sha256:")), "{pinned}");
@@ -132,4 +133,62 @@ fn a_locked_registry_is_opened_by_the_login_of_docker_or_a_file() {
     std::fs::create_dir(shop.path("docker")).unwrap();
     std::fs::write(shop.path("docker/config.json"), config(PASSWORD)).unwrap();
     assert!(shop.prints(&push).contains("sim@sha256:"));
+}
+
+/// A program that keeps logins, in a folder of the PATH.
+fn write_helper(shop: &Shop, name: &str, script: &str) {
+    let path = shop.folder.path().join("bin").join(format!("docker-credential-{name}"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn push_with(shop: &Shop, config: &str) -> Output {
+    std::fs::create_dir_all(shop.path("docker")).unwrap();
+    std::fs::write(shop.path("docker/config.json"), config).unwrap();
+    let path = format!("{}:{}", shop.path("bin"), std::env::var("PATH").unwrap());
+    Command::new(env!("CARGO_BIN_EXE_machinist"))
+        .args(["plugin", "push", shop.file(), "--oci", &shop.reference("sim:1")])
+        .env_remove("KUBECONFIG")
+        .env("DOCKER_CONFIG", shop.path("docker"))
+        .env("PATH", path)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn helpers_of_docker_are_asked_for_logins() {
+    let shop = shop(Door::Locked);
+    let address = shop.registry.address().to_owned();
+    let login =
+        format!(r#"{{"ServerURL":"$at","Username":"{USER}","Secret":"{PASSWORD}"}}"#).replace('"', "\\\"");
+    let script = format!("read -r at; [ \"$at\" = {address} ] || exit 1\necho \"{login}\"");
+    write_helper(&shop, "fits", &script);
+    write_helper(&shop, "empty", "cat > /dev/null; echo credentials not found in native keychain; exit 1");
+    for config in [
+        format!(r#"{{"credHelpers":{{"{address}":"fits"}}}}"#),
+        r#"{"auths":{},"credsStore":"fits"}"#.to_owned(),
+    ] {
+        let output = push_with(&shop, &config);
+        assert!(output.status.success(), "{config}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let output = push_with(&shop, r#"{"credsStore":"empty"}"#);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("refuses sim without a login"), "{said}");
+}
+
+#[test]
+fn a_helper_that_fails_is_named_and_keeps_nobody_from_public_artifacts() {
+    let shop = shop(Door::Open);
+    write_helper(&shop, "broken", "cat > /dev/null; echo the vault is sealed; exit 1");
+    for (config, expected) in [
+        (r#"{"credsStore":"broken"}"#, "the vault is sealed"),
+        (r#"{"credsStore":"is-not-installed"}"#, "docker-credential-is-not-installed: is it installed"),
+    ] {
+        let output = push_with(&shop, config);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains(expected) && said.contains("is asked without a login"), "{said}");
+    }
+    assert!(push_with(&shop, "{}").status.success(), "a configuration without logins is one");
 }

@@ -126,3 +126,64 @@ fn what_is_no_project_is_not_built() {
     refuses(&["driver", "build", path], "driver = \"MODULE:CLASS\"");
     refuses(&["driver", "build", "nowhere/at/all"], "nowhere/at/all");
 }
+
+#[test]
+fn arguments_of_machine_controller_manager_need_no_subcommand() {
+    let called = |arguments: &[&str], program: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_machinist"));
+        command.args(arguments).env_remove("MACHINIST_PROGRAM").env("RUST_BACKTRACE", "0");
+        if let Some(program) = program {
+            command.env("MACHINIST_PROGRAM", program);
+        }
+        let output = command.output().expect("the binary starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let shared = [
+        "--control-kubeconfig=/does/not/exist",
+        "--target-kubeconfig=none",
+        "--namespace=shoot--a--b",
+        "--v=3",
+    ];
+    for own in ["--machine-drain-timeout=2h", "--safety-up=2"] {
+        let (code, said) = called(&[&shared[..], &[own]].concat(), None);
+        assert!(code == Some(1) && said.contains("/does/not/exist"), "{own}: {said}");
+    }
+    let (code, said) = called(&shared, None);
+    assert!(
+        code == Some(2) && said.contains("`machinist run`") && said.contains("MACHINIST_PROGRAM"),
+        "{said}"
+    );
+    let (code, said) = called(&shared, Some("machine-controller"));
+    assert!(code == Some(1) && said.contains("/does/not/exist"), "{said}");
+    let wrong = [&shared[..], &["--machine-drain-timeout=soon"]].concat();
+    let (_, said) = called(&wrong, None);
+    assert!(said.contains("machine-controller --help"), "its own help is named: {said}");
+    refuses(&["--no-such-flag"], "unexpected argument");
+}
+
+#[test]
+fn a_key_is_made_once_and_no_half_of_a_pair_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prefix = folder.path().join("k");
+    std::fs::write(prefix.with_extension("pub"), "somebody's").expect("written");
+    let prefix = prefix.to_str().expect("text");
+    refuses(&["plugin", "keygen", prefix], "k.pub is there already, and a key is never overwritten");
+    refuses(&["plugin", "keygen", prefix], "name other files, as in `machinist plugin keygen");
+    assert!(!folder.path().join("k.key").exists());
+}
+
+#[test]
+fn an_error_names_each_cause_once() {
+    let output = Command::new(env!("CARGO_BIN_EXE_machinist"))
+        .args(["plugin", "list"])
+        .env_remove("KUBECONFIG")
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .output()
+        .expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("environment variable not found").count(), 1, "{said}");
+    refuses(&["plugin", "logs", "sim", "--url", "http://127.0.0.1:1"], "onnection refused");
+    let output = machinist(&["plugin", "logs", "sim", "--url", "http://127.0.0.1:1"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("client error (Connect)").count(), 1, "{said}");
+}

@@ -169,3 +169,33 @@ fn a_push_of_what_the_host_would_refuse_asks_no_cluster() {
     let tiny = ["--configmap", "sim", "--dry-run", "--part-size", "1024"];
     fails(&machinist("push", &file, &tiny), "parts, and 32 are the most");
 }
+
+#[test]
+fn what_is_no_component_is_neither_signed_nor_compared_and_little_is_shown_of_it() {
+    let folder = Folder::new();
+    let prefix = folder.0.path().join("key");
+    assert!(machinist("keygen", &prefix, &[]).status.success());
+    let key = prefix.with_extension("key");
+    let key = key.to_str().expect("text");
+    let (one, two) = (folder.file("one.wasm", b"#!/bin/sh\n"), folder.file("two.wasm", b"#!/bin/sh\n"));
+    assert!(
+        fails(&machinist("sign", &one, &["--key", key]), "it is no component: it is not WebAssembly")
+            .is_empty()
+    );
+    let core = folder.file("core.wasm", b"\0asm\x01\0\0\0");
+    fails(&machinist("sign", &core, &["--key", key]), "core.wasm is not signed: it is no component");
+    let good = folder.file("sim.wasm", &SIM);
+    prints(&machinist("sign", &good, &["--key", key]));
+    let compared = machinist("diff", &one, &[two.to_str().expect("text")]);
+    assert!(
+        fails(
+            &compared,
+            "one.wasm, which is no component: failed to verify the component: it is not WebAssembly"
+        )
+        .is_empty()
+    );
+    fails(&machinist("diff", &good, &[two.to_str().expect("text")]), "two.wasm, which is no component");
+    let shown =
+        fails(&machinist("inspect", &one, &[]), "the host would refuse it: failed to verify the component");
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+}

@@ -7,13 +7,34 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 
+use crate::helper::Helper;
 use crate::reference::Reference;
 
-/// Who we are towards a registry.
+/// A login at a registry.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     pub(crate) user: String,
-    pub(crate) password: String,
+    pub(crate) proof: LoginProof,
+}
+
+/// The secret of a login.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum LoginProof {
+    Password(String),
+    /// A token that the registry's token service exchanges for others, as cloud registries hand out.
+    IdentityToken(String),
+}
+
+impl Credentials {
+    /// A user with a password.
+    pub(crate) fn password(user: String, password: String) -> Self {
+        Self { user, proof: LoginProof::Password(password) }
+    }
+
+    /// A token to be exchanged.
+    pub(crate) fn identity_token(token: String) -> Self {
+        Self { user: "<token>".to_owned(), proof: LoginProof::IdentityToken(token) }
+    }
 }
 
 impl fmt::Debug for Credentials {
@@ -22,19 +43,23 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Logins by registry.
+/// Logins by registry, and the programs that keep others.
 #[derive(Clone, Debug, Default)]
-pub struct Logins(BTreeMap<String, Credentials>);
+pub struct Logins {
+    kept: BTreeMap<String, Credentials>,
+    helpers: BTreeMap<String, String>,
+    store: Option<String>,
+}
 
 /// Why there are no logins in it. Never shows what it was in.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginsError {
-    /// No JSON with `auths`.
-    #[error("it is not a configuration of docker: JSON with `auths`")]
+    /// No JSON object, or with fields of other types.
+    #[error("it is not a configuration of docker: JSON with `auths`, `credHelpers` or `credsStore`")]
     Shape,
     /// An entry is wrong.
     #[error(
-        "the login for {registry} is neither base64 of USER:PASSWORD in `auth` nor `username` and `password`"
+        "the login for {registry} is neither base64 of USER:PASSWORD in `auth` nor `username` and `password` nor `identitytoken`"
     )]
     Login {
         /// Of this registry.
@@ -42,9 +67,12 @@ pub enum LoginsError {
     },
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct Raw {
     auths: BTreeMap<String, RawLogin>,
+    cred_helpers: BTreeMap<String, String>,
+    creds_store: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -52,40 +80,62 @@ struct RawLogin {
     auth: Option<String>,
     username: Option<String>,
     password: Option<String>,
+    identitytoken: Option<String>,
 }
 
 impl Logins {
-    /// Reads `.dockerconfigjson`, or docker's `config.json`. Entries that a credential helper keeps are passed over.
+    /// Reads `.dockerconfigjson`, or docker's `config.json`. Without `auths` it has no logins of its own, which is no
+    /// error: helpers may keep them.
     pub fn parse(bytes: &[u8]) -> Result<Self, LoginsError> {
         // serde's messages quote what they stumble over.
         let raw: Raw = serde_json::from_slice(bytes).map_err(|_| LoginsError::Shape)?;
-        let mut logins = BTreeMap::new();
+        let mut kept = BTreeMap::new();
         for (registry, login) in raw.auths {
             let wrong = || LoginsError::Login { registry: registry.chars().take(300).collect() };
-            let credentials = match login {
-                RawLogin { username: Some(user), password: Some(password), .. } => {
-                    Credentials { user, password }
-                }
-                RawLogin { auth: Some(auth), .. } => decoded(&auth).ok_or_else(wrong)?,
-                RawLogin { auth: None, username: None, password: None } => continue,
-                RawLogin { .. } => return Err(wrong()),
+            let token = login.identitytoken.filter(|token| !token.is_empty());
+            let credentials = match (token, login.username, login.password, login.auth) {
+                (Some(token), ..) => Credentials::identity_token(token),
+                (None, Some(user), Some(password), _) => Credentials::password(user, password),
+                (None, _, _, Some(auth)) => decoded(&auth).ok_or_else(wrong)?,
+                // A helper keeps it.
+                (None, None, None, None) => continue,
+                (None, ..) => return Err(wrong()),
             };
-            logins.insert(place(&registry).to_owned(), credentials);
+            kept.insert(place(&registry).to_owned(), credentials);
         }
-        Ok(Self(logins))
+        let helpers =
+            raw.cred_helpers.into_iter().map(|(registry, name)| (place(&registry).to_owned(), name));
+        let store = raw.creds_store.filter(|name| !name.is_empty());
+        Ok(Self { kept, helpers: helpers.collect(), store })
     }
 
     /// The login for this artifact: the one whose place is the longest beginning of `registry/repository`.
     pub fn find(&self, reference: &Reference) -> Option<&Credentials> {
-        let whole = format!("{}/{}", reference.registry, reference.repository);
+        let names = reference.registry_names();
+        let wholes: Vec<String> =
+            names.iter().map(|registry| format!("{registry}/{}", reference.repository)).collect();
         let fits = |place: &str| {
-            whole.strip_prefix(place).is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
+            let begins = |whole: &String| {
+                whole.strip_prefix(place).is_some_and(|rest| rest.starts_with('/') || rest.is_empty())
+            };
+            wholes.iter().any(begins)
         };
-        self.0
+        self.kept
             .iter()
             .filter(|(place, _)| fits(place))
             .max_by_key(|(place, _)| place.len())
             .map(|(_, login)| login)
+    }
+
+    /// The program that keeps the login for this artifact: the one that is named for its registry, else, where the
+    /// configuration has no login of its own, the one for all registries. Its name is for
+    /// [`Helper::ask`](crate::helper::Helper::ask).
+    pub fn helper(&self, reference: &Reference) -> Option<Helper> {
+        let names = reference.registry_names();
+        let named = names.iter().find_map(|registry| self.helpers.get(*registry));
+        let store = || self.store.as_ref().filter(|_| self.find(reference).is_none());
+        let name = named.or_else(store)?;
+        Some(Helper::new(name, reference))
     }
 }
 
@@ -99,7 +149,7 @@ fn place(key: &str) -> &str {
 fn decoded(auth: &str) -> Option<Credentials> {
     let text = String::from_utf8(BASE64_STANDARD.decode(auth.trim()).ok()?).ok()?;
     let (user, password) = text.split_once(':')?;
-    Some(Credentials { user: user.to_owned(), password: password.to_owned() })
+    Some(Credentials::password(user.to_owned(), password.to_owned()))
 }
 
 #[cfg(test)]
@@ -124,11 +174,47 @@ mod tests {
         assert_eq!(user(config, "helped.io/x:1"), None);
     }
 
+    fn helper(config: &str, reference: &str) -> Option<String> {
+        let logins = Logins::parse(config.as_bytes()).expect("logins");
+        let helper = logins.helper(&reference.parse().expect("a reference"))?;
+        Some(format!("{} {}", helper.program(), helper.server()))
+    }
+
+    #[test]
+    fn a_helper_keeps_the_logins_of_its_registry_and_a_store_all_others() {
+        let own = r#"{"credHelpers":{"1.dkr.ecr.example.com":"ecr-login"}}"#;
+        let expected = "docker-credential-ecr-login 1.dkr.ecr.example.com";
+        assert_eq!(helper(own, "1.dkr.ecr.example.com/x:1").as_deref(), Some(expected));
+        assert_eq!((helper(own, "ghcr.io/x:1"), user(own, "ghcr.io/x:1")), (None, None));
+        let store = r#"{"auths":{"ghcr.io":{"auth":"bTp4"},"docker.io":{}},"credsStore":"desktop"}"#;
+        assert_eq!(helper(store, "ghcr.io/x:1"), None, "its login stands there");
+        let expected = "docker-credential-desktop https://index.docker.io/v1/";
+        assert_eq!(helper(store, "docker.io/acme/x:1").as_deref(), Some(expected));
+        assert_eq!(helper("{}", "ghcr.io/x:1"), None);
+    }
+
+    #[test]
+    fn the_public_registry_of_docker_is_known_by_each_of_its_names() {
+        let config = r#"{"auths":{"https://index.docker.io/v1/":{"auth":"bTp4"}}}"#;
+        for registry in ["docker.io", "index.docker.io", "registry-1.docker.io"] {
+            assert_eq!(user(config, &format!("{registry}/acme/x:1")).as_deref(), Some("m"), "{registry}");
+        }
+        assert_eq!(user(config, "other.docker.io/acme/x:1"), None);
+    }
+
+    #[test]
+    fn a_token_of_a_cloud_registry_counts_before_the_empty_password_beside_it() {
+        // `MDA6` is 00 with an empty password.
+        let config = r#"{"auths":{"a.azurecr.io":{"auth":"MDA6","identitytoken":"t"}}}"#;
+        assert_eq!(user(config, "a.azurecr.io/x:1").as_deref(), Some("<token>"));
+    }
+
     #[test]
     fn what_is_wrong_is_told_without_the_secret() {
         for config in [
             "",
-            "{}",
+            "7",
+            r#"{"credHelpers":"hunter2"}"#,
             r#"{"auths":"hunter2"}"#,
             r#"{"auths":{"a.io":{"auth":"hunter2"}}}"#,
             r#"{"auths":{"a.io":{"username":"hunter2"}}}"#,
@@ -137,7 +223,9 @@ mod tests {
             let error = Logins::parse(config.as_bytes()).expect_err("wrong");
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
         }
-        let login = Credentials { user: "u".to_owned(), password: "hunter2".to_owned() };
+        let login = Credentials::password("u".to_owned(), "hunter2".to_owned());
+        assert!(!format!("{login:?}").contains("hunter2"));
+        let login = Credentials::identity_token("hunter2".to_owned());
         assert!(!format!("{login:?}").contains("hunter2"));
     }
 }

@@ -50,7 +50,7 @@ fn what_is_changed_here_is_good_before() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: tier::cases(1_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn manifests(bytes in any_of(MANIFEST.to_owned()), kind in ".{0,20}") {

@@ -5,7 +5,7 @@
 //! | what does `registry/repository:tag` name | [`reference`] |
 //! | is this manifest a component, and where are its bytes | [`manifest`] |
 //! | how is a registry asked, and what is not believed | [`registry`] |
-//! | who may read there | [`credentials`] |
+//! | who may read there | [`credentials`], and programs that keep logins: [`helper`] |
 //! | who has signed a component | [`signature`] |
 //! | what was fetched before | [`store`] |
 //!
@@ -20,6 +20,7 @@ pub mod credentials;
 pub mod digest;
 #[cfg(test)]
 mod doors_tests;
+pub mod helper;
 pub mod manifest;
 pub mod reference;
 pub mod registry;

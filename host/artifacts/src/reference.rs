@@ -72,6 +72,9 @@ pub enum ReferenceError {
 const MOST_REPOSITORY_BYTES: usize = 255;
 const MOST_TAG_BYTES: usize = 128;
 
+/// One registry, by the names that references, logins and requests have for it.
+const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
+
 impl Reference {
     /// The same repository by a digest.
     pub fn at(&self, digest: ContentDigest) -> Self {
@@ -93,6 +96,17 @@ impl Reference {
             Version::Tag(_) => None,
             Version::Digest(digest) => Some(digest),
         }
+    }
+
+    /// The host that is asked. The public registry of docker answers under another name than the one in its references.
+    pub fn host(&self) -> &str {
+        if DOCKER_HUB.contains(&self.registry.as_str()) { "registry-1.docker.io" } else { &self.registry }
+    }
+
+    /// All names under which logins for this registry are kept.
+    pub(crate) fn registry_names(&self) -> Vec<&str> {
+        let registry = self.registry.as_str();
+        if DOCKER_HUB.contains(&registry) { DOCKER_HUB.to_vec() } else { vec![registry] }
     }
 
     /// Only a registry on this machine is spoken to without TLS.
@@ -253,6 +267,16 @@ mod tests {
         ] {
             assert!(text.parse::<Reference>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_public_registry_of_docker_is_asked_where_it_answers() {
+        let host = |text: &str| text.parse::<Reference>().expect("a reference").host().to_owned();
+        assert_eq!(host("docker.io/acme/sim:1"), "registry-1.docker.io");
+        assert_eq!(host("index.docker.io/acme/sim:1"), "registry-1.docker.io");
+        assert_eq!(host("ghcr.io/acme/sim:1"), "ghcr.io");
+        let reference: Reference = "docker.io/acme/sim:1".parse().expect("a reference");
+        assert_eq!(reference.to_string(), "docker.io/acme/sim:1", "people see the name that they know");
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod challenge;
 mod error;
 mod push;
 mod session;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

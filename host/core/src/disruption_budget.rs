@@ -12,6 +12,9 @@ use crate::id::Name;
 /// The list of the past has so many names at most, since it is stored in an annotation.
 const LARGEST: u32 = 1_000;
 
+/// No list has more names, whatever it is noted for: some 85 KiB with the longest names.
+const MOST_NOTED: usize = LARGEST as usize;
+
 /// At most so many within any span of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -148,6 +151,11 @@ impl Past {
         self.0.get(name).copied()
     }
 
+    /// So many are noted that no more are: lists stand in annotations, of which a server takes 256 KiB for each object.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MOST_NOTED
+    }
+
     /// Who is noted.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.0.keys()
@@ -230,6 +238,16 @@ mod tests {
         assert_eq!(Past::parse(&text), noted);
         assert_eq!(Past::parse("never, m0~soon, m0~1970-01-01T00:00:07Z,"), past(&[7]));
         assert_eq!(Past::parse("").to_text(), None);
+    }
+
+    #[test]
+    fn a_list_is_full_before_no_annotation_could_hold_it() {
+        let mut noted = Past::default();
+        for number in 0..MOST_NOTED {
+            assert!(!noted.is_full());
+            noted.note(&format!("{number:063}").as_str().into(), at(9_000));
+        }
+        assert!(noted.is_full() && noted.to_text().unwrap().len() < 96 * 1_024);
     }
 
     #[test]

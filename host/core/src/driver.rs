@@ -26,6 +26,8 @@ pub enum Operation {
     GetVolumeIds,
     /// Start the machine anew.
     Reboot,
+    /// Remove one of two machines.
+    DeleteById,
     /// Check a class.
     ValidateClass,
     /// Ask the driver who it is.
@@ -43,6 +45,7 @@ impl Operation {
             Self::List => "ListMachines",
             Self::GetVolumeIds => "GetVolumeIDs",
             Self::Reboot => "RebootMachine",
+            Self::DeleteById => "DeleteMachineByID",
             Self::ValidateClass => "ValidateClass",
             Self::Describe => "Describe",
         }
@@ -52,7 +55,7 @@ impl Operation {
     pub fn deadline(self) -> SignedDuration {
         match self {
             // A cloud may take minutes; a driver answers "in progress" before that.
-            Self::Create | Self::Initialize | Self::Delete => SignedDuration::from_mins(5),
+            Self::Create | Self::Initialize | Self::Delete | Self::DeleteById => SignedDuration::from_mins(5),
             Self::GetStatus | Self::List | Self::Reboot => SignedDuration::from_mins(1),
             // No network: whatever takes longer is broken.
             Self::GetVolumeIds | Self::ValidateClass | Self::Describe => SignedDuration::from_secs(10),
@@ -270,6 +273,8 @@ pub struct Capabilities {
     pub idempotency_key: bool,
     /// Offers `reboot`, an interface of its own.
     pub reboot: bool,
+    /// Offers `delete-by-id`, an interface of its own.
+    pub delete_by_id: bool,
 }
 
 /// What the controllers need to know of the driver behind a class.

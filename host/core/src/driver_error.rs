@@ -207,6 +207,42 @@ pub enum Breakage {
         /// Which rule.
         detail: String,
     },
+    /// The host ended the call.
+    #[error("the host ended the call: {detail}")]
+    CutOff {
+        /// Why.
+        detail: String,
+    },
+}
+
+/// Whether anything of a call that broke reached the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// No request of the component left the host.
+    Nothing,
+    /// One did, or nobody knows.
+    Perhaps,
+}
+
+/// A call that broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// How.
+    pub breakage: Breakage,
+    /// Whether a request had left the host by then.
+    pub sent: Sent,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.breakage.fmt(f)
+    }
+}
+
+impl std::error::Error for Broken {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.breakage.source()
+    }
 }
 
 /// Why the host did not make the call.
@@ -238,6 +274,14 @@ pub enum Refusal {
         /// What it is instead.
         state: String,
     },
+    /// It may be among the plugins that are being loaded, which takes moments.
+    #[error("the driver of provider \"{provider}\" is being loaded: {loading}")]
+    Loading {
+        /// As the class names it.
+        provider: String,
+        /// The plugin that is being loaded, for people.
+        loading: String,
+    },
     /// So many calls are waiting that another would only wait.
     #[error("too many calls of plugin {plugin} are in flight")]
     Busy {
@@ -267,15 +311,31 @@ pub enum CallError {
     /// The driver answered with an error: the provider's problem, retried by code.
     #[error(transparent)]
     Guest(#[from] DriverError),
-    /// The component broke: the plugin's problem. The cloud may have done what was asked.
+    /// The component broke: the plugin's problem. Unless nothing was sent, the cloud may have done what was asked.
     #[error(transparent)]
-    Broken(#[from] Breakage),
+    Broken(#[from] Broken),
     /// The host refused: the operator's problem. Nothing was sent.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
+/// Of a call of which nobody knows whether it has sent anything.
+impl From<Breakage> for CallError {
+    fn from(breakage: Breakage) -> Self {
+        Self::Broken(Broken { breakage, sent: Sent::Perhaps })
+    }
+}
+
 impl CallError {
+    /// The same of a call that has sent as much.
+    #[must_use]
+    pub fn having_sent(self, sent: Sent) -> Self {
+        match self {
+            Self::Broken(broken) => Self::Broken(Broken { sent, ..broken }),
+            other @ (Self::Guest(_) | Self::Refused(_)) => other,
+        }
+    }
+
     /// For metrics and Events: a closed set.
     pub fn category(&self) -> &'static str {
         match self {
@@ -289,10 +349,11 @@ impl CallError {
     pub fn code(&self) -> Code {
         match self {
             Self::Guest(error) => error.code,
-            Self::Broken(Breakage::Limit { limit: Limit::Deadline | Limit::CpuTime, .. }) => {
-                Code::DeadlineExceeded
-            }
-            Self::Broken(_) => Code::Internal,
+            Self::Broken(Broken { breakage, .. }) => match breakage {
+                Breakage::Limit { limit: Limit::Deadline | Limit::CpuTime, .. } => Code::DeadlineExceeded,
+                Breakage::CutOff { .. } => Code::Canceled,
+                Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => Code::Internal,
+            },
             Self::Refused(Refusal::UnknownProvider { .. } | Refusal::NotLoaded { .. }) => {
                 Code::FailedPrecondition
             }
@@ -309,11 +370,16 @@ impl CallError {
         }
     }
 
+    /// The driver says that no further try helps before somebody changes something.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Self::Guest(error) if error.terminal)
+    }
+
     /// True when the cloud may have done what was asked although the call failed.
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Guest(error) => error.may_have_happened,
-            Self::Broken(_) => true,
+            Self::Broken(broken) => broken.sent == Sent::Perhaps,
             Self::Refused(_) => false,
         }
     }
@@ -339,9 +405,11 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_call_may_have_happened_and_a_refused_one_has_not() {
+    fn a_broken_call_may_have_happened_unless_it_sent_nothing_and_a_refused_one_has_not() {
         let broken = CallError::from(Breakage::Trap { detail: "unreachable".into() });
         let refused = CallError::from(Refusal::ShuttingDown);
         assert!(broken.may_have_happened() && !refused.may_have_happened());
+        assert!(!broken.clone().having_sent(Sent::Nothing).may_have_happened());
+        assert!(broken.having_sent(Sent::Perhaps).may_have_happened());
     }
 }

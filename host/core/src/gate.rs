@@ -16,6 +16,8 @@ pub enum FreezeReason {
     CatchingUp,
     /// An operator asked for it, for example while a control plane moves.
     Requested,
+    /// Another control plane works on the same Nodes under the same mark.
+    ClusterMarkHeld,
 }
 
 impl FreezeReason {
@@ -26,6 +28,7 @@ impl FreezeReason {
             Self::TargetClusterUnreachable => "TargetClusterUnreachable",
             Self::CatchingUp => "CatchingUp",
             Self::Requested => "Requested",
+            Self::ClusterMarkHeld => "ClusterMarkHeld",
         }
     }
 }
@@ -45,6 +48,12 @@ impl FreezeReason {
             }
             Self::CatchingUp => {
                 "the API servers answer again and what they hold is being listed; it goes on after that"
+                    .to_owned()
+            }
+            Self::ClusterMarkHeld => {
+                "another control plane holds this cluster's mark, by the Secret machinist-cluster-mark-… in kube-system of the \
+                 target cluster; it goes on some minutes after that one has stopped. If both are to work, start each with a \
+                 --cluster-id of its own"
                     .to_owned()
             }
             Self::Requested => {
@@ -90,6 +99,8 @@ pub enum EffectKind {
     OrphanDelete,
     /// Deletes a Machine object because its set has too many, because it has failed, or because its Node is being deleted.
     SetDelete,
+    /// Deletes a Machine object because its set carries a deletion timestamp.
+    CascadeDelete,
     /// Removes the cloud's machine of a Machine that carries a deletion timestamp.
     RequestedDelete,
     /// Cordons and evicts for a Machine that carries a deletion timestamp.
@@ -118,13 +129,14 @@ pub enum EffectKind {
 
 impl EffectKind {
     /// All kinds.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::CloudRead,
         Self::Create,
         Self::Initialize,
         Self::FailMachine,
         Self::OrphanDelete,
         Self::SetDelete,
+        Self::CascadeDelete,
         Self::RequestedDelete,
         Self::Drain,
         Self::EmptyNode,
@@ -142,13 +154,16 @@ impl EffectKind {
 
 /// Whether an effect of this kind may happen.
 ///
-/// While frozen nothing is created, no machine is failed, and nothing is deleted or emptied that nobody asked to delete: what we
-/// believe about nodes may be wrong for all of them at once. A Machine that carries a deletion timestamp goes on to its end,
-/// since somebody asked for that one. Reading, and writing down what is, harms nobody.
+/// While frozen nothing is created, no machine is failed, and nothing is deleted or emptied that nobody asked to
+/// delete: what we believe about nodes may be wrong for all of them at once. A Machine that carries a deletion
+/// timestamp goes on to its end, since somebody asked for that one. The Machines of a set that is being deleted go too
+/// while only the target cluster is away: whoever tears a cluster down does not wait for its API server. Behind every
+/// other freeze the set may not be what the caches show, or an operator wants all to stay. Reading, and writing down
+/// what is, harms nobody.
 pub fn permits(gate: Gate, effect: EffectKind) -> bool {
     match gate {
         Gate::Open => true,
-        Gate::Frozen { .. } => match effect {
+        Gate::Frozen { reason, .. } => match effect {
             EffectKind::Create
             | EffectKind::Initialize
             | EffectKind::FailMachine
@@ -157,6 +172,7 @@ pub fn permits(gate: Gate, effect: EffectKind) -> bool {
             | EffectKind::EmptyNode
             | EffectKind::Reboot
             | EffectKind::TokenWrite => false,
+            EffectKind::CascadeDelete => reason == FreezeReason::TargetClusterUnreachable,
             EffectKind::CloudRead
             | EffectKind::RequestedDelete
             | EffectKind::Drain
@@ -190,7 +206,9 @@ mod tests {
 
     #[test]
     fn a_frozen_gate_creates_nothing_but_finishes_requested_deletions() {
-        for reason in REASONS {
+        for reason in
+            [FreezeReason::ControlClusterUnreachable, FreezeReason::CatchingUp, FreezeReason::Requested]
+        {
             let gate = Gate::Frozen { since: Timestamp::UNIX_EPOCH, reason };
             let row = |effect| {
                 format!("{effect:?}: {}\n", if permits(gate, effect) { "passes" } else { "is held" })
@@ -202,6 +220,7 @@ mod tests {
                 FailMachine: is held
                 OrphanDelete: is held
                 SetDelete: is held
+                CascadeDelete: is held
                 RequestedDelete: passes
                 Drain: passes
                 EmptyNode: is held
@@ -217,6 +236,19 @@ mod tests {
             "#]]
             .assert_eq(&EffectKind::ALL.into_iter().map(row).collect::<String>());
         }
+    }
+
+    #[test]
+    fn while_only_the_target_cluster_is_away_the_machines_of_a_set_that_is_deleted_go() {
+        let gate = |reason| Gate::Frozen { since: Timestamp::UNIX_EPOCH, reason };
+        let other = gate(FreezeReason::Requested);
+        let away = gate(FreezeReason::TargetClusterUnreachable);
+        let differs = |effect: &EffectKind| permits(away, *effect) != permits(other, *effect);
+        let different: Vec<EffectKind> = EffectKind::ALL.into_iter().filter(differs).collect();
+        assert_eq!(
+            (different, permits(away, EffectKind::CascadeDelete)),
+            (vec![EffectKind::CascadeDelete], true)
+        );
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub struct HoldFact {
     pub is_deleting: bool,
     /// How many objects use it.
     pub users: usize,
+    /// Others may use it too: they are there, and cannot be decoded.
+    pub has_unknown_users: bool,
 }
 
 /// What to do with our finalizer.
@@ -22,12 +24,13 @@ pub enum HoldStep {
     Rest,
 }
 
-/// An object is held while it is used. The API server takes no new finalizer on what is being deleted.
+/// An object is held while it is used, and stays held while an object that nobody can read may use it. The API server
+/// takes no new finalizer on what is being deleted.
 pub fn hold(fact: HoldFact) -> HoldStep {
     match (fact.users, fact.is_held) {
-        (0, true) => HoldStep::Take,
+        (0, true) if !fact.has_unknown_users => HoldStep::Take,
         (1.., false) if !fact.is_deleting => HoldStep::Put,
-        (0, false) | (1.., true | false) => HoldStep::Rest,
+        (0.., true | false) => HoldStep::Rest,
     }
 }
 
@@ -37,7 +40,7 @@ mod tests {
 
     fn check(is_held: bool, is_deleting: bool, users: usize, expected: HoldStep) {
         assert_eq!(
-            hold(HoldFact { is_held, is_deleting, users }),
+            hold(HoldFact { is_held, is_deleting, users, has_unknown_users: false }),
             expected,
             "{is_held} {is_deleting} {users}"
         );
@@ -49,6 +52,12 @@ mod tests {
         check(false, false, 2, HoldStep::Put);
         check(true, false, 2, HoldStep::Rest);
         check(true, false, 0, HoldStep::Take);
+    }
+
+    #[test]
+    fn an_object_stays_held_while_something_that_cannot_be_read_may_use_it() {
+        let unknown = |is_held| HoldFact { is_held, is_deleting: true, users: 0, has_unknown_users: true };
+        assert_eq!((hold(unknown(true)), hold(unknown(false))), (HoldStep::Rest, HoldStep::Rest));
     }
 
     #[test]

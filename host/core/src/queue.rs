@@ -38,6 +38,17 @@ impl Wish {
     }
 }
 
+/// A key whose turn it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due<K> {
+    /// The key.
+    pub key: K,
+    /// The most urgent of the wishes that have led to this turn.
+    pub priority: Priority,
+    /// How long the key has been due.
+    pub waited: SignedDuration,
+}
+
 /// A wish that waits for its turn.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -100,16 +111,16 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// The key to work on, and marks it as running; `None` when nothing is due.
     pub fn pop(&mut self, now: Timestamp) -> Option<K> {
-        self.pop_waited(now).map(|(key, _)| key)
+        self.pop_due(now).map(|due| due.key)
     }
 
-    /// As [`Queue::pop`], with how long the key has been due.
-    pub fn pop_waited(&mut self, now: Timestamp) -> Option<(K, SignedDuration)> {
+    /// As [`Queue::pop`], with what was wished for.
+    pub fn pop_due(&mut self, now: Timestamp) -> Option<Due<K>> {
         self.promote(now);
-        let (_, due, _, key) = self.ready.pop_first()?;
+        let (Reverse(priority), due, _, key) = self.ready.pop_first()?;
         self.waiting.remove(&key);
         self.running.insert(key.clone(), None);
-        Some((key, now.duration_since(due).max(SignedDuration::ZERO)))
+        Some(Due { key, priority, waited: now.duration_since(due).max(SignedDuration::ZERO) })
     }
 
     /// When `key` is to be worked on, also after the pass that runs; `None` when nothing is wished for it.
@@ -236,11 +247,13 @@ mod tests {
         queue.push("b", at(9), Priority::Event);
         assert_eq!(queue.due(&"a"), Some(at(5)));
         assert_eq!(queue.due(&"c"), None);
-        assert_eq!(queue.pop_waited(at(7)), Some(("a", SignedDuration::from_secs(2))));
+        let due =
+            |key, priority, seconds| Some(Due { key, priority, waited: SignedDuration::from_secs(seconds) });
+        assert_eq!(queue.pop_due(at(7)), due("a", Priority::Event, 2));
         assert_eq!(queue.due(&"a"), None);
         queue.push("a", at(8), Priority::Edit);
         assert_eq!(queue.due(&"a"), Some(at(8)), "what is wished for during a pass counts");
-        assert_eq!(queue.pop_waited(at(10)), Some(("b", SignedDuration::from_secs(1))));
+        assert_eq!(queue.pop_due(at(10)), due("b", Priority::Event, 1));
         queue.push("d", at(10), Priority::Edit);
         queue.push("e", at(11), Priority::Edit);
         queue.push("f", at(10), Priority::Deletion);

@@ -1,10 +1,14 @@
 //! When to try again what has failed.
 
+mod accounts;
+
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
 use crate::driver_error::Code;
+
+pub use accounts::{Accounts, Failed};
 
 /// The spread of a retry around its nominal time: machines that failed together shall not come back together.
 const SPREAD: f64 = 0.2;
@@ -38,6 +42,10 @@ impl RetryPolicy {
     /// Somebody has to mend something, and nobody waits for it.
     pub const LONG: Self = Self { base: SignedDuration::from_secs(5), cap: SignedDuration::from_mins(10) };
 
+    /// No try helps, says who should know, before somebody changes something; and that change is seen as a rule.
+    pub const TERMINAL: Self =
+        Self { base: SignedDuration::from_mins(10), cap: SignedDuration::from_hours(1) };
+
     /// Always the same interval.
     pub const fn steady(interval: SignedDuration) -> Self {
         Self { base: interval, cap: interval }
@@ -51,13 +59,75 @@ impl RetryPolicy {
         if self.base >= self.cap || self.cap <= SignedDuration::ZERO {
             return self.cap.max(SignedDuration::ZERO);
         }
-        let base = self.base.max(SignedDuration::from_millis(1));
-        // 2^40 ms is 35 years: whoever has doubled so often is at the cap.
-        let doubled = base.as_nanos().saturating_mul(1_i128 << failures.saturating_sub(1).min(40));
-        let nominal = duration_of(doubled).min(self.cap);
+        let nominal = self.nominal(failures);
         let low = scale(nominal, 1.0 - SPREAD);
         let high = scale(nominal, 1.0 + SPREAD).min(self.cap);
         low.saturating_add(scale(high.saturating_sub(low), unit(jitter)))
+    }
+
+    /// The delay after so many failures, without its spread.
+    fn nominal(self, failures: u32) -> SignedDuration {
+        let base = self.base.max(SignedDuration::from_millis(1));
+        // 2^40 ms is 35 years: whoever has doubled so often is at the cap.
+        let doubled = base.as_nanos().saturating_mul(1_i128 << failures.saturating_sub(1).min(40));
+        duration_of(doubled).min(self.cap)
+    }
+}
+
+/// The first pause of an attempt for which a whole start waits: most failures then are those of a server that starts as
+/// well.
+const SOON: SignedDuration = SignedDuration::from_millis(50);
+
+/// Returns the pause after so many attempts at the start that have failed: 50 ms, and twice as long each time. The
+/// caller has a bound of its own.
+pub fn soon(failures: u32) -> SignedDuration {
+    duration_of(SOON.as_nanos().saturating_mul(1_i128 << failures.saturating_sub(1).min(40)))
+}
+
+/// Pauses that are this long are announced each time: the longest of [`RetryPolicy::LONG`] with its spread.
+const LONG_PAUSE: SignedDuration = SignedDuration::from_mins(8);
+
+/// The next attempt after a failure, and how it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// How many have failed in a row.
+    pub number: u32,
+    /// How long to wait for the next one.
+    pub after: SignedDuration,
+    /// The pause is longer than the one before, or rare: worth a write. A hundred objects that fail at the same pace
+    /// for hours are written no more.
+    pub is_news: bool,
+    /// The time of the next attempt is to be told. Where the attempts to come are not told either, it would soon be in
+    /// the past.
+    pub is_announced: bool,
+}
+
+/// The attempt that follows failure number `number` in a row: after the delay of the `policy`, but not earlier than
+/// `retry_after` asks for.
+///
+/// `retry_after` may exceed the policy's cap, is believed up to [`MAX_RETRY_AFTER`], and is spread upwards, since many
+/// are told the same. `jitter` (0 to 1) is the caller's random number.
+pub fn attempt(
+    policy: RetryPolicy,
+    number: u32,
+    retry_after: Option<SignedDuration>,
+    jitter: f64,
+) -> Attempt {
+    let delay = policy.delay(number, jitter);
+    let after = match retry_after {
+        Some(asked) => {
+            let asked = asked.clamp(SignedDuration::ZERO, MAX_RETRY_AFTER);
+            delay.max(scale(asked, 1.0 + SPREAD * unit(jitter)))
+        }
+        None => delay,
+    };
+    let is_rare = after >= LONG_PAUSE;
+    let grows = |number: u32| policy.nominal(number) > policy.nominal(number.saturating_sub(1));
+    Attempt {
+        number,
+        after,
+        is_news: is_rare || number <= 1 || grows(number),
+        is_announced: is_rare || grows(number.saturating_add(1)),
     }
 }
 
@@ -162,12 +232,7 @@ impl<K: Ord> Ledger<K> {
     ) -> SignedDuration {
         let failures = self.failures.entry(key).or_default();
         *failures = failures.saturating_add(1);
-        let delay = policy.delay(*failures, jitter);
-        match retry_after {
-            Some(asked) => delay
-                .max(scale(asked.clamp(SignedDuration::ZERO, MAX_RETRY_AFTER), 1.0 + SPREAD * unit(jitter))),
-            None => delay,
-        }
+        attempt(policy, *failures, retry_after, jitter).after
     }
 
     /// The attempt succeeded: the next failure is a first one.
@@ -287,6 +352,34 @@ mod tests {
             ledger.failed("a", RetryPolicy::SHORT, Some(SignedDuration::from_secs(1)), 0.5).as_secs(),
             10
         );
+    }
+
+    #[test]
+    fn an_attempt_is_told_while_pauses_grow_and_when_they_are_long() {
+        let told = |policy: RetryPolicy, retry_after: Option<SignedDuration>| -> String {
+            let one = |number| {
+                let Attempt { is_news, is_announced, .. } = attempt(policy, number, retry_after, 0.5);
+                match (is_news, is_announced) {
+                    (true, true) => '@',
+                    (true, false) => 'n',
+                    (false, true) => '!',
+                    (false, false) => '-',
+                }
+            };
+            (1..=9).map(one).collect()
+        };
+        assert_eq!(told(RetryPolicy::SHORT, None), "@@@@@n---");
+        assert_eq!(told(RetryPolicy::LONG, None), "@@@@@@@@@", "ten minutes apart at the end");
+        assert_eq!(told(RetryPolicy::steady(TEN_MINUTES), None), "@@@@@@@@@");
+        assert_eq!(told(RetryPolicy::steady(SignedDuration::from_secs(30)), None), "n--------");
+        assert_eq!(told(RetryPolicy::SHORT, Some(SignedDuration::from_secs(90))), "@@@@@n---");
+    }
+
+    #[test]
+    fn at_the_start_pauses_begin_small_and_grow_fast() {
+        let pauses: Vec<_> = (0..8).map(|failures| soon(failures).as_millis()).collect();
+        assert_eq!(pauses, [50, 50, 100, 200, 400, 800, 1_600, 3_200]);
+        assert!(soon(u32::MAX) > SignedDuration::from_hours(1));
     }
 
     #[test]

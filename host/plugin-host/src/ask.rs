@@ -11,6 +11,7 @@ use wasmtime::{Result, Store};
 use crate::bindings::exports::machinist::provider::driver::Guest;
 use crate::convert::{self, About};
 use crate::guest::GuestState;
+use crate::optional_bindings::delete_by_id::exports::machinist::delete_by_id::delete_by_id::Guest as IdDeleter;
 use crate::optional_bindings::exports::machinist::provider::reboot::Guest as Rebooter;
 use crate::tape::Tape;
 use crate::vault::Vault;
@@ -20,6 +21,8 @@ pub(crate) struct Running<'a> {
     pub(crate) driver: &'a Guest,
     /// Absent in a driver that cannot.
     pub(crate) rebooter: Option<&'a Rebooter>,
+    /// Absent in a driver that cannot.
+    pub(crate) id_deleter: Option<&'a IdDeleter>,
     pub(crate) store: &'a mut Store<GuestState>,
     pub(crate) vault: &'a Vault,
     pub(crate) deadline_ms: u64,
@@ -65,7 +68,7 @@ macro_rules! ask_about_machine {
             }
 
             fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<$answer>>> {
-                let Running { driver, store, vault, deadline_ms, tape, rebooter: _ } = running;
+                let Running { driver, store, vault, deadline_ms, tape, .. } = running;
                 async move {
                     let request = convert::request(&self.0, deadline_ms);
                     let convert: fn(_, &Vault) -> std::result::Result<$answer, Breakage> = $convert;
@@ -118,7 +121,7 @@ impl Ask for Reboot {
     }
 
     fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<()>>> {
-        let Running { rebooter, store, vault, deadline_ms, tape, driver: _ } = running;
+        let Running { rebooter, store, vault, deadline_ms, tape, .. } = running;
         async move {
             let Some(rebooter) = rebooter else {
                 let message = "the driver exports no machinist:provider/reboot";
@@ -127,6 +130,45 @@ impl Ask for Reboot {
             let request = convert::request(&self.0, deadline_ms);
             tape.asked(&request);
             let answer = rebooter.call_reboot(store, &request).await?;
+            tape.answered(&answer);
+            Ok(answer.map_err(|error| convert::error(error, vault)))
+        }
+        .boxed()
+    }
+}
+
+/// `delete-by-id`
+#[derive(Clone)]
+pub(crate) struct DeleteById {
+    /// The Machine, with the VM that it keeps.
+    pub(crate) request: MachineRequest,
+    /// The VM that is to go.
+    pub(crate) vm: String,
+}
+
+impl Ask for DeleteById {
+    type Answer = ();
+
+    const OPERATION: Operation = Operation::DeleteById;
+
+    fn take_secrets(&mut self) -> Option<SecretValues> {
+        Some(std::mem::take(&mut self.request.secrets))
+    }
+
+    fn subject(&self) -> String {
+        format!("{}/{}", self.request.machine.namespace, self.request.machine.name)
+    }
+
+    fn ask<'a>(&'a self, running: Running<'a>) -> BoxFuture<'a, Result<Answer<()>>> {
+        let Running { id_deleter, store, vault, deadline_ms, tape, .. } = running;
+        async move {
+            let Some(id_deleter) = id_deleter else {
+                let message = "the driver exports no machinist:delete-by-id/delete-by-id";
+                return Ok(Err(DriverError::new(Code::Unimplemented, message).into()));
+            };
+            let request = convert::request(&self.request, deadline_ms);
+            tape.asked(&(&request, &self.vm));
+            let answer = id_deleter.call_delete_by_id(store, &request, &self.vm).await?;
             tape.answered(&answer);
             Ok(answer.map_err(|error| convert::error(error, vault)))
         }

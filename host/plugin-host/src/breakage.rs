@@ -117,7 +117,7 @@ mod tests {
     fn limit(error: impl Into<Error>) -> Option<Limit> {
         match broken(error) {
             Breakage::Limit { limit, .. } => Some(limit),
-            Breakage::Trap { .. } | Breakage::Contract { .. } => None,
+            Breakage::Trap { .. } | Breakage::Contract { .. } | Breakage::CutOff { .. } => None,
         }
     }
 

@@ -25,7 +25,9 @@ use crate::guest::{GuestSeed, GuestState};
 use crate::limits::Limits;
 use crate::logbook::{Logbook, Source};
 use crate::metrics::Metrics;
+use crate::optional_bindings::delete_by_id::{IdDeleter, IdDeleterIndices};
 use crate::optional_bindings::{Rebooter, RebooterIndices};
+use crate::seat::Seat;
 use crate::tape::{Archive, Beginning, Levels, LimitsTaken, Secrets, Tape};
 use crate::ticker::Ticker;
 use crate::tier::CodeTier;
@@ -71,6 +73,8 @@ pub(crate) struct DriverCode {
     pub(crate) exports: ProviderIndices,
     /// Absent in a driver that offers no reboot.
     pub(crate) reboots: Option<RebooterIndices>,
+    /// Absent in a driver that cannot remove one VM of two.
+    pub(crate) deletes_by_id: Option<IdDeleterIndices>,
 }
 
 impl Sandbox {
@@ -88,9 +92,9 @@ impl Sandbox {
         prepared: &Prepared,
         ask: A,
         deadline: Instant,
-        tape: Option<&Tape>,
+        (tape, seat): (Option<&Tape>, Arc<Seat>),
     ) -> Answer<A::Answer> {
-        self.recorded(&prepared.code.load_full(), prepared, ask, deadline, tape).await
+        self.recorded(&prepared.code.load_full(), prepared, ask, deadline, (tape, Some(seat))).await
     }
 
     /// The same in this code of the driver.
@@ -101,7 +105,7 @@ impl Sandbox {
         ask: A,
         deadline: Instant,
     ) -> Answer<A::Answer> {
-        self.recorded(code, prepared, ask, deadline, None).await
+        self.recorded(code, prepared, ask, deadline, (None, None)).await
     }
 
     async fn recorded<A: Ask>(
@@ -110,7 +114,7 @@ impl Sandbox {
         prepared: &Prepared,
         ask: A,
         deadline: Instant,
-        tape: Option<&Tape>,
+        (tape, seat): (Option<&Tape>, Option<Arc<Seat>>),
     ) -> Answer<A::Answer> {
         let archive = self.archive.as_ref().filter(|archive| archive.wants(&prepared.plugin));
         let tape = match (tape, archive) {
@@ -120,7 +124,7 @@ impl Sandbox {
         };
         // Also a call that is dropped half-way is recorded.
         let kept = archive.map(|archive| archive.keep(tape.clone()));
-        let answer = self.taped(code, prepared, ask, deadline, &tape).await;
+        let answer = self.seated(code, prepared, ask, deadline, (&tape, seat)).await;
         drop(kept);
         answer
     }
@@ -130,14 +134,27 @@ impl Sandbox {
         &self,
         code: &DriverCode,
         prepared: &Prepared,
-        mut ask: A,
+        ask: A,
         deadline: Instant,
         tape: &Tape,
+    ) -> Answer<A::Answer> {
+        self.seated(code, prepared, ask, deadline, (tape, None)).await
+    }
+
+    /// The same for a call that holds a place.
+    async fn seated<A: Ask>(
+        &self,
+        code: &DriverCode,
+        prepared: &Prepared,
+        mut ask: A,
+        deadline: Instant,
+        (tape, seat): (&Tape, Option<Arc<Seat>>),
     ) -> Answer<A::Answer> {
         let secrets = ask.take_secrets();
         let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
         let vault = Vault::new(secrets.unwrap_or_default(), Arc::clone(grants));
-        let session = self.egress.session(&prepared.plugin, Arc::clone(grants), vault.clone(), deadline);
+        let plugin = &prepared.plugin;
+        let session = self.egress.seated(plugin, Arc::clone(grants), vault.clone(), deadline.into(), seat);
         let allowed = deadline.saturating_duration_since(Instant::now());
         let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = tape.deadline_ms().unwrap_or(deadline_ms);
@@ -155,7 +172,7 @@ impl Sandbox {
         let seed = GuestSeed {
             settings,
             vault: vault.clone(),
-            session,
+            session: session.clone(),
             deadline,
             tape: tape.clone(),
             clock: self.egress.clock(),
@@ -179,8 +196,14 @@ impl Sandbox {
                     None => None,
                 };
                 let rebooter = reboots.as_ref().map(Rebooter::machinist_provider_reboot);
+                let deletes = match &code.deletes_by_id {
+                    Some(deletes) => Some(deletes.load(&mut store, &instance)?),
+                    None => None,
+                };
+                let id_deleter = deletes.as_ref().map(IdDeleter::machinist_delete_by_id_delete_by_id);
+                let store = &mut store;
                 let running =
-                    Running { driver, rebooter, store: &mut store, vault: &vault, deadline_ms, tape };
+                    Running { driver, rebooter, id_deleter, store, vault: &vault, deadline_ms, tape };
                 ask.ask(running).await
             };
             let asked = tape.bounded(async { timeout_at(deadline.into(), asked).await.ok() });
@@ -202,6 +225,7 @@ impl Sandbox {
                 Err(breakage::past_deadline(limit).into())
             }
         };
+        let answer = answer.map_err(|error| error.having_sent(session.sent()));
         tape.ended(answer.as_ref().err());
         answer
     }
@@ -240,7 +264,9 @@ fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &V
         Verdict::Broken(Breakage::Trap { detail }) => {
             Breakage::Trap { detail: bounds::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
         }
-        Verdict::Broken(other @ (Breakage::Limit { .. } | Breakage::Contract { .. })) => other.into(),
+        Verdict::Broken(
+            other @ (Breakage::Limit { .. } | Breakage::Contract { .. } | Breakage::CutOff { .. }),
+        ) => other.into(),
     }
 }
 

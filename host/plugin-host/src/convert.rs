@@ -217,8 +217,9 @@ pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
             listing: has(wit::Capabilities::LISTING),
             volume_ids: has(wit::Capabilities::VOLUME_IDS),
             idempotency_key: has(wit::Capabilities::IDEMPOTENCY_KEY),
-            // It is an interface of its own, not a flag.
+            // These are interfaces of their own, not flags.
             reboot: false,
+            delete_by_id: false,
         },
         consistency_window: milliseconds(about.consistency_window_ms),
         hosts: few("hosts in describe", about.hosts, HOSTS)?

@@ -18,11 +18,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
+use machinist_core::error_chain::chain;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::host::Inner;
-use crate::shelf::chain;
 use crate::source::SourceId;
 use due::{Due, Known};
 

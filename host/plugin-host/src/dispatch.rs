@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use machinist_core::driver::Answer;
+use machinist_core::driver::{Answer, Operation};
 use machinist_core::driver_error::{Breakage, CallError, Refusal};
 use machinist_core::id::ProviderName;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout_at};
 use tracing::{Instrument as _, debug_span};
 
@@ -26,57 +26,90 @@ use crate::rollout::plan::side;
 use crate::rollout::record::{Outcome, Side};
 use crate::rollout::{Caller, RolloutMode};
 use crate::routes::{Route, Routes};
+use crate::seat::{MOST_PARKED, Seat};
 use crate::shadow::{Behind, Held};
+use crate::turnstile::{Pass, Rank, Turnstile};
+use crate::urgency::Urgency;
 
 /// Turns for calls, as many as the pool has places.
 pub(crate) struct Queue {
-    turns: Semaphore,
+    turns: Turnstile,
     /// Turns that there are.
     most: usize,
     waiting: AtomicUsize,
     most_waiting: usize,
     metrics: Metrics,
+    /// Room for instances that wait for their account without a turn.
+    parking: Arc<Semaphore>,
 }
 
-/// The right to run.
-struct Turn<'a> {
-    _own: SemaphorePermit<'a>,
-    _shared: SemaphorePermit<'a>,
-}
+/// The right to run: one place of the driver's, and one of all.
+type Turn = (Pass, Pass);
 
 impl Queue {
     pub(crate) fn new(turns: usize, most_waiting: usize, metrics: Metrics) -> Self {
-        let most = turns.clamp(1, Semaphore::MAX_PERMITS);
-        let turns = Semaphore::new(most);
-        Self { turns, most, waiting: AtomicUsize::new(0), most_waiting, metrics }
+        let most = turns.max(1);
+        let (turns, parking) = (Turnstile::new(most), Arc::new(Semaphore::new(MOST_PARKED)));
+        Self { turns, most, waiting: AtomicUsize::new(0), most_waiting, metrics, parking }
     }
 
-    /// A turn for a call of this generation. First its own limit, then everybody's: a busy plugin does not fill the
-    /// common queue.
-    async fn turn<'a>(&'a self, generation: &'a Generation, deadline: Instant) -> Result<Turn<'a>, Refusal> {
-        if let (Ok(own), Ok(shared)) = (generation.permits.try_acquire(), self.turns.try_acquire()) {
-            return Ok(Turn { _own: own, _shared: shared });
+    /// A place in the calls in flight, first that of the driver, then everybody's: a busy plugin does not fill the
+    /// common queue. `door` is waited for before, so that calls of a slow account take no place from others.
+    async fn seat(
+        &self,
+        generation: &Generation,
+        (urgency, class): (Urgency, Option<String>),
+        door: impl Future<Output = Option<Pass>>,
+        deadline: Instant,
+    ) -> Result<Arc<Seat>, Refusal> {
+        let door = async {
+            let busy = || Refusal::Busy { plugin: generation.prepared.plugin.to_string() };
+            let mut door = std::pin::pin!(door);
+            if let Poll::Ready(door) = futures::poll!(door.as_mut()) {
+                return Ok(door);
+            }
+            let _place = Place::take(&self.waiting, self.most_waiting).ok_or_else(busy)?;
+            let _counted = self.metrics.waiting();
+            // Half of the time is left for the call: one that is cut off half-way may have done something.
+            let now = Instant::now();
+            let patience = now + deadline.saturating_duration_since(now) / 2;
+            timeout_at(patience.into(), door).await.map_err(|_| busy())
+        };
+        let door = door.await?;
+        let turn = self.turn(generation, urgency, deadline).await?;
+        let lines = (generation.permits.clone(), self.turns.clone());
+        Ok(Arc::new(Seat::new((urgency, class), lines, turn, door, Arc::clone(&self.parking))))
+    }
+
+    /// A turn for a call of this generation.
+    async fn turn(
+        &self,
+        generation: &Generation,
+        urgency: Urgency,
+        deadline: Instant,
+    ) -> Result<Turn, Refusal> {
+        if let (Some(own), Some(shared)) = (generation.permits.try_acquire(), self.turns.try_acquire()) {
+            return Ok((own, shared));
         }
         let busy = || Refusal::Busy { plugin: generation.prepared.plugin.to_string() };
         let _place = Place::take(&self.waiting, self.most_waiting).ok_or_else(busy)?;
         let _counted = self.metrics.waiting();
         let turn = async {
-            let own = generation.permits.acquire().await.ok()?;
-            let shared = self.turns.acquire().await.ok()?;
-            Some(Turn { _own: own, _shared: shared })
+            let own = generation.permits.acquire(Rank::New(urgency)).await;
+            (own, self.turns.acquire(Rank::New(urgency)).await)
         };
-        timeout_at(deadline.into(), turn).await.ok().flatten().ok_or_else(busy)
+        timeout_at(deadline.into(), turn).await.map_err(|_| busy())
     }
 
     /// A turn for a call that nobody waits for: once half of all places are free, and nobody stands in line.
-    pub(crate) async fn spare_turn<'a>(&'a self, generation: &'a Generation) -> impl Sized + use<'a> {
+    pub(crate) async fn spare_turn(&self, generation: &Generation) -> Turn {
         loop {
-            let has_room =
-                self.turns.available_permits() > self.most / 2 && self.waiting.load(Ordering::Relaxed) == 0;
+            let has_room = self.turns.free() > self.most / 2 && self.waiting.load(Ordering::Relaxed) == 0;
             if has_room
-                && let (Ok(own), Ok(shared)) = (generation.permits.try_acquire(), self.turns.try_acquire())
+                && let (Some(own), Some(shared)) =
+                    (generation.permits.try_acquire(), self.turns.try_acquire())
             {
-                return Turn { _own: own, _shared: shared };
+                return (own, shared);
             }
             sleep(LOOK).await;
         }
@@ -112,7 +145,8 @@ impl Inner {
     pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> Answer<A::Answer> {
         let started = Instant::now();
         let longest = A::OPERATION.deadline().unsigned_abs();
-        let chosen = self.route(&target, started + longest.min(self.settings.patience)).await?;
+        let patience = started + longest.min(self.settings.patience);
+        let chosen = self.route(&target, A::OPERATION, patience).await?;
         let deadline = started + longest.min(chosen.generation.prepared.limits.deadline);
         let (inner, generation) = (Arc::clone(self), Arc::clone(&chosen.generation));
         let call = async move { inner.run(&chosen, ask, deadline).await };
@@ -134,13 +168,16 @@ impl Inner {
             Poll::Ready(ended) => Ok(ended),
             Poll::Pending => self.guests.run(call, &effort, (manners, gives_way)).await,
         };
-        let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(breakage)))) if is_fault(breakage));
+        let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(broken)))) if is_fault(&broken.breakage));
         if broke || effort.is_long() {
             manners.note(Instant::now());
         }
         match ended {
             Ok(Ok(answer)) => answer,
-            Err(ended) if ended.is_cancelled() => Err(Refusal::ShuttingDown.into()),
+            // It was under way, and may have sent something.
+            Err(ended) if ended.is_cancelled() => {
+                Err(Breakage::CutOff { detail: Refusal::ShuttingDown.to_string() }.into())
+            }
             Ok(Err(_)) | Err(_) => {
                 Err(Breakage::Trap { detail: "the host failed during the call; its log says how".to_owned() }
                     .into())
@@ -159,18 +196,25 @@ impl Inner {
             subject = ask.subject(),
         );
         let per_minute = generation.prepared.limits.calls_per_minute;
-        let turn = match self.frequency.take(plugin, per_minute, Instant::now()) {
-            Ok(()) => self.queue.turn(generation, deadline).await,
+        let (urgency, class) = (Urgency::of(A::OPERATION), chosen.class.clone());
+        let door = async {
+            match &class {
+                Some(class) => self.sandbox.egress.door(plugin, class, urgency).await,
+                None => None,
+            }
+        };
+        let seat = match self.frequency.take(plugin, per_minute, Instant::now()) {
+            Ok(()) => self.queue.seat(generation, (urgency, class.clone()), door, deadline).await,
             Err(refusal) => Err(refusal),
         };
-        let (answer, took) = match turn {
-            Ok(_turn) => {
+        let (answer, took) = match seat {
+            Ok(seat) => {
                 let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
                 let started = Instant::now();
                 let held = chosen.behind.as_ref().and_then(|behind| self.hold(behind, &ask));
                 let tape = held.as_ref().map(Held::tape);
-                let answer =
-                    self.sandbox.call(&generation.prepared, ask, deadline, tape).instrument(span).await;
+                let call = self.sandbox.call(&generation.prepared, ask, deadline, (tape, seat));
+                let answer = call.instrument(span).await;
                 let took = started.elapsed();
                 if let Some(held) = held {
                     self.shadow(held, &answer);
@@ -204,7 +248,12 @@ impl Inner {
     }
 
     /// The generation that answers. While nothing serves the provider and something is being loaded, waits for that.
-    async fn route(&self, target: &Target, patience: Instant) -> Result<Chosen, Refusal> {
+    async fn route(
+        &self,
+        target: &Target,
+        operation: Operation,
+        patience: Instant,
+    ) -> Result<Chosen, Refusal> {
         let mut revision = None;
         loop {
             if self.is_closing.load(Ordering::Acquire) {
@@ -212,7 +261,13 @@ impl Inner {
             }
             let routes = Arc::clone(&self.shelf.routes());
             let refusal = match routes.find(&target.provider, target.pin.as_ref()) {
-                Route::Found(generation) => return Chosen::of(generation, &routes, target),
+                Route::Found(generation) => {
+                    // A class that names its version has chosen.
+                    return match routes.withdrawn(&target.provider) {
+                        Some(refusal) if target.pin.is_none() && makes(operation) => Err(refusal.clone()),
+                        Some(_) | None => Chosen::of(generation, &routes, target),
+                    };
+                }
                 Route::Nowhere(refusal) => return Err(refusal),
                 Route::Perhaps(refusal) => refusal,
             };
@@ -249,19 +304,22 @@ struct Chosen {
     trial: Option<Counted>,
     /// The version that is asked afterwards, and answers nobody.
     behind: Option<Behind>,
+    /// The class on behalf of which it is called.
+    class: Option<String>,
 }
 
 impl Chosen {
     /// Of what serves and what is on trial. A class that names its version gets that one, and one that is left alone is not tried.
     fn of(serving: Arc<Generation>, routes: &Routes, target: &Target) -> Result<Self, Refusal> {
+        let class = target.caller.class.clone();
         let candidate = if target.pin.is_none() { routes.trial(&target.provider) } else { None };
         let Some((candidate, trial)) = candidate.and_then(|it| Some((it, it.trial.as_ref()?))) else {
-            return Ok(Self { generation: available(serving)?, trial: None, behind: None });
+            return Ok(Self { generation: available(serving)?, trial: None, behind: None, class });
         };
         if trial.terms.mode == RolloutMode::Shadow {
             let is_shadowed = side(&trial.terms, &target.caller) == Side::New;
             let behind = is_shadowed.then(|| Behind { candidate: Arc::clone(candidate) });
-            return Ok(Self { generation: available(serving)?, trial: None, behind });
+            return Ok(Self { generation: available(serving)?, trial: None, behind, class });
         }
         let side = match side(&trial.terms, &target.caller) {
             Side::New if candidate.quarantined_until(Timestamp::now()).is_none() => Side::New,
@@ -276,7 +334,22 @@ impl Chosen {
             generation,
             trial: Some(Counted { candidate: Arc::clone(candidate), side, lot }),
             behind: None,
+            class,
         })
+    }
+}
+
+/// True for what makes or changes a VM. A version that was withdrawn is trusted with the rest.
+fn makes(operation: Operation) -> bool {
+    match operation {
+        Operation::Create | Operation::Initialize | Operation::Reboot => true,
+        Operation::Delete
+        | Operation::DeleteById
+        | Operation::GetStatus
+        | Operation::List
+        | Operation::GetVolumeIds
+        | Operation::ValidateClass
+        | Operation::Describe => false,
     }
 }
 

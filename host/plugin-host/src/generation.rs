@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use jiff::Timestamp;
-use machinist_core::driver_error::{Breakage, CallError, Limit};
-use tokio::sync::Semaphore;
+use machinist_core::driver_error::{Breakage, Broken, CallError, Limit};
 
 use crate::call::Prepared;
 use crate::convert::About;
@@ -17,6 +16,7 @@ use crate::rollout::Trial;
 use crate::source::SourceId;
 use crate::state::{Health, QuarantineRule};
 use crate::tier::CodeTier;
+use crate::turnstile::Turnstile;
 
 /// Held by the routes and by each of its calls; it goes when the last of these lets go. Of a driver, unless it says otherwise.
 pub(crate) struct Generation<P = Prepared, A = About> {
@@ -25,7 +25,7 @@ pub(crate) struct Generation<P = Prepared, A = About> {
     pub(crate) prepared: P,
     pub(crate) about: A,
     /// Calls of this version at the same time.
-    pub(crate) permits: Semaphore,
+    pub(crate) permits: Turnstile,
     pub(crate) counts: Counts,
     /// Whether its calls begin behind those of others.
     pub(crate) manners: Manners,
@@ -134,7 +134,7 @@ pub(crate) struct Counts {
 
 impl<P, A> Generation<P, A> {
     pub(crate) fn new(source: SourceId, prepared: P, about: A, calls_in_flight: usize) -> Self {
-        let permits = Semaphore::new(calls_in_flight.min(Semaphore::MAX_PERMITS));
+        let permits = Turnstile::new(calls_in_flight);
         let (counts, health) = (Counts::default(), Mutex::default());
         Self { source, prepared, about, permits, counts, manners: Manners::default(), trial: None, health }
     }
@@ -167,7 +167,7 @@ impl<P, A> Generation<P, A> {
                 self.health().worked(function);
                 None
             }
-            Some(CallError::Broken(breakage)) => {
+            Some(CallError::Broken(Broken { breakage, .. })) => {
                 self.counts.broken.fetch_add(1, Ordering::Relaxed);
                 if is_fault(breakage) { self.health().broke(function, rule, now) } else { None }
             }
@@ -183,7 +183,9 @@ impl<P, A> Generation<P, A> {
 /// A cloud that hangs makes every driver miss its deadline; that is no reason to stop asking.
 pub(crate) fn is_fault(breakage: &Breakage) -> bool {
     match breakage {
-        Breakage::Limit { limit: Limit::Deadline | Limit::CallsInFlight, .. } => false,
+        Breakage::Limit { limit: Limit::Deadline | Limit::CallsInFlight, .. } | Breakage::CutOff { .. } => {
+            false
+        }
         Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => true,
     }
 }

@@ -13,7 +13,8 @@ use machinist_core::driver::{
     Vm,
 };
 use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::error_chain::chain;
+use machinist_core::id::{PluginName, ProviderId, ProviderName};
 use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use prometheus_client::registry::Registry;
 use tokio::task::AbortHandle;
@@ -51,7 +52,7 @@ use crate::rollout::{Caller, Trial};
 use crate::routes::Route;
 use crate::settings::HostSettings;
 use crate::shadow::Shadows;
-use crate::shelf::{Order, Orders, Shelf, chain};
+use crate::shelf::{Order, Orders, Shelf};
 use crate::source::configmap::{KIND_LABEL, RawConfigMap};
 use crate::source::remote::Origin;
 use crate::source::{Declared, SourceId};
@@ -297,6 +298,12 @@ impl PluginHost {
     pub async fn reboot(&self, request: MachineRequest) -> Answer<()> {
         let target = target(&request.class, Some(&request.machine));
         self.inner().dispatch(target, ask::Reboot(request)).await
+    }
+
+    /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
+    pub async fn delete_by_id(&self, request: MachineRequest, vm: &ProviderId) -> Answer<()> {
+        let target = target(&request.class, Some(&request.machine));
+        self.inner().dispatch(target, ask::DeleteById { request, vm: vm.to_string() }).await
     }
 
     /// `list`

@@ -2,12 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use machinist_core::error_chain::chain;
+
 use crate::convert::About;
 use crate::digest::Digest;
 use crate::limits::Limits;
 use crate::load::{Loaded, Loader, Progress};
 use crate::policy::{PolicyAbout, PolicyLimits};
-use crate::shelf::chain;
 use crate::source::remote::Origin;
 use crate::source::{Declared, Encoding, Kind};
 use crate::verify::{self, Contract, Outside};

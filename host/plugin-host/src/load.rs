@@ -22,6 +22,7 @@ use crate::fetch::{self, Fetcher};
 use crate::generation::{Hasty, Served};
 use crate::limits::{self, Ceilings, Limits};
 use crate::optional_bindings::RebooterIndices;
+use crate::optional_bindings::delete_by_id::IdDeleterIndices;
 use crate::policy::PolicyAbout;
 use crate::policy::call::{PolicyCode, PolicySandbox, PreparedPolicy};
 use crate::policy::terms::Terms;
@@ -228,6 +229,7 @@ impl Loader {
         };
         let mut about = self.describe(&prepared, &code).await?;
         about.capabilities.reboot = code.reboots.is_some();
+        about.capabilities.delete_by_id = code.deletes_by_id.is_some();
         Ok(Loaded::Driver(prepared, about))
     }
 
@@ -238,7 +240,9 @@ impl Loader {
         // What is not exported is not offered; what is exported must fit.
         let offers_reboot = component.get_export_index(None, REBOOT).is_some();
         let reboots = offers_reboot.then(|| RebooterIndices::new(&pre)).transpose()?;
-        Ok(DriverCode { tier: *tier, pre, exports, reboots })
+        let offers_delete = component.get_export_index(None, DELETE_BY_ID).is_some();
+        let deletes_by_id = offers_delete.then(|| IdDeleterIndices::new(&pre)).transpose()?;
+        Ok(DriverCode { tier: *tier, pre, exports, reboots, deletes_by_id })
     }
 
     async fn describe(&self, prepared: &Prepared, code: &DriverCode) -> Result<About, Error> {
@@ -318,6 +322,9 @@ impl Loader {
 
 /// The optional interface; a compatible later version of it is found by this name too.
 const REBOOT: &str = "machinist:provider/reboot@0.1.0";
+
+/// Another one, in a package of its own.
+const DELETE_BY_ID: &str = "machinist:delete-by-id/delete-by-id@0.1.0";
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
 fn link_error(error: wasmtime::Error) -> Error {

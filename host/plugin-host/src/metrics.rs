@@ -348,8 +348,8 @@ impl Metrics {
         self.seconds
             .get_or_create(&DurationLabels { plugin: plugin.clone(), operation })
             .observe(took.as_secs_f64());
-        if let Some(CallError::Broken(breakage)) = error {
-            let labels = BreakageLabels { plugin: plugin.clone(), kind: kind(breakage) };
+        if let Some(CallError::Broken(broken)) = error {
+            let labels = BreakageLabels { plugin: plugin.clone(), kind: kind(&broken.breakage) };
             self.breakages.get_or_create(&labels).inc();
         }
         let labels = CallLabels { plugin, operation, outcome, source: source.to_string() };
@@ -460,5 +460,6 @@ fn kind(breakage: &Breakage) -> &'static str {
         Breakage::Limit { limit, .. } => limit.name(),
         Breakage::Trap { .. } => "trap",
         Breakage::Contract { .. } => "contract",
+        Breakage::CutOff { .. } => "cut-off",
     }
 }

@@ -1,11 +1,14 @@
 //! Which version of which plugin serves which provider: a pure structure, told what happens.
 //!
-//! - A plugin's versions are the sources with its name and its role: a driver and a policy of one name are two plugins. The one that was **created last** is the newest (the greater name
-//!   decides between equals); changing a source does not change its place. The newest version that is Ready serves.
+//! - A plugin's versions are the sources with its name and its role: a driver and a policy of one name are two
+//!   plugins. The one with the greatest [`Age::newness`] is the newest (the greater name decides between equals): the
+//!   annotation with a version counts before the time of creation. Changing what a source holds does not change its
+//!   place. The newest version that is Ready serves.
 //! - A source holds what became Ready last. When its content changes to something that cannot serve, what it held goes
 //!   on serving, unless its role changes too. Withdrawing the source withdraws it.
-//! - A version on trial does not serve while there is one that does: it is asked beside it, until it is promoted or withdrawn. What
-//!   is withdrawn serves only when nothing else can. A source that holds a version on trial keeps the one before it.
+//! - A version on trial does not serve while there is one that does: it is asked beside it, until it is promoted or
+//!   withdrawn. A withdrawn one serves only when nothing else can, and then only the Machines that are there. A
+//!   source that holds a version on trial keeps the one before it.
 //! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
 //!   another plugin that names it is rejected, and becomes Ready by itself when the provider is free.
 
@@ -15,7 +18,7 @@ use jiff::Timestamp;
 use machinist_core::id::ProviderName;
 
 use crate::source::configmap::Fingerprint;
-use crate::source::{PluginKey, Role, SourceId};
+use crate::source::{Age, PluginKey, Role, SourceId};
 
 #[cfg(test)]
 mod tests;
@@ -74,7 +77,7 @@ impl Standing {
 #[derive(Debug)]
 pub(crate) struct Source<G> {
     pub(crate) plugin: PluginKey,
-    created: Option<Timestamp>,
+    age: Age,
     declaration: Declaration,
     fingerprint: Fingerprint,
     pub(crate) stage: Stage,
@@ -96,9 +99,9 @@ pub(crate) struct Registry<G> {
 }
 
 impl<G> Source<G> {
-    /// When the source was made; decides which version is newer.
-    pub(crate) fn created(&self) -> Option<Timestamp> {
-        self.created
+    /// Decides which version is newer.
+    pub(crate) fn age(&self) -> &Age {
+        &self.age
     }
 
     /// What became Ready and may be asked, newest first. What was before counts only while what came after it may not serve: its
@@ -206,7 +209,7 @@ impl<G: Clone> Registry<G> {
         &mut self,
         id: SourceId,
         plugin: PluginKey,
-        created: Option<Timestamp>,
+        age: impl Into<Age>,
         fingerprint: Fingerprint,
         now: Timestamp,
     ) -> Option<Declaration> {
@@ -218,11 +221,18 @@ impl<G: Clone> Registry<G> {
         let known = self.sources.remove(&id).filter(|source| source.plugin.role == plugin.role);
         let (held, before) = known.map_or((None, None), |source| (source.held, source.before));
         let (stage, since, waiting) = (Stage::Declared, now, None);
-        let source =
-            Source { plugin, created, declaration, fingerprint, stage, since, held, before, waiting };
+        let age = age.into();
+        let source = Source { plugin, age, declaration, fingerprint, stage, since, held, before, waiting };
         self.sources.insert(id, source);
         self.resolve(now);
         Some(declaration)
+    }
+
+    /// A source, whose content is known, has this place among the versions.
+    pub(crate) fn grow(&mut self, id: &SourceId, age: Age, now: Timestamp) {
+        let Some(source) = self.sources.get_mut(id).filter(|source| source.age != age) else { return };
+        source.age = age;
+        self.resolve(now);
     }
 
     /// The declaration got this far. False when it is not current any more.
@@ -288,15 +298,15 @@ impl<G: Clone> Registry<G> {
     fn newest_first(&self, plugin: &PluginKey) -> Vec<(&SourceId, &Source<G>)> {
         let mut versions: Vec<_> =
             self.sources.iter().filter(|(_, source)| source.plugin == *plugin).collect();
-        versions.sort_by(|(a_id, a), (b_id, b)| (b.created, b_id).cmp(&(a.created, a_id)));
+        versions.sort_by(|(a_id, a), (b_id, b)| (b.age.newness(), b_id).cmp(&(a.age.newness(), a_id)));
         versions
     }
 
     /// Plugins in the order of their oldest sources: who was there first is asked first.
     fn plugins(&self) -> Vec<PluginKey> {
-        let mut oldest: BTreeMap<&PluginKey, (Option<Timestamp>, &SourceId)> = BTreeMap::new();
+        let mut oldest: BTreeMap<&PluginKey, ((u8, Option<Timestamp>), &SourceId)> = BTreeMap::new();
         for (id, source) in &self.sources {
-            let place = (source.created, id);
+            let place = (source.age.seniority(), id);
             oldest.entry(&source.plugin).and_modify(|known| *known = (*known).min(place)).or_insert(place);
         }
         let mut plugins: Vec<_> = oldest.into_iter().collect();
@@ -317,6 +327,8 @@ impl<G: Clone> Registry<G> {
                 let choice = self.choose(plugin, &owners);
                 let before = self.serving.get(plugin).map(|version| version.number);
                 if before == choice.as_ref().map(|version| version.number) {
+                    // The same, perhaps in another standing.
+                    self.serving.extend(choice.map(|version| (plugin.clone(), version)));
                     continue;
                 }
                 has_changed = true;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use machinist_core::driver_error::Refusal;
 use machinist_core::id::{PluginName, ProviderName};
-use machinist_core::policy::{PolicyFact, Standing};
+use machinist_core::policy::{PolicyFact, Standing as PolicyStanding};
 
 use crate::digest::Digest;
 use crate::generation::{Generation, PolicyGeneration, Served};
 use crate::policy::Terms;
-use crate::registry::{Registry, Source, Stage};
+use crate::registry::{Registry, Source, Stage, Standing, Version};
 use crate::source::SourceId;
 
 /// A snapshot of what serves.
@@ -19,6 +19,8 @@ pub(crate) struct Routes {
     serving: BTreeMap<ProviderName, Arc<Generation>>,
     /// What answers a part of the calls instead.
     trials: BTreeMap<ProviderName, Arc<Generation>>,
+    /// Why a version that serves, since there is no other, makes nothing.
+    withdrawn: BTreeMap<ProviderName, Refusal>,
     pinned: BTreeMap<(ProviderName, Digest), Arc<Generation>>,
     policies: BTreeMap<PluginName, Arc<PolicyGeneration>>,
     /// All policies that are declared and can be understood, whether they can be asked or not.
@@ -45,6 +47,9 @@ impl Routes {
                 Served::Driver(generation) => {
                     for provider in &version.providers {
                         routes.serving.insert(provider.clone(), Arc::clone(generation));
+                        if let Version { standing: Standing::Withdrawn { reason }, .. } = version {
+                            routes.withdrawn.insert(provider.clone(), only_withdrawn(generation, reason));
+                        }
                     }
                 }
                 Served::Policy(generation) => {
@@ -102,6 +107,11 @@ impl Routes {
         self.trials.get(&ProviderName::folded(provider.as_str()))
     }
 
+    /// Why what serves this provider may not make anything: it was withdrawn, and there is no other version.
+    pub(crate) fn withdrawn(&self, provider: &ProviderName) -> Option<&Refusal> {
+        self.withdrawn.get(&ProviderName::folded(provider.as_str()))
+    }
+
     pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&Digest>) -> Route {
         let provider = ProviderName::folded(provider.as_str());
         let found = match pin {
@@ -110,7 +120,7 @@ impl Routes {
         };
         match found {
             Some(generation) => Route::Found(Arc::clone(generation)),
-            None if self.is_loading => Route::Perhaps(self.not_ready()),
+            None if self.is_loading => Route::Perhaps(self.loading(&provider)),
             None => Route::Nowhere(match (pin, self.serving.get(&provider)) {
                 (Some(pin), Some(serving)) => self.not_loaded(&provider, pin, serving),
                 (_, None) | (None, _) => self.unknown(&provider),
@@ -129,8 +139,8 @@ impl Routes {
         Refusal::NotLoaded { provider: provider.to_string(), pin: (*pin).into(), loaded }
     }
 
-    fn not_ready(&self) -> Refusal {
-        Refusal::NotReady { plugin: "for this provider".to_owned(), state: self.not_serving.join(", ") }
+    fn loading(&self, provider: &ProviderName) -> Refusal {
+        Refusal::Loading { provider: provider.to_string(), loading: self.not_serving.join(", ") }
     }
 
     fn unknown(&self, provider: &ProviderName) -> Refusal {
@@ -144,6 +154,18 @@ impl Routes {
             hint.push_str(problem);
         }
         Refusal::UnknownProvider { provider: provider.to_string(), hint }
+    }
+}
+
+/// A withdrawn version looks after the Machines that are there, and no new VM is trusted to it.
+fn only_withdrawn(generation: &Generation, reason: &str) -> Refusal {
+    Refusal::NotReady {
+        plugin: generation.prepared.plugin.to_string(),
+        state: format!(
+            "version {} was withdrawn ({reason}) and is the only one: it deletes Machines and makes none, until another version is \
+             there or `machinist plugin promote` lets it serve",
+            generation.about.version
+        ),
     }
 }
 
@@ -172,13 +194,13 @@ fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) 
     let mut facts = BTreeMap::new();
     for (plugin, version) in registry.serving() {
         if let Some(generation) = version.generation.policy() {
-            let standing = Standing::Serving { generation: version.number };
+            let standing = PolicyStanding::Serving { generation: version.number };
             facts.insert(plugin.name.clone(), fact(&plugin.name, &generation.prepared.terms, standing));
         }
     }
     let mut waiting: Vec<(&SourceId, &Source<Served>)> = registry.sources().collect();
     waiting.sort_by(|(one_id, one), (other_id, other)| {
-        (other.created(), other_id).cmp(&(one.created(), one_id))
+        (other.age().newness(), other_id).cmp(&(one.age().newness(), one_id))
     });
     for (id, source) in waiting {
         let (Some(terms), Some(state)) = (terms.get(id), not_ready(&source.stage)) else { continue };
@@ -187,12 +209,12 @@ fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) 
             if let Some(cause) = cause(&source.stage) {
                 reason = format!("{reason}: {cause}");
             }
-            fact(&source.plugin.name, terms, Standing::NotServing { reason })
+            fact(&source.plugin.name, terms, PolicyStanding::NotServing { reason })
         });
     }
     facts.into_values().collect()
 }
 
-fn fact(policy: &PluginName, terms: &Terms, standing: Standing) -> PolicyFact {
+fn fact(policy: &PluginName, terms: &Terms, standing: PolicyStanding) -> PolicyFact {
     PolicyFact { policy: policy.clone(), mode: terms.mode, scope: terms.scope.clone(), standing }
 }

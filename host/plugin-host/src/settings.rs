@@ -11,6 +11,7 @@ use crate::engine::{CodeKind, Pool};
 use crate::fetch::{PullSecrets, Trust};
 use crate::guest::log::LogListener;
 use crate::limits::Limits;
+use crate::seat::MOST_PARKED;
 use crate::state::QuarantineRule;
 use crate::tape::RecordSettings;
 use crate::witness::MemoryWitness;
@@ -104,7 +105,8 @@ impl HostSettings {
 
     pub(crate) fn pool(&self) -> Pool {
         Pool {
-            calls: u32::try_from(self.max_calls_in_flight).unwrap_or(u32::MAX),
+            // Those that wait for their account beside those in flight.
+            calls: u32::try_from(self.max_calls_in_flight.saturating_add(MOST_PARKED)).unwrap_or(u32::MAX),
             memory_bytes: self.max_memory_bytes,
             table_elements: self.max_table_elements,
             is_witnessed: self.memory_witness.is_some(),

@@ -116,8 +116,8 @@ impl Inner {
         };
         let effort = Effort::default();
         match self.guests.run(call.boxed(), &effort, (&held.candidate.manners, true)).await {
-            Ok(Err(CallError::Broken(breakage))) if is_fault(&breakage) => {
-                Shadowed::Broke(breakage.to_string())
+            Ok(Err(CallError::Broken(broken))) if is_fault(&broken.breakage) => {
+                Shadowed::Broke(broken.to_string())
             }
             Ok(Err(CallError::Refused(_))) | Err(_) => Shadowed::LeftOut,
             Ok(Ok(_) | Err(CallError::Guest(_) | CallError::Broken(_))) => {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use machinist_core::error_chain::chain;
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::Mode;
 use tokio::sync::{broadcast, watch};
@@ -25,7 +26,7 @@ use crate::source::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
 use crate::source::parts::{Found, Part};
 use crate::source::remote::{Origin, Remote, Resolved};
 use crate::source::stock::Stock;
-use crate::source::{Content, Declared, PluginKey, Role, SourceId};
+use crate::source::{Age, Content, Declared, PluginKey, Role, SourceId};
 use crate::state::PluginState;
 
 mod look;
@@ -169,7 +170,7 @@ impl Shelf {
         let seen = Seen {
             id: id.clone(),
             plugin: PluginKey { name: raw.plugin_name(), role },
-            created: raw.created,
+            age: raw.age(),
             fingerprint,
             kind,
             terms,
@@ -196,6 +197,8 @@ impl Shelf {
                 contents.settle(seen, fingerprint, stage, Vec::new(), now)
             }
         });
+        // Known content may have moved among the versions.
+        contents.registry.grow(&id, raw.age(), now);
         contents.heed(&id, Said::of(&raw.annotations), now);
         self.publish(&mut contents, now);
         orders
@@ -209,7 +212,7 @@ impl Shelf {
         let terms = contents.details.get(id).and_then(|details| details.terms.clone());
         let plugin = PluginKey { name: PluginName::new(id.name.as_str()), role };
         let (fingerprint, kind) = (Fingerprint::of_trouble(reason), role.name().to_owned());
-        let seen = Seen { id: id.clone(), plugin, created: None, fingerprint, kind, terms };
+        let seen = Seen { id: id.clone(), plugin, age: Age::default(), fingerprint, kind, terms };
         let stage = Stage::Rejected { reason: reason.to_owned() };
         let orders = contents.settle(seen, fingerprint, stage, Vec::new(), now);
         self.publish(&mut contents, now);
@@ -525,16 +528,4 @@ fn tell(report: &PluginReport) {
         None => info!(%plugin, %source, %state, serving, digest, "plugin state"),
         Some(reason) => warn!(%plugin, %source, %state, serving, digest, reason, "plugin state"),
     }
-}
-
-/// An error and its causes in one line, for people.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -1,5 +1,6 @@
 //! Where plugins come from.
 
+pub mod age;
 pub mod configmap;
 mod encoding;
 pub mod parts;
@@ -10,7 +11,6 @@ pub(crate) mod unpack;
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use machinist_core::id::{Name, Namespace, PluginName};
 
 use crate::digest::{Digest, NotADigest};
@@ -18,6 +18,7 @@ use crate::grants::{self, Grants};
 use crate::policy::{Terms, TermsError};
 use crate::rollout::{Rollout, RolloutError};
 
+pub use age::Age;
 pub use encoding::Encoding;
 pub use unpack::{Packed, UnpackError};
 
@@ -150,8 +151,8 @@ pub struct Declared<C = Packed> {
     pub plugin: PluginName,
     /// Where it comes from.
     pub source: SourceId,
-    /// When the source was made; decides which version is newer.
-    pub created: Option<Timestamp>,
+    /// Decides which version is newer.
+    pub age: Age,
     /// What kind of plugin it is.
     pub kind: Kind,
     /// The component, or what is known of it.
@@ -176,7 +177,7 @@ impl<C> Declared<C> {
         let Self {
             plugin,
             source,
-            created,
+            age,
             kind,
             component: _,
             digest,
@@ -189,7 +190,7 @@ impl<C> Declared<C> {
         Declared {
             plugin,
             source,
-            created,
+            age,
             kind,
             component,
             digest,
@@ -206,7 +207,7 @@ impl<C> Declared<C> {
         Self {
             plugin: "plugin".into(),
             source,
-            created: None,
+            age: Age::default(),
             kind: Kind::Driver,
             component,
             digest: None,

@@ -1,15 +1,18 @@
 //! Clients of the clusters, made the same way everywhere.
 
+mod proxy;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use machinist_core::request_rate::Rate;
 
-use crate::counting::CountRequests;
+use crate::clock::Clock;
+pub use crate::counting::{CountRequests, Counted};
 use crate::metrics::Metrics;
 use crate::names::USER_AGENT;
 
@@ -63,12 +66,48 @@ pub async fn config(access: &Access) -> Result<Config, Error> {
 async fn from_file(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Kubeconfig { path: path.display().to_string(), source: Box::new(source) };
     let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(failed)
+    from_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(failed)
+}
+
+/// Reads a kubeconfig that is at hand. Requests go through the proxy that it names for the cluster, else through the
+/// one of HTTPS_PROXY (HTTP_PROXY for a server without TLS), unless NO_PROXY names the server or it is on this
+/// machine.
+///
+/// # Errors
+/// When it is incomplete, or a proxy is no URL.
+pub async fn from_kubeconfig(
+    kubeconfig: Kubeconfig,
+    options: &KubeConfigOptions,
+) -> Result<Config, KubeconfigError> {
+    let named = proxy::named(&kubeconfig, options).map(str::to_owned);
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, options).await?;
+    let chosen = proxy::choose(&config.cluster_url, named.as_deref(), &proxy::Environment::read());
+    config.proxy_url =
+        chosen.map(|proxy| proxy.parse()).transpose().map_err(KubeconfigError::ParseProxyUrl)?;
+    Ok(config)
+}
+
+/// Names the server of a configuration for people, and the proxy towards it, without its login.
+pub fn server(config: &Config) -> String {
+    let proxy = config.proxy_url.as_ref().and_then(|proxy| Some((proxy.host()?, proxy.port_u16())));
+    let server = config.cluster_url.to_string();
+    let server = server.trim_end_matches('/');
+    match proxy {
+        None => server.to_owned(),
+        Some((host, None)) => format!("{server} through proxy {host}"),
+        Some((host, Some(port))) => format!("{server} through proxy {host}:{port}"),
+    }
 }
 
 /// A client whose requests are counted.
 pub fn client(config: Config, metrics: Arc<Metrics>) -> Result<Client, Error> {
     paced_client(config, metrics, None)
+}
+
+/// Counts the requests of a client that has another service in place of connections, with this clock beside the
+/// server's.
+pub fn counted(clock: Clock, metrics: Arc<Metrics>) -> CountRequests {
+    CountRequests::new(metrics, "server", None).with_clock(clock)
 }
 
 /// A client whose requests are counted, and sent at most at this rate where there is one.

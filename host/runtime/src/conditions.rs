@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use machinist_core::events::masked::masked;
 
 /// Our condition on every object: why it is as it is.
 pub(crate) const READY: &str = "Ready";
@@ -29,15 +30,21 @@ pub(crate) fn condition(
     }
 }
 
-/// They say the same. Times are no difference.
-pub(crate) fn is_same(old: &Condition, new: &Condition) -> bool {
-    (&old.type_, &old.status, &old.reason, &old.message)
-        == (&new.type_, &new.status, &new.reason, &new.message)
+/// They say the same. Times are no difference, and of a failure that `repeats` neither are ids of requests.
+pub(crate) fn is_same(old: &Condition, new: &Condition, repeats: bool) -> bool {
+    (&old.type_, &old.status, &old.reason) == (&new.type_, &new.status, &new.reason)
+        && is_same_text(&old.message, &new.message, repeats)
+}
+
+/// Two texts say the same. Of a failure that `repeats`, ids that a cloud puts into each of its answers are no
+/// difference.
+pub(crate) fn is_same_text(old: &str, new: &str, repeats: bool) -> bool {
+    old == new || (repeats && masked(old) == masked(new))
 }
 
 /// All of them say what stands there already.
 pub(crate) fn are_told(old: &[Condition], new: &[Condition]) -> bool {
-    new.iter().all(|new| old.iter().any(|old| is_same(old, new)))
+    new.iter().all(|new| old.iter().any(|old| is_same(old, new, false)))
 }
 
 /// The list with those that changed in their places at the end.

@@ -8,6 +8,7 @@ use machinist_core::gate::Gate;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::own_status::OwnStatus;
@@ -21,6 +22,8 @@ pub(crate) struct Hold {
     pub thawed_at: Option<Timestamp>,
     /// Since when this process has looked while it leads.
     pub watched_since: Option<Timestamp>,
+    /// The same on a clock that is never set. All calls of the process that led before had ended by then.
+    pub leads_from: Option<Instant>,
     /// All API servers were asked since this process began to lead. Before that no pass begins.
     pub is_known: bool,
 }

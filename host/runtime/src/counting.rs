@@ -2,15 +2,22 @@
 //! a second where that is asked for.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{self, Poll};
 
 use futures::future::BoxFuture;
-use http::{Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use machinist_core::clock_skew;
 use machinist_core::request_rate::Rate;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tower::{Layer, Service};
+use tracing::{info, warn};
 
+use crate::clock::Clock;
+use crate::kube_error;
 use crate::metrics::{Answered, Metrics};
 use crate::names::NOBODY;
 use crate::pacing::Line;
@@ -21,18 +28,58 @@ const REQUESTS_AT_A_TIME: usize = 100;
 
 /// Puts a counter around a client's service, and a door that lets only so many through.
 #[derive(Clone)]
-pub(crate) struct CountRequests {
+pub struct CountRequests {
     metrics: Arc<Metrics>,
     host: Arc<str>,
     room: Arc<Semaphore>,
     line: Option<Arc<Line>>,
+    /// Events have a line of their own, so that no request about a Machine waits for them.
+    event_line: Option<Arc<Line>>,
+    clock: Clock,
+    /// It was told that the clocks are apart.
+    is_apart: Arc<AtomicBool>,
 }
 
 impl CountRequests {
     /// Counts into `metrics` what goes to `host`, at most at this rate.
     pub(crate) fn new(metrics: Arc<Metrics>, host: &str, rate: Option<Rate>) -> Self {
         let room = Arc::new(Semaphore::new(REQUESTS_AT_A_TIME));
-        Self { metrics, host: host.into(), room, line: rate.map(|rate| Arc::new(Line::new(rate))) }
+        let line = || rate.map(|rate| Arc::new(Line::new(rate)));
+        let is_apart = Arc::default();
+        Self {
+            metrics,
+            host: host.into(),
+            room,
+            line: line(),
+            event_line: line(),
+            clock: Clock::Wall,
+            is_apart,
+        }
+    }
+
+    /// As `new`, with this clock beside the server's.
+    pub(crate) fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Compares the clocks when an answer tells the time.
+    fn compare(&self, headers: &HeaderMap, is_control: bool, sent: Timestamp) {
+        let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
+        let Some(date) = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok()) else {
+            return;
+        };
+        let ahead = clock_skew::ahead(sent, self.clock.now(), date);
+        self.metrics.clock_is_ahead(&self.host, is_control, ahead);
+        let is_apart = ahead.abs() >= clock_skew::NOTED;
+        if self.is_apart.swap(is_apart, Ordering::Relaxed) == is_apart {
+            return;
+        }
+        let (server, ahead_seconds) = (&self.host, ahead.as_secs());
+        if is_apart {
+            warn!(%server, ahead_seconds, "the clocks of this host and the API server are apart: ages count by the server's");
+        } else {
+            info!(%server, ahead_seconds, "the clocks of this host and the API server agree again");
+        }
     }
 }
 
@@ -40,19 +87,15 @@ impl<S> Layer<S> for CountRequests {
     type Service = Counted<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { metrics, host, room, line } = self.clone();
-        Counted { inner, metrics, host, room, line }
+        Counted { inner, door: self.clone() }
     }
 }
 
 /// A service whose requests are counted.
 #[derive(Clone)]
-pub(crate) struct Counted<S> {
+pub struct Counted<S> {
     inner: S,
-    metrics: Arc<Metrics>,
-    host: Arc<str>,
-    room: Arc<Semaphore>,
-    line: Option<Arc<Line>>,
+    door: CountRequests,
 }
 
 impl<S, Body, Answer> Service<Request<Body>> for Counted<S>
@@ -75,13 +118,18 @@ where
         let method = verb_of(request.method(), "");
         // Whether a server is there is not to be answered by a line in this process.
         let is_for_nobody = request.uri().path().rsplit('/').next() == Some(NOBODY);
-        let (metrics, host) = (self.metrics.clone(), self.host.clone());
+        let is_control = request.uri().path().starts_with("/apis/machine.sapcloud.io/");
+        let door = self.door.clone();
         // Futures of services do nothing until somebody waits for them.
         let answer = self.inner.call(request);
         let stands_in_line = !stands_in_no_line(verb, resource);
-        let room = stands_in_line.then(|| self.room.clone());
-        let line = self.line.clone().filter(|_| stands_in_line && !is_for_nobody);
+        let room = stands_in_line.then(|| door.room.clone());
+        let line = match resource {
+            "events" if verb != "WATCH" => door.event_line.clone(),
+            _ => door.line.clone().filter(|_| stands_in_line && !is_for_nobody),
+        };
         Box::pin(async move {
+            kube_error::in_line(true);
             if let Some(line) = &line {
                 line.turn().await?;
             }
@@ -90,18 +138,21 @@ where
                 Some(room) => room.acquire().await.ok(),
                 None => None,
             };
-            let began = Instant::now();
+            kube_error::in_line(false);
+            let (began, sent) = (Instant::now(), door.clock.now());
             let answer = answer.await;
             let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
             let took = began.elapsed();
-            metrics.answered(Answered { verb, method, resource, host: &host, code, took });
+            if let Ok(answer) = &answer {
+                door.compare(answer.headers(), is_control, sent);
+            }
+            door.metrics.answered(Answered { verb, method, resource, host: &door.host, code, took });
             answer
         })
     }
 }
 
-/// A watch lasts, whoever leads must be able to say so, and Events are written one at a time: behind a hundred others each they would
-/// not be written at all.
+/// A watch lasts, a leader must be able to say that it leads, and Events have a bound of their own.
 fn stands_in_no_line(verb: &str, resource: &str) -> bool {
     verb == "WATCH" || resource == "leases" || resource == "events"
 }
@@ -225,12 +276,53 @@ mod tests {
     async fn with_a_rate_so_many_go_in_a_second_and_what_keeps_the_host_alive_does_not_wait() {
         let rate = Some(Rate { per_second: 20.0, burst: 30 });
         assert_eq!(on_their_way(100, "/api/v1/nodes/n", rate).await, 30 + 19);
-        for path in UNHINDERED {
+        let [lease, watch, events] = UNHINDERED;
+        for path in [lease, watch] {
             assert_eq!(on_their_way(100, path, rate).await, 100, "{path}");
         }
+        assert_eq!(on_their_way(100, events, rate).await, 30 + 19);
         // Whether the server is there.
         let nobody: &'static str = Box::leak(format!("/api/v1/nodes/{NOBODY}").into_boxed_str());
         assert_eq!(on_their_way(100, nobody, rate).await, 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_request_about_a_machine_waits_for_events() {
+        let there = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = there.clone();
+        let server = tower::service_fn(move |request: Request<()>| {
+            let seen = seen.clone();
+            async move {
+                seen.lock().unwrap().push(request.uri().path().to_owned());
+                std::future::pending::<Result<Response<()>, tower::BoxError>>().await
+            }
+        });
+        let rate = Some(Rate { per_second: 1.0, burst: 1 });
+        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", rate).layer(server);
+        let paths = [UNHINDERED[2]; 10].into_iter().chain(["/api/v1/nodes/n"]);
+        let all: Vec<_> = paths.map(|path| counted.call(Request::get(path).body(()).unwrap())).collect();
+        let soon = std::time::Duration::from_millis(10);
+        assert!(tokio::time::timeout(soon, futures::future::join_all(all)).await.is_err());
+        assert_eq!(*there.lock().unwrap(), [UNHINDERED[2], "/api/v1/nodes/n"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_only_stood_in_line_was_not_sent() {
+        let server =
+            tower::service_fn(|_: Request<()>| std::future::pending::<Result<Response<()>, kube::Error>>());
+        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", None).layer(server);
+        let mut call = || counted.call(Request::post("/api/v1/nodes").body(()).unwrap());
+        for (others, expected) in [(REQUESTS_AT_A_TIME - 1, "ambiguous"), (REQUESTS_AT_A_TIME, "unreachable")]
+        {
+            let others = futures::future::join_all((0..others).map(|_| call()));
+            let asked = kube_error::within_deadline(call());
+            let error = tokio::select! {
+                biased;
+                _ = others => panic!("nobody answers"),
+                asked = asked => asked.unwrap_err(),
+            };
+            assert_eq!(error.category(), expected, "{error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! One task owns queue, barrier, retry ledger and indexes; nothing else touches them. Passes run beside it, one a key.
 
+mod account;
 mod index;
 mod insight;
 mod key;
@@ -17,10 +18,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::barrier::Barrier;
+use machinist_core::id::ObjectKey;
 use machinist_core::machine::Wake;
 use machinist_core::machine_set::Freshness;
-use machinist_core::queue::{Priority, Queue};
-use machinist_core::retry::Ledger;
+use machinist_core::queue::{Due, Priority, Queue};
+use machinist_core::retry::{Accounts, Ledger};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -28,14 +30,17 @@ use tracing::{Instrument, error, info, info_span};
 
 use crate::context::Context;
 use crate::events::Events;
+use crate::insight::Said;
 use crate::metrics::{Metrics, Milestone};
+use crate::places::{Place, Places};
 use crate::safety::class_check;
 use crate::world::World;
 use crate::{hold, machine, machine_deployment, machine_set};
 
 pub(crate) use key::{Key, Kind};
-pub(crate) use message::{Message, Report};
+pub(crate) use message::{Heard, Message, Report};
 
+use account::Account;
 use index::Index;
 use own_writes::OwnWrites;
 use owners::Owners;
@@ -63,6 +68,7 @@ pub(crate) struct Engine {
     queue: Queue<Key>,
     barrier: Barrier<Key, Kind>,
     ledger: Ledger<Key>,
+    accounts: Accounts<Account, Key>,
     index: Index,
     owners: Owners,
     own_writes: OwnWrites,
@@ -70,14 +76,26 @@ pub(crate) struct Engine {
     parked: BTreeMap<Key, Priority>,
     /// Sets and deployments whose changes are being gathered.
     gathered: BTreeSet<Key>,
+    /// For passes that do not wait for a driver.
+    places: Places,
     passes: JoinSet<Report>,
-    running: BTreeMap<tokio::task::Id, (Key, f64, u64)>,
+    running: BTreeMap<tokio::task::Id, Running>,
     /// Passes begun, which numbers them.
     begun: u64,
     /// When the backlog was counted last.
     counted: Option<Timestamp>,
     /// Machines whose drain was timed, so that it counts once.
     drained: BTreeSet<Key>,
+    /// The conclusion of the last pass over each Machine, for those who ask.
+    said: BTreeMap<ObjectKey, Said>,
+}
+
+/// A pass that runs.
+struct Running {
+    key: Key,
+    priority: Priority,
+    jitter: f64,
+    number: u64,
 }
 
 impl Engine {
@@ -89,6 +107,7 @@ impl Engine {
         metrics: Arc<Metrics>,
         inbox: mpsc::UnboundedReceiver<Message>,
     ) -> Self {
+        let places = Places::new(world.settings.passes_in_flight);
         Self {
             world,
             context,
@@ -100,16 +119,19 @@ impl Engine {
             queue: Queue::new(),
             barrier: Barrier::new(),
             ledger: Ledger::new(),
+            accounts: Accounts::default(),
             index: Index::default(),
             owners: Owners::default(),
             own_writes: OwnWrites::default(),
             parked: BTreeMap::new(),
             gathered: BTreeSet::new(),
+            places,
             passes: JoinSet::new(),
             running: BTreeMap::new(),
             begun: 0,
             counted: None,
             drained: BTreeSet::new(),
+            said: BTreeMap::new(),
         }
     }
 
@@ -136,7 +158,7 @@ impl Engine {
             self.show_backlog();
             let clock = self.context.clock.clone();
             let next_due = may_work.then(|| self.next_due()).flatten().map(|due| clock.instant(due));
-            let is_full = self.passes.len() >= self.world.settings.passes_in_flight;
+            let is_full = self.places.are_taken();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
@@ -154,6 +176,7 @@ impl Engine {
                     self.gate_changed(before.gate, shown.gate);
                 }
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
+                () = self.places.given_away(), if is_full => {}
             }
         }
         self.finish(grace).await
@@ -180,18 +203,18 @@ impl Engine {
         for key in self.barrier.expire(now) {
             self.unpark(key, now);
         }
-        while self.passes.len() < self.world.settings.passes_in_flight {
-            let Some((key, waited)) = self.queue.pop_waited(now) else { break };
-            if self.barrier.blocked(&key).is_some() {
-                self.queue.done(&key, now);
-                self.parked.insert(key, Priority::Event);
+        while let Some(place) = self.places.take() {
+            let Some(due) = self.queue.pop_due(now) else { break };
+            if self.barrier.blocked(&due.key).is_some() {
+                self.queue.done(&due.key, now);
+                self.parked.insert(due.key, due.priority);
                 continue;
             }
-            self.start_pass(key, waited, now);
+            self.start_pass(due, place, now);
         }
     }
 
-    fn start_pass(&mut self, key: Key, waited: SignedDuration, now: Timestamp) {
+    fn start_pass(&mut self, Due { key, priority, waited }: Due<Key>, place: Place, now: Timestamp) {
         let world = self.world.clone();
         let context = self.context.clone();
         let failures = self.ledger.attempts(&key);
@@ -200,10 +223,15 @@ impl Engine {
         let rivals = self.rivals(&key);
         let members = self.members(&key);
         let family = self.family(&key);
+        let is_unreadable = self.world.is_unreadable(&key);
         let freshness = if self.barrier.is_in_doubt(&key) { Freshness::InDoubt } else { Freshness::Current };
         let span = info_span!("pass", controller = key.controller(), object = %key.object());
         let subject = key.clone();
         let pass = async move {
+            if is_unreadable {
+                // Nothing is done by a copy of what the object was. Its mending wakes it.
+                return Report::only(Wake::Resync);
+            }
             match &subject {
                 Key::Class(object) => {
                     let report = hold::class(&world, &context, object, users).await;
@@ -221,8 +249,8 @@ impl Engine {
         self.own_writes.begin(&key);
         self.begun += 1;
         self.metrics.pass_began(self.begun, self.part(&key), waited, now);
-        let handle = self.passes.spawn(pass.instrument(span));
-        self.running.insert(handle.id(), (key, jitter, self.begun));
+        let handle = self.passes.spawn(place.run(pass.instrument(span)));
+        self.running.insert(handle.id(), Running { key, priority, jitter, number: self.begun });
     }
 
     fn ended(&mut self, done: Result<(tokio::task::Id, Report), tokio::task::JoinError>) {
@@ -230,14 +258,15 @@ impl Engine {
         let (id, report) = match done {
             Ok((id, report)) => (id, report),
             Err(failure) => {
-                // A bug of ours: counted, logged, tried again later, and nobody else notices.
+                // A bug of ours: counted, logged, tried again later, and nobody else notices. Nobody knows what it has
+                // written.
                 self.metrics.pass_panicked();
                 error!(error = %failure, "pass ended in a panic");
                 let wake = Wake::Retry { policy: machinist_core::retry::RetryPolicy::LONG, hint: None };
-                (failure.id(), Report::only(wake))
+                (failure.id(), Report { is_unclear: true, ..Report::only(wake) })
             }
         };
-        let Some((key, jitter, number)) = self.running.remove(&id) else { return };
+        let Some(Running { key, priority, jitter, number }) = self.running.remove(&id) else { return };
         self.metrics.pass_ended(number, key.controller(), now);
         for (kind, version) in &report.wrote {
             self.barrier.wrote(key.clone(), *kind, version, now);
@@ -258,6 +287,7 @@ impl Engine {
         }
         self.queue.done(&key, now);
         self.wake_machines(report.wakes);
+        self.remember(&key, report.said);
         // Who leads no more has nothing to tell.
         if *self.context.leads.borrow() {
             self.events.tell_all(&key, report.news, now);
@@ -268,7 +298,7 @@ impl Engine {
                 self.metrics.reached(pool, milestone, now);
             }
         }
-        self.come_back(key.clone(), report.wake, jitter, now);
+        self.come_back(key.clone(), report.wake, report.cloud, (priority, jitter), now);
         if !self.world.has(&key) {
             // The news of its end came while the pass ran: nothing may be kept that nobody would take away.
             self.forget(&key);
@@ -278,26 +308,52 @@ impl Engine {
         }
     }
 
-    fn come_back(&mut self, key: Key, wake: Wake, jitter: f64, now: Timestamp) {
+    /// `priority` and `jitter` are those of the pass that has ended.
+    fn come_back(
+        &mut self,
+        key: Key,
+        wake: Wake,
+        heard: Option<Heard>,
+        (priority, jitter): (Priority, f64),
+        now: Timestamp,
+    ) {
+        self.accounts.came(&key);
+        if heard == Some(Heard::Answer) {
+            self.account_answers(&key, now);
+        }
         let after = match wake {
             Wake::Retry { policy, hint } => {
                 self.metrics.retried(self.part(&key));
-                self.ledger.failed(key.clone(), policy, hint, jitter)
+                let delay = self.ledger.failed(key.clone(), policy, hint, jitter);
+                if heard == Some(Heard::Trouble) {
+                    self.account_fails(&key, (policy, hint), (delay, jitter), now)
+                } else {
+                    delay
+                }
             }
             Wake::Resync => {
-                self.ledger.succeeded(&key);
+                self.succeeded(&key);
                 let spread = self.world.settings.resync.as_secs_f64() * jitter;
-                self.world.settings.resync + SignedDuration::try_from_secs_f64(spread).unwrap_or_default()
+                let spread = SignedDuration::try_from_secs_f64(spread).unwrap_or_default();
+                self.world.settings.resync.saturating_add(spread)
             }
             Wake::Now => SignedDuration::ZERO,
             Wake::After(after) => {
-                self.ledger.succeeded(&key);
+                self.succeeded(&key);
                 after
             }
+            Wake::Look(after) => after,
             Wake::Gone => return,
         };
         let due = now.checked_add(after).unwrap_or(Timestamp::MAX);
-        self.queue.push(key, due, Priority::Resync);
+        // What goes on at once is the same work; what waits has no hurry.
+        let priority = if wake == Wake::Now { priority } else { Priority::Resync };
+        self.queue.push(key, due, priority);
+    }
+
+    fn succeeded(&mut self, key: &Key) {
+        self.ledger.succeeded(key);
+        self.accounts.forget(key);
     }
 
     fn wake(&mut self, key: Key, priority: Priority) {
@@ -335,12 +391,17 @@ impl Engine {
         self.gathered.remove(key);
         self.barrier.forget(key);
         self.ledger.forget(key);
+        self.accounts.forget(key);
         self.events.forget(key);
         self.own_writes.forget(key);
         self.drained.remove(key);
         if let Key::Machine(machine) = key {
             self.metrics.insight().calls.forget(machine);
+            self.said.remove(machine);
             self.world.policies.forget(machine);
+            self.world.call_rooms.forget(machine);
+            self.world.orders.forget(machine);
+            self.world.looks().forget(machine);
             if let Some(drains) = &self.world.drains {
                 drains.forget(machine);
             }

@@ -21,26 +21,35 @@ use crate::names::FIELD_MANAGER;
 use crate::world::World;
 
 /// One pass over a class.
-pub(crate) async fn class(world: &World, context: &Context, key: &ObjectKey, machines: usize) -> Report {
+pub(crate) async fn class(world: &World, context: &Context, key: &ObjectKey, users: Users) -> Report {
     let Some(class) = world.classes.get(key) else { return gone() };
     let api: Api<MachineClass> = Api::namespaced(context.control.clone(), key.namespace.as_str());
-    let finalizer = Finalizer { name: names::finalizers::MACHINE, users: machines, kind: Kind::Class };
+    let finalizer = Finalizer { name: names::finalizers::MACHINE, users, kind: Kind::Class };
     bring_in_line(context, &api, &class.metadata, finalizer).await
 }
 
 /// One pass over a Secret.
-pub(crate) async fn secret(world: &World, context: &Context, key: &ObjectKey, classes: usize) -> Report {
+pub(crate) async fn secret(world: &World, context: &Context, key: &ObjectKey, users: Users) -> Report {
     let Some(secret) = world.secrets.get(key) else { return gone() };
     let api: Api<k8s_openapi::api::core::v1::Secret> =
         Api::namespaced(context.control.clone(), key.namespace.as_str());
-    let finalizer = Finalizer { name: names::finalizers::SECRET, users: classes, kind: Kind::Secret };
+    let finalizer = Finalizer { name: names::finalizers::SECRET, users, kind: Kind::Secret };
     bring_in_line(context, &api, &secret.metadata, finalizer).await
+}
+
+/// Objects that use another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Users {
+    /// How many do.
+    pub(crate) known: usize,
+    /// There are others that may, and that nobody can decode.
+    pub(crate) may_be_more: bool,
 }
 
 struct Finalizer {
     name: &'static str,
-    /// How many objects use the one that it is on.
-    users: usize,
+    /// Who uses the one that it is on.
+    users: Users,
     /// Of which kind that one is.
     kind: Kind,
 }
@@ -54,7 +63,8 @@ where
     let fact = HoldFact {
         is_held: finalizers.iter().any(|name| name == finalizer),
         is_deleting: meta.deletion_timestamp.is_some(),
-        users,
+        users: users.known,
+        has_unknown_users: users.may_be_more,
     };
     match hold(fact) {
         HoldStep::Rest => return rest(),

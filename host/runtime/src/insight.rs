@@ -43,6 +43,24 @@ pub struct MachineInsight {
     pub timeouts: Option<Timeouts>,
     /// The last calls of drivers, the latest first.
     pub calls: Vec<Call>,
+    /// Why the Machine is as it is, as the last pass of this process concluded. Where the CRDs drop `status.machinist`,
+    /// nothing else says it.
+    #[serde(default)]
+    pub said: Option<Said>,
+}
+
+/// Why a Machine is as it is: the condition Ready, from memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Said {
+    /// True, False or Unknown.
+    pub status: String,
+    /// CamelCase.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+    /// Since when the reason has been the same, as far as this process has seen.
+    pub since: Timestamp,
 }
 
 /// Time-outs of one Machine: its own, or those of the flags. As Go writes durations.

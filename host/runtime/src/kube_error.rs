@@ -1,9 +1,12 @@
 //! What a failed request to an API server means for a decision.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_core::act_error::ActError;
+use machinist_core::error_chain::chain;
 
 /// One request to an API server: longer than any server takes that is well, shorter than anyone's patience.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
@@ -12,10 +15,28 @@ const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 pub(crate) async fn within_deadline<T>(
     request: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, ActError> {
+    let is_in_line = Arc::new(AtomicBool::new(false));
+    let request = IN_LINE.scope(is_in_line.clone(), request);
     match tokio::time::timeout(REQUEST_DEADLINE, request).await {
         Ok(result) => result.map_err(|error| act_error(&error)),
+        Err(_) if is_in_line.load(Ordering::Relaxed) => {
+            let message =
+                format!("not sent: other requests of this process took all places for {REQUEST_DEADLINE:?}");
+            Err(ActError::Unreachable { message })
+        }
         Err(_) => Err(ActError::Ambiguous { message: format!("no answer within {REQUEST_DEADLINE:?}") }),
     }
+}
+
+tokio::task_local! {
+    /// The request under this deadline waits in a line of this process, and nothing of it was sent.
+    static IN_LINE: Arc<AtomicBool>;
+}
+
+/// The request of this task begins to wait in a line, or has its place and is about to be sent.
+pub(crate) fn in_line(is_in_line: bool) {
+    // A request without a deadline of its own has nobody to tell.
+    let _ = IN_LINE.try_with(|place| place.store(is_in_line, Ordering::Relaxed));
 }
 
 /// Sorts an error of the client. What may have reached the server and was not answered clearly is ambiguous.
@@ -52,10 +73,16 @@ fn retry_after(status: &kube::core::Status) -> Option<SignedDuration> {
     (seconds > 0).then(|| SignedDuration::from_secs(i64::from(seconds)))
 }
 
-/// Nothing was sent when no connection came about.
+/// Nothing was sent when no connection came about: no such host, nobody there, or no TLS with whoever is.
 fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
+        if error
+            .downcast_ref::<hyper_util::client::legacy::Error>()
+            .is_some_and(hyper_util::client::legacy::Error::is_connect)
+        {
+            return true;
+        }
         if let Some(io) = error.downcast_ref::<std::io::Error>() {
             return io.kind() == std::io::ErrorKind::ConnectionRefused;
         }
@@ -64,18 +91,34 @@ fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// The message of an error and of what caused it.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        let message = source.to_string();
-        // Some libraries repeat the cause in their own text.
-        if !text.ends_with(&message) {
-            text.push_str(": ");
-            text.push_str(&message);
-        }
-        next = source.source();
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Node;
+    use kube::Api;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// How a request ends at a server that hangs up at once.
+    async fn asked(scheme: &str) -> ActError {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("{scheme}://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let _ = tokio::io::AsyncReadExt::read(&mut socket, &mut [0; 64]).await;
+            }
+        });
+        let mut config = kube::Config::new(url.parse().unwrap());
+        config.default_retry = false;
+        let client = kube::Client::try_from(config).unwrap();
+        within_deadline(Api::<Node>::all(client).get("n")).await.unwrap_err()
     }
-    text
+
+    #[tokio::test]
+    async fn where_no_connection_came_about_nothing_was_sent() {
+        let error = asked("https").await;
+        assert_eq!(error.category(), "unreachable", "{error}");
+        let error = asked("http").await;
+        assert_eq!(error.category(), "ambiguous", "{error}");
+    }
 }

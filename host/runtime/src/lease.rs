@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
 use machinist_core::lease::{Election, LeaseAction, LeaseFact, LeaseTimes, Moment, Seat};
+use machinist_core::retry;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -58,7 +59,7 @@ pub async fn take_part(
         wall: clock.now(),
     };
     let api = Api::namespaced(candidate.client.clone(), &candidate.namespace);
-    let record = |name| Record { name, api: api.clone(), seen: None, renewed_at: None };
+    let record = |name| Record { name, api: api.clone(), seen: None, renewed_at: None, has_failed: false };
     let (first, second) = match candidate.leases {
         LeaseNames::One(name) => (record(name), None),
         LeaseNames::Both(first, second) => (record(first), Some(record(second))),
@@ -69,6 +70,7 @@ pub async fn take_part(
         first,
         second,
         retry: candidate.times.retry,
+        failures: 0,
         renew_deadline: candidate.times.renew_deadline.unsigned_abs(),
     };
     let tell = |leading: bool| {
@@ -95,10 +97,16 @@ pub async fn take_part(
             }
             (true, true) | (false, false) => {}
         }
+        let next = Instant::now() + turn.unsigned_abs();
+        // A claim ends when it ends, also in a pause.
+        let next = records
+            .held_until()
+            .filter(|until| *until > Instant::now())
+            .map_or(next, |until| next.min(until));
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            () = tokio::time::sleep(turn.unsigned_abs()) => {}
+            () = tokio::time::sleep_until(next) => {}
         }
     }
     tell(false);
@@ -118,6 +126,8 @@ struct Records {
     /// There where the seat has a second one.
     second: Option<Record>,
     retry: SignedDuration,
+    /// Turns in a row in which a request had no good answer.
+    failures: u32,
     renew_deadline: Duration,
 }
 
@@ -137,11 +147,15 @@ impl Records {
     /// Looks at what is not held, does what is decided about each, and says when to come again.
     async fn turn(&mut self, moment: &impl Fn() -> Moment) -> SignedDuration {
         let retry = self.retry;
+        let mut can_be_read = true;
         for (election, record) in self.both() {
             // Without a look nothing is decided: what cannot be read may be another's.
-            if !election.holds(moment()) && !record.look(election, moment).await {
-                return retry;
+            if can_be_read && !election.holds(moment()) {
+                can_be_read = record.look(election, moment).await;
             }
+        }
+        if !can_be_read {
+            return self.failed();
         }
         let actions = self.seat.decide(moment());
         let mut again = retry;
@@ -149,7 +163,17 @@ impl Records {
         for ((election, record), action) in self.both().zip(decided) {
             again = again.min(record.perform(action, election, moment).await);
         }
+        if self.first.take_failure() | self.second.as_mut().is_some_and(Record::take_failure) {
+            return self.failed();
+        }
+        self.failures = 0;
         again.max(SOON)
+    }
+
+    /// Quick at first, since nothing is done without a leader, and not quicker than others are asked later.
+    fn failed(&mut self) -> SignedDuration {
+        self.failures = self.failures.saturating_add(1);
+        retry::soon(self.failures).min(self.retry)
     }
 
     async fn give_back(&mut self, moment: &impl Fn() -> Moment) {
@@ -168,9 +192,15 @@ struct Record {
     seen: Option<Lease>,
     /// The last claim of ours that was accepted was sent then.
     renewed_at: Option<Instant>,
+    /// A write was refused or not answered.
+    has_failed: bool,
 }
 
 impl Record {
+    fn take_failure(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
+    }
+
     /// Does it, and says when to come again.
     async fn perform(
         &mut self,
@@ -240,8 +270,14 @@ impl Record {
                 return true;
             }
             Ok(Err(kube::Error::Api(status))) if status.code == 409 => {}
-            Ok(Err(error)) => warn!(lease = self.name, error = %error, "lease not written"),
-            Err(_) => warn!(lease = self.name, "lease not written: no answer"),
+            Ok(Err(error)) => {
+                self.has_failed = true;
+                warn!(lease = self.name, error = %error, "lease not written");
+            }
+            Err(_) => {
+                self.has_failed = true;
+                warn!(lease = self.name, "lease not written: no answer");
+            }
         }
         false
     }

@@ -22,6 +22,9 @@ pub const USER_AGENT: &str = concat!("machinist/", env!("CARGO_PKG_VERSION"));
 /// Annotation on a Machine: when a create was last begun in a cloud that keeps no idempotency keys.
 pub const CREATE_INTENT: &str = "machinist.dev/create-intent";
 
+/// Annotation on a Machine: which process has begun that create.
+pub const CREATE_INTENT_BY: &str = "machinist.dev/create-intent-by";
+
 /// Annotation on a Machine: when its VM was started anew because a policy asked for it, or was about to be. Times, separated by
 /// commas.
 pub const REBOOTS: &str = "machinist.dev/reboots";

@@ -100,8 +100,10 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
             Some(message) = messages.next() => match message {
                 PluginMessage::State(news) => {
                     info!(source = news.source, state = news.state, message = news.message, "plugin");
-                    // A closed inbox means that the loop has ended, and nobody waits any more.
-                    let _ = source.engine.send(Message::Providers(news.providers.clone()));
+                    // A step on the way changes nothing for Machines. A closed inbox means that the loop has ended.
+                    if news.is_settled {
+                        let _ = source.engine.send(Message::Providers(news.providers.clone()));
+                    }
                     if news.is_policy {
                         let _ = source.engine.send(Message::Policies);
                     }

@@ -11,7 +11,7 @@ use machinist_core::driver::{
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::id::{PluginName, ProviderId, ProviderName};
 use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 
 /// The drivers, by provider.
@@ -28,6 +28,8 @@ pub trait Drivers: Send + Sync {
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>>;
     /// Starts the VM anew. See `wit/provider`.
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>>;
+    /// Removes this VM and no other; the request names the one that the Machine keeps. See `wit/delete-by-id`.
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>>;
     /// One page of the machines that carry the cluster's mark. See `wit/provider`.
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>>;
     /// The cloud's ids of these volumes, in order; `None` for a volume of another kind. `volume_specs` is JSON of

@@ -1,4 +1,4 @@
-//! Drivers whose calls are written into a book and counted.
+//! Drivers whose calls are written into a book and counted, and for which passes wait without their places.
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use machinist_core::driver::{
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::Refusal;
-use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::id::{ObjectKey, ProviderId, ProviderName};
 
 use crate::calls::{Call, CallBook, Success};
 use crate::clock::Clock;
 use crate::metrics::Metrics;
+use crate::places;
 use crate::ports::Drivers;
 
 /// Drivers whose calls are written into a book and counted.
@@ -59,7 +60,7 @@ impl Recorded {
             },
         );
         let answer = call(request);
-        Box::pin(async move {
+        Box::pin(places::away(async move {
             let answer = answer.await;
             let now = self.clock.now();
             self.metrics.driver_called(
@@ -70,7 +71,7 @@ impl Recorded {
             );
             self.book.end(&machine, number, now, answer.as_ref().map(success));
             answer
-        })
+        }))
     }
 }
 
@@ -83,12 +84,12 @@ impl Recorded {
         answer: BoxFuture<'a, Answer<T>>,
     ) -> BoxFuture<'a, Answer<T>> {
         let started = self.clock.now();
-        Box::pin(async move {
+        Box::pin(places::away(async move {
             let answer = answer.await;
             let took = self.clock.now().duration_since(started);
             self.metrics.driver_called(&provider, operation, took, answer.as_ref().err());
             answer
-        })
+        }))
     }
 }
 
@@ -137,6 +138,15 @@ impl Drivers for Recorded {
             request,
             |()| Success::Done,
             |request| self.drivers.reboot(request),
+        )
+    }
+
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        self.about_machine(
+            Operation::DeleteById,
+            request,
+            |()| Success::Done,
+            move |request| self.drivers.delete_by_id(request, vm),
         )
     }
 

@@ -1,6 +1,9 @@
 //! Settings of one tenant. Immutable: a change means a new process.
 
 use jiff::SignedDuration;
+use machinist_core::intervals::{
+    LEAST_API_CHECK, LEAST_ORPHAN_VMS_PERIOD, LEAST_RESOURCE_EXHAUSTED_RETRY, at_least, resync,
+};
 use machinist_core::machine_set::SetSettings;
 
 use crate::engine::Key;
@@ -57,7 +60,7 @@ pub struct Settings {
     pub sets: SetSettings,
     /// The autoscaler is asked to leave the Nodes of a deployment alone while it is rolled.
     pub holds_autoscaler: bool,
-    /// Passes at the same time. A pass that waits for a cloud holds a place, not a thread.
+    /// Passes at the same time. A pass that waits for a driver is not counted.
     pub passes_in_flight: usize,
     /// Everything is looked at at least this often, with jitter up to twice that.
     pub resync: SignedDuration,
@@ -140,9 +143,28 @@ impl Settings {
             controllers: Controllers::ALL,
             sets: SetSettings::default(),
             holds_autoscaler: true,
-            // Enough that slow clouds do not hold up fast ones; each costs some kilobytes.
+            // What API servers take of one client is less; each costs some kilobytes.
             passes_in_flight: 1_000,
             resync: SignedDuration::from_hours(12),
+        }
+    }
+
+    /// The settings with intervals that have a pause in them: see [`machinist_core::intervals`].
+    pub fn with_pauses(self) -> Self {
+        let Self { orphan_vms_period, api_check_period, api_check_timeout, resource_exhausted_retry, .. } =
+            Self::for_cluster("");
+        let check = |given, default| at_least(LEAST_API_CHECK, given, default);
+        Self {
+            orphan_vms_period: at_least(LEAST_ORPHAN_VMS_PERIOD, self.orphan_vms_period, orphan_vms_period),
+            api_check_period: check(self.api_check_period, api_check_period),
+            api_check_timeout: check(self.api_check_timeout, api_check_timeout),
+            resource_exhausted_retry: at_least(
+                LEAST_RESOURCE_EXHAUSTED_RETRY,
+                self.resource_exhausted_retry,
+                resource_exhausted_retry,
+            ),
+            resync: resync(self.resync),
+            ..self
         }
     }
 }
@@ -150,6 +172,28 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_interval_is_a_loop() {
+        for given in [SignedDuration::ZERO, SignedDuration::from_millis(1)] {
+            let settings = Settings {
+                orphan_vms_period: given,
+                api_check_period: given,
+                api_check_timeout: given,
+                resource_exhausted_retry: given,
+                resync: given,
+                ..Settings::for_cluster("c")
+            };
+            let Settings { orphan_vms_period, api_check_period, api_check_timeout, .. } =
+                settings.clone().with_pauses();
+            let second = SignedDuration::from_secs(1);
+            assert!(orphan_vms_period >= second && api_check_period >= second && api_check_timeout >= second);
+            let Settings { resource_exhausted_retry, resync, .. } = settings.with_pauses();
+            assert!(resource_exhausted_retry >= second && resync >= second);
+        }
+        let defaults = Settings::for_cluster("c");
+        assert_eq!(defaults.clone().with_pauses(), defaults);
+    }
 
     #[test]
     fn a_leader_holds_the_lease_of_each_binary_whose_controllers_it_runs() {

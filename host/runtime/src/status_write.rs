@@ -124,7 +124,9 @@ where
             Published::Failed(match wake {
                 // The next pass also does again what has just failed, which is not to be hurried.
                 Wake::Retry { .. } => RetryPolicy::SHORT,
-                Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => RetryPolicy::CONFLICT,
+                Wake::Resync | Wake::Now | Wake::After(_) | Wake::Look(_) | Wake::Gone => {
+                    RetryPolicy::CONFLICT
+                }
             })
         }
     }

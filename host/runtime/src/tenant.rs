@@ -20,13 +20,16 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::{Change, Refresh, Store, Watch, backoff, feed};
+use crate::call_rooms::CallRooms;
 use crate::capacity::Capacity;
 use crate::clock::Clock;
 use crate::context::{Context, Hold};
+use crate::creates::Creates;
 use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
 pub use crate::engine::Ended;
 use crate::engine::{Engine, Kind, Message};
-use crate::events::{EventWriter, Events};
+use crate::events::{Author, EventWriter, Events};
+use crate::led::Led;
 use crate::metrics::{Metrics, Sources};
 use crate::plugins::{PluginSource, watch_config_maps};
 use crate::policies::Policies;
@@ -91,18 +94,25 @@ impl Tenant {
             sets: sets.reader(),
             deployments: deployments.reader(),
             newborns: Arc::default(),
+            creates: Arc::new(Creates::of(self.identity.clone())),
+            departed: Arc::default(),
+            orders: Arc::default(),
+            node_index: Arc::default(),
+            looks: Arc::default(),
             capacity: Capacity::default(),
             nodes: self.target.as_ref().map(|_| nodes.reader()),
             policies: Policies::new(self.ports.policies.clone()),
+            call_rooms: Arc::new(CallRooms::new(outbox.clone())),
             class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
             meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
             drivers: Arc::new(Recorded::new(
-                self.ports.drivers.clone(),
+                Arc::new(Led::new(self.ports.drivers.clone(), leads.clone())),
                 self.metrics.insight().calls.clone(),
                 self.metrics.clone(),
                 self.clock.clone(),
             )),
-            settings: Arc::new(self.settings),
+            server_clock: self.metrics.control_clock(),
+            settings: Arc::new(self.settings.with_pauses()),
         };
         let control = || (self.control.clone(), self.namespace.clone());
         let synced = Arc::new(synced);
@@ -140,14 +150,19 @@ impl Tenant {
                 watches.start_for_drains(&mut tasks, target, drains);
             }
         }
-        let (writer, write_events) =
-            EventWriter::new(self.control.clone(), self.identity.clone(), leads.clone());
-        tasks.spawn(write_events);
-        let node_events = self.target.clone().map(|target| {
-            let (writer, write_events) = EventWriter::new(target, self.identity.clone(), leads.clone());
+        let mut event_writer = |client: &Client| {
+            let (writer, write_events) = EventWriter::new(Author {
+                client: client.clone(),
+                instance: self.identity.clone(),
+                clock: self.clock.clone(),
+                metrics: self.metrics.clone(),
+                leads: leads.clone(),
+            });
             tasks.spawn(write_events);
             writer
-        });
+        };
+        let writer = event_writer(&self.control);
+        let node_events = self.target.as_ref().map(event_writer);
         if controllers.machines {
             let plugins = PluginSource {
                 client: self.control.clone(),
@@ -169,6 +184,7 @@ impl Tenant {
             deployments: world.deployments.clone(),
             controllers,
             hold: hold.clone(),
+            cluster: world.settings.cluster.clone(),
             clock: self.clock.clone(),
         });
         let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);

@@ -5,16 +5,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::id::ObjectKey;
+use machinist_core::looks::Looks;
 use machinist_core::safety::meltdown::Meltdown;
 
 use crate::cache::StoreReader;
+use crate::call_rooms::CallRooms;
 use crate::capacity::Capacity;
+use crate::creates::Creates;
+use crate::departed::Departed;
 use crate::drain::Sources;
 use crate::engine::Key;
 use crate::newborns::Newborns;
+use crate::node_index::NodeIndex;
+use crate::orders::Orders;
 use crate::policies::Policies;
 use crate::ports::Drivers;
 use crate::safety::class_check::ClassChecks;
+use crate::server_clock::ServerClock;
 use crate::settings::Settings;
 
 /// Readers of the caches, and who else is asked.
@@ -32,20 +39,34 @@ pub(crate) struct World {
     pub deployments: StoreReader<MachineDeployment>,
     /// Machines that this process has made and has not asked a VM for.
     pub newborns: Arc<Newborns>,
+    /// How creates of this process ended where clouds keep no keys.
+    pub creates: Arc<Creates>,
+    /// Machines and sets that are gone and that the caches still show.
+    pub departed: Arc<Departed>,
+    /// Orders to remove VMs that this process has given.
+    pub orders: Arc<Orders>,
     /// For which classes clouds have no capacity.
     pub capacity: Capacity,
     /// Nodes of the target cluster; `None` without one.
     pub nodes: Option<StoreReader<Node>>,
+    /// Those Nodes by VM and by Machine.
+    pub node_index: Arc<NodeIndex>,
     /// What drains share; `None` without a target cluster.
     pub drains: Option<Arc<Sources>>,
     /// How Machines stand in their deployments and zones. Never locked across an await.
     pub meltdown: Arc<Mutex<Meltdown>>,
+    /// When VMs are looked at. Never locked across an await.
+    pub looks: Arc<Mutex<Looks>>,
     /// The drivers.
     pub drivers: Arc<dyn Drivers>,
     /// The health policies, and what they said.
     pub policies: Policies,
+    /// How many Machines are in calls of drivers at a time.
+    pub call_rooms: Arc<CallRooms>,
     /// What they say of the classes.
     pub class_checks: Arc<ClassChecks>,
+    /// The clock that the times of objects are of.
+    pub server_clock: ServerClock,
     /// Settings of this tenant.
     pub settings: Arc<Settings>,
 }
@@ -66,6 +87,11 @@ impl World {
         self.meltdown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// When VMs are looked at.
+    pub(crate) fn looks(&self) -> MutexGuard<'_, Looks> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// True while the object is there.
     pub(crate) fn has(&self, key: &Key) -> bool {
         match key {
@@ -74,6 +100,17 @@ impl World {
             Key::Secret(key) => self.secrets.get(key).is_some(),
             Key::Set(key) => self.sets.get(key).is_some(),
             Key::Deployment(key) => self.deployments.get(key).is_some(),
+        }
+    }
+
+    /// True while the object is there and cannot be decoded.
+    pub(crate) fn is_unreadable(&self, key: &Key) -> bool {
+        match key {
+            Key::Machine(key) => self.machines.is_unreadable(key),
+            Key::Class(key) => self.classes.is_unreadable(key),
+            Key::Secret(key) => self.secrets.is_unreadable(key),
+            Key::Set(key) => self.sets.is_unreadable(key),
+            Key::Deployment(key) => self.deployments.is_unreadable(key),
         }
     }
 

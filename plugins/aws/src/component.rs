@@ -1,8 +1,8 @@
 //! The exports of the world: what the host calls.
 
 use machinist_sdk::driver::{
-    About, Capabilities, Class, Creation, Deletion, Driver, Failure, Host, OfflineHost, Page, Reboot,
-    Request, Vm,
+    About, Capabilities, Class, Creation, DeleteById, Deletion, Driver, Failure, Host, OfflineHost, Page,
+    Reboot, Request, Vm,
 };
 
 use crate::ec2::Ec2;
@@ -29,7 +29,7 @@ fn version() -> &'static str {
 /// The driver of EC2.
 pub(crate) struct AwsDriver;
 
-machinist_sdk::export_driver!(AwsDriver, reboot);
+machinist_sdk::export_driver!(AwsDriver, reboot, delete_by_id);
 
 /// All that the contract knows: EC2 can do it all.
 fn capabilities() -> Capabilities {
@@ -89,6 +89,13 @@ impl Driver for AwsDriver {
 impl Reboot for AwsDriver {
     fn reboot(request: &Request, host: &dyn Host) -> Result<(), Failure> {
         with_machines(host, machine::region_of(request), |machines| machines.reboot(request))
+    }
+}
+
+impl DeleteById for AwsDriver {
+    fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure> {
+        let region = machine::region_of_id(request, provider_id);
+        with_machines(host, region, |machines| machines.delete_one(request, provider_id))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::answer::Instance;
 use crate::codes;
 use crate::errors::error;
 use crate::launch::{self, Launch};
-use crate::machine::{Look, Machines, Outcome, only};
+use crate::machine::{Look, Machines, Outcome, of_another_cluster, only};
 use crate::map;
 use crate::marks::{CLUSTER_TAG, Marks};
 use crate::params::{Filter, Params};
@@ -142,14 +142,7 @@ impl Machines<'_> {
             }
             Some(instance) => Err(Failure::from(DriverError {
                 provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
-                ..error(
-                    Code::AlreadyExists,
-                    format!(
-                        "another cluster has launched the instance {} for a Machine with this uid: terminate it there, \
-                         or delete the Machine",
-                        instance.id
-                    ),
-                )
+                ..of_another_cluster(&instance, marks).into_record()
             })),
             None if !gone.is_empty() => Ok(Launched::Gone),
             None => Err(Failure::from(DriverError {

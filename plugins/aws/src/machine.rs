@@ -31,7 +31,7 @@ pub(crate) enum Look {
     Here(Box<Instance>),
     /// Its end has begun, and nothing stops it.
     Gone,
-    /// Somebody else's.
+    /// Another Machine's of this cluster, or a stranger's without a mark.
     Foreign,
     /// Reads do not know it: gone for long, or not shown yet.
     Unseen,
@@ -45,6 +45,12 @@ pub(crate) fn region_of(request: &Request) -> Outcome<String> {
     let class = || spec::read_in_part(&request.class).usable_region().map(str::to_owned);
     let begun = || State::parse(request.machine.last_known_state.as_deref()).region;
     by_id.or_else(begun).or_else(class).ok_or_else(no_region)
+}
+
+/// The region of an instance that is to go, wherever the Machine's own one is.
+pub(crate) fn region_of_id(request: &Request, provider_id: &str) -> Outcome<String> {
+    let region = map::parts(provider_id).and_then(|(region, _)| region).map(str::to_owned);
+    region.map_or_else(|| region_of(request), Ok)
 }
 
 /// The region of a create. One that has begun ends where it began.
@@ -98,12 +104,16 @@ impl Machines<'_> {
         if self.ec2.reboot(&instance.id)? { Ok(()) } else { Err(not_found(request)) }
     }
 
-    /// By id, else by uid, else by name. An id that leads to somebody else's instance leads nowhere.
+    /// By id, else by uid, else by name. An id that leads to another Machine's instance leads nowhere, and one that
+    /// leads to another cluster's is refused. One whose end the cloud still shows is all there is to ask: a second
+    /// instance of the machine is found by a deletion and by a listing.
     pub(crate) fn locate(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Option<Instance>> {
-        if let Some(id) = known_id(request)
-            && let Look::Here(instance) = self.look(&id, marks)?
-        {
-            return Ok(Some(*instance));
+        if let Some(id) = known_id(request) {
+            match self.look(&id, marks)? {
+                Look::Here(instance) => return Ok(Some(*instance)),
+                Look::Gone => return Ok(None),
+                Look::Foreign | Look::Unseen => {}
+            }
         }
         only(self.find(marks)?)
     }
@@ -113,6 +123,9 @@ impl Machines<'_> {
             None => Look::Unseen,
             Some(instance) if !instance.is_there() => Look::Gone,
             Some(instance) if marks.belong_to(&instance) => Look::Here(Box::new(instance)),
+            Some(instance) if marks.other_cluster(&instance).is_some() => {
+                return Err(of_another_cluster(&instance, marks));
+            }
             Some(instance) => {
                 let line = "the machine's id leads to an instance of somebody else, left alone";
                 self.log.info(line, &[("instance", &instance.id)]);
@@ -121,13 +134,21 @@ impl Machines<'_> {
         })
     }
 
-    /// The machine's instances that exist: by uid; where there are none, by the Machine's name.
+    /// The machine's instances that exist: by uid; where there are none, by the Machine's name. An instance with the
+    /// name and the uid and with another cluster's mark is this Machine's from before its control plane was moved:
+    /// nobody may believe that there is none.
     pub(crate) fn find(&self, marks: &Marks<'_>) -> Outcome<Vec<Instance>> {
         let mut found = self.ec2.search(&marks.uid_filters())?;
         // The filter is the cloud's; what it lets slip is still not ours.
         found.retain(|instance| instance.is_there() && marks.are_on(instance));
         if let Some(filters) = marks.name_filters().filter(|_| found.is_empty()) {
             found = self.ec2.search(&filters)?;
+            let is_moved = |instance: &&Instance| {
+                instance.is_there() && marks.other_cluster(instance).is_some() && marks.uid_is_on(instance)
+            };
+            if let Some(instance) = found.iter().find(is_moved) {
+                return Err(of_another_cluster(instance, marks));
+            }
             found.retain(|instance| instance.is_there() && marks.name_is_on(instance));
         }
         Ok(found)
@@ -157,6 +178,37 @@ impl Machines<'_> {
             }
         }
         refused.map_or(Ok(()), |failed| Err(failed.into()))
+    }
+
+    /// Orders the end of this instance and of no other.
+    pub(crate) fn delete_one(&self, request: &Request, provider_id: &str) -> Outcome<()> {
+        let Some((_, id)) = map::parts(provider_id) else {
+            let message = format!("{provider_id:?} is no id of this driver");
+            return Err(Failure::from(error(Code::InvalidArgument, message)));
+        };
+        if known_id(request).is_some_and(|own| own == id) {
+            let message = format!("the instance {id} is the one that the Machine keeps, left alone");
+            return Err(Failure::from(error(Code::FailedPrecondition, message)));
+        }
+        let spec = spec::read_in_part(&request.class);
+        let keys = spec.tag_keys();
+        let marks = Marks::new(request, keys.as_ref());
+        match self.ec2.instance(id)?.filter(Instance::is_there) {
+            None => Ok(()),
+            Some(instance) if marks.other_cluster(&instance).is_some() => {
+                Err(of_another_cluster(&instance, &marks))
+            }
+            Some(instance) if !marks.cluster.are_on(&instance) => {
+                let message =
+                    format!("the instance {id} does not carry the mark of this cluster, left alone");
+                Err(Failure::from(error(Code::FailedPrecondition, message)))
+            }
+            Some(_) => {
+                self.ec2.terminate(id)?;
+                self.log.info("second instance ordered away", &[("instance", id)]);
+                Ok(())
+            }
+        }
     }
 
     /// One page of the cluster's instances.
@@ -225,6 +277,18 @@ pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
         )));
     }
     Ok(instances.into_iter().next())
+}
+
+/// Neither "there is none" nor "it is removed": the host waits, and says what to do.
+pub(crate) fn of_another_cluster(instance: &Instance, marks: &Marks<'_>) -> Failure {
+    let cluster = marks.other_cluster(instance).unwrap_or_default();
+    Failure::from(error(
+        Code::FailedPrecondition,
+        format!(
+            "the instance {} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
+            instance.id
+        ),
+    ))
 }
 
 pub(crate) fn not_found(request: &Request) -> Failure {

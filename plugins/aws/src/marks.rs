@@ -98,6 +98,17 @@ impl<'a> Marks<'a> {
         }
     }
 
+    /// The mark of another cluster, when the instance carries one.
+    pub(crate) fn other_cluster<'b>(&self, instance: &'b Instance) -> Option<&'b str> {
+        instance.tag(CLUSTER_TAG).filter(|cluster| *cluster != self.cluster.cluster)
+    }
+
+    /// True when it carries the Machine's uid, whichever cluster's mark it carries. A name proves nothing: clusters that
+    /// share classes share names.
+    pub(crate) fn uid_is_on(&self, instance: &Instance) -> bool {
+        instance.tag(UID_TAG) == Some(self.uid)
+    }
+
     /// The tags of all that is made for the Machine.
     pub(crate) fn tags(&self, spec: &Spec) -> BTreeMap<String, String> {
         let own = [(NAME_TAG, self.name), (UID_TAG, self.uid), (CLUSTER_TAG, self.cluster.cluster)];

@@ -33,6 +33,7 @@ pub(crate) struct Vm {
     pub(crate) addresses: Vec<(String, String)>,
     pub(crate) tags: Map<String, Value>,
     pub(crate) initialized: bool,
+    pub(crate) has_volumes: bool,
     /// As the cloud writes it.
     pub(crate) created: Option<String>,
 }
@@ -55,6 +56,7 @@ impl Vm {
             addresses: addresses(value.get("addresses")),
             tags: value.get("tags").and_then(Value::as_object).cloned().unwrap_or_default(),
             initialized: value.get("initialized").and_then(Value::as_bool).unwrap_or(true),
+            has_volumes: value.get("volumes").and_then(Value::as_array).is_some_and(|all| !all.is_empty()),
             created: text("created").map(str::to_owned),
         })
     }

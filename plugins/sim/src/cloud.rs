@@ -31,11 +31,18 @@ impl<'a> Cloud<'a> {
         Self { host, endpoint, authorization: format!("Bearer {token}") }
     }
 
-    /// Makes a VM, or answers the one that was made under the key.
+    /// Whether the cloud keeps idempotency keys.
+    pub(crate) fn keeps_keys(&self) -> bool {
+        self.endpoint.keeps_keys()
+    }
+
+    /// Makes a VM, or answers the one that was made under the key, where the cloud keeps keys.
     pub(crate) fn create(&self, body: &Value, idempotency_key: &str) -> Result<Vm, CloudError> {
         let trial = self.change("create the VM");
+        let request = self.request(Method::Post, "/v1/vms");
         let request =
-            self.request(Method::Post, "/v1/vms").header("idempotency-key", idempotency_key).json(body);
+            if self.keeps_keys() { request.header("idempotency-key", idempotency_key) } else { request };
+        let request = request.json(body);
         trial.object(&trial.send(&request)?, Vm::parse)
     }
 

@@ -1,26 +1,24 @@
 //! The calls of the host.
 
 use machinist_sdk::driver::{
-    About, Capabilities, Class, Creation, Deletion, Driver, Encoding, Failure, Host, OfflineHost, Page,
-    Reboot, Request, Vm,
+    About, Capabilities, Class, Creation, DeleteById, Deletion, Driver, Encoding, Failure, Host, OfflineHost,
+    Page, Reboot, Request, Vm,
 };
 
 use crate::cloud::Cloud;
 use crate::machine::Machines;
-use crate::settings::Endpoint;
+use crate::settings::{Creates, Endpoint};
 use crate::{map, spec};
 
 /// The name of the driver and the only provider that it serves.
 const NAME: &str = "sim";
 /// The key of the Secret that authenticates.
 pub(crate) const TOKEN_KEY: &str = "token";
-/// After a create, reads of the cloud may not show the VM for as long as this.
-const CONSISTENCY_WINDOW_MS: u64 = 10_000;
 
 /// The driver of the simulated cloud.
 pub(crate) struct SimDriver;
 
-machinist_sdk::export_driver!(SimDriver, reboot);
+machinist_sdk::export_driver!(SimDriver, reboot, delete_by_id);
 
 /// The version that the build was told, by default the crate's.
 fn version() -> &'static str {
@@ -29,25 +27,27 @@ fn version() -> &'static str {
         .unwrap_or(env!("CARGO_PKG_VERSION"))
 }
 
-/// All that the contract knows: this cloud can do it all.
-fn capabilities() -> Capabilities {
-    Capabilities::STATUS
-        | Capabilities::INITIALIZE
-        | Capabilities::LISTING
-        | Capabilities::VOLUME_IDS
-        | Capabilities::IDEMPOTENCY_KEY
+/// All that the contract knows: this cloud can do it all, unless its keys are taken away.
+fn capabilities(creates: Creates) -> Capabilities {
+    let mut all =
+        Capabilities::STATUS | Capabilities::INITIALIZE | Capabilities::LISTING | Capabilities::VOLUME_IDS;
+    if creates.keep_keys {
+        all |= Capabilities::IDEMPOTENCY_KEY;
+    }
+    all
 }
 
 impl Driver for SimDriver {
     fn describe(host: &dyn OfflineHost) -> About {
         let endpoint = Endpoint::from_settings(&host.settings()).ok();
+        let creates = Creates::from_settings(&host.settings());
         About {
             name: NAME.to_owned(),
             version: version().to_owned(),
             providers: vec![NAME.to_owned()],
             class_schema: Some(spec::SCHEMA.to_owned()),
-            capabilities: capabilities(),
-            consistency_window_ms: CONSISTENCY_WINDOW_MS,
+            capabilities: capabilities(creates),
+            consistency_window_ms: creates.consistency_window_ms,
             hosts: endpoint.iter().map(|endpoint| endpoint.host().to_owned()).collect(),
         }
     }
@@ -87,6 +87,12 @@ impl Driver for SimDriver {
 impl Reboot for SimDriver {
     fn reboot(request: &Request, host: &dyn Host) -> Result<(), Failure> {
         machines(&open(host)?, host).reboot(request)
+    }
+}
+
+impl DeleteById for SimDriver {
+    fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure> {
+        machines(&open(host)?, host).delete_one(request, provider_id)
     }
 }
 

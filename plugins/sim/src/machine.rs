@@ -23,9 +23,14 @@ pub(crate) struct Machines<'a> {
 }
 
 impl Machines<'_> {
-    /// One request where nothing is in the way. The key makes repetitions safe, so nobody looks before.
+    /// One request where nothing is in the way. The key makes repetitions safe, so nobody looks before, unless there are no keys.
     pub(crate) fn create(&self, request: &Request, user_data: Option<&str>) -> Outcome<wit::Vm> {
         let spec = spec::read(&request.class)?.spec;
+        if !self.cloud.keeps_keys()
+            && let Some(vm) = only(self.cloud.find(&request.cluster, &request.machine.uid)?)?
+        {
+            return Ok(map::vm(&vm));
+        }
         let machine = &request.machine;
         let tags = [
             (CLUSTER_TAG, request.cluster.as_str()),
@@ -123,15 +128,16 @@ impl Machines<'_> {
         self.cloud.reboot(&vm.id)?.ok_or_else(|| not_found(request))
     }
 
-    /// By id, else by uid. An id that leads to somebody else's VM leads nowhere.
+    /// By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one that leads to another
+    /// cluster's is refused. One that leads to none is all there is to ask: the cloud gives no id twice, and a second VM
+    /// of this uid is found by a deletion and by a listing.
     fn locate(&self, request: &Request) -> Outcome<Option<Vm>> {
-        if let Some((_, id)) = own_id(request)
-            && let Some(vm) = self.cloud.get(id)?.filter(Vm::exists)
-        {
-            if belongs(&vm, request) {
-                return Ok(Some(vm));
+        if let Some((_, id)) = own_id(request) {
+            match self.cloud.get(id)?.filter(Vm::exists) {
+                Some(vm) if belongs(&vm, request) => return Ok(Some(vm)),
+                Some(vm) => self.foreign(&vm, request)?,
+                None => return Ok(None),
             }
-            self.foreign(&vm);
         }
         only(self.cloud.find(&request.cluster, &request.machine.uid)?)
     }
@@ -148,8 +154,14 @@ impl Machines<'_> {
         {
             self.delete_by_id(id, request)?;
         }
+        let may_have_volumes = found.is_empty()
+            || found.iter().any(|vm| vm.has_volumes)
+            || spec::may_ask_for_volumes(&request.class);
+        if !may_have_volumes {
+            return Ok(());
+        }
         for volume in self.cloud.volumes(cluster, uid)? {
-            // An attached one goes with its VM. If not, it is free when the host asks again after the VM's end.
+            // An attached one goes with its VM.
             if volume.attached_to.is_none() {
                 self.cloud.delete_volume(&volume.id)?;
             }
@@ -162,14 +174,47 @@ impl Machines<'_> {
     fn delete_by_id(&self, id: &str, request: &Request) -> Outcome<()> {
         match self.cloud.get(id)? {
             Some(vm) if !vm.exists() || vm.state == State::Stopping => {}
-            Some(vm) if !belongs(&vm, request) => self.foreign(&vm),
+            Some(vm) if !belongs(&vm, request) => self.foreign(&vm, request)?,
             Some(_) | None => self.cloud.delete(id)?,
         }
         Ok(())
     }
 
-    fn foreign(&self, vm: &Vm) {
+    /// Orders the end of this VM and of no other. Its volumes go with it.
+    pub(crate) fn delete_one(&self, request: &Request, provider_id: &str) -> Outcome<()> {
+        let Some((_, id)) = map::parts(provider_id) else {
+            let message = format!("{provider_id:?} is no id of this driver");
+            return Err(Failure::new(Code::InvalidArgument, message));
+        };
+        if own_id(request).is_some_and(|(_, own)| own == id) {
+            let message = format!("the VM {id} is the one that the Machine keeps, left alone");
+            return Err(Failure::new(Code::FailedPrecondition, message));
+        }
+        match self.cloud.get(id)? {
+            None => Ok(()),
+            Some(vm) if !vm.exists() || vm.state == State::Stopping => Ok(()),
+            Some(vm) if !vm.is_of(&request.cluster) => {
+                self.foreign(&vm, request)?;
+                let message = format!("the VM {id} does not carry the mark of cluster {}", request.cluster);
+                Err(Failure::new(Code::FailedPrecondition, message))
+            }
+            Some(_) => Ok(self.cloud.delete(id)?),
+        }
+    }
+
+    /// Another cluster's mark on it means that a control plane was moved: neither "there is none" nor "it is removed".
+    fn foreign(&self, vm: &Vm, request: &Request) -> Outcome<()> {
         self.log.info("the provider id leads to another machine's VM, left alone", &[("vm", &vm.id)]);
+        match vm.tag(CLUSTER_TAG) {
+            Some(cluster) if *cluster != request.cluster => Err(Failure::new(
+                Code::FailedPrecondition,
+                format!(
+                    "the VM {} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
+                    vm.id
+                ),
+            )),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// One page of the cluster's VMs.

@@ -1,7 +1,10 @@
-//! Where the cloud is, as the operator wrote it beside the plugin.
+//! Where the cloud is and what it can do, as the operator wrote it beside the plugin.
 
 use machinist_sdk::driver::{Code, Failure, Url};
 use serde_json::Value;
+
+/// After a create, reads of the cloud may not show the VM for as long as this, unless the settings say otherwise.
+const CONSISTENCY_WINDOW_MS: u64 = 10_000;
 
 /// The base of all URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +12,30 @@ pub(crate) struct Endpoint {
     /// What stands before `/v1`, without a slash at its end.
     base: String,
     host: String,
+    keeps_keys: bool,
+}
+
+/// How sure one can be of a create. Tests take the keys away to have a cloud like most others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Creates {
+    /// The cloud is handed idempotency keys.
+    pub(crate) keep_keys: bool,
+    /// How long reads may miss a VM.
+    pub(crate) consistency_window_ms: u64,
+}
+
+impl Creates {
+    /// Reads the plugin's settings; what is absent or odd has its default.
+    pub(crate) fn from_settings(settings: &str) -> Self {
+        let value: Value = serde_json::from_str(settings).unwrap_or_default();
+        Self {
+            keep_keys: value.get("idempotencyKeys").and_then(Value::as_bool).unwrap_or(true),
+            consistency_window_ms: value
+                .get("consistencyWindowMs")
+                .and_then(Value::as_u64)
+                .unwrap_or(CONSISTENCY_WINDOW_MS),
+        }
+    }
 }
 
 impl Endpoint {
@@ -18,11 +45,12 @@ impl Endpoint {
             invalid("the plugin's settings are not JSON: write {\"endpoint\": \"http://HOST:PORT\"}")
         })?;
         match value.get("endpoint") {
-            Some(Value::String(url)) => Self::parse(url).ok_or_else(|| {
-                invalid(&format!(
-                    "endpoint in the plugin's settings must be http(s)://HOST[:PORT][/PATH], got {url:?}"
-                ))
-            }),
+            Some(Value::String(url)) => Self::parse(url, Creates::from_settings(settings).keep_keys)
+                .ok_or_else(|| {
+                    invalid(&format!(
+                        "endpoint in the plugin's settings must be http(s)://HOST[:PORT][/PATH], got {url:?}"
+                    ))
+                }),
             None | Some(Value::Null) => Err(invalid(
                 "endpoint is missing in the plugin's settings: write {\"endpoint\": \"http://HOST:PORT\"}",
             )),
@@ -30,9 +58,14 @@ impl Endpoint {
         }
     }
 
-    fn parse(url: &str) -> Option<Self> {
+    fn parse(url: &str, keeps_keys: bool) -> Option<Self> {
         let parts = Url::parse(url).filter(|_| !url.contains('?'))?;
-        Some(Self { base: url.trim_end_matches('/').to_owned(), host: parts.host().to_owned() })
+        Some(Self { base: url.trim_end_matches('/').to_owned(), host: parts.host().to_owned(), keeps_keys })
+    }
+
+    /// Whether creates are sent with a key.
+    pub(crate) fn keeps_keys(&self) -> bool {
+        self.keeps_keys
     }
 
     /// The URL of a path, from `/v1` on.
@@ -64,6 +97,15 @@ mod tests {
                 Endpoint::from_settings(&format!(r#"{{"endpoint": "{url}", "other": 1}}"#)).unwrap();
             assert_eq!((endpoint.host(), endpoint.url("/v1/vms").as_str()), (host, first));
         }
+    }
+
+    #[test]
+    fn keys_are_kept_unless_the_settings_take_them_away() {
+        let of = Creates::from_settings;
+        assert_eq!(of("{}"), Creates { keep_keys: true, consistency_window_ms: 10_000 });
+        let without = of(r#"{"idempotencyKeys": false, "consistencyWindowMs": 2000}"#);
+        assert_eq!(without, Creates { keep_keys: false, consistency_window_ms: 2_000 });
+        assert_eq!(of(r#"{"idempotencyKeys": "no", "consistencyWindowMs": -1}"#), of("{}"));
     }
 
     #[test]

@@ -69,6 +69,12 @@ pub(crate) fn asks_for_initialize(class: &Class) -> bool {
     Fields::provider_spec(class).and_then(|root| initialize(&root)).unwrap_or(false)
 }
 
+/// Whether a VM of this class may have volumes. One of a class that cannot be read may.
+pub(crate) fn may_ask_for_volumes(class: &Class) -> bool {
+    let volumes = Fields::provider_spec(class).and_then(|root| Ok(root.objects("volumes")?.len()));
+    volumes.map_or(true, |count| count > 0)
+}
+
 impl Spec {
     /// The body of a create. The same class, machine and user data always give the same body.
     pub(crate) fn body(

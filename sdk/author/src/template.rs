@@ -90,6 +90,7 @@ struct Words {
     steps: &'static str,
     cloud: &'static str,
     driver: &'static str,
+    schema: &'static str,
     test: &'static str,
 }
 
@@ -102,6 +103,7 @@ fn words(language: Language) -> Words {
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`src/cloud.rs`",
             driver: "`src/lib.rs`",
+            schema: "`src/class-schema.json`",
             test: "`src/tests.rs`",
         },
         Language::Go => Words {
@@ -111,6 +113,7 @@ fn words(language: Language) -> Words {
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`vms/cloud.go`",
             driver: "`vms/driver.go`",
+            schema: "`vms/class-schema.json`",
             test: "`vms/driver_test.go`",
         },
         Language::JavaScript => Words {
@@ -120,6 +123,7 @@ fn words(language: Language) -> Words {
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`src/cloud.js`",
             driver: "`src/driver.js`",
+            schema: "`src/class-schema.json`",
             test: "`test/driver.test.js`",
         },
         Language::Python => Words {
@@ -129,6 +133,7 @@ fn words(language: Language) -> Words {
                     machinist plugin inspect @name@.wasm --grants grants.yaml --settings settings.json",
             cloud: "`@module@/cloud.py`",
             driver: "`@module@/__init__.py`",
+            schema: "`@module@/class-schema.json`",
             test: "`tests/test_driver.py`",
         },
     }
@@ -155,10 +160,11 @@ pub fn steps(language: Language, name: &Name) -> String {
 }
 
 fn filled(text: &str, language: Language, name: &Name, sdk: &Sdk) -> String {
-    let Words { steps, cloud, driver, test } = words(language);
+    let Words { steps, cloud, driver, schema, test } = words(language);
     text.replace("@steps@", steps)
         .replace("@cloudfile@", cloud)
         .replace("@driverfile@", driver)
+        .replace("@schemafile@", schema)
         .replace("@testfile@", test)
         .replace("@language@", &language.to_string())
         .replace("@sdk@", &sdk.dependency(language))
@@ -222,6 +228,21 @@ mod tests {
                 files.iter().any(|file| file.path.contains("test") && file.text.contains("s3cret")),
                 "{language}"
             );
+        }
+    }
+
+    #[test]
+    fn each_path_that_the_readme_names_is_there() {
+        for language in Language::ALL {
+            let files = project(language);
+            let readme = files.iter().find(|file| file.path == "README.md").unwrap();
+            let named = readme.text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+            let mut paths = 0;
+            for path in named {
+                assert!(files.iter().any(|file| file.path == path), "{language}: {path}");
+                paths += 1;
+            }
+            assert!(paths >= 7, "{language}: {paths}");
         }
     }
 

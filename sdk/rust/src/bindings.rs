@@ -35,6 +35,19 @@ pub mod rebooter {
     pub use __export_machinist_reboot as export;
 }
 
+/// Optional: removing one VM of two.
+pub mod id_deleter {
+    wit_bindgen::generate!({
+        path: ["wit/provider/0.1.0", "wit/delete-by-id/0.1.0"],
+        world: "machinist:delete-by-id/id-deleter",
+        with: { "machinist:provider/types@0.1.0": crate::bindings::provider::machinist::provider::types },
+        pub_export_macro: true,
+        export_macro_name: "__export_machinist_delete_by_id",
+        default_bindings_module: "machinist_sdk::bindings::id_deleter",
+    });
+    pub use __export_machinist_delete_by_id as export;
+}
+
 /// The world `health-policy`.
 pub mod policy {
     wit_bindgen::generate!({

@@ -95,7 +95,8 @@ mod log;
 pub use component::{Exported, ExportedPolicy};
 
 /// Makes a component of a type that implements [`driver::Driver`]: `export_driver!(MyDriver);`, or
-/// `export_driver!(MyDriver, reboot);` for one that implements [`driver::Reboot`] as well.
+/// `export_driver!(MyDriver, reboot, delete_by_id);` for one that implements [`driver::Reboot`] and
+/// [`driver::DeleteById`] as well.
 ///
 /// Natively it does nothing, so that tests can be linked.
 #[macro_export]
@@ -113,9 +114,30 @@ macro_rules! export_driver {
             is_driver::<$driver>();
         };
     };
-    ($driver:ty, reboot) => {
+    ($driver:ty, $($optional:ident),+) => {
         $crate::export_driver!($driver);
+        $($crate::export_optional!($driver, $optional);)+
+    };
+}
 
+/// One optional interface of a driver. Use [`export_driver`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! export_optional {
+    ($driver:ty, delete_by_id) => {
+        #[cfg(target_family = "wasm")]
+        mod machinist_delete_by_id {
+            use super::*;
+            type Component = $crate::Exported<$driver>;
+            $crate::bindings::id_deleter::export!(Component with_types_in $crate::bindings::id_deleter);
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() = || {
+            fn can_delete_by_id<D: $crate::driver::DeleteById>() {}
+            can_delete_by_id::<$driver>();
+        };
+    };
+    ($driver:ty, reboot) => {
         #[cfg(target_family = "wasm")]
         mod machinist_reboot {
             use super::*;

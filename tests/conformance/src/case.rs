@@ -86,6 +86,17 @@ impl Case {
         self.bench.about.capabilities
     }
 
+    /// Only keys, or names that are unique, make one VM of two creates of which neither sees the other's VM.
+    pub(crate) fn needs_keys(&self) -> Outcome {
+        if self.capabilities().idempotency_key {
+            return Ok(());
+        }
+        skipped(
+            "the driver has no capability idempotency-key: the host makes one create of a machine at a time, and waits \
+             for the consistency window after one that may have happened",
+        )
+    }
+
     pub(crate) fn profile(&self) -> &Profile {
         &self.bench.profile
     }
@@ -179,6 +190,11 @@ impl Case {
             Err(error) => machine.suffer(error),
         }
         answer
+    }
+
+    /// Of two VMs of the machine, the one that it does not keep.
+    pub(crate) async fn delete_by_id(&self, machine: &Machine, vm: &ProviderId) -> Answer<()> {
+        self.stage.host.delete_by_id(self.request(machine, false), vm).await
     }
 
     pub(crate) async fn reboot(&self, machine: &Machine) -> Answer<()> {

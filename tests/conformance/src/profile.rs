@@ -92,6 +92,10 @@ pub struct Classes {
     /// Some that cannot work.
     #[serde(default)]
     pub invalid: Vec<Invalid>,
+    /// The field of `valid` with the cloud's URL, as a JSON pointer, where users write it into their classes. `describe` knows no
+    /// class and cannot name that host.
+    #[serde(default)]
+    pub endpoint: Option<String>,
     /// All that a deletion needs; absent: nothing.
     #[serde(default)]
     pub for_deletion: Option<Value>,
@@ -238,8 +242,9 @@ fn public_address() -> IpAddr {
     IpAddr::from([1, 1, 1, 1])
 }
 
+/// With quotes and line ends: a driver that puts it into JSON without the encoding for it breaks its request.
 fn user_data() -> String {
-    "#cloud-config\n# conformance: boot-payload-5d1e0c77a9\n".to_owned()
+    "#cloud-config\n# conformance: \"boot-payload-5d1e0c77a9\"\n".to_owned()
 }
 
 fn two() -> usize {
@@ -259,6 +264,14 @@ impl Profile {
                 return Err(Error::Value { field: format!("refusals.{name}.code"), problem });
             }
         }
+        if let Some(pointer) = &profile.class.endpoint
+            && profile.class.endpoint_host().is_none()
+        {
+            let problem = format!(
+                "must lead to a URL in class.valid; write a JSON pointer such as /authUrl, got {pointer:?}"
+            );
+            return Err(Error::Value { field: "class.endpoint".to_owned(), problem });
+        }
         if let Some(paging) = &profile.paging
             && !(2..=1_000).contains(&paging.machines)
         {
@@ -271,6 +284,14 @@ impl Profile {
     /// What nobody may read in messages and logs: secrets and user data.
     pub fn hidden(&self) -> Vec<&str> {
         self.secrets.values().map(String::as_str).chain([self.user_data.as_str()]).collect()
+    }
+}
+
+impl Classes {
+    /// The host that users name in their classes.
+    pub fn endpoint_host(&self) -> Option<String> {
+        let url = self.valid.pointer(self.endpoint.as_deref()?)?.as_str()?;
+        Some(url.parse::<http::Uri>().ok()?.host()?.to_owned())
     }
 }
 
@@ -333,10 +354,19 @@ mod tests {
         let refusal = "{class: {valid: {}}, refusals: {full: {answer: {status: 409}, code: sold-out}}}";
         assert!(error(refusal).contains("refusals.full.code"), "{}", error(refusal));
         assert!(error("{class: {valid: {}}, paging: {machines: 1}}").contains("paging.machines"));
+        let endpoint = error("{class: {valid: {authUrl: 7}, endpoint: /authUrl}}");
+        assert!(endpoint.contains("class.endpoint"), "{endpoint}");
+    }
+
+    #[test]
+    fn the_host_that_a_class_names_is_that_of_its_url() {
+        let text = "{class: {valid: {auth: {url: 'https://identity.test:5000/v3'}}, endpoint: /auth/url}}";
+        assert_eq!(Profile::parse(text).unwrap().class.endpoint_host().as_deref(), Some("identity.test"));
+        assert_eq!(Profile::parse("{class: {valid: {}}}").unwrap().class.endpoint_host(), None);
     }
 
     proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(proptest::prelude::ProptestConfig { cases: tier::cases(500), failure_persistence: None, ..Default::default() })]
 
         /// Neither nonsense nor a good profile with a piece cut out and another put in.
         #[test]

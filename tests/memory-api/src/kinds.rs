@@ -38,7 +38,7 @@ const fn kind(
     Kind { group, version, plural, name, has_status, is_custom }
 }
 
-static ALL: [Kind; 15] = [
+static ALL: [Kind; 16] = [
     kind("machine.sapcloud.io", "v1alpha1", "machines", "Machine", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machineclasses", "MachineClass", true, true),
     kind("machine.sapcloud.io", "v1alpha1", "machinesets", "MachineSet", true, true),
@@ -52,6 +52,7 @@ static ALL: [Kind; 15] = [
     kind("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", true, false),
     kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true, false),
     kind("events.k8s.io", "v1", "events", "Event", false, false),
+    kind("", "v1", "events", "Event", false, false),
     kind("coordination.k8s.io", "v1", "leases", "Lease", false, false),
     kind("", "v1", "namespaces", "Namespace", true, false),
 ];
@@ -61,7 +62,7 @@ pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static 
     ALL.iter().find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
 }
 
-/// The kind of a resource. No two groups here have resources of the same name.
+/// The kind of a resource. Events are in two groups, of which the first counts; all else is in one.
 pub(crate) fn of(plural: &str) -> &'static Kind {
     ALL.iter().find(|kind| kind.plural == plural).unwrap_or_else(|| panic!("there is no resource {plural}"))
 }

@@ -92,6 +92,10 @@ impl ApiServer {
         };
         let verb = ask.verb(&head.method);
         let what = match ask.target {
+            // The same Events by the group of old.
+            Target::Object if ask.kind.plural == "events" && ask.kind.group.is_empty() => {
+                "v1/events".to_owned()
+            }
             Target::Object => ask.kind.plural.to_owned(),
             Target::Status => format!("{}/status", ask.kind.plural),
             Target::Scale => format!("{}/scale", ask.kind.plural),
@@ -114,6 +118,12 @@ impl ApiServer {
                     reply(if verb == "POST" { 201 } else { 200 }, &answer)
                 }
             };
+            let mut reply = reply;
+            let date =
+                jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&(self.clock)());
+            if let Some(date) = date.ok().and_then(|date| date.parse().ok()) {
+                reply.headers_mut().insert(http::header::DATE, date);
+            }
             (reply.status().as_u16(), Ok(reply))
         };
         self.wire.carry_in_a_manner(actor, (verb, what, name), act, broken).await

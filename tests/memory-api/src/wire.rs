@@ -22,14 +22,15 @@ pub struct Call {
     pub actor: String,
     /// LIST, WATCH, GET, POST, PUT, PATCH, DELETE, or CALL for a driver.
     pub verb: &'static str,
-    /// Resource and subresource, or the driver's function.
+    /// Resource and subresource (`v1/events` for Events of the core group), or the driver's function.
     pub what: String,
     /// Name of the object; empty for a collection.
     pub name: String,
 }
 
 impl Call {
-    /// Changes something in an API server. Leases, Events and questions whether it is there are counted apart.
+    /// Changes something in an API server. Leases and claims, Events and questions whether it is there are counted
+    /// apart.
     pub fn is_write(&self) -> bool {
         matches!(self.verb, "POST" | "PUT" | "PATCH" | "DELETE") && !self.is_apart()
     }
@@ -46,7 +47,9 @@ impl Call {
 
     fn is_apart(&self) -> bool {
         let is_question = matches!(self.name.as_str(), "machinist-probe" | "machinist-freeze");
-        matches!(self.what.as_str(), "leases" | "events") || is_question
+        // Kept as a Lease is.
+        let is_claim = self.name.starts_with("machinist-cluster-mark-");
+        matches!(self.what.as_str(), "leases" | "events" | "v1/events") || is_question || is_claim
     }
 }
 
@@ -89,6 +92,8 @@ pub enum Fate {
     Crash(bool),
     /// The driver answers so, and nothing is carried out.
     Answer(CallError),
+    /// It is carried out, and the driver answers so all the same.
+    AnswerAfter(CallError),
     /// It is carried out so long after it was sent, and answered.
     Delay(Duration),
     /// A listing that asks for any version shows what was a moment ago. Everything else is carried out.
@@ -294,6 +299,11 @@ impl Wire {
                 broken(Trouble::Refused(code))
             }
             Fate::Answer(error) => {
+                self.end(number, u16::from(error.code().number()));
+                broken(Trouble::Answered(error))
+            }
+            Fate::AnswerAfter(error) => {
+                act(Manner::Plain).await;
                 self.end(number, u16::from(error.code().number()));
                 broken(Trouble::Answered(error))
             }

@@ -118,6 +118,9 @@ impl Actors {
                 actors.zone_outage(chance).await;
             }),
             self.often("lies", hourly.lies, |actors, chance| async move { actors.lie(chance).await }),
+            self.often("moves", hourly.moves, |actors, chance| async move {
+                actors.move_away(chance).await;
+            }),
             self.often("policies", hourly.policy_swaps, |actors, chance| async move {
                 actors.swap_policy(chance);
             }),

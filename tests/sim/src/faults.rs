@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_core::driver_error::{Breakage, CallError, Code, DriverError};
+use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Sent};
 use memory_api::wire::{Call, Fate, Wire};
 
 use crate::chance::Chance;
@@ -164,7 +164,20 @@ impl Inner {
             DriverError { may_have_happened: true, ..DriverError::new(code, "the cloud broke") }.into()
         };
         let trap = || CallError::from(Breakage::Trap { detail: "out of bounds".into() });
-        let fates = [(3, 0), (2, 1), (3, 2), (3, 3), (1, 4), (1, 5), (2, 6), (1, 7)];
+        let fates = [
+            (3, 0),
+            (2, 1),
+            (3, 2),
+            (3, 3),
+            (1, 4),
+            (1, 5),
+            (2, 6),
+            (1, 7),
+            (2, 8),
+            (1, 9),
+            (1, 10),
+            (1, 11),
+        ];
         let fate = match self.chance.weighed(&fates).unwrap_or_default() {
             0 => Fate::Refuse(u16::from(Code::Unavailable.number())),
             1 => Fate::Answer(unclear(Code::Internal)),
@@ -173,7 +186,12 @@ impl Inner {
             4 => Fate::Answer(trap()),
             5 => Fate::Hang,
             6 => Fate::Refuse(u16::from(Code::ResourceExhausted.number())),
-            _ => Fate::HangAfter,
+            7 => Fate::HangAfter,
+            // It was done, and the driver says that nobody knows.
+            8 => Fate::AnswerAfter(unclear(Code::Unavailable)),
+            9 => Fate::AnswerAfter(trap()),
+            10 => Fate::Answer(trap().having_sent(Sent::Nothing)),
+            _ => Fate::Refuse(u16::from(Code::InvalidArgument.number())),
         };
         self.counted("cloud", fate)
     }

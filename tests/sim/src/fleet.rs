@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::chance::Chance;
 use crate::cloud::ZONES;
-use crate::hosts::NAMESPACE;
+use crate::hosts::{CLUSTER, NAMESPACE};
 use crate::pools::{Owners, Pools};
 
 /// How often Machines are counted.
@@ -194,7 +194,12 @@ fn secret() -> Value {
 
 fn class(zone: &str) -> Value {
     json!({
-        "metadata": { "name": zone, "namespace": NAMESPACE },
+        "metadata": {
+            "name": zone, "namespace": NAMESPACE,
+            // As hosts leave it once they have seen a VM of it; and VMs of no Machine are made here, as many as it
+            // likes.
+            "annotations": { annotations::CLUSTER_MARK: CLUSTER, annotations::DELETE_STRANGERS: "true" },
+        },
         "provider": "sim",
         "providerSpec": { "type": "sim.small", "zone": zone },
         "secretRef": { "name": "account", "namespace": NAMESPACE },

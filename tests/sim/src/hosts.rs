@@ -65,6 +65,7 @@ pub(crate) struct Hosts {
     policies: Policies,
     seed: u64,
     running: Arc<Mutex<BTreeMap<String, Handles>>>,
+    mark: Arc<Mutex<&'static str>>,
 }
 
 /// What can be done to a process from outside.
@@ -84,7 +85,18 @@ impl Hosts {
         watchman: Watchman,
     ) -> Self {
         let policies = Policies::new(seed, &[]);
-        Self { api, cloud, wire, clock, watchman, planted: None, policies, seed, running: Arc::default() }
+        Self {
+            api,
+            cloud,
+            wire,
+            clock,
+            watchman,
+            planted: None,
+            policies,
+            seed,
+            running: Arc::default(),
+            mark: Arc::new(Mutex::new(CLUSTER)),
+        }
     }
 
     /// Processes with this bug.
@@ -106,6 +118,19 @@ impl Hosts {
     pub(crate) fn kill(&self, name: &str) {
         if let Some(handles) = self.lock().get(name) {
             handles.kill.notify_one();
+        }
+    }
+
+    /// All processes end, and start with this mark from here on.
+    pub(crate) fn start_with_mark(&self, mark: &'static str) {
+        let mut current = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *current, mark) == mark {
+            return;
+        }
+        drop(current);
+        self.watchman.note(("hosts start with mark", mark));
+        for name in self.names() {
+            self.kill(&name);
         }
     }
 
@@ -183,7 +208,7 @@ impl Hosts {
             namespace: NAMESPACE.to_owned(),
             plugin_namespace: "plugins".to_owned(),
             target: Some(client(&to_target(name))),
-            settings: settings(self.planted),
+            settings: settings(self.planted, *self.mark.lock().unwrap_or_else(PoisonError::into_inner)),
             ports: Ports {
                 drivers: planted::drivers(drivers, self.planted),
                 policies: planted::policies(&self.policies, self.planted),
@@ -204,8 +229,8 @@ impl Hosts {
     }
 }
 
-fn settings(planted: Option<Planted>) -> Settings {
-    let settings = Settings::for_cluster(CLUSTER);
+fn settings(planted: Option<Planted>, mark: &str) -> Settings {
+    let settings = Settings::for_cluster(mark);
     match planted {
         Some(Planted::FailsAtOnce) => {
             let health_timeout = SignedDuration::from_secs(5);

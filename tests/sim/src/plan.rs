@@ -90,6 +90,8 @@ pub(crate) struct Hourly {
     pub(crate) lies: f64,
     /// A policy is loaded anew, or is gone for a while.
     pub(crate) policy_swaps: f64,
+    /// The control plane is moved, and its hosts start with another mark until somebody notices.
+    pub(crate) moves: f64,
     /// Users and the autoscaler do something to sets and deployments.
     pub(crate) pools: f64,
 }
@@ -165,6 +167,10 @@ impl Plan {
             zone_outages: some(3.0) * rare,
             lies: some(2.0) * rare,
             policy_swaps: some(12.0) * rare,
+            moves: {
+                let mut chance = Chance::new(seed, "moves");
+                if chance.happens(0.3) { chance.below(100) as f64 / 100.0 * rare } else { 0.0 }
+            },
             pools: 10.0 + 50.0 * Chance::new(seed, "pool rate").below(100) as f64 / 100.0,
         };
         let keeps_keys = chance.happens(0.7);
@@ -261,6 +267,11 @@ impl Plan {
                 self.hourly.lies = 30.0;
                 self.favourite = Some(Action::DeleteMachine);
             }
+            Planted::DeniesDoubt => {
+                self.cloud.keeps_keys = false;
+                self.cloud.reads_lag = Duration::from_secs(8);
+                self.calls.cloud = 0.5;
+            }
             Planted::MakesAgain => self.pools_do(PoolAction::Scale),
             Planted::RaisesTooFar | Planted::EmptiesSets => self.pools_do(PoolAction::Roll),
             Planted::OverlooksBudgets => {
@@ -271,9 +282,11 @@ impl Plan {
             }
             Planted::ChoosesOthers => self.pools_do(PoolAction::ScaleDown),
             Planted::ForgetsOrdinals => self.pools_do(PoolAction::Scale),
+            Planted::HandsDownTexts => self.pools_do(PoolAction::Slip),
             Planted::ReleasesSets => self.pools_do(PoolAction::Delete),
             Planted::OverlooksFreeze | Planted::StaysFrozen => self.pools_do(PoolAction::EditSet),
             Planted::CreatesTwice
+            | Planted::OrdersOverAndOver
             | Planted::DeletesUnasked
             | Planted::DeletesOrphansAtOnce
             | Planted::ForgetsVms

@@ -18,8 +18,8 @@ use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm, VmState,
 };
 use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::{CallError, Code, DriverError, Refusal};
-use machinist_core::id::{PluginName, ProviderName, Uid};
+use machinist_core::driver_error::{CallError, Code, DriverError, Refusal, Sent};
+use machinist_core::id::{PluginName, ProviderId, ProviderName, Uid};
 use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
 use machinist_runtime::ports::{Drivers, HealthPolicies};
 use serde_json::{Value, json};
@@ -56,6 +56,8 @@ pub enum Planted {
     DeletesPods,
     /// The API servers are never found to be away, and tokens come from elsewhere.
     GateStaysOpen,
+    /// Every order to remove a VM is sent over and over.
+    OrdersOverAndOver,
     /// A pass panics.
     Panics,
     /// Any number of Machines may be given up at a time.
@@ -98,11 +100,15 @@ pub enum Planted {
     OverlooksFreeze,
     /// It is never taken off, and the host believes that it was.
     StaysFrozen,
+    /// A create that may have made a VM is said to have made none.
+    DeniesDoubt,
+    /// What stands in an annotation of a set goes to its Machines as it is.
+    HandsDownTexts,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 35] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -114,6 +120,7 @@ impl Planted {
         Self::NeverDeletes,
         Self::DeletesPods,
         Self::GateStaysOpen,
+        Self::OrdersOverAndOver,
         Self::Panics,
         Self::ReplacesAllAtOnce,
         Self::GivesUpZones,
@@ -135,12 +142,14 @@ impl Planted {
         Self::ReleasesSets,
         Self::OverlooksFreeze,
         Self::StaysFrozen,
+        Self::DeniesDoubt,
+        Self::HandsDownTexts,
     ];
 
     /// Whose Machines must be for it to show.
     pub(crate) fn needs(self) -> Owners {
         match self {
-            Self::MakesAgain | Self::ForgetsOrdinals => Owners::Set,
+            Self::MakesAgain | Self::ForgetsOrdinals | Self::HandsDownTexts => Owners::Set,
             Self::RaisesTooFar
             | Self::EmptiesSets
             | Self::ChoosesOthers
@@ -155,7 +164,7 @@ impl Planted {
     /// The rule that it breaks.
     pub fn breaks(self) -> Rule {
         match self {
-            Self::CreatesTwice => Rule::OneVm,
+            Self::CreatesTwice | Self::DeniesDoubt => Rule::OneVm,
             Self::DeletesUnasked | Self::DeletesOrphansAtOnce => Rule::NoUnaskedDelete,
             Self::ForgetsVms | Self::BelievesListings => Rule::FinalizerLast,
             Self::LeaksVms => Rule::NoLeak,
@@ -171,8 +180,10 @@ impl Planted {
             Self::ForgetsOrdinals => Rule::Names,
             Self::ReleasesSets => Rule::Orphans,
             Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,
+            Self::HandsDownTexts => Rule::HandedDown,
             Self::DeletesPods => Rule::Budget,
             Self::GateStaysOpen => Rule::Gate,
+            Self::OrdersOverAndOver => Rule::Sparing,
             Self::Panics => Rule::NoPanic,
             Self::ReplacesAllAtOnce | Self::GivesUpZones => Rule::Meltdown,
             Self::IgnoresHooks => Rule::PreDrain,
@@ -230,7 +241,7 @@ impl Drivers for Faulty {
             if let Some(second) = second {
                 let _ = self.drivers.create(second).await;
             }
-            made
+            if self.bug == Planted::DeniesDoubt { made.map_err(denied) } else { made }
         }
         .boxed()
     }
@@ -244,6 +255,13 @@ impl Drivers for Faulty {
             Planted::ForgetsVms | Planted::NeverDeletes => {
                 async { Ok(Deletion::Deleted { last_known_state: None }) }.boxed()
             }
+            Planted::OrdersOverAndOver => async move {
+                for _ in 0..25 {
+                    let _ = self.drivers.delete(request.clone()).await;
+                }
+                self.drivers.delete(request).await
+            }
+            .boxed(),
             _ => self.drivers.delete(request),
         }
     }
@@ -286,6 +304,10 @@ impl Drivers for Faulty {
         self.drivers.reboot(request)
     }
 
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        self.drivers.delete_by_id(request, vm)
+    }
+
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
         self.drivers.list(request)
     }
@@ -301,6 +323,14 @@ impl Drivers for Faulty {
 
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
         self.drivers.validate_class(class)
+    }
+}
+
+/// The same error without its doubt.
+fn denied(error: CallError) -> CallError {
+    match error {
+        CallError::Guest(error) => DriverError { may_have_happened: false, ..error }.into(),
+        other @ (CallError::Broken(_) | CallError::Refused(_)) => other.having_sent(Sent::Nothing),
     }
 }
 

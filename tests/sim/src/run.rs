@@ -1,7 +1,7 @@
 //! One run: chaos, then calm, then silence.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Once;
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use memory_api::ApiServer;
 use memory_api::wire::Wire;
 
 use crate::actors::Actors;
-use crate::check::{Rule, Violation, Watchman};
+use crate::check::{MachineFact, Rule, Violation, Watchman};
 use crate::cloud::SimCloud;
 use crate::cluster::Cluster;
 use crate::faults::Faults;
 use crate::fleet::Fleet;
-use crate::hosts::Hosts;
+use crate::hosts::{CLUSTER, Hosts};
 use crate::plan::Plan;
 use crate::policies::Policies;
 use crate::pools::{Owners, Pools};
@@ -30,6 +30,10 @@ const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
 
+/// From the end of the faults until a Machine has its VM: the longest pause after an error of a cloud is ten minutes, and a call that
+/// hangs lasts five.
+const COMES_UP_WITHIN: Duration = Duration::from_mins(20);
+
 /// And so much longer for each Machine that is rolled after the others have been drained.
 const ROLLS_WITHIN: Duration = Duration::from_hours(3);
 
@@ -39,8 +43,8 @@ const SETTLES_WITHIN: Duration = Duration::from_mins(20);
 /// Then nothing is written for so long.
 const QUIET: Duration = Duration::from_mins(40);
 
-/// How long the last Node took to join is noted so long after.
-const NOTED: Duration = Duration::from_mins(11);
+/// How long the last Node took to join is noted by then, and the hourly look at each VM has noted how it is.
+const NOTED: Duration = Duration::from_mins(130);
 
 /// Of simulated time.
 const LOOKS_FOR_PANICS_EVERY: Duration = Duration::from_secs(1);
@@ -202,7 +206,14 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     let begin = wire.elapsed();
     let rolled = if plan.owners == Owners::Deployments { plan.machines } else { 0 };
     let limit = CONVERGES_WITHIN + ROLLS_WITHIN * u32::try_from(rolled * 2).unwrap_or(u32::MAX);
+    let without = without_vm(actors);
     while let Some(missing) = unfinished(actors) {
+        let late =
+            if wire.elapsed() - begin > COMES_UP_WITHIN { without_vm(actors) } else { BTreeSet::new() };
+        if let Some(name) = without.intersection(&late).next() {
+            let detail = format!("Machine {name} has no VM {COMES_UP_WITHIN:?} after the faults have ended");
+            return watchman.break_rule(Rule::ComesUp, detail);
+        }
         if wire.elapsed() - begin > limit {
             return watchman.break_rule(Rule::Converges, missing);
         }
@@ -239,6 +250,7 @@ fn calm(actors: &Actors) {
     actors.cloud.calm();
     actors.policies.calm();
     actors.hosts.mend_clocks();
+    actors.hosts.start_with_mark(CLUSTER);
     actors.api.delay_watches(Duration::ZERO);
     actors.fleet.mend();
     actors.fleet.pools().calm();
@@ -249,6 +261,15 @@ fn calm(actors: &Actors) {
 fn unfinished(actors: &Actors) -> Option<String> {
     let short = actors.fleet.is_short_of().or_else(|| left_over(actors));
     short.or_else(|| actors.cluster.unfinished_update())
+}
+
+/// Names of the Machines that are to have a VM and have none.
+fn without_vm(actors: &Actors) -> BTreeSet<String> {
+    let facts = actors.watchman.facts();
+    let is_without = |machine: &&MachineFact| {
+        machine.provider_id.is_empty() && machine.deleting_since.is_none() && machine.phase != "Failed"
+    };
+    facts.machines.values().filter(is_without).map(|machine| machine.name.clone()).collect()
 }
 
 /// VMs of no Machine, which hosts remove in their time. Those that no host can know of are leaks.

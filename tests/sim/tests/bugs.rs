@@ -24,6 +24,11 @@ fn a_second_vm_for_a_machine_is_found() {
 }
 
 #[test]
+fn a_cloud_that_is_asked_over_and_over_is_found() {
+    hunt(Planted::OrdersOverAndOver);
+}
+
+#[test]
 fn a_finalizer_that_goes_before_the_vm_is_found() {
     hunt(Planted::ForgetsVms);
 }
@@ -139,6 +144,11 @@ fn a_machine_that_is_made_once_more_than_wanted_is_found() {
 }
 
 #[test]
+fn a_text_that_is_handed_down_as_it_is_is_found() {
+    hunt(Planted::HandsDownTexts);
+}
+
+#[test]
 fn a_set_that_is_made_larger_than_the_surge_allows_is_found() {
     hunt(Planted::RaisesTooFar);
 }
@@ -176,4 +186,9 @@ fn a_frozen_set_that_makes_machines_is_found() {
 #[test]
 fn a_freeze_that_is_believed_to_have_ended_is_found() {
     hunt(Planted::StaysFrozen);
+}
+
+#[test]
+fn a_host_that_takes_doubt_for_a_clear_no_is_found() {
+    hunt(Planted::DeniesDoubt);
 }

@@ -31,9 +31,10 @@ fn told(report: &Report) -> String {
 }
 
 #[test]
-fn five_hundred_clusters_keep_all_promises_through_faults_and_come_to_rest_after_them() {
+fn many_clusters_keep_all_promises_through_faults_and_come_to_rest_after_them() {
     // Two Machines are enough to roll from one to the other, a third lets both bounds of a rollout matter.
-    each(1..501, |seed| {
+    // At night the simulator runs many more of them, with optimisation.
+    each(1..201, |seed| {
         let machines = 2 + usize::from(seed.is_multiple_of(5));
         Plan::new(seed, machines, Duration::from_mins(12))
     });

@@ -6,7 +6,7 @@ use crate::Complaint;
 use crate::tree::File;
 
 /// What authors of drivers and policies export.
-const CONTRACTS: [&str; 2] = ["provider.wit", "policy.wit"];
+const CONTRACTS: [&str; 3] = ["provider.wit", "policy.wit", "delete-by-id.wit"];
 const PAGES: &str = "docs/authors/functions/";
 
 /// Each function that a component exports has a page that quotes it as the newest contract has it, and no page quotes another.

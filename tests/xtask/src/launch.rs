@@ -26,23 +26,38 @@ pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
 
 /// The benchmark, as fast to run as can be.
 pub(crate) fn bench(arguments: &[OsString]) -> Result<()> {
+    prepared_bench()?.with(arguments).become_it()
+}
+
+/// All figures of the benchmark, which it prints and does not write.
+pub(crate) fn measure() -> Result<()> {
+    prepared_bench()?.run()
+}
+
+fn prepared_bench() -> Result<Line> {
     let binaries = prepare("release", &["--package", "bench", "--package", "ec2", "--release"])?;
     components::build(EC2_DRIVER)?;
     prepare_emulators(&binaries)?;
-    Line::new(binaries.join("bench")).with(arguments).become_it()
+    Ok(Line::new(binaries.join("bench")))
 }
 
 /// The simulator. Dependencies are optimised in the profile of tests too, so that only our own crates are compiled anew for it.
 pub(crate) fn sim(arguments: &[OsString]) -> Result<()> {
+    built_simulator()?.with(arguments).become_it()
+}
+
+/// The same, and comes back.
+pub(crate) fn simulate(arguments: &[&str]) -> Result<()> {
+    built_simulator()?.with(arguments).run()
+}
+
+fn built_simulator() -> Result<Line> {
     let mut line = Line::cargo(&["build", "--package", "sim"]);
     for package in SIMULATED {
         line = line.with(&["--config", &format!("profile.dev.package.{package}.opt-level=3")]);
     }
     line.run()?;
-    Line::new(paths::binaries("debug")?.join("sim"))
-        .with(arguments)
-        .variable("GLIBC_TUNABLES", ALLOCATION)
-        .become_it()
+    Ok(Line::new(paths::binaries("debug")?.join("sim")).variable("GLIBC_TUNABLES", ALLOCATION))
 }
 
 /// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given back in between.

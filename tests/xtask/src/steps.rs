@@ -9,8 +9,17 @@ use clap::ValueEnum;
 use crate::shell::Line;
 use crate::{components, deny, launch, paths, sdk, setup};
 
+/// Which steps run when none is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// The CI runs these on each change: 20 minutes on two cores with warm caches, 60 with cold ones.
+    Commit,
+    /// These and the long ones. Somebody starts them by hand, before an issue ends.
+    Nightly,
+}
+
 /// The steps by name, in the order in which they run: what is quick and fails often comes first.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Name {
     Format,
     Tidy,
@@ -22,7 +31,15 @@ pub(crate) enum Name {
     ControlPlane,
     Emulators,
     Test,
+    Long,
+    Seeds,
+    Figures,
 }
+
+/// Seeds of the nightly simulation: each is a cluster with 20 minutes of faults, and the calm after them.
+const NIGHTLY_SEEDS: &str = "2000";
+/// Each property test takes so many times its usual number of inputs at night.
+const NIGHTLY_CASES: &str = "20";
 
 impl Name {
     fn text(self) -> &'static str {
@@ -37,6 +54,26 @@ impl Name {
             Self::ControlPlane => "control-plane",
             Self::Emulators => "emulators",
             Self::Test => "test",
+            Self::Long => "long",
+            Self::Seeds => "seeds",
+            Self::Figures => "figures",
+        }
+    }
+
+    /// The first tier that runs this step.
+    fn tier(self) -> Tier {
+        match self {
+            Self::Format
+            | Self::Tidy
+            | Self::Licences
+            | Self::Sdk
+            | Self::Clippy
+            | Self::Build
+            | Self::Components
+            | Self::ControlPlane
+            | Self::Emulators
+            | Self::Test => Tier::Commit,
+            Self::Long | Self::Seeds | Self::Figures => Tier::Nightly,
         }
     }
 
@@ -56,6 +93,9 @@ impl Name {
                 "moto and a registry, the EC2 and the OCI registry of the tests (the first time: a minute or two)"
             }
             Self::Test => "unit, plugin-host and end-to-end tests",
+            Self::Long => "nightly: all tests, long ones and planted bugs too, with 20 times the inputs",
+            Self::Seeds => "nightly: 2,000 simulated clusters",
+            Self::Figures => "nightly: all figures, printed and not written",
         }
     }
 
@@ -85,6 +125,15 @@ impl Name {
                 setup::check_for_javascript()?;
                 test(&[])
             }
+            Self::Long => {
+                setup::check_for_javascript()?;
+                tests()
+                    .with(&["--", "--include-ignored"])
+                    .variable("MACHINIST_CASES_FACTOR", NIGHTLY_CASES)
+                    .run()
+            }
+            Self::Seeds => launch::simulate(&["--seeds", NIGHTLY_SEEDS, "--hours", "0.34"]),
+            Self::Figures => launch::measure(),
         }
     }
 }
@@ -96,11 +145,15 @@ const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "4");
 /// once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are not counted
 /// twice.
 fn test(arguments: &[&str]) -> Result<()> {
-    let mut line = Line::cargo(&["test", "--workspace", "--exclude", "tidy"]).with(arguments);
-    if std::env::var_os(THREADS.0).is_none() {
-        line = line.variable(THREADS.0, THREADS.1);
+    tests().with(arguments).run()
+}
+
+fn tests() -> Line {
+    let line = Line::cargo(&["test", "--workspace", "--exclude", "tidy"]);
+    match std::env::var_os(THREADS.0) {
+        None => line.variable(THREADS.0, THREADS.1),
+        Some(_) => line,
     }
-    line.run()
 }
 
 /// Prints the steps.
@@ -112,10 +165,10 @@ pub(crate) fn list() -> Result<()> {
     Ok(())
 }
 
-/// Runs these steps, or all. The first that fails ends it.
-pub(crate) fn run(only: &[Name]) -> Result<()> {
+/// Runs these steps, or those of the tier. The first that fails ends it.
+pub(crate) fn run(only: &[Name], tier: Tier) -> Result<()> {
     let mut done = Vec::new();
-    for step in chosen(only) {
+    for step in chosen(only, tier) {
         println!("\n=== {}: {} ===", step.text(), step.purpose());
         let start = Instant::now();
         let outcome = step.run();
@@ -130,9 +183,13 @@ pub(crate) fn run(only: &[Name]) -> Result<()> {
     Ok(())
 }
 
-/// In the order of the steps, whatever the order of the arguments.
-fn chosen(only: &[Name]) -> Vec<Name> {
-    Name::value_variants().iter().copied().filter(|step| only.is_empty() || only.contains(step)).collect()
+/// In the order of the steps, whatever the order of the arguments. A step that is named runs in each tier.
+fn chosen(only: &[Name], tier: Tier) -> Vec<Name> {
+    let is_chosen = |step: &Name| match only {
+        [] => tier == Tier::Nightly || step.tier() == Tier::Commit,
+        only => only.contains(step),
+    };
+    Name::value_variants().iter().copied().filter(is_chosen).collect()
 }
 
 fn summary(done: &[(Name, Duration, bool)]) -> String {
@@ -148,14 +205,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_choice_all_steps_run_and_the_tests_come_last() {
-        assert!(chosen(&[]).len() == Name::value_variants().len());
-        assert!(chosen(&[]).last() == Some(&Name::Test));
+    fn without_a_choice_the_steps_of_a_commit_run_and_the_tests_come_last() {
+        let steps = chosen(&[], Tier::Commit);
+        assert_eq!((steps.first(), steps.last()), (Some(&Name::Format), Some(&Name::Test)));
+        assert!(!steps.contains(&Name::Seeds), "long steps are for the night");
+    }
+
+    #[test]
+    fn at_night_all_steps_run_and_a_named_step_runs_in_each_tier() {
+        assert_eq!(chosen(&[], Tier::Nightly), Name::value_variants());
+        assert_eq!(chosen(&[Name::Seeds], Tier::Commit), [Name::Seeds]);
+        assert_eq!(chosen(&[Name::Test], Tier::Nightly), [Name::Test]);
     }
 
     #[test]
     fn chosen_steps_run_in_their_own_order() {
-        let names: Vec<_> = chosen(&[Name::Test, Name::Format]).into_iter().map(Name::text).collect();
+        let names: Vec<_> =
+            chosen(&[Name::Test, Name::Format], Tier::Commit).into_iter().map(Name::text).collect();
         assert_eq!(names, ["format", "test"]);
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use machinist_runtime::clusters::from_kubeconfig;
 
 /// Reads what KUBECONFIG may hold too: several files, of which the first that names something counts.
 pub(super) async fn read(paths: &Path, context: Option<&str>) -> Result<Config> {
@@ -16,7 +17,7 @@ pub(super) async fn read(paths: &Path, context: Option<&str>) -> Result<Config> 
         }
     }
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    Config::from_custom_kubeconfig(kubeconfig, &options)
+    from_kubeconfig(kubeconfig, &options)
         .await
         .with_context(|| format!("failed to use kubeconfig {}", paths.display()))
 }

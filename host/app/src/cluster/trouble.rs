@@ -1,5 +1,7 @@
 //! What is said when a request fails, and what helps.
 
+use machinist_core::error_chain::chain;
+
 /// What the server calls an object that is not there. A kind that is not there has no such answer.
 const NOT_FOUND: &str = "NotFound";
 
@@ -7,7 +9,7 @@ const NOT_FOUND: &str = "NotFound";
 pub(crate) fn said(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
-        other => other.to_string(),
+        other => chain(other),
     }
 }
 

@@ -3,8 +3,6 @@
 mod names;
 mod words;
 
-use std::io::Write;
-
 use clap::Command;
 
 use words::Wanted;
@@ -18,7 +16,7 @@ const FILES: u8 = 0;
 /// Answers kubectl. `words`: all after `kubectl machinist`, the last of which is to be completed.
 ///
 /// Whatever goes wrong, the answer is an empty one: a shell has no place for complaints.
-pub(crate) async fn answer(command: Command, words: &[String]) -> std::io::Result<()> {
+pub(crate) async fn answer(command: Command, words: &[String]) {
     let mut command = command;
     command.build();
     let (lines, directive) = match words::wanted(&command, words) {
@@ -26,9 +24,8 @@ pub(crate) async fn answer(command: Command, words: &[String]) -> std::io::Resul
         Wanted::Files => (Vec::new(), FILES),
         Wanted::Names(question) => (names::names(&question).await, NO_FILES),
     };
-    let mut out = std::io::stdout().lock();
     for line in lines {
-        writeln!(out, "{line}")?;
+        println!("{line}");
     }
-    writeln!(out, ":{directive}")
+    println!(":{directive}");
 }

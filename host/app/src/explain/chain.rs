@@ -23,6 +23,8 @@ pub(super) struct Explanation {
     pub(super) state: String,
     pub(super) state_since: Option<Timestamp>,
     pub(super) awaited: Option<Awaited>,
+    /// The cluster keeps no conditions of this program: what is awaited was told by the leader.
+    pub(super) is_from_memory: bool,
     /// What comes next, and until when.
     pub(super) next: Vec<String>,
     /// From the class to the Node.
@@ -94,15 +96,17 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
         })
         .collect();
     let ready = conditions.iter().find(|line| line.kind == "Ready");
-    let awaited = ready.filter(|line| line.status != "True").map(|line| Awaited {
-        reason: line.reason.clone(),
-        message: line.message.clone(),
-        since: line.since,
-    });
     let (leader, queue, leader_unreachable) = match facts.leader {
         Ok((ref whom, ref insight)) => (Some(whom.clone()), Some(insight.clone()), None),
         Err(ref why) => (None, None, Some(why.clone())),
     };
+    let said = queue.as_ref().and_then(|queue| queue.said.clone()).filter(|_| conditions.is_empty());
+    let is_from_memory = said.is_some();
+    let said = said.map(|said| (said.status, said.reason, said.message, said.since));
+    let ready =
+        ready.map(|line| (line.status.clone(), line.reason.clone(), line.message.clone(), line.since));
+    let awaited = ready.or(said).filter(|(status, ..)| status != "True");
+    let awaited = awaited.map(|(_, reason, message, since)| Awaited { reason, message, since });
     let word = machine.phase().as_str().to_owned();
     let created = meta.creation_timestamp.as_ref().map(|time| time.0);
     let next = next(
@@ -121,6 +125,7 @@ pub(super) fn explain(facts: &Facts, now: Timestamp) -> Explanation {
         state: if word.is_empty() { "Creating".to_owned() } else { word },
         state_since: status.current_status.last_update_time.as_ref().map(|time| time.0).or(created),
         awaited,
+        is_from_memory,
         next,
         chain: chain(facts),
         last_operation: last_operation(machine),
@@ -213,6 +218,7 @@ fn last_operation(machine: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use machinist_runtime::insight::Said;
     use serde_json::{Value, json};
 
     use super::*;
@@ -280,6 +286,27 @@ mod tests {
         assert_eq!(states, [LinkState::Good, LinkState::Bad, LinkState::Good, LinkState::Absent]);
         let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
         assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:01:00Z (4m0s ago)"), "{text}");
+    }
+
+    #[test]
+    fn where_the_crds_keep_no_conditions_the_leader_says_what_is_awaited() {
+        let mut machine = pending();
+        machine["status"]["machinist"] = Value::Null;
+        let (status, since) = ("False".to_owned(), at("2026-01-01T00:02:00Z"));
+        let (reason, message) = ("WaitingForNode".to_owned(), "n1 has not joined yet".to_owned());
+        let said = Said { status, reason, message, since };
+        let leader = Ok(("pod a".into(), MachineInsight { said: Some(said.clone()), ..insight() }));
+        let told = explained(machine.clone(), Look::Missing("n1".into()), leader);
+        assert_eq!(told.awaited.as_ref().map(|awaited| awaited.reason.as_str()), Some("WaitingForNode"));
+        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        assert!(text.contains("Awaited:   WaitingForNode, since 2026-01-01T00:02:00Z (3m0s ago)"), "{text}");
+        assert!(text.contains("from the memory of pod a"), "{text}");
+
+        let healthy = Said { status: "True".into(), ..said };
+        let leader = Ok(("pod a".into(), MachineInsight { said: Some(healthy), ..insight() }));
+        let told = explained(machine, Look::Missing("n1".into()), leader);
+        let text = super::super::print::text(&told, at("2026-01-01T00:05:00Z"));
+        assert!(text.contains("Awaited:   nothing"), "{text}");
     }
 
     #[test]

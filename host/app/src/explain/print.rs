@@ -27,8 +27,12 @@ fn write(out: &mut String, told: &Explanation, now: Timestamp) -> std::fmt::Resu
         Some(awaited) => {
             writeln!(out, "Awaited:   {}, since {}", awaited.reason, ago(awaited.since, now))?;
             writeln!(out, "           {}", awaited.message)?;
+            if told.is_from_memory {
+                let leader = told.leader.as_deref().unwrap_or("the leader");
+                writeln!(out, "           (from the memory of {leader}: the CRDs have no status.machinist)")?;
+            }
         }
-        None if told.conditions.is_empty() => {
+        None if told.conditions.is_empty() && !told.is_from_memory => {
             writeln!(
                 out,
                 "Awaited:   no host has written why: none has looked at it, or the CRDs have no status.machinist"

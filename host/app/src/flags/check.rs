@@ -69,21 +69,26 @@ impl RunFlags {
                 controllers: problems.take("--controllers", &process.controllers),
                 sets: self.owners.sets(&mut problems),
                 holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
-                passes_in_flight: problems.take("--concurrent-syncs", &process.concurrent_syncs).0 as usize,
+                passes_in_flight: (problems.take("--concurrent-syncs", &process.concurrent_syncs).0 as usize)
+                    .saturating_mul(self.program.queues()),
                 resync: problems.take("--min-resync-period", &process.min_resync_period),
                 ..settings(&self.machines, &mut problems)
-            },
+            }
+            .with_pauses(),
         };
         self.unused.check(profiling, &mut problems);
         problems.none_or(checked, self.program.help())
     }
 }
 
+/// machine-controller-manager's word for the account of the pod.
+const IN_CLUSTER: &str = "inClusterConfig";
+
 fn clusters(flags: &ProcessFlags, problems: &mut Problems) -> (Access, Option<Access>) {
     let file = |path: &str| Access::Kubeconfig(path.into());
     let target = match flags.target_kubeconfig.as_str() {
         "none" => None,
-        "" => Some(Access::InCluster),
+        "" | IN_CLUSTER => Some(Access::InCluster),
         path => Some(file(path)),
     };
     let control = match (flags.control_kubeconfig.as_str(), &target) {
@@ -92,7 +97,7 @@ fn clusters(flags: &ProcessFlags, problems: &mut Problems) -> (Access, Option<Ac
             problems.add("--target-kubeconfig=none: needs --control-kubeconfig, which names the cluster of the Machines");
             Access::InCluster
         }
-        ("inClusterConfig", _) => Access::InCluster,
+        (IN_CLUSTER, _) => Access::InCluster,
         (path, _) => file(path),
     };
     if flags.namespace.is_empty() {
@@ -120,7 +125,9 @@ fn election(flags: &ElectionFlags, problems: &mut Problems) -> (bool, LeaseTimes
     let times = LeaseTimes {
         duration: problems.take("--leader-elect-lease-duration", &flags.leader_elect_lease_duration),
         renew_deadline: problems.take("--leader-elect-renew-deadline", &flags.leader_elect_renew_deadline),
-        retry: problems.take("--leader-elect-retry-period", &flags.leader_elect_retry_period),
+        retry: problems
+            .take("--leader-elect-retry-period", &flags.leader_elect_retry_period)
+            .max(machinist_core::intervals::LEAST_LEASE_RETRY),
     };
     if !times.are_sound() {
         problems.add(
@@ -138,15 +145,11 @@ fn election(flags: &ElectionFlags, problems: &mut Problems) -> (bool, LeaseTimes
 fn settings(flags: &MachineFlags, problems: &mut Problems) -> Settings {
     // The name is known only when the cluster is reached.
     let defaults = Settings::for_cluster("");
-    let retry = problems.take("--resource-exhausted-retry", &flags.resource_exhausted_retry);
     let period = "--machine-safety-apiserver-statuscheck-period";
     let timeout = "--machine-safety-apiserver-statuscheck-timeout";
     let api_check_period = problems.take(period, &flags.machine_safety_apiserver_statuscheck_period);
     let api_check_timeout = problems.take(timeout, &flags.machine_safety_apiserver_statuscheck_timeout);
-    if api_check_period < api_check_timeout {
-        problems.add(format!("{period} must not be below {timeout}"));
-    }
-    Settings {
+    let settings = Settings {
         creation_timeout: problems.take("--machine-creation-timeout", &flags.machine_creation_timeout),
         health_timeout: problems.take("--machine-health-timeout", &flags.machine_health_timeout),
         drain_timeout: problems.take("--machine-drain-timeout", &flags.machine_drain_timeout),
@@ -178,16 +181,21 @@ fn settings(flags: &MachineFlags, problems: &mut Problems) -> Settings {
         api_check_period,
         api_check_timeout,
         node_conditions: flags.node_conditions.clone(),
-        // 0 means the default, as users of the flag know it.
-        resource_exhausted_retry: if retry.is_zero() { defaults.resource_exhausted_retry } else { retry },
+        resource_exhausted_retry: problems
+            .take("--resource-exhausted-retry", &flags.resource_exhausted_retry),
         bootstrap_token_extra_groups: flags.bootstrap_token_auth_extra_groups.clone(),
         ..defaults
     }
+    .with_pauses();
+    if settings.api_check_period < settings.api_check_timeout {
+        problems.add(format!("{period} must not be below {timeout}"));
+    }
+    settings
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
     use jiff::SignedDuration;
 
     use super::*;
@@ -246,7 +254,67 @@ mod tests {
             SignedDuration::from_mins(10)
         );
         assert_eq!(of("concurrent-syncs", "7").passes_in_flight, 7);
-        assert_eq!(of("min-resync-period", "7s").resync, seven);
+        assert_eq!(of("min-resync-period", "7m").resync, seven * 60);
+        assert_eq!(of("min-resync-period", "0").resync, SignedDuration::MAX, "never");
+    }
+
+    /// Flags with an interval between two requests or two rounds.
+    const INTERVALS: [&str; 6] = [
+        "min-resync-period",
+        "machine-safety-orphan-vms-period",
+        "machine-safety-apiserver-statuscheck-period",
+        "machine-safety-apiserver-statuscheck-timeout",
+        "resource-exhausted-retry",
+        "leader-elect-retry-period",
+    ];
+
+    /// Flags with the end of a wait, after which nothing is repeated, and flags without effect.
+    const ENDS: [&str; 15] = [
+        "machine-creation-timeout",
+        "machine-health-timeout",
+        "machine-drain-timeout",
+        "machine-inplace-update-timeout",
+        "machine-preserve-timeout",
+        "machine-pv-detach-timeout",
+        "machine-pv-reattach-timeout",
+        "machine-deletion-hook-timeout",
+        "machine-safety-orphan-vm-minimum-age",
+        "leader-elect-lease-duration",
+        "leader-elect-renew-deadline",
+        "machine-safety-overshooting-period",
+        "controller-start-interval",
+        "log-flush-frequency",
+        "x",
+    ];
+
+    #[test]
+    fn no_interval_of_nothing_or_of_milliseconds_is_taken_as_it_is() {
+        let command = Machinist::command();
+        let run = command.find_subcommand("run").unwrap();
+        let is_duration = |argument: &&clap::Arg| {
+            argument.get_value_names().is_some_and(|names| names.iter().any(|name| name == "DURATION"))
+        };
+        for argument in run.get_arguments().filter(is_duration) {
+            let flag = argument.get_long().unwrap();
+            let is_known = INTERVALS.contains(&flag) || ENDS.contains(&flag);
+            assert!(is_known, "is --{flag} an interval? Then it needs a least value");
+        }
+        for text in ["0s", "1ms"] {
+            let given: Vec<String> = INTERVALS.iter().map(|flag| format!("--{flag}={text}")).collect();
+            let given: Vec<&str> = given.iter().map(String::as_str).collect();
+            let checked = flags(&given).check().unwrap();
+            let settings = checked.settings;
+            for (interval, least) in [
+                (settings.resync, 60_000),
+                (settings.orphan_vms_period, 3_000),
+                (settings.api_check_period, 1_000),
+                (settings.api_check_timeout, 1_000),
+                (settings.resource_exhausted_retry, 5_000),
+                (checked.lease.retry, 100),
+            ] {
+                assert!(interval >= SignedDuration::from_millis(least), "{interval:?} of {text}");
+            }
+        }
     }
 
     #[test]
@@ -324,6 +392,29 @@ mod tests {
                 "--log=info,=,: ",
             ],
         );
+    }
+
+    #[test]
+    fn a_cluster_is_named_by_a_file_or_by_the_pods_account() {
+        let of = |arguments: &[&str]| {
+            let checked = flags(arguments).check().unwrap();
+            let text = |access: Access| match access {
+                Access::InCluster => "pod".to_owned(),
+                Access::Kubeconfig(path) => path.display().to_string(),
+            };
+            (text(checked.control), checked.target.map(text))
+        };
+        let pod = || "pod".to_owned();
+        assert_eq!(of(&[]), (pod(), Some(pod())));
+        assert_eq!(of(&["--target-kubeconfig=inClusterConfig"]), (pod(), Some(pod())));
+        let both = ["--control-kubeconfig=inClusterConfig", "--target-kubeconfig=inClusterConfig"];
+        assert_eq!(of(&both), (pod(), Some(pod())));
+        assert_eq!(
+            of(&["--control-kubeconfig=inClusterConfig", "--target-kubeconfig=/t"]),
+            (pod(), Some("/t".to_owned()))
+        );
+        assert_eq!(of(&["--control-kubeconfig=/c", "--target-kubeconfig=none"]), ("/c".to_owned(), None));
+        assert_eq!(of(&["--target-kubeconfig=/t"]), ("/t".to_owned(), Some("/t".to_owned())));
     }
 
     #[test]

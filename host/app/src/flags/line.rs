@@ -29,6 +29,11 @@ impl Line {
         Self { flags, typed: ids.filter(|id| is_typed(id)).map(str::to_owned).collect() }
     }
 
+    /// True when this flag was typed.
+    pub(crate) fn is_typed(&self, id: &str) -> bool {
+        self.typed.iter().any(|typed| typed == id)
+    }
+
     /// Flags that were typed and that change nothing, in the order of the alphabet.
     pub(crate) fn idle(&self, controllers: Controllers) -> Vec<String> {
         let mut idle = ids::<UnusedFlags>();

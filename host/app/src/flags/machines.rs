@@ -44,7 +44,7 @@ pub(crate) struct MachineFlags {
     /// percent
     #[arg(long, default_value = "1", value_name = "LIMIT", allow_hyphen_values = true)]
     pub(crate) machine_max_unhealthy_replacements: Given<Limit>,
-    /// How often VMs without Machines are looked for
+    /// How often VMs without Machines are looked for: at most every 3s; 0 means 15m
     #[arg(long, default_value = "15m", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) machine_safety_orphan_vms_period: Given<SignedDuration>,
     /// A VM without a Machine is left alone until it is this old
@@ -56,10 +56,10 @@ pub(crate) struct MachineFlags {
     /// So many of a hundred Nodes of a zone, and at least two, must be silent together for the zone to be held
     #[arg(long, default_value = "50", value_name = "PERCENT", allow_hyphen_values = true)]
     pub(crate) machine_safety_silent_zone_percent: Given<Percent>,
-    /// How often the API servers are asked whether they are there
+    /// How often the API servers are asked whether they are there: at most every second; 0 means 1m
     #[arg(long, default_value = "1m", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) machine_safety_apiserver_statuscheck_period: Given<SignedDuration>,
-    /// For how long one may be away before dangerous work is held. At most the period
+    /// For how long one may be away before dangerous work is held. At most the period, at least 1s; 0 means 30s
     #[arg(long, default_value = "30s", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) machine_safety_apiserver_statuscheck_timeout: Given<SignedDuration>,
     /// Node conditions that must be False for a Node to be healthy, separated by commas
@@ -72,7 +72,7 @@ pub(crate) struct MachineFlags {
     /// Groups of bootstrap tokens, separated by commas
     #[arg(long, default_value = "", value_name = "LIST")]
     pub(crate) bootstrap_token_auth_extra_groups: String,
-    /// How long to wait after the cloud said that it has no capacity; 0 means 10m
+    /// How long to wait after the cloud said that it has no capacity: at least 5s; 0 means 10m
     #[arg(long, default_value = "10m", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) resource_exhausted_retry: Given<SignedDuration>,
 }

@@ -10,6 +10,7 @@ mod owners;
 mod program;
 mod record;
 mod requests;
+mod unnamed;
 mod unused;
 
 use std::net::IpAddr;
@@ -27,6 +28,7 @@ use owners::OwnerFlags;
 pub(crate) use program::Program;
 use record::RecordFlags;
 use requests::RequestFlags;
+pub(crate) use unnamed::{Meant, VARIABLE, meant};
 use unused::UnusedFlags;
 
 /// All of them.
@@ -48,7 +50,7 @@ pub(crate) struct RunFlags {
     unused: UnusedFlags,
     /// Whose command line this is.
     #[arg(skip)]
-    program: Program,
+    pub(crate) program: Program,
 }
 
 /// Which clusters, where it listens, how it logs.
@@ -59,8 +61,9 @@ pub(crate) struct ProcessFlags {
     /// machineset and machinedeployment; the last two share a Lease, so that they work only in one process
     #[arg(long, default_value = "*", value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) controllers: Given<Controllers>,
-    /// Kubeconfig of the cluster that Nodes join: a file, `none` for none, empty for the pod's own account
-    #[arg(long, default_value = "", value_name = "FILE|none")]
+    /// Kubeconfig of the cluster that Nodes join: a file, `none` for none, `inClusterConfig` or empty for the pod's own
+    /// account
+    #[arg(long, default_value = "", value_name = "FILE|none|inClusterConfig")]
     pub(crate) target_kubeconfig: String,
     /// Kubeconfig of the cluster of the Machines: a file, `inClusterConfig`, empty for the same as the target
     #[arg(long, default_value = "", value_name = "FILE|inClusterConfig")]
@@ -83,8 +86,9 @@ pub(crate) struct ProcessFlags {
     /// everywhere
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     pub(crate) require_signature: Vec<String>,
-    /// Names this cluster towards the cloud. Must differ among the clusters of a cloud account. Empty for the uid of
-    /// the namespace
+    /// The mark of this cluster on all of its VMs. Must differ among the clusters of a cloud account, and stay the
+    /// same for ever, also when the control plane is moved or restored: Machines with another mark are held. Empty for
+    /// the uid of the namespace, which needs `get` on it
     #[arg(long, default_value = "", value_name = "ID")]
     pub(crate) cluster_id: String,
     /// Address of the HTTP server for /metrics, /healthz, /readyz, /configz and /debug
@@ -96,13 +100,16 @@ pub(crate) struct ProcessFlags {
     /// Serve profiles under /debug/pprof/ of the HTTP server
     #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) profiling: Given<bool>,
-    /// Where compiled plugins are kept. Belongs to this process alone
+    /// Where compiled plugins are kept. Belongs to this process alone. A default that cannot be written gives way to
+    /// a temporary folder
     #[arg(long, default_value = "/var/cache/machinist", value_name = "FOLDER")]
     pub(crate) cache_dir: PathBuf,
-    /// Passes at the same time. One that waits for a cloud holds a place, not a thread
+    /// Passes at the same time; one that waits for a cloud is not counted. Under the names of
+    /// machine-controller-manager's binaries: workers for each queue, as there
     #[arg(long, default_value = "1000", value_name = "COUNT", allow_hyphen_values = true)]
     pub(crate) concurrent_syncs: Given<Positive>,
-    /// Every object is looked at at least this often, with a random part up to as much again
+    /// Every object is looked at at least this often, with a random part up to as much again; at least 1m; 0 means
+    /// never
     #[arg(long, default_value = "12h", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) min_resync_period: Given<SignedDuration>,
     /// How logs are written: text or json
@@ -129,7 +136,7 @@ pub(crate) struct ElectionFlags {
     /// How long a leader tries to renew before it steps down
     #[arg(long, default_value = "10s", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) leader_elect_renew_deadline: Given<SignedDuration>,
-    /// How often it is tried
+    /// How often it is tried: at most every 100ms
     #[arg(long, default_value = "2s", value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) leader_elect_retry_period: Given<SignedDuration>,
     /// Kind of the lock: `leases` is the only one

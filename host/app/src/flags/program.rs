@@ -71,6 +71,17 @@ impl Program {
         }
     }
 
+    /// How many queues `--concurrent-syncs` counts workers for. This program has one queue; the binaries have one for
+    /// each kind of work, each with as many workers: Machines, Machines that are being deleted, classes and Secrets in
+    /// one, sets and deployments in the other.
+    pub(super) fn queues(self) -> usize {
+        match self {
+            Self::Machinist => 1,
+            Self::MachineControllerManager => 2,
+            Self::MachineController => 4,
+        }
+    }
+
     /// The command line of one of machine-controller-manager's binaries.
     pub(crate) fn command(self) -> Command {
         let command = Command::new(self.name()).version(env!("CARGO_PKG_VERSION")).args_override_self(true);
@@ -195,10 +206,10 @@ mod tests {
         let owners = Controllers { machines: false, sets: true, deployments: true };
         let machines = Controllers { machines: true, sets: false, deployments: false };
         let pace = Some((20.0, 30));
-        assert_eq!(all(parsed(Program::MachineControllerManager, &[])), (owners, 10, 10_258, pace));
-        assert_eq!(all(parsed(Program::MachineController, &[])), (machines, 50, 10_259, pace));
+        assert_eq!(all(parsed(Program::MachineControllerManager, &[])), (owners, 2 * 10, 10_258, pace));
+        assert_eq!(all(parsed(Program::MachineController, &[])), (machines, 4 * 50, 10_259, pace));
         let told = ["--controllers=*", "--concurrent-syncs=7", "--port", "1", "--kube-api-qps=none"];
-        assert_eq!(all(parsed(Program::MachineController, &told)), (Controllers::ALL, 7, 1, None));
+        assert_eq!(all(parsed(Program::MachineController, &told)), (Controllers::ALL, 4 * 7, 1, None));
     }
 
     #[test]
@@ -223,7 +234,7 @@ mod tests {
         let line = parsed(Program::MachineControllerManager, &[&shared[..], &manager].concat());
         let checked = line.flags.check().unwrap();
         assert!(!checked.settings.holds_autoscaler);
-        assert_eq!(checked.settings.passes_in_flight, 20);
+        assert_eq!(checked.settings.passes_in_flight, 2 * 20, "workers for each of two queues");
         assert_eq!(line.idle(checked.settings.controllers), ["--machine-safety-overshooting-period"]);
         let machines = [
             "--port=10259",

@@ -6,6 +6,9 @@ use jiff::SignedDuration;
 
 use super::given::{ContentType, Given, Problems};
 
+/// Of the binary for sets and deployments alone.
+pub(super) const OVERSHOOTING_PERIOD: &str = "machine-safety-overshooting-period";
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Accepted and without effect")]
 pub(crate) struct UnusedFlags {

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
+use kube::core::DeserializeGuard;
 use machinist_api::{MachineDeployment, MachineSet};
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use crate::args::SubjectFlags;
 use crate::called::Called;
 use crate::cluster::{Cluster, explained, instead, is_missing, reach};
 use crate::subject;
+use crate::tree::readable;
 
 /// The field manager of what is written.
 const MANAGER: &str = "machinist-rollout";
@@ -60,10 +62,13 @@ impl Deployment {
 
     /// All sets of its namespace.
     pub(super) async fn sets(&self) -> Result<Vec<MachineSet>> {
-        let api: Api<MachineSet> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let api: Api<DeserializeGuard<MachineSet>> =
+            Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
         let task = format!("list MachineSets of namespace {}", self.cluster.namespace);
         let listed = api.list(&ListParams::default()).await;
-        listed.map(|list| list.items).map_err(|error| explained(error, &task, "list on machinesets"))
+        listed
+            .map(|list| readable(list.items))
+            .map_err(|error| explained(error, &task, "list on machinesets"))
     }
 
     /// Writes it. The patch has the uid, so that another one of the same name is not written.

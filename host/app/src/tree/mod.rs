@@ -11,7 +11,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use anyhow::Result;
 use jiff::Timestamp;
@@ -19,7 +19,9 @@ use jiff::Timestamp;
 use crate::args::{Output, TreeFlags};
 use crate::called::Called;
 use crate::cluster::reach;
+use crate::output::flush;
 
+pub(crate) use gather::readable;
 use grow::{Objects, grow};
 use model::Forest;
 use pick::Subject;
@@ -55,7 +57,8 @@ fn print(forest: &Forest, output: Output) -> Result<()> {
         Output::Json => serde_json::to_string_pretty(forest)? + "\n",
         Output::Table => print::text(forest, Timestamp::now()),
     };
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    print!("{text}");
+    Ok(())
 }
 
 /// A screen is wiped first; elsewhere a line is left free after it, and a program gets one line each time.
@@ -74,5 +77,6 @@ fn print_again(forest: &Forest, output: Output) -> Result<()> {
             }
         }
     }
-    Ok(std::io::stdout().flush()?)
+    flush();
+    Ok(())
 }

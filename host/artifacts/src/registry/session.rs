@@ -13,7 +13,7 @@ use url::Url;
 
 use super::challenge::{self, Challenge};
 use super::{Error, Limits};
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, LoginProof};
 use crate::digest::ContentDigest;
 use crate::manifest::{self, Blob, Document};
 use crate::reference::{Reference, Version};
@@ -63,7 +63,7 @@ impl<'a> Session<'a> {
         scope: Scope,
         limits: &'a Limits,
     ) -> Self {
-        let (registry, repository) = (reference.registry.clone(), reference.repository.clone());
+        let (registry, repository) = (reference.host().to_owned(), reference.repository.clone());
         let proof = Mutex::new(Proof::Nothing);
         Self { client, scheme, registry, repository, credentials, scope, limits, proof }
     }
@@ -164,7 +164,11 @@ impl<'a> Session<'a> {
     fn signed(&self, request: RequestBuilder, proof: &Proof) -> RequestBuilder {
         match (proof, &self.credentials) {
             (Proof::Token(token), _) => request.bearer_auth(token),
-            (Proof::Login, Some(login)) => request.basic_auth(&login.user, Some(&login.password)),
+            (Proof::Login, Some(Credentials { user, proof: LoginProof::Password(password) })) => {
+                request.basic_auth(user, Some(password))
+            }
+            // It goes to the token service alone.
+            (Proof::Login, Some(Credentials { proof: LoginProof::IdentityToken(_), .. })) => request,
             (Proof::Login, None) | (Proof::Nothing, _) => request,
         }
     }
@@ -174,7 +178,7 @@ impl<'a> Session<'a> {
         let said = || asked.chars().take(MOST_DETAIL_CHARS).collect::<String>();
         match challenge::read(asked) {
             None => Err(odd(format!("WWW-Authenticate: {}", said()))),
-            Some(Challenge::Basic) if self.credentials.is_none() => Err(self.unauthorised()),
+            Some(Challenge::Basic) if !self.has_password() => Err(self.unauthorised()),
             Some(Challenge::Basic) => Ok(Proof::Login),
             Some(Challenge::Bearer { realm, service }) => {
                 let mut url = Url::parse(&realm).map_err(|_| odd(format!("its realm is {:?}", said())))?;
@@ -186,20 +190,42 @@ impl<'a> Session<'a> {
                     Scope::Push => "pull,push",
                 };
                 let scope = format!("repository:{}:{actions}", self.repository);
+                if let Some(Credentials { proof: LoginProof::IdentityToken(token), .. }) = &self.credentials {
+                    let request = self.exchange(url, token, &scope, service.as_deref());
+                    return self.token(request).await;
+                }
                 url.query_pairs_mut().append_pair("scope", &scope);
                 if let Some(service) = service {
                     url.query_pairs_mut().append_pair("service", &service);
                 }
-                self.token(url).await
+                let request = self.client.request(Method::GET, url);
+                self.token(self.signed(request, &Proof::Login)).await
             }
         }
     }
 
-    async fn token(&self, url: Url) -> Result<Proof, Error> {
+    /// Asks the token service for a token in exchange for the one of the login.
+    fn exchange(&self, realm: Url, token: &str, scope: &str, service: Option<&str>) -> RequestBuilder {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "refresh_token")
+            .append_pair("client_id", "machinist")
+            .append_pair("scope", scope)
+            .append_pair("refresh_token", token);
+        if let Some(service) = service {
+            form.append_pair("service", service);
+        }
+        let request = self.client.request(Method::POST, realm);
+        request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form.finish())
+    }
+
+    fn has_password(&self) -> bool {
+        matches!(&self.credentials, Some(Credentials { proof: LoginProof::Password(_), .. }))
+    }
+
+    async fn token(&self, request: RequestBuilder) -> Result<Proof, Error> {
         let what = "a token";
         let work = async {
-            let request = self.client.request(Method::GET, url);
-            let response = self.send(what, self.signed(request, &Proof::Login)).await?;
+            let response = self.send(what, request).await?;
             let response = self.good(what, response).await?;
             self.read(what, response, self.limits.document_bytes).await
         };

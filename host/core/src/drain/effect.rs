@@ -113,6 +113,9 @@ pub enum EvictError {
         /// Ask again after this.
         after: Option<SignedDuration>,
     },
+    /// Its namespace is being deleted, where nothing can be created, and an eviction is created: the pod goes without one.
+    #[error("its namespace is being deleted")]
+    NamespaceEnding,
     /// Something else.
     #[error("{0}")]
     Failed(ActError),

@@ -132,8 +132,7 @@ fn waits(count: usize) -> &'static str {
 
 fn counted(group: &Group, one: &str, many: &str) -> String {
     let noun = if group.count == 1 { one } else { many };
-    let more = if group.count > group.first.len() { ", …" } else { "" };
-    format!("{} {noun} ({}{more})", group.count, joined(&group.first))
+    format!("{} {noun} ({})", group.count, first_of(&group.first, group.count))
 }
 
 /// Names shown of any list: a status is no place for hundreds.
@@ -141,8 +140,52 @@ const SHOWN: usize = 3;
 
 fn names(keys: &[ObjectKey]) -> String {
     let shown: Vec<ObjectKey> = keys.iter().take(SHOWN).cloned().collect();
-    let more = keys.len().saturating_sub(SHOWN);
-    if more == 0 { joined(&shown) } else { format!("{} and {more} more", joined(&shown)) }
+    first_of(&shown, keys.len())
+}
+
+/// The names, and how many there are beside them.
+fn first_of(shown: &[ObjectKey], count: usize) -> String {
+    let more = count.saturating_sub(shown.len());
+    if more == 0 { joined(shown) } else { format!("{} and {more} more", joined(shown)) }
+}
+
+/// Why a group can never be evicted, as an error and in machine-controller-manager's words: its readers look for these.
+pub(super) fn error_of(group: &Group) -> Option<String> {
+    let pods = || {
+        let noun = if group.count == 1 { "pod" } else { "pods" };
+        format!("error while evicting {noun} {}", first_of(&group.first, group.count))
+    };
+    match group.cause {
+        Cause::BudgetMisconfigured => {
+            let budgets: Vec<String> = group
+                .budgets
+                .iter()
+                .take(SHOWN)
+                .map(|budget| {
+                    format!(
+                        "pod disruption budget {budget} is misconfigured and requires zero voluntary evictions"
+                    )
+                })
+                .collect();
+            Some(format!("{}: {}", pods(), budgets.join("; ")))
+        }
+        Cause::SeveralBudgets => Some(format!(
+            "{}: several pod disruption budgets select the same pod, which Kubernetes refuses to evict ({})",
+            pods(),
+            names(&group.budgets)
+        )),
+        Cause::Budget
+        | Cause::Failed
+        | Cause::Overdue
+        | Cause::Ending
+        | Cause::JustAsked
+        | Cause::NotAsked
+        | Cause::Throttled
+        | Cause::WaitsForTurn
+        | Cause::Detaching
+        | Cause::DetachingTooLong
+        | Cause::Reattaching => None,
+    }
 }
 
 fn joined(keys: &[ObjectKey]) -> String {

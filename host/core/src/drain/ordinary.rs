@@ -192,7 +192,13 @@ fn wait(request: &Request<'_>, standings: &[Standing<'_>], transits: &[Transit],
     let ending = standings.iter().filter_map(|standing| Some((standing.pod, standing.ending_since?)));
     let mut report = Report::new(request, now);
     report.memory = memory(request, transits, ending);
-    report.failures = standings.iter().filter_map(|standing| standing.failure.clone()).collect();
+    // The report says of these what is wrong, whether they were just tried or not.
+    let is_told_by_cause = |standing: &&Standing<'_>| standing.cause == Cause::SeveralBudgets;
+    report.failures = standings
+        .iter()
+        .filter(|standing| !is_told_by_cause(standing))
+        .filter_map(|standing| standing.failure.clone())
+        .collect();
     report.count(standings, transits, now);
     let after = wake(request, standings, transits, now);
     Step::Wait {

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::id::ObjectKey;
 
-use super::message::message;
+use super::message::{error_of, message};
 use super::pod::PodOwner;
 use super::request::{Force, Request};
 use super::standing::Standing;
@@ -201,6 +201,14 @@ impl Report {
                 budgets: members.budgets.into_iter().collect(),
             })
             .collect();
+    }
+
+    /// Why the drain cannot go on as it is, for those who read errors: what failed, and budgets that never allow what is
+    /// asked of them. `None`: it takes its time, and that is all.
+    pub fn error(&self) -> Option<String> {
+        let errors: Vec<String> =
+            self.groups.iter().filter_map(error_of).chain(self.failures.iter().cloned()).collect();
+        (!errors.is_empty()).then(|| errors.join("; "))
     }
 
     /// With its message.

@@ -11,6 +11,7 @@ use super::report::Cause;
 use super::request::Request;
 use super::stage::Stage;
 use super::transit::after;
+use super::wake::PAUSE;
 
 /// A kubelet needs some seconds beyond the grace period to kill and clean up.
 const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
@@ -78,6 +79,9 @@ impl<'a> Standing<'a> {
         match result {
             Ok(()) => Self { ending_since: Some(now), ..Self::new(pod, Cause::Ending) },
             Err(EvictError::Budget { after }) => Self { pause: after, ..Self::new(pod, refused_by(pod)) },
+            Err(EvictError::NamespaceEnding) => {
+                Self { ending_since: Some(now), pause: Some(PAUSE), ..Self::new(pod, Cause::Ending) }
+            }
             Err(EvictError::Failed(ActError::Throttled { after })) => {
                 Self { pause: after, ..Self::new(pod, Cause::Throttled) }
             }

@@ -42,15 +42,24 @@ impl<K: Ord + Clone> Turns<K> {
     /// A turn is over. Whom to call: as many as there is room for, those first that have waited longest.
     pub fn give_back(&mut self) -> Vec<K> {
         self.taken = self.taken.saturating_sub(1);
-        let free = self.limit.saturating_sub(self.taken);
-        std::iter::from_fn(|| self.uncalled.pop_first()).take(free).map(|(_, who)| who).collect()
+        self.call()
     }
 
-    /// It waits no more.
-    pub fn forget(&mut self, who: &K) {
+    /// It waits no more. Whom to call in its place, where it was called and has not come.
+    pub fn leave(&mut self, who: &K) -> Vec<K> {
+        let was_called = self.places.remove(who).is_some_and(|place| self.uncalled.remove(&place).is_none());
+        if was_called { self.call() } else { Vec::new() }
+    }
+
+    fn forget(&mut self, who: &K) {
         if let Some(place) = self.places.remove(who) {
             self.uncalled.remove(&place);
         }
+    }
+
+    fn call(&mut self) -> Vec<K> {
+        let free = self.limit.saturating_sub(self.taken);
+        std::iter::from_fn(|| self.uncalled.pop_first()).take(free).map(|(_, who)| who).collect()
     }
 }
 
@@ -81,10 +90,21 @@ mod tests {
     }
 
     #[test]
+    fn who_was_called_and_leaves_gives_the_place_to_the_next_at_once() {
+        let mut turns = Turns::new(1);
+        assert!(turns.take(&"a") && !turns.take(&"edited") && !turns.take(&"next") && !turns.take(&"last"));
+        assert_eq!(turns.give_back(), ["edited"]);
+        assert_eq!(turns.leave(&"edited"), ["next"]);
+        assert!(turns.leave(&"edited").is_empty(), "it is in no line any more");
+        assert!(turns.take(&"next"));
+        assert_eq!(turns.give_back(), ["last"]);
+    }
+
+    #[test]
     fn who_waits_no_more_is_not_called_and_nothing_of_it_stays() {
         let mut turns = Turns::new(1);
         assert!(turns.take(&"a") && !turns.take(&"gone") && !turns.take(&"b"));
-        turns.forget(&"gone");
+        assert!(turns.leave(&"gone").is_empty(), "its turn had not come");
         assert_eq!(turns.give_back(), ["b"]);
         assert!(turns.take(&"b") && turns.places.is_empty() && turns.uncalled.is_empty());
         assert!(turns.give_back().is_empty() && turns.give_back().is_empty());

@@ -70,7 +70,7 @@ fn unlisted(request: &Request<'_>) -> Option<SignedDuration> {
 fn pod(standing: &Standing<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
     let pause = standing.pause.unwrap_or_default().min(LONGEST_PAUSE);
     match standing.cause {
-        Cause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now),
+        Cause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now).max(pause),
         Cause::Overdue | Cause::Failed => PAUSE,
         Cause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
         // Whoever mends the budget is not to wait for the next doubt: a look asks nothing of the pods.

@@ -317,7 +317,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(tier::cases(512)))]
 
     #[test]
     fn there_is_never_a_second_leader_whatever_is_lost_slow_or_asleep(

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::drain;
-use crate::driver::Address;
+use crate::driver::{Address, CloudCondition, Vm, VmState};
 use crate::driver_error::Code;
 use crate::gate::EffectKind;
 use crate::health::Status;
@@ -53,6 +53,8 @@ pub enum Wake {
     Now,
     /// After this time.
     After(SignedDuration),
+    /// After this time, to see what became of something that failed: its failures stay counted, and this is none.
+    Look(SignedDuration),
     /// The pass failed: after a time that grows with the failures in a row.
     Retry {
         /// How it grows.
@@ -81,12 +83,30 @@ pub struct StatusChange {
     pub addresses: Option<Vec<Address>>,
     /// Where the VM is.
     pub failure_domain: Option<FailureDomain>,
+    /// The cloud's report about the VM.
+    pub vm: Option<VmReport>,
     /// Until when the Machine is preserved; `Some(None)` ends it.
     pub preserve_until: Option<Option<Timestamp>>,
     /// Conditions of ours beside `Ready`, which follows from the reason of the conclusion.
     pub conditions: Vec<OwnCondition>,
     /// What the next passes of a drain must know and no object tells.
     pub drain_memory: Option<drain::Memory>,
+}
+
+/// A driver's report about a VM, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VmReport {
+    /// Its state.
+    pub state: VmState,
+    /// Further conditions that the cloud reports.
+    pub conditions: Vec<CloudCondition>,
+}
+
+impl VmReport {
+    /// As the answer has it.
+    pub fn of(vm: &Vm) -> Self {
+        Self { state: vm.state, conditions: vm.conditions.clone() }
+    }
 }
 
 impl StatusChange {
@@ -122,6 +142,8 @@ pub enum ConditionKind {
     Contested,
     /// Its settings can be understood.
     Valid,
+    /// Looks find the VM.
+    VmPresent,
 }
 
 impl ConditionKind {
@@ -135,6 +157,7 @@ impl ConditionKind {
             Self::PolicyObserved => "PolicyObserved",
             Self::Contested => "Contested",
             Self::Valid => "Valid",
+            Self::VmPresent => "VmPresent",
         }
     }
 }
@@ -211,6 +234,8 @@ pub enum Note {
         /// The limit.
         limit: SignedDuration,
     },
+    /// The Node of another VM has the name of its Node.
+    NodeNameTaken,
     /// The Node was unhealthy for too long.
     HealthTimedOut {
         /// The limit.
@@ -260,6 +285,8 @@ pub enum Reason {
     SecretMissing,
     /// The Secret has no `userData`.
     UserDataMissing,
+    /// The class's driver may be among the plugins that are being loaded.
+    DriverLoading,
     /// No ready plugin serves the class's provider.
     DriverNotReady,
     /// The plugin broke during the call.
@@ -312,6 +339,9 @@ pub enum Reason {
     NodeContested,
     /// Several Machines claim the VM, so that nothing is done to it.
     VmContested,
+    /// Another cluster's mark is stored on the Machine or its class than this process has, so that nothing is done to
+    /// its VM.
+    ClusterMarkDiffers,
     /// The Node is being deleted, and so is its Machine.
     NodeDeleting,
     /// It is to be failed, and enough others of its deployment are being replaced or started anew.
@@ -364,6 +394,7 @@ impl Reason {
             Self::ClassDeleting => "ClassDeleting",
             Self::SecretMissing => "SecretMissing",
             Self::UserDataMissing => "UserDataMissing",
+            Self::DriverLoading => "DriverLoading",
             Self::DriverNotReady => "DriverNotReady",
             Self::DriverBroken => "DriverBroken",
             Self::Frozen => "Frozen",
@@ -390,6 +421,7 @@ impl Reason {
             Self::RebootFailed => "RebootFailed",
             Self::NodeContested => "NodeContested",
             Self::VmContested => "VmContested",
+            Self::ClusterMarkDiffers => "ClusterMarkDiffers",
             Self::NodeDeleting => "NodeDeleting",
             Self::ReplacementHeld => "ReplacementHeld",
             Self::RebootHeld => "RebootHeld",
@@ -421,6 +453,7 @@ impl Reason {
             | Self::NodeNotReady
             | Self::NodeHealthy
             | Self::CloudWorking
+            | Self::DriverLoading
             | Self::NodeDeleting
             | Self::UpdatingInPlace
             | Self::UpdatedInPlace
@@ -458,6 +491,7 @@ impl Reason {
             | Self::RebootFailed
             | Self::NodeContested
             | Self::VmContested
+            | Self::ClusterMarkDiffers
             | Self::ReplacementHeld
             | Self::RebootHeld
             | Self::ZoneHeld

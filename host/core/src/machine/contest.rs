@@ -27,8 +27,19 @@ pub struct Rivals {
     pub leaving_vm: Vec<ObjectKey>,
     /// They name its Node, which is not theirs.
     pub of_node: Vec<ObjectKey>,
+    /// The Node that has its Node's name is another's, by what that Node says of itself.
+    pub has_taken_name: Option<Taken>,
     /// The Machine's status says that there are such.
     pub is_told: bool,
+}
+
+/// The prospects of a Node whose name a Machine's Node would have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is on its way out, or its Machine is: the name will be free.
+    Leaving,
+    /// Nobody takes it away.
+    Staying,
 }
 
 /// A Machine that claims a Node.
@@ -42,6 +53,8 @@ pub struct Claimant {
     pub provider_id: Option<ProviderId>,
     /// Its deletion was asked for.
     pub is_deleting: bool,
+    /// Its status says that its Node has joined, so that a Node of that name has been its own.
+    pub has_joined: bool,
 }
 
 /// What a Node tells of its owner.
@@ -83,20 +96,53 @@ pub fn whose(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> Whose {
     let all: Vec<&Claimant> = others.into_iter().chain([own]).collect();
     match owner(node, &all) {
         Some(owner) if owner.key == own.key => Whose::Own(keys),
-        Some(_) | None => Whose::Contested(keys),
+        Some(_) => Whose::Contested(keys),
+        None => {
+            // The Machine that its label names has it, be it there or not.
+            let marked =
+                node.mark.as_ref().map(|name| ObjectKey::new(own.key.namespace.as_str(), name.as_str()));
+            keys.extend(marked.filter(|key| *key != own.key));
+            keys.sort();
+            keys.dedup();
+            Whose::Contested(keys)
+        }
+    }
+}
+
+/// The Node says that it is another's than `own`: by its provider id, or where that tells nothing by its label, which names a Machine that
+/// claims nothing. A Node of another VM that carries the label of `own` contradicts itself, and says nothing.
+pub fn is_anothers(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> bool {
+    let is_marked = |claimant: &Claimant| node.mark.as_deref() == Some(claimant.key.name.as_str());
+    match whose(node, own, others) {
+        Whose::Own(_) => false,
+        Whose::Foreign(_) => !is_marked(own),
+        Whose::Contested(_) => {
+            let is_proven = |claimant: &Claimant| node.vms(claimant) == Vms::Same;
+            let all = || others.iter().chain([own]);
+            node.mark.is_some() && !all().any(is_marked) && !all().any(is_proven)
+        }
     }
 }
 
 fn owner<'a>(node: &NodeClaim, all: &[&'a Claimant]) -> Option<&'a Claimant> {
     let is_proven = |claimant: &&&Claimant| node.vms(claimant) == Vms::Same;
     let proven: Vec<&Claimant> = all.iter().filter(is_proven).copied().collect();
-    let candidates = if proven.is_empty() { all } else { proven.as_slice() };
-    if let [only] = candidates {
+    if let [only] = proven.as_slice() {
         return Some(only);
     }
+    let candidates = if proven.is_empty() { all } else { proven.as_slice() };
     let is_marked = |claimant: &&&Claimant| node.mark.as_deref() == Some(claimant.key.name.as_str());
     if let Some(marked) = candidates.iter().find(is_marked) {
         return Some(marked);
+    }
+    // No id tells, and the label names a Machine that claims nothing: the Node was left behind, or is of somebody else. One that has
+    // joined has marked it then, and does so again.
+    let is_of_others = proven.is_empty() && node.mark.is_some();
+    if let [only] = candidates {
+        return Some(*only).filter(|only| !is_of_others || only.has_joined);
+    }
+    if is_of_others && candidates.iter().all(|claimant| !claimant.has_joined) {
+        return None;
     }
     // Nobody lives on it any more, and one of them has to empty it.
     let all_leave = candidates.iter().all(|claimant| claimant.is_deleting);
@@ -173,6 +219,7 @@ pub(super) fn harms_others(effect: &Effect) -> bool {
         Effect::Claim
         | Effect::EnsureToken
         | Effect::NoteIntent
+        | Effect::CloseIntent
         | Effect::ProbeVm
         | Effect::RecordVm { .. }
         | Effect::SyncNode { .. }
@@ -207,6 +254,10 @@ fn condition(view: &MachineView) -> Option<OwnCondition> {
         return Some(OwnCondition { kind, status: Status::True, reason: "VmContested", message });
     }
     let (others, whose) = match &view.target {
+        // It is another's, which contests nothing.
+        TargetFact::Cluster(NodePresence::Contested(_)) if rivals.has_taken_name.is_some() => {
+            (&rivals.of_node, "and it is this Machine's")
+        }
         TargetFact::Cluster(NodePresence::Contested(others)) => {
             (others, "and it is not told to be this Machine's")
         }

@@ -7,17 +7,19 @@
 use jiff::Timestamp;
 
 use crate::addresses;
-use crate::driver::{Address, Creation, DriverFacts, Operation as Call, Vm, is_not_found};
+use crate::driver::{Address, Creation, DriverFacts, Vm, is_not_found};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::id::{NodeName, ProviderId};
 use crate::phase::{OperationState, OperationType, Phase};
+use crate::retry::Situation;
 
-use super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
+use super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, VmReport, Wake};
 use super::effect::{Effect, Progress};
+use super::intent;
 use super::join;
 use super::prerequisites::prerequisites;
 use super::setback::{creation_failed, in_progress, initialization_failed};
-use super::step::{operation, rest, write_failed};
+use super::step::{operation, reason_of, rest, retry_call, write_failed};
 use super::view::MachineView;
 
 pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
@@ -154,6 +156,14 @@ fn make_vm(
     driver: &DriverFacts,
     now: Timestamp,
 ) -> Result<Found, Box<Step>> {
+    let keeps_keys = driver.capabilities.idempotency_key;
+    if !keeps_keys
+        && progress.intent.is_none()
+        && !is_resumed(view)
+        && let Some(step) = intent::unresolved(view, driver)
+    {
+        return Err(Box::new(step));
+    }
     if view.has_target() {
         match &progress.token {
             None => return Err(Box::new(Step::act(Effect::EnsureToken))),
@@ -164,8 +174,8 @@ fn make_vm(
             }
         }
     }
-    if !driver.capabilities.idempotency_key {
-        note_intent(view, progress, driver, now)?;
+    if !keeps_keys {
+        note_intent(view, progress)?;
     }
     match &progress.create {
         None => Err(Box::new(Step::act(Effect::CreateVm))),
@@ -173,43 +183,56 @@ fn make_vm(
         Some(Ok(Creation::InProgress(work))) => Err(Box::new(in_progress(view, work, now))),
         Some(Err(error)) => match found_in(error) {
             Some(found) => Ok(found),
-            None => Err(Box::new(creation_failed(view, error, now))),
+            None => Err(Box::new(failed(view, progress, driver, error, now))),
         },
     }
 }
 
-/// Where the cloud keeps no keys, the intent is written down before the call, and after it nothing is created until
-/// reads of the cloud must show what the last call made. It may have made it at its very end, so that its deadline counts
-/// as well, unless reads never lag: then the look that went before has told.
-fn note_intent(
+/// Where the cloud keeps no keys, the intent is noted on the Machine before the call.
+fn note_intent(view: &MachineView, progress: &Progress) -> Result<(), Box<Step>> {
+    match &progress.intent {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => {
+            let step = write_failed(Reason::WriteFailed, "note on the Machine that a create begins", error);
+            Err(Box::new(step))
+        }
+        None if is_resumed(view) => Ok(()),
+        None => Err(Box::new(Step::act(Effect::NoteIntent))),
+    }
+}
+
+/// The same create, taken up with its resume token.
+fn is_resumed(view: &MachineView) -> bool {
+    view.machine.create_intent.is_some() && creation_goes_on(view)
+}
+
+/// A create that failed for certain made nothing. Where its intent was noted, the note is taken off first, so that a later
+/// process does not look for a VM in vain. That this cannot be written does no harm to this process, which knows it.
+fn failed(
     view: &MachineView,
     progress: &Progress,
     driver: &DriverFacts,
+    error: &CallError,
     now: Timestamp,
-) -> Result<(), Box<Step>> {
-    match &progress.intent {
-        Some(Ok(())) => return Ok(()),
-        Some(Err(error)) => {
-            let step = write_failed(Reason::WriteFailed, "note on the Machine that a create begins", error);
-            return Err(Box::new(step));
-        }
-        None => {}
+) -> Step {
+    if driver.capabilities.idempotency_key {
+        return creation_failed(view, error, now);
     }
-    if let Some(begun) = view.machine.create_intent {
-        // The same create, taken up with its resume token.
-        if creation_goes_on(view) {
-            return Ok(());
-        }
-        let window = driver.consistency_window;
-        let lag = if window.is_zero() { window } else { window.saturating_add(Call::Create.deadline()) };
-        let left = lag - elapsed(begun, now);
-        if left > jiff::SignedDuration::ZERO {
-            let message =
-                "an earlier create may have made a VM: waiting until the cloud's reads must show it";
-            return Err(Box::new(rest(Reason::CreationUnresolved, message, Wake::After(left))));
-        }
+    if is_resumed(view) && !matches!(error, CallError::Guest(_)) {
+        // Nothing new is known of the work in the cloud: its resume token asks again.
+        return rest(
+            reason_of(error, Reason::CreationFailed),
+            error.to_string(),
+            retry_call(view, Situation::Create, error),
+        );
     }
-    Err(Box::new(Step::act(Effect::NoteIntent)))
+    if error.may_have_happened() {
+        return intent::in_doubt(view, driver, error, now);
+    }
+    match &progress.close_intent {
+        None => Step::act(Effect::CloseIntent),
+        Some(Ok(()) | Err(_)) => creation_failed(view, error, now),
+    }
 }
 
 /// Stores id and Node name, unless they are there. `None` when that is done.
@@ -252,6 +275,8 @@ fn created(view: &MachineView, progress: &Progress, found: &Found, now: Timestam
     let mut status = StatusChange {
         last_known_state: vm.and_then(|vm| vm.last_known_state.clone()),
         failure_domain: vm.and_then(|vm| vm.failure_domain.clone()),
+        vm: vm.map(VmReport::of),
+        addresses: Some(all_addresses(view, found, initialized)).filter(|all| *all != view.machine.addresses),
         ..StatusChange::default()
     };
     if !matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
@@ -277,7 +302,6 @@ fn created(view: &MachineView, progress: &Progress, found: &Found, now: Timestam
             wake: Wake::Now,
         });
     }
-    status.addresses = Some(all_addresses(view, found, initialized));
     status.phase = Some(Phase::Available);
     status.timeout_active = Some(false);
     status.operation = operation(OperationType::Create, OperationState::Successful, Note::Created);

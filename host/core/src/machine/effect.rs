@@ -27,6 +27,8 @@ pub enum Effect {
     EnsureToken,
     /// Note on the Machine that a create begins, for clouds that keep no keys.
     NoteIntent,
+    /// Take that note off the Machine: the create has made nothing for certain.
+    CloseIntent,
     /// Ask the driver how the VM is.
     ProbeVm,
     /// Ask the driver for the VM.
@@ -125,12 +127,18 @@ pub struct NodeConditionWrite {
 }
 
 impl Effect {
+    /// True for one that a driver carries out, which takes as long as its cloud does.
+    pub fn calls_driver(&self) -> bool {
+        matches!(self, Self::ProbeVm | Self::CreateVm | Self::InitializeVm | Self::DeleteVm | Self::RebootVm)
+    }
+
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Claim => "claim",
             Self::EnsureToken => "ensure-token",
             Self::NoteIntent => "note-intent",
+            Self::CloseIntent => "close-intent",
             Self::ProbeVm => "probe-vm",
             Self::CreateVm => "create-vm",
             Self::InitializeVm => "initialize-vm",
@@ -160,6 +168,7 @@ impl Effect {
         match self {
             Self::Claim
             | Self::NoteIntent
+            | Self::CloseIntent
             | Self::NoteHooks
             | Self::NoteReboot(_)
             | Self::RecordVm { .. }
@@ -197,6 +206,8 @@ pub enum Outcome {
     EnsureToken(Result<(), ActError>),
     /// Of `NoteIntent`.
     NoteIntent(Result<(), ActError>),
+    /// Of `CloseIntent`.
+    CloseIntent(Result<(), ActError>),
     /// Of `ProbeVm`.
     ProbeVm(Answer<Vm>),
     /// Of `CreateVm`.
@@ -266,6 +277,8 @@ pub struct Progress {
     pub token: Option<Result<(), ActError>>,
     /// Of `NoteIntent`.
     pub intent: Option<Result<(), ActError>>,
+    /// Of `CloseIntent`.
+    pub close_intent: Option<Result<(), ActError>>,
     /// Of `ProbeVm`.
     pub probe: Option<Answer<Vm>>,
     /// Of `CreateVm`.
@@ -317,6 +330,7 @@ impl Progress {
             Outcome::Claim(result) => self.claim = Some(result),
             Outcome::EnsureToken(result) => self.token = Some(result),
             Outcome::NoteIntent(result) => self.intent = Some(result),
+            Outcome::CloseIntent(result) => self.close_intent = Some(result),
             Outcome::ProbeVm(result) => self.probe = Some(result),
             Outcome::CreateVm(result) => self.create = Some(result),
             Outcome::InitializeVm(result) => self.initialize = Some(result),

@@ -12,7 +12,7 @@ use super::deletion_note::DeletionStage;
 use super::view::MachineView;
 
 /// Pods of a Node that has been not ready, or without a writable disk, for this long cannot end by themselves. Shorter is a
-/// reboot or an upgrade of the kubelet.
+/// reboot or an upgrade of the kubelet. Only the first is also what an outage of the API server looks like.
 const AILMENT_PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// Why the deletion of a Machine does not ask pods any more, and goes on whatever becomes of them. `None`: it does.
@@ -33,21 +33,18 @@ pub(super) fn of_deletion(view: &MachineView, now: Timestamp) -> Option<Force> {
 }
 
 /// Whether the Node's pods cannot end by themselves, by the Node, or by what its Machine keeps of it. While the API server of
-/// Nodes is away, and for as long after its return, Nodes that could not report look like that all at once.
+/// Nodes is away, and for as long after its return, Nodes that could not report look not ready all at once. That a disk
+/// cannot be written is said by somebody on the Node itself, so its own time is all that counts.
 pub(super) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
     if matches!(view.gate, Gate::Frozen { .. }) {
         return false;
     }
-    let lasts = |since: Option<Timestamp>| {
-        since.is_some_and(|since| {
-            let seen =
-                [view.thawed_at, watched_since(view)].into_iter().flatten().fold(since, Timestamp::max);
-            elapsed(seen, now) > AILMENT_PATIENCE
-        })
-    };
+    let lasts = |since: Option<Timestamp>| since.is_some_and(|since| elapsed(since, now) > AILMENT_PATIENCE);
     let Ailment { not_ready_since, read_only_since } =
         view.node().map_or(view.machine.ailment, |node| node.ailment);
-    lasts(not_ready_since) || lasts(read_only_since)
+    let seen_not_ready = not_ready_since
+        .map(|since| [view.thawed_at, watched_since(view)].into_iter().flatten().fold(since, Timestamp::max));
+    lasts(seen_not_ready) || lasts(read_only_since)
 }
 
 /// From when on the ailment of the Node counts, as seen by anybody. A process that has just started may have come after an outage

@@ -14,9 +14,10 @@ use super::conclusion::{Conclusion, Wake};
 use super::delete::{is_drain_over, is_past, was_never_made};
 use super::effect::{Effect, Progress};
 use super::hooks::{self, Held};
+use super::intent::CreateIntent;
 use super::join::in_place;
 use super::view::{DriverFact, MachineView};
-use super::{contest, policies};
+use super::{contest, mark, policies};
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +40,9 @@ pub enum Violation {
     /// The cloud keeps no keys, and nothing would tell the next pass that this create was begun.
     #[error("a VM is created without a note of it where the cloud keeps no keys")]
     CreateWithoutIntent,
+    /// An earlier create may have made a VM that reads do not show yet.
+    #[error("a VM is created although an earlier create may have made one that reads do not show yet")]
+    CreateInDoubt,
     /// The class pins a version of the driver, and another one was to make or finish the VM.
     #[error("a VM is made by another version of the driver than the class pins")]
     CreateBySubstitute,
@@ -72,6 +76,9 @@ pub enum Violation {
     /// Somebody lives on it.
     #[error("something is done to a VM, or to what runs on it, that is another living Machine's as well")]
     Contested,
+    /// The process looks for it under another mark than it carries.
+    #[error("something is done to a VM whose Machine has stored another cluster's mark")]
+    OtherMark,
     /// The gate forbids it.
     #[error("a frozen gate is passed")]
     Frozen,
@@ -139,6 +146,12 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
     if is_shared(view) && contest::harms_others(effect) {
         return Err(Violation::Contested);
     }
+    if mark::held(view).is_some() && mark::is_held(effect) {
+        return Err(Violation::OtherMark);
+    }
+    if *effect == Effect::CreateVm && mark::forbids_creation(view).is_some() {
+        return Err(Violation::OtherMark);
+    }
     let is_deleting = view.machine.deletion.is_some();
     let empties = match effect {
         Effect::Cordon { .. } => true,
@@ -151,6 +164,7 @@ fn held(view: &MachineView, progress: &Progress, effect: &Effect, now: Timestamp
         Effect::Claim
         | Effect::EnsureToken
         | Effect::NoteIntent
+        | Effect::CloseIntent
         | Effect::ProbeVm
         | Effect::CreateVm
         | Effect::InitializeVm
@@ -212,6 +226,7 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         Effect::Claim
         | Effect::EnsureToken
         | Effect::NoteIntent
+        | Effect::CloseIntent
         | Effect::CreateVm
         | Effect::InitializeVm
         | Effect::SyncNode { .. }
@@ -266,6 +281,7 @@ fn one(view: &MachineView, progress: &Progress, effect: &Effect) -> Result<(), V
         | Effect::AskPolicies
         | Effect::EnsureToken
         | Effect::NoteIntent
+        | Effect::CloseIntent
         | Effect::ProbeVm
         | Effect::InitializeVm
         | Effect::RecordVm { .. }
@@ -304,7 +320,12 @@ fn create(view: &MachineView, progress: &Progress) -> Result<(), Violation> {
         return Err(Violation::CreateWithoutLook);
     }
     let is_noted = matches!(progress.intent, Some(Ok(()))) || (is_resumed && machine.create_intent.is_some());
-    if !driver.capabilities.idempotency_key && !is_noted {
+    let keeps_keys = driver.capabilities.idempotency_key;
+    let is_in_doubt = |intent: &CreateIntent| intent.is_in_doubt(driver.consistency_window);
+    if !keeps_keys && !is_resumed && machine.create_intent.as_ref().is_some_and(is_in_doubt) {
+        return Err(Violation::CreateInDoubt);
+    }
+    if !keeps_keys && !is_noted {
         return Err(Violation::CreateWithoutIntent);
     }
     Ok(())
@@ -334,11 +355,12 @@ fn may_leave(view: &MachineView, progress: &Progress) -> bool {
     is_proven_gone(view, progress) || is_declared || was_never_made(view)
 }
 
-/// The driver took the order to remove the VM, and no look that it offers has found it.
+/// The driver took the order to remove the VM, in this pass or in an earlier one, and no look that it offers has found it.
 fn is_proven_gone(view: &MachineView, progress: &Progress) -> bool {
     let is_ordered = match &progress.delete_vm {
         Some(Ok(Deletion::Deleted { .. })) => true,
-        Some(Ok(Deletion::InProgress(_))) | None => false,
+        Some(Ok(Deletion::InProgress(_))) => false,
+        None => view.machine.going.order.is_some(),
         Some(Err(error)) => is_not_found(error),
     };
     let offers_status = driver(view).is_some_and(|driver| driver.capabilities.status);
@@ -355,6 +377,7 @@ fn is_done(progress: &Progress, effect: &Effect) -> bool {
         Effect::Claim => progress.claim.is_some(),
         Effect::EnsureToken => progress.token.is_some(),
         Effect::NoteIntent => progress.intent.is_some(),
+        Effect::CloseIntent => progress.close_intent.is_some(),
         Effect::ProbeVm => progress.probe.is_some(),
         Effect::CreateVm => progress.create.is_some(),
         Effect::InitializeVm => progress.initialize.is_some(),
@@ -398,6 +421,9 @@ pub fn conclusion(view: &MachineView, progress: &Progress, conclusion: &Conclusi
     }
     if phase == Some(Phase::Failed) && is_shared(view) {
         return Err(Violation::Contested);
+    }
+    if phase == Some(Phase::Failed) && mark::held(view).is_some() {
+        return Err(Violation::OtherMark);
     }
     if phase == Some(Phase::Failed) && is_held_by_policy(view, progress) {
         return Err(Violation::FailedWhileHeld);
@@ -465,10 +491,10 @@ fn wake(view: &MachineView, progress: &Progress, conclusion: &Conclusion) -> Res
                 || matches!(progress.record, Some(Ok(())));
             if is_change { Ok(()) } else { Err(Violation::HotLoop) }
         }
-        Wake::After(after) if after <= SignedDuration::ZERO => Err(Violation::HotLoop),
+        Wake::After(after) | Wake::Look(after) if after <= SignedDuration::ZERO => Err(Violation::HotLoop),
         Wake::Retry { policy, .. } if policy.base.max(policy.cap) <= SignedDuration::ZERO => {
             Err(Violation::HotLoop)
         }
-        Wake::After(_) | Wake::Retry { .. } | Wake::Resync => Ok(()),
+        Wake::After(_) | Wake::Look(_) | Wake::Retry { .. } | Wake::Resync => Ok(()),
     }
 }

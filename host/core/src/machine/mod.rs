@@ -12,8 +12,10 @@ mod drain_told;
 mod effect;
 mod force;
 mod hooks;
+mod intent;
 pub mod invariants;
 mod join;
+pub mod mark;
 mod policies;
 mod prerequisites;
 mod reboot;
@@ -26,14 +28,16 @@ mod view;
 mod tests;
 
 pub use conclusion::{
-    Conclusion, ConditionKind, Note, Operation, OwnCondition, Reason, Severity, StatusChange, Step, Wake,
+    Conclusion, ConditionKind, Note, Operation, OwnCondition, Reason, Severity, StatusChange, Step, VmReport,
+    Wake,
 };
 pub use deletion_note::{DeletionNote, DeletionStage};
 pub use effect::{Effect, MetaChange, NodeConditionWrite, Outcome, Progress};
+pub use intent::{CallEnd, CallResult, CreateIntent, IntendedCall};
 pub use join::{conditions_differ, in_place, preserve};
 pub(crate) use step::retry_write;
 pub use step::step;
 pub use view::{
     ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,
-    NodeConditionText, NodeFact, NodePresence, OperationFact, SecretFact, TargetFact, ToldFact,
+    NodeConditionText, NodeFact, NodePresence, OperationFact, OrderFact, SecretFact, TargetFact, ToldFact,
 };

@@ -184,7 +184,7 @@ pub(super) fn sooner(step: Step, after: SignedDuration) -> Step {
     conclusion.wake = match conclusion.wake {
         Wake::Resync => Wake::After(after),
         Wake::After(own) => Wake::After(own.min(after)),
-        other @ (Wake::Now | Wake::Retry { .. } | Wake::Gone) => other,
+        other @ (Wake::Now | Wake::Look(_) | Wake::Retry { .. } | Wake::Gone) => other,
     };
     Step::Finish(conclusion)
 }

@@ -1,7 +1,7 @@
 //! What creation cannot begin without.
 
 use crate::driver::DriverFacts;
-use crate::driver_error::Code;
+use crate::driver_error::{Code, Refusal};
 use crate::gate::{EffectKind, Gate, permits};
 
 use super::conclusion::{Note, Reason, Step, Wake};
@@ -52,6 +52,11 @@ pub(super) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Step
     }
     let driver = match &view.driver {
         DriverFact::Ready(driver) => driver,
+        // Each start loads its drivers: that is no failure of a Machine, and its end wakes it.
+        DriverFact::Refused(refusal @ Refusal::Loading { .. }) => {
+            let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+            return Err(Box::new(rest(Reason::DriverLoading, refusal.to_string(), wake)));
+        }
         DriverFact::Refused(refusal) => return waits(Reason::DriverNotReady, refusal.to_string()),
         DriverFact::Substitute { why, .. } => return waits(Reason::DriverNotReady, why.clone()),
         DriverFact::NotChosen => return waits(Reason::DriverNotReady, "no driver is chosen yet".into()),

@@ -13,27 +13,39 @@ use super::step::{ask_again, operation, reason_of, retry_call};
 use super::view::{MachineView, NodeFact, NodePresence, TargetFact};
 
 pub(super) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let message = error.to_string();
-    let reason = reason_of(error, Reason::CreationFailed);
+    let (reason, message) = told(error, Reason::CreationFailed);
     let wake = retry_call(view, Situation::Create, error);
-    let step = failure(
-        view,
-        reason,
-        Note::CreationFailed { error: message.clone() },
-        message,
-        Some(error.code()),
-        wake,
-    );
+    failed_create(view, (reason, message), error, wake, now)
+}
+
+/// The same, with another reason and another time to come back.
+pub(super) fn failed_create(
+    view: &MachineView,
+    (reason, message): (Reason, String),
+    error: &CallError,
+    wake: Wake,
+    now: Timestamp,
+) -> Step {
+    let note = Note::CreationFailed { error: error.to_string() };
+    let step = failure(view, reason, note, message, Some(error.code()), wake);
     time_out(view, step, error, now)
 }
 
 pub(super) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let message = error.to_string();
-    let reason = reason_of(error, Reason::InitializationFailed);
-    let note = Note::InitializationFailed { error: message.clone() };
+    let (reason, message) = told(error, Reason::InitializationFailed);
+    let note = Note::InitializationFailed { error: error.to_string() };
     let wake = retry_call(view, Situation::Initialize, error);
     let step = failure(view, reason, note, message, Some(error.code()), wake);
     time_out(view, step, error, now)
+}
+
+/// Reason and message of `Ready`. The sentence of `lastOperation` is the driver's alone.
+fn told(error: &CallError, guest: Reason) -> (Reason, String) {
+    if error.is_terminal() {
+        let advice = "no further try helps, says the driver, before somebody changes the class, its Secret or the Machine";
+        return (reason_of(error, guest), format!("{error}; {advice}"));
+    }
+    (reason_of(error, guest), error.to_string())
 }
 
 /// The end of a pass that could not create, with what `lastOperation` says of it.

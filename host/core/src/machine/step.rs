@@ -11,7 +11,7 @@ use crate::retry::{self, RetryPolicy};
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::effect::Progress;
 use super::view::{MachineFact, MachineView};
-use super::{contest, create, delete, join, policies, slips};
+use super::{contest, create, delete, join, mark, policies, slips};
 
 /// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
 /// return is not announced.
@@ -27,9 +27,15 @@ pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     let step = if machine.deletion.is_some() {
         delete::step(view, progress, now)
     } else if is_being_created(machine) {
-        contest::guarded(view, join::preserve::in_creation(view, create::step(view, progress, now), now))
+        match mark::forbids_creation(view) {
+            Some(message) => Step::Finish(mark::waiting(message)),
+            None => {
+                let step = create::step(view, progress, now);
+                contest::guarded(view, join::preserve::in_creation(view, step, now))
+            }
+        }
     } else {
-        contest::guarded(view, policies::step(view, progress, now))
+        mark::guarded(view, contest::guarded(view, policies::step(view, progress, now)))
     };
     slips::told(view, contest::told(view, step))
 }
@@ -84,7 +90,11 @@ pub(super) fn ask_again(work: &InProgress) -> Wake {
 
 /// How to come back after a failed call of the driver.
 pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Wake {
-    let policy: RetryPolicy = retry::policy(situation, error.code(), view.settings.resource_exhausted_retry);
+    let policy = if error.is_terminal() {
+        RetryPolicy::TERMINAL
+    } else {
+        retry::policy(situation, error.code(), view.settings.resource_exhausted_retry)
+    };
     Wake::Retry { policy, hint: error.retry_after() }
 }
 

@@ -10,6 +10,7 @@ use crate::driver_error::Refusal;
 use crate::gate::Gate;
 use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
+use crate::looks::LookFact;
 use crate::node_sync::NodeMeta;
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::policy::PoliciesFact;
@@ -18,6 +19,8 @@ use crate::virtual_capacity::Quantities;
 
 use super::contest::Rivals;
 use super::deletion_note::DeletionStage;
+use super::intent::CreateIntent;
+use super::mark::Marks;
 
 /// All facts of one pass.
 #[derive(Clone, Debug)]
@@ -36,6 +39,8 @@ pub struct MachineView {
     pub drain: drain::Facts,
     /// Other Machines that claim its VM or its Node.
     pub rivals: Rivals,
+    /// The cluster's mark, as this process has it and as it is stored.
+    pub marks: Marks,
     /// The policies that are about it.
     pub policies: PoliciesFact,
     /// Whether dangerous work is held.
@@ -46,6 +51,8 @@ pub struct MachineView {
     pub watched_since: Option<Timestamp>,
     /// Extended resources that the Machine's class gives to its Node.
     pub virtual_capacity: Quantities,
+    /// When its VM is to be looked at; `None` where nobody looks.
+    pub look: Option<LookFact>,
     /// Effective settings.
     pub settings: MachineSettings,
     /// Under which names things stand on objects.
@@ -71,8 +78,8 @@ pub struct MachineFact {
     pub has_priority: bool,
     /// This process has made it, and has not begun to ask for its VM: nobody else may, so that nobody has.
     pub is_newborn: bool,
-    /// When a create was last begun whose cloud keeps no keys.
-    pub create_intent: Option<Timestamp>,
+    /// The create that was noted last in a cloud that keeps no keys, unless it is known to have made nothing.
+    pub create_intent: Option<CreateIntent>,
     /// The cloud's id.
     pub provider_id: Option<ProviderId>,
     /// The label `node`.
@@ -135,6 +142,8 @@ pub struct KeepingFact {
 /// Names of labels, annotations and taints that decisions are about. The core knows none of its own.
 #[derive(Debug)]
 pub struct Names {
+    /// On a Machine or its class: the mark of the cluster whose VMs it has.
+    pub cluster_mark: &'static str,
     /// On a Machine: the name of its Node.
     pub node: &'static str,
     /// On a Machine: how long its Node took to join.
@@ -180,10 +189,25 @@ pub struct GoingFact {
     pub left_at: Option<DeletionStage>,
     /// Since when.
     pub left_since: Option<Timestamp>,
+    /// The driver has taken an order of this process to remove the VM, and how that stands.
+    pub order: Option<OrderFact>,
+    /// How long the last removal of a VM of its class took, from the order to the look that found nothing.
+    pub usual_removal: Option<SignedDuration>,
     /// The last error was a driver's: somebody has asked for the VM.
     pub has_error_code: bool,
     /// What condition `Drained` says, and when that was written.
     pub told: Option<ToldFact>,
+}
+
+/// An order to remove a VM that the driver has taken. Known to the process that gave it, and to no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderFact {
+    /// When it was given first.
+    pub first: Timestamp,
+    /// When it was given last.
+    pub at: Timestamp,
+    /// When the cloud was last asked about the VM: by the order, or by a look after it.
+    pub asked: Timestamp,
 }
 
 /// What an earlier pass said of the drain.

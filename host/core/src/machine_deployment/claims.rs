@@ -34,7 +34,8 @@ fn label(view: &DeploymentView, set: &SetFact, taken: &BTreeSet<&str>) -> Vec<Ef
         let hash = free_hash(view, set, taken);
         return write(SetChange { template_label: Some((key.to_owned(), hash)), ..SetChange::default() });
     };
-    let without = set.machines.iter().filter(|machine| machine.hash.as_ref() != Some(hash));
+    let without =
+        set.machines.iter().filter(|machine| machine.hash.as_ref() != Some(hash) && !machine.is_unreadable);
     let machines: Vec<Effect> = without
         .map(|machine| Effect::WriteMachine {
             machine: machine.into(),

@@ -88,7 +88,9 @@ pub enum Reason {
     SelectingAll,
     /// Dangerous work is held.
     Frozen,
-    /// A set has too many Machines and makes none.
+    /// A set cannot be decoded.
+    UnreadableSet,
+    /// A set makes no Machines: it has too many, or they never join.
     SetFrozen,
     /// A write failed.
     WriteFailed,
@@ -116,7 +118,7 @@ pub enum Reason {
     WaitingForBudget,
     /// Machines are there until their replacements are.
     Replacing,
-    /// An annotation cannot be understood.
+    /// An annotation or a setting cannot be understood.
     InvalidOption,
     /// The rollout makes no progress.
     ProgressDeadlineExceeded,
@@ -135,6 +137,7 @@ impl Reason {
             Self::InvalidDeployment => "InvalidDeployment",
             Self::SelectingAll => "SelectingAll",
             Self::Frozen => "Frozen",
+            Self::UnreadableSet => "UnreadableMachineSet",
             Self::SetFrozen => "MachineSetFrozen",
             Self::WriteFailed => "WriteFailed",
             Self::SetCreateFailed => "MachineSetCreateError",
@@ -176,6 +179,7 @@ impl Reason {
             Self::InvalidDeployment
             | Self::SelectingAll
             | Self::Frozen
+            | Self::UnreadableSet
             | Self::SetFrozen
             | Self::WriteFailed
             | Self::SetCreateFailed

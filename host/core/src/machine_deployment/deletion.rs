@@ -5,11 +5,14 @@ use crate::machine::Wake;
 use super::conclusion::Reason;
 use super::effect::{DeploymentChange, Effect};
 use super::group::count;
-use super::plan::Plan;
+use super::plan::{self, Plan};
 use super::view::{DeploymentView, Owner, SetFact};
 
 pub(super) fn plan(view: &DeploymentView) -> Plan {
     let owned: Vec<&SetFact> = view.sets.iter().filter(|set| set.owner == Owner::This).collect();
+    if owned.is_empty() && !view.unreadable_sets.is_empty() {
+        return Plan::waiting(Reason::Deleting, plan::unreadable(view));
+    }
     if owned.is_empty() {
         let mut plan = Plan::waiting(Reason::Deleted, "all its sets are gone");
         plan.wake = Wake::Gone;

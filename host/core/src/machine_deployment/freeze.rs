@@ -1,10 +1,26 @@
-//! Sets that have too many Machines are frozen; their deployment shows it, and hands on the wish to let them go on.
+//! Sets are frozen that have too many Machines, or whose Machines never join; their deployment shows it with their
+//! reason, and hands on the wish to let them go on.
 
 use super::effect::{DeploymentChange, SetChange};
 use super::view::{DeploymentView, Owner, SetFact};
+use super::waits::listed;
 
 pub(super) fn frozen(view: &DeploymentView) -> impl Iterator<Item = &SetFact> {
     view.sets.iter().filter(|set| set.owner == Owner::This && set.is_frozen)
+}
+
+/// Why sets make no Machines, in their own words: those of the first set that says so.
+pub(super) fn why(view: &DeploymentView) -> Option<String> {
+    let mut sets: Vec<&SetFact> = frozen(view).collect();
+    sets.sort_by_key(|set| (set.status.frozen.is_none(), set.name.clone()));
+    let first = sets.first()?;
+    let why = match first.status.frozen.as_deref().filter(|why| !why.is_empty()) {
+        Some(why) => why.to_owned(),
+        None => "its label for that is set, and it has not said why yet".to_owned(),
+    };
+    let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+    let makes = if names.len() == 1 { "makes" } else { "make" };
+    Some(format!("MachineSet {} {makes} no Machines: {why}", listed(&names)))
 }
 
 /// The deployment's label follows its sets. The wish to thaw goes once all of them have it or are thawed.

@@ -61,12 +61,16 @@ impl<'a> Tally<'a> {
         let going = count(set.machines.iter().filter(|machine| machine.is_deleting));
         let live = count(set.machines.iter()).saturating_sub(going);
         let in_order = leaving::in_order(&set.machines, now);
-        let condemned = in_order.len().saturating_sub(size(wanted));
+        let unreadable = set.machines.iter().filter(|machine| machine.is_unreadable && !machine.is_deleting);
+        // They have places of the number, and others go in their stead.
+        let wanted_of_these = wanted.saturating_sub(count(unreadable.clone()));
+        let condemned = in_order.len().saturating_sub(size(wanted_of_these));
         let staying = in_order.iter().skip(condemned);
         let updated = set.machines.iter().filter(|machine| machine.is_labelled_updated);
-        let available =
-            count(staying.clone().copied().chain(updated).filter(|machine| is_available(machine)));
-        let missing = wanted.saturating_sub(count(in_order.iter()));
+        let available = count(
+            staying.clone().copied().chain(updated).chain(unreadable).filter(|machine| is_available(machine)),
+        );
+        let missing = wanted_of_these.saturating_sub(count(in_order.iter()));
         let costs = std::iter::repeat_n(Cost::Nothing, size(missing));
         let costs = costs.chain(staying.map(|machine| match (is_available(machine), is_marked(machine)) {
             (false, _) => Cost::Nothing,

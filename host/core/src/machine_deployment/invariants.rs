@@ -198,6 +198,6 @@ pub fn conclusion(
         Wake::Now if !progress.has_written() && conclusion.status == view.deployment.status => {
             Err(Violation::HotLoop)
         }
-        Wake::Gone | Wake::Now | Wake::Resync | Wake::After(_) | Wake::Retry { .. } => Ok(()),
+        Wake::Gone | Wake::Now | Wake::Resync | Wake::After(_) | Wake::Look(_) | Wake::Retry { .. } => Ok(()),
     }
 }

@@ -8,9 +8,12 @@ use super::view::MachineFact;
 
 /// Machines of a set that its number is about, those first that it deletes first.
 ///
-/// Left out are those that are being deleted, and those that were updated in place and that the set does not count yet.
+/// Left out are those that are being deleted, those that were updated in place and that the set does not count yet, and
+/// those that cannot be decoded, which the set counts and leaves alone.
 pub(super) fn in_order(machines: &[MachineFact], now: Timestamp) -> Vec<&MachineFact> {
-    let counted = |machine: &&MachineFact| !machine.is_deleting && !machine.is_labelled_updated;
+    let counted = |machine: &&MachineFact| {
+        !machine.is_deleting && !machine.is_labelled_updated && !machine.is_unreadable
+    };
     let mut machines: Vec<&MachineFact> = machines.iter().filter(counted).collect();
     machines.sort_by_cached_key(|machine| candidate(machine, now).place());
     machines

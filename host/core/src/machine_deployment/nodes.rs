@@ -1,5 +1,7 @@
 //! What Nodes are to carry while a rollout goes on, and not any more once it is over.
 
+use jiff::Timestamp;
+
 use super::effect::{Effect, NodeChange};
 use super::group::Group;
 use super::in_place;
@@ -15,6 +17,7 @@ pub(super) fn writes(
     group: &Group<'_>,
     strategy: Strategy,
     selected: &[&NodeFact],
+    now: Timestamp,
 ) -> Vec<Effect> {
     let is_rolling = strategy != Strategy::Recreate && !group.has_only_new();
     let mut effects = Vec::new();
@@ -38,7 +41,20 @@ pub(super) fn writes(
             }
         }
     }
-    effects.truncate(NODES_PER_PASS);
+    in_turn(effects, now)
+}
+
+/// As many as go into one pass. Where there are more, which ones follows from the time: Nodes whose write is refused
+/// each time hold up no others, however many they are.
+fn in_turn(mut effects: Vec<Effect>, now: Timestamp) -> Vec<Effect> {
+    if effects.len() > NODES_PER_PASS {
+        // Multiplication spreads seconds over all places, so that passes at equal distances do not meet the same Nodes
+        // each time.
+        let spread = now.as_second().unsigned_abs().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let first = usize::try_from(spread).unwrap_or_default() % effects.len();
+        effects.rotate_left(first);
+        effects.truncate(NODES_PER_PASS);
+    }
     effects
 }
 
@@ -66,5 +82,31 @@ fn holds_autoscaler(
         ScaleDown::Allowed => is_wanted.then_some(true),
         ScaleDown::HeldByUs => (!is_wanted && machine.preserved.is_none()).then_some(false),
         ScaleDown::HeldByOthers => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn nodes_whose_write_is_refused_each_time_do_not_keep_others_from_their_turn() {
+        let write = |number: usize| {
+            let change = NodeChange { old_taint: Some(true), ..NodeChange::default() };
+            Effect::WriteNode { node: format!("node-{number:03}").as_str().into(), change }
+        };
+        let all: Vec<Effect> = (0..450).map(write).collect();
+        let begin: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let turns =
+            (0..40).map(|pass| in_turn(all.clone(), begin + jiff::SignedDuration::from_secs(60 * pass)));
+        let mut written = BTreeSet::new();
+        for turn in turns {
+            assert_eq!(turn.len(), NODES_PER_PASS);
+            written.extend(turn.into_iter().map(|effect| format!("{effect:?}")));
+        }
+        assert_eq!(written.len(), all.len(), "forty passes a minute apart reach every Node");
+        assert_eq!(in_turn(all[..200].to_vec(), begin), all[..200]);
     }
 }

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::disruption::Wishes;
 use crate::gate::{EffectKind, Gate, permits};
+use crate::id::Name;
 use crate::machine::Wake;
 
 use super::claims;
@@ -18,6 +19,7 @@ use super::rollout;
 use super::trigger::{self, Trigger};
 use super::validity::{Refusal, Valid, oddities, validity};
 use super::view::DeploymentView;
+use super::waits;
 
 /// How many Machines are marked or labelled in one pass.
 const MACHINES_PER_PASS: usize = 200;
@@ -100,6 +102,11 @@ pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     if view.deployment.deletion.is_some() {
         return deletion::plan(view);
     }
+    if !view.unreadable_sets.is_empty() {
+        let mut plan = Plan::waiting(Reason::UnreadableSet, unreadable(view));
+        plan.has_acted = false;
+        return plan;
+    }
     let mut change = DeploymentChange {
         finalizer: (!view.deployment.has_finalizer).then_some(true),
         ..DeploymentChange::default()
@@ -133,7 +140,8 @@ pub(super) fn plan(view: &DeploymentView, now: Timestamp) -> Plan {
     if !oddities.is_empty() {
         plan.message = format!("{} ({})", plan.message, oddities.join("; "));
         let wishes = Wishes::read(&view.deployment.annotations, view.names.disruption);
-        if plan.reason == Reason::Complete && !wishes.problems.is_empty() {
+        let has_problems = !wishes.problems.is_empty() || !view.deployment.spec.problems.is_empty();
+        if plan.reason == Reason::Complete && has_problems {
             plan.reason = Reason::InvalidOption;
         }
     }
@@ -164,6 +172,14 @@ fn ordered(
         );
     }
     let group = Group::of(view, now);
+    if !trigger.unseen.is_empty() && group.wanted() > valid.desired {
+        let names: Vec<&str> = trigger.unseen.iter().map(Name::as_str).collect();
+        let message = format!(
+            "no set is made smaller before Machines are seen that the autoscaler wants to go, for up to a minute: {}",
+            waits::listed(&names)
+        );
+        return Plan::first(&message, Vec::new());
+    }
     let spec = &view.deployment.spec;
     if let Some(wished) = spec.rollback_to.filter(|_| !spec.is_paused) {
         return rolled_back(rollback::decide(view, &group, wished), change);
@@ -173,6 +189,15 @@ fn ordered(
         change.annotations.insert(view.names.revision.to_owned(), Some(revision));
     }
     rollout::plan(view, &group, valid, change, now)
+}
+
+/// Nobody knows how many Machines such a set has and wants, so that no other is made larger or smaller.
+pub(super) fn unreadable(view: &DeploymentView) -> String {
+    let names: Vec<&str> = view.unreadable_sets.iter().map(Name::as_str).collect();
+    format!(
+        "MachineSet {} cannot be decoded: correct or delete it; until then nothing is done",
+        waits::listed(&names)
+    )
 }
 
 fn refused(refusal: &Refusal) -> Plan {

@@ -148,9 +148,8 @@ fn failure(group: &Group<'_>) -> Option<Said> {
 }
 
 fn frozen(view: &DeploymentView) -> Option<Said> {
-    let set = freeze::frozen(view).map(|set| set.name.as_str()).min()?;
-    let message = format!("MachineSet {set} has too many Machines and makes none");
-    Some(said(ConditionKind::Frozen, health::Status::True, words::SETS_FROZEN, message))
+    let why = freeze::why(view)?;
+    Some(said(ConditionKind::Frozen, health::Status::True, words::SETS_FROZEN, why))
 }
 
 /// All Machines are there, of the current template and no other, and this generation was acted on.

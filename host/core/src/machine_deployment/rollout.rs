@@ -78,8 +78,11 @@ pub(super) fn plan<'a>(
         .machines
         .iter()
         .map(|(machine, change)| Effect::WriteMachine { machine: (*machine).into(), change: change.clone() });
-    let writes =
-        if is_held { Vec::new() } else { nodes::writes(view, group, valid.strategy, &decision.selected) };
+    let writes = if is_held {
+        Vec::new()
+    } else {
+        nodes::writes(view, group, valid.strategy, &decision.selected, now)
+    };
     let create = decision.creates.map(|replicas| new_set::create(view, group, replicas, bounds));
     let old = history::superfluous(view, group, valid);
     let told = waits::tell(view, group, (valid, bounds), window.as_ref(), now);

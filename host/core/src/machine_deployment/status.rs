@@ -44,7 +44,7 @@ pub struct FailedMachine {
 pub enum ConditionKind {
     /// Enough Machines are available.
     Available,
-    /// There are too many Machines in a set, so that it makes none.
+    /// A set makes no Machines: it has too many, or its Machines never join.
     Frozen,
     /// The rollout goes on or is done.
     Progressing,

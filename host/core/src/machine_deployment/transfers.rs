@@ -21,8 +21,9 @@ pub(super) fn settle<'a>(group: &Group<'a>, targets: &mut Targets) -> Vec<(&'a M
             targets.set(tally, tally.wanted.min(has));
         }
         let machines = tally.set.machines.iter();
-        let labelled: Vec<&MachineFact> =
-            machines.filter(|machine| machine.is_labelled_updated && !machine.is_deleting).collect();
+        let labelled: Vec<&MachineFact> = machines
+            .filter(|machine| machine.is_labelled_updated && !machine.is_deleting && !machine.is_unreadable)
+            .collect();
         let excess = tally.live.saturating_sub(tally.wanted);
         match excess.min(count(labelled.iter())) {
             0 => counted.extend(labelled.into_iter().map(|machine| (machine, MachineChange::Unlabel))),

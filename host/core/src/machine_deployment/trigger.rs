@@ -1,12 +1,14 @@
 //! Machines that the autoscaler wants to go: a list in an annotation of the deployment.
 //!
-//! It lowers the number of Machines and appends to the list in one write. Each Machine of the list is marked before any set is
-//! made smaller, so that no other one goes in its place.
+//! It lowers the number of Machines and appends to the list in one write. Each Machine of the list is marked before any
+//! set is made smaller, so that no other one goes in its place. While one of them is not seen no set is made smaller
+//! either, for as long as its entry is kept.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::id::Name;
 use crate::phase::Phase;
 use crate::removal_order::FIRST_PRIORITY;
 
@@ -25,6 +27,8 @@ pub(super) struct Trigger {
     pub annotation: Option<Option<String>>,
     /// What is taken off the list without having been heeded, and why.
     pub dropped: Vec<String>,
+    /// Machines that the list names and that are not seen yet.
+    pub unseen: Vec<Name>,
     /// When an entry of a Machine that is not there will be taken off.
     pub look_again: Option<SignedDuration>,
 }
@@ -56,9 +60,14 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
                     trigger.dropped.push(format!("{name:?} is no Machine of this deployment"));
                     continue;
                 }
-                left => trigger.look_again = trigger.look_again.min(left).or(left),
+                left => {
+                    trigger.unseen.push(Name::new(name));
+                    trigger.look_again = trigger.look_again.min(left).or(left);
+                }
             },
             Some(machine) if machine.is_deleting || machine.phase == Phase::Failed => continue,
+            // Its set leaves it alone, and it stays on the list until it can be read.
+            Some(machine) if machine.is_unreadable => {}
             Some(machine) => {
                 let mark = mark(machine, at).filter(|mark| !trigger.marks.contains(mark));
                 trigger.marks.extend(mark);

@@ -69,6 +69,7 @@ pub(super) fn oddities(view: &DeploymentView, valid: Valid) -> Vec<String> {
             "progressDeadlineSeconds {seconds} is no deadline: set it to 1 or more, or remove it"
         ));
     }
+    odd.extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
     odd.extend(Wishes::read(&view.deployment.annotations, view.names.disruption).problems);
     if !view.overlapping.is_empty() {
         let names: Vec<&str> = view.overlapping.iter().map(crate::id::Name::as_str).collect();

@@ -21,6 +21,8 @@ pub struct DeploymentView {
     pub deployment: DeploymentFact,
     /// Its sets, and those that its selector selects; in any order.
     pub sets: Vec<SetFact>,
+    /// Sets that it controls and that cannot be decoded. Sorted.
+    pub unreadable_sets: Vec<Name>,
     /// Other deployments of the namespace that select Machines of this one, or the other way round. Sorted.
     pub overlapping: Vec<Name>,
     /// Whether dangerous work is held.
@@ -90,6 +92,8 @@ pub struct SpecFact {
     pub auto_preserve_max: Option<i32>,
     /// When a rollout may go on.
     pub windows: WindowsFact,
+    /// Settings that cannot be understood, and are not handed down: what is wrong with each.
+    pub problems: Vec<String>,
 }
 
 /// When a rollout may go on.
@@ -159,7 +163,7 @@ pub struct SetFact {
     pub annotations: BTreeMap<String, String>,
     /// The label is there that keeps it from making Machines.
     pub is_scale_up_disabled: bool,
-    /// It is frozen since it has too many Machines: its label or condition says so.
+    /// It makes no Machines: its label or its condition Frozen says so.
     pub is_frozen: bool,
     /// Handed on from the deployment.
     pub min_ready_seconds: Option<i32>,
@@ -184,6 +188,8 @@ pub struct SetStatusFact {
     pub preserved_failed: u32,
     /// What its condition `ReplicaFailure` says, while that is True: reason and message.
     pub failure: Option<(String, String)>,
+    /// Why it makes no Machines, in the words of its condition `Frozen`, while that is True.
+    pub frozen: Option<String>,
     /// Machines whose last operation failed.
     pub failed_machines: Vec<Name>,
 }
@@ -211,6 +217,8 @@ pub struct MachineFact {
     pub marked_at: Option<Timestamp>,
     /// The label of an update in place that succeeded: its set does not count it as surplus.
     pub is_labelled_updated: bool,
+    /// It cannot be decoded: its set counts it and leaves it alone.
+    pub is_unreadable: bool,
     /// The value of the hash's label.
     pub hash: Option<String>,
     /// Its Node, when that is there.

@@ -73,14 +73,8 @@ fn what(
     bounds: Bounds,
     now: Timestamp,
 ) -> (Reason, String) {
-    let frozen: Vec<&str> = freeze::frozen(view).map(|set| set.name.as_str()).collect();
-    if !frozen.is_empty() {
-        let message = format!(
-            "MachineSet {} has more Machines than its deployment allows and makes none: it goes on when there are fewer, or \
-             with the annotation {} on the deployment",
-            listed(&frozen),
-            view.names.unfreeze
-        );
+    if let Some(why) = freeze::why(view) {
+        let message = format!("{why}; set the annotation {} on the deployment to go on", view.names.unfreeze);
         return (Reason::SetFrozen, message);
     }
     if view.deployment.spec.is_paused {

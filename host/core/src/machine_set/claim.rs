@@ -7,12 +7,18 @@ use super::trouble::Troubles;
 use super::view::{ChildFact, Owner, SetView};
 
 fn is_orphan(view: &SetView, machine: &ChildFact) -> bool {
-    machine.owner == Owner::None && !machine.is_deleting && members::is_selected(view, machine)
+    machine.owner == Owner::None
+        && !machine.is_deleting
+        && !machine.is_unreadable
+        && members::is_selected(view, machine)
 }
 
 /// One that is on its way out stays the set's until it is gone.
 fn is_stray(view: &SetView, machine: &ChildFact) -> bool {
-    machine.owner == Owner::This && !machine.is_deleting && !members::is_selected(view, machine)
+    machine.owner == Owner::This
+        && !machine.is_deleting
+        && !machine.is_unreadable
+        && !members::is_selected(view, machine)
 }
 
 /// Whether the set may adopt this Machine, or is to let it go.

@@ -113,6 +113,8 @@ pub struct OwnCondition {
 pub enum OwnConditionKind {
     /// The selector selects Machines that others control.
     Overlapping,
+    /// All settings that the set hands down can be understood.
+    Valid,
 }
 
 impl OwnConditionKind {
@@ -120,6 +122,15 @@ impl OwnConditionKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Overlapping => "Overlapping",
+            Self::Valid => "Valid",
+        }
+    }
+
+    /// The status that somebody has to act on.
+    pub fn bad(self) -> Status {
+        match self {
+            Self::Overlapping => Status::True,
+            Self::Valid => Status::False,
         }
     }
 }
@@ -172,6 +183,8 @@ pub enum Reason {
     Creating,
     /// Machines are on their way out.
     Removing,
+    /// A Machine cannot be decoded: it counts and is left alone.
+    UnreadableMachine,
     /// Failed Machines wait until the deployment lets them go.
     WaitingForDeployment,
     /// All is well, but for what its owner wishes beside.
@@ -205,6 +218,7 @@ impl Reason {
             Self::Deleting => "Deleting",
             Self::Creating => "CreatingMachines",
             Self::Removing => "RemovingMachines",
+            Self::UnreadableMachine => "UnreadableMachine",
             Self::WaitingForDeployment => "WaitingForDeployment",
             Self::InvalidOption => "InvalidOption",
             Self::Waiting => "WaitingForMachines",
@@ -227,6 +241,7 @@ impl Reason {
             | Self::WriteFailed
             | Self::Held
             | Self::InvalidOption
+            | Self::UnreadableMachine
             | Self::Frozen => Severity::Warning,
             Self::CachesBehind
             | Self::ScaleUpDisabled

@@ -35,9 +35,10 @@ pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step 
         return end(view, progress, now, Reason::Orphaning, message.into(), Wake::Resync);
     }
     let mut living: Vec<&ChildFact> = members::living(view, progress);
+    living.retain(|machine| !machine.is_unreadable);
     if let Gate::Frozen { reason, .. } = view.gate
         && !living.is_empty()
-        && !permits(view.gate, EffectKind::SetDelete)
+        && !permits(view.gate, EffectKind::CascadeDelete)
     {
         let message = format!("the deletion of Machines is held: {}", reason.sentence());
         return end(view, progress, now, Reason::Held, message, Wake::Resync);
@@ -59,8 +60,15 @@ pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step 
             Step::Finish(Conclusion { status, reason: *reason, message: message.clone(), wake: *wake })
         }
         None => {
-            let message = "the set is being deleted: it goes when its Machines are gone".to_owned();
-            let wake = if progress.deletions() > 0 { Wake::Now } else { Wake::Resync };
+            let unreadable = members::unreadable(view, progress);
+            let message = match unreadable.first() {
+                None => "the set is being deleted: it goes when its Machines are gone".to_owned(),
+                Some(machine) => format!(
+                    "the set is being deleted, and Machines such as {} cannot be decoded: correct or delete them",
+                    machine.name
+                ),
+            };
+            let wake = super::step::after(progress).unwrap_or(Wake::Resync);
             end(view, progress, now, Reason::Deleting, message, wake)
         }
     }

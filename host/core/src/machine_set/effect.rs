@@ -99,8 +99,10 @@ pub enum Why {
     Surplus,
     /// The autoscaler has chosen it.
     Marked,
-    /// It has failed, and nobody wishes to keep it.
+    /// It has failed before it was of use, or in an update, and nobody wishes to keep it.
     Failed,
+    /// It has failed since its Node was not healthy for too long, and nobody wishes to keep it.
+    Unhealthy,
     /// The cloud has no capacity for it, and another class is tried.
     Exhausted,
     /// Its set is being deleted.
@@ -149,6 +151,7 @@ impl Effect {
         match self {
             Self::ListMachines | Self::LookAtSet | Self::LookAtMachine { .. } => EffectKind::CloudRead,
             Self::Create { .. } => EffectKind::Create,
+            Self::Delete(_, Why::SetDeleted) => EffectKind::CascadeDelete,
             Self::Delete(..) => EffectKind::SetDelete,
             Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
             Self::Claim
@@ -202,7 +205,7 @@ pub enum Outcome {
     Sync(Uid, Result<(), ActError>),
     /// Of `Create`, by ordinal.
     Create(u32, Name, Result<(), ActError>),
-    /// Of `Delete`. That it is gone already is success.
+    /// Of `Delete`. `Gone` tells that it was not there any more: nothing was deleted, and nobody is missed.
     Delete(Uid, Why, Result<(), ActError>),
     /// Of `WriteSet`.
     WriteSet(Result<(), ActError>),
@@ -312,6 +315,12 @@ impl Progress {
     /// How many Machines this pass has deleted.
     pub(super) fn deletions(&self) -> usize {
         self.deleted.values().filter(|(_, result)| result.is_ok()).count()
+    }
+
+    /// A Machine that was to be deleted was not there any more. The answer has no version that the caches could be
+    /// waited for with: they show the Machine's end when they have caught up.
+    pub(super) fn has_met_gone(&self) -> bool {
+        self.deleted.values().any(|(_, result)| matches!(result, Err(ActError::Gone)))
     }
 
     /// Something was written after which the set may look different.

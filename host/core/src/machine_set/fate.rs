@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use crate::phase::Phase;
+use crate::phase::{OperationType, Phase};
 use crate::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
 use crate::removal_order::FIRST_PRIORITY;
 
-use super::effect::Progress;
+use super::effect::{Progress, Why};
 use super::keep;
 use super::order;
 use super::view::{ChildFact, SetView};
@@ -19,6 +19,14 @@ pub(super) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timesta
     match machine.preserved_until {
         Some(until) => until <= now,
         None => !is_wished(machine, progress),
+    }
+}
+
+/// Whether it was its health that failed it.
+pub(super) fn why_failed(machine: &ChildFact) -> Why {
+    match machine.operation.map(|last| last.kind) {
+        Some(OperationType::HealthCheck) => Why::Unhealthy,
+        Some(_) | None => Why::Failed,
     }
 }
 

@@ -56,6 +56,9 @@ pub enum Violation {
     /// The cache may not know that the set is gone.
     #[error("a Machine is adopted without a look at the set")]
     BlindAdoption,
+    /// Nobody knows what it is.
+    #[error("a Machine is touched that cannot be decoded")]
+    Unreadable,
     /// It is somebody else's.
     #[error("a Machine is touched that is not the set's")]
     Foreign,
@@ -197,7 +200,11 @@ fn one(view: &SetView, progress: &Progress, effect: &Effect, now: Timestamp) -> 
 
 fn is_own(view: &SetView, progress: &Progress, machine: &ChildFact) -> Result<(), Violation> {
     let is_own = members::owned(view, progress).iter().any(|own| own.uid == machine.uid);
-    if is_own { Ok(()) } else { Err(Violation::Foreign) }
+    match (is_own, machine.is_unreadable) {
+        (true, false) => Ok(()),
+        (true, true) => Err(Violation::Unreadable),
+        (false, _) => Err(Violation::Foreign),
+    }
 }
 
 fn is_in_doubt(view: &SetView, progress: &Progress) -> bool {
@@ -221,10 +228,10 @@ fn deletion(
         Why::SetDeleted => Err(Violation::SetStays),
         Why::Surplus => Ok(()),
         Why::Marked if fate::is_marked(view, machine) => Ok(()),
-        Why::Failed if !fate::is_let_go(view, machine) => Err(Violation::NotLetGo),
-        Why::Failed if fate::is_given_up(machine, progress, now) => Ok(()),
+        Why::Failed | Why::Unhealthy if !fate::is_let_go(view, machine) => Err(Violation::NotLetGo),
+        Why::Failed | Why::Unhealthy if fate::is_given_up(machine, progress, now) => Ok(()),
         Why::Exhausted if capacity::is_to_move(view, machine, now) => Ok(()),
-        Why::Marked | Why::Failed | Why::Exhausted => Err(Violation::HealthyDeleted),
+        Why::Marked | Why::Failed | Why::Unhealthy | Why::Exhausted => Err(Violation::HealthyDeleted),
     }
 }
 
@@ -281,8 +288,7 @@ fn deletions(view: &SetView, progress: &Progress, effects: &[Effect]) -> Result<
         .collect();
     let earlier = progress.deleted.values().filter(|(why, _)| surplus(why)).count();
     let surplus = earlier + planned.iter().filter(|why| surplus(why)).count();
-    let eligible = members::eligible(view, progress).len();
-    if surplus > 0 && eligible.saturating_sub(surplus) < members::wanted(view) {
+    if surplus > members::surplus(view, progress) {
         return Err(Violation::WantedDeleted);
     }
     if progress.deleted.len() + planned.len() > BURST { Err(Violation::TooMany) } else { Ok(()) }
@@ -297,7 +303,7 @@ pub fn conclusion(view: &SetView, progress: &Progress, conclusion: &Conclusion) 
     let is_right = match conclusion.wake {
         Wake::Gone => view.set.deletion.is_some() && is_released,
         Wake::Now => progress.has_written(),
-        Wake::After(after) => after > SignedDuration::ZERO,
+        Wake::After(after) | Wake::Look(after) => after > SignedDuration::ZERO,
         Wake::Retry { policy, .. } => policy.base.max(policy.cap) > SignedDuration::ZERO,
         Wake::Resync => true,
     };

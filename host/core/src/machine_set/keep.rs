@@ -48,7 +48,8 @@ pub(super) fn next(view: &SetView, progress: &Progress, troubles: &mut Troubles)
 
 /// All changes that the facts ask for.
 pub(super) fn changes<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<(&'a ChildFact, Keep)> {
-    let machines = members::living(view, progress);
+    let mut machines = members::living(view, progress);
+    machines.retain(|machine| !machine.is_unreadable);
     let is_kept = |machine: &&ChildFact| machine.preserve_wish.as_deref() == Some(AUTO_PRESERVED);
     let room = usize::try_from(view.set.auto_preserve_max).unwrap_or_default();
     let mut kept: Vec<&ChildFact> = machines.iter().copied().filter(is_kept).collect();

@@ -26,9 +26,22 @@ pub(super) fn living<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<&'a C
     owned(view, progress).into_iter().filter(|machine| !machine.is_going()).collect()
 }
 
-/// Those of them that may be chosen to go: one that was just updated in place is about to belong to another set.
+/// Those of them that may be chosen to go: one that was just updated in place is about to belong to another set, and
+/// one that cannot be decoded is not touched.
 pub(super) fn eligible<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<&'a ChildFact> {
-    living(view, progress).into_iter().filter(|machine| !machine.is_updated_in_place).collect()
+    let living = living(view, progress).into_iter();
+    living.filter(|machine| !machine.is_updated_in_place && !machine.is_unreadable).collect()
+}
+
+/// Those of them that cannot be decoded.
+pub(super) fn unreadable<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<&'a ChildFact> {
+    living(view, progress).into_iter().filter(|machine| machine.is_unreadable).collect()
+}
+
+/// How many more there are than are wanted, of those that may be chosen to go.
+pub(super) fn surplus(view: &SetView, progress: &Progress) -> usize {
+    let (eligible, unreadable) = (eligible(view, progress).len(), unreadable(view, progress).len());
+    (eligible + unreadable).saturating_sub(wanted(view)).min(eligible)
 }
 
 /// The selector selects it.

@@ -22,7 +22,7 @@ pub(super) fn plan<'a>(
     now: Timestamp,
 ) -> Vec<(&'a ChildFact, Why)> {
     let mut machines = members::eligible(view, progress);
-    let surplus = machines.len().saturating_sub(members::wanted(view));
+    let surplus = members::surplus(view, progress);
     // Most sets are as they should be, and are not sorted.
     if surplus > 0 {
         machines.sort_by_cached_key(|machine| order::place(machine, now));
@@ -33,7 +33,7 @@ pub(super) fn plan<'a>(
         if fate::is_marked(view, machine) {
             Some((*machine, Why::Marked))
         } else if fate::is_given_up(machine, progress, now) && fate::is_let_go(view, machine) {
-            Some((*machine, Why::Failed))
+            Some((*machine, fate::why_failed(machine)))
         } else if capacity::is_to_move(view, machine, now) {
             Some((*machine, Why::Exhausted))
         } else {
@@ -67,7 +67,7 @@ pub(super) fn next(
 pub(super) fn tell(progress: &Progress, troubles: &mut Troubles) {
     for (_, result) in progress.deleted.values() {
         match result {
-            Ok(()) => {}
+            Ok(()) | Err(ActError::Gone) => {}
             Err(ActError::Conflict) => {
                 troubles.unseen("a Machine that was to be deleted has changed: it is looked at again");
             }

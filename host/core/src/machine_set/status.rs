@@ -59,7 +59,7 @@ pub(super) fn of(view: &SetView, progress: &Progress, troubles: &Troubles, now: 
     SetStatus {
         observed_generation: Some(view.set.generation),
         conditions: condition.into_iter().chain(overshoot::condition(view, progress)).collect(),
-        own_conditions: overlapping(view, progress).into_iter().collect(),
+        own_conditions: overlapping(view, progress).into_iter().chain(valid(view)).collect(),
         operation: operation(view, progress, worst),
         ..counts(view, progress, now)
     }
@@ -85,6 +85,7 @@ fn replica_failure(trouble: &Trouble) -> Option<&'static str> {
         | Reason::Deleting
         | Reason::Creating
         | Reason::Removing
+        | Reason::UnreadableMachine
         | Reason::WaitingForDeployment
         | Reason::InvalidOption
         | Reason::Waiting
@@ -136,4 +137,17 @@ fn overlapping(view: &SetView, progress: &Progress) -> Option<OwnCondition> {
         owners.join(", ")
     );
     Some(OwnCondition { kind, status: Status::True, reason: "SelectsMachinesOfOthers", message })
+}
+
+/// Settings that nobody understands are not handed down, and the set says so.
+fn valid(view: &SetView) -> Option<OwnCondition> {
+    let kind = OwnConditionKind::Valid;
+    if view.set.problems.is_empty() {
+        let message = "all settings can be understood".to_owned();
+        let is_over = OwnCondition { kind, status: Status::True, reason: "Understood", message };
+        return view.set.told.is_invalid.then_some(is_over);
+    }
+    let message =
+        format!("{}: correct it; until then it counts as not set for Machines", view.set.problems.join("; "));
+    Some(OwnCondition { kind, status: Status::False, reason: "NotUnderstood", message })
 }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::act_error::ActError;
 use crate::gate::Gate;
 use crate::machine::{Wake, retry_write};
+use crate::retry::RetryPolicy;
 
 use super::capacity;
 use super::claim;
@@ -117,8 +118,17 @@ fn end(view: &SetView, progress: &Progress, troubles: &Troubles, now: Timestamp)
         return Conclusion { status, reason, message, wake: trouble.wake };
     }
     let (reason, message) = standing(view, progress, &status, now);
-    let wake = if progress.has_written() { Wake::Now } else { next_look(view, progress, now) };
+    let wake = after(progress).unwrap_or_else(|| next_look(view, progress, now));
     Conclusion { status, reason, message, wake }
+}
+
+/// When to look at what this pass has come upon. It comes back at once only where a version tells when the caches have
+/// what it wrote; what was gone already has none, and is asked about again after a pause.
+pub(super) fn after(progress: &Progress) -> Option<Wake> {
+    if progress.has_written() {
+        return Some(Wake::Now);
+    }
+    progress.has_met_gone().then_some(Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None })
 }
 
 /// How things stand where nothing went wrong. Without numbers, which the status has, so that it is told once.
@@ -151,6 +161,13 @@ fn standing(view: &SetView, progress: &Progress, status: &SetStatus, now: Timest
     }
     if leaving > 0 {
         return (Reason::Removing, "Machines that are not needed any more are being deleted".to_owned());
+    }
+    if let Some(machine) = members::unreadable(view, progress).first() {
+        let message = format!(
+            "Machines such as {} cannot be decoded: they count and are left alone; correct or delete them",
+            machine.name
+        );
+        return (Reason::UnreadableMachine, message);
     }
     let living = members::living(view, progress);
     let is_held =

@@ -36,7 +36,7 @@ pub(super) fn next(view: &SetView, progress: &Progress, troubles: &mut Troubles)
 
 /// Machines that this pass has not written.
 fn left<'a>(view: &'a SetView, progress: &'a Progress) -> impl Iterator<Item = &'a ChildFact> {
-    members::owned(view, progress)
-        .into_iter()
-        .filter(|machine| !parts(machine).is_empty() && !progress.synced.contains_key(&machine.uid))
+    members::owned(view, progress).into_iter().filter(|machine| {
+        !machine.is_unreadable && !parts(machine).is_empty() && !progress.synced.contains_key(&machine.uid)
+    })
 }

@@ -84,6 +84,8 @@ pub struct SetFact {
     pub failed_joins: Option<FailedJoins>,
     /// How many failed Machines are kept without being asked for.
     pub auto_preserve_max: i32,
+    /// Settings that cannot be understood, and are not handed down: what is wrong with each.
+    pub problems: Vec<String>,
     /// What its status says.
     pub told: ToldFact,
 }
@@ -115,6 +117,8 @@ pub struct ToldFact {
     pub is_frozen: bool,
     /// The selector selects Machines of others.
     pub is_overlapping: bool,
+    /// Settings cannot be understood.
+    pub is_invalid: bool,
     /// What was done last.
     pub operation: Option<OperationFact>,
 }
@@ -159,6 +163,8 @@ pub struct ChildFact {
     pub marked_at: Option<Timestamp>,
     /// Its Node says that it was updated in place, and the deployment has not taken note of it yet.
     pub is_updated_in_place: bool,
+    /// It cannot be decoded: it counts, and nothing is done about it. What is known of it may be past.
+    pub is_unreadable: bool,
     /// What its annotation wishes.
     pub preserve_wish: Option<String>,
     /// What its Node's annotation wishes, empty for nothing; `None` without a Node.

@@ -25,6 +25,8 @@ pub struct Look {
     pub target: Option<Answer>,
     /// An operator wants everything held.
     pub is_requested: bool,
+    /// Another control plane holds the cluster's mark.
+    pub is_mark_held: bool,
     /// All caches have been listed since [`Change::CatchUp`] was answered last.
     pub is_caught_up: bool,
 }
@@ -80,7 +82,8 @@ enum State {
     /// No look was without worry yet.
     Starting {
         since: Timestamp,
-        has_looked: bool,
+        /// How many looks there were.
+        looks: u32,
     },
     Open,
     Shut {
@@ -118,7 +121,7 @@ pub struct Freeze {
 impl Freeze {
     /// Shut until all servers have answered.
     pub fn starting(now: Timestamp) -> Self {
-        let state = State::Starting { since: now, has_looked: false };
+        let state = State::Starting { since: now, looks: 0 };
         Self { state, caches: Caches::Current, control_down: None, target_down: None, thawed_at: None }
     }
 
@@ -174,6 +177,8 @@ impl Freeze {
             Some(FreezeReason::ControlClusterUnreachable)
         } else if is_long(target) {
             Some(FreezeReason::TargetClusterUnreachable)
+        } else if look.is_mark_held {
+            Some(FreezeReason::ClusterMarkHeld)
         } else {
             None
         };
@@ -189,15 +194,15 @@ impl Freeze {
             (State::Open, None) => Change::None,
             (State::Open, Some(reason)) => self.shut(now, reason),
             (State::Starting { since, .. }, Some(reason)) => self.shut(since, reason),
-            (State::Starting { has_looked: false, .. }, None) if is_well => {
+            (State::Starting { looks: 0, .. }, None) if is_well => {
                 self.state = State::Open;
                 Change::None
             }
             (State::Starting { since, .. }, None) if is_well => {
                 self.open(since, FreezeReason::ControlClusterUnreachable, now)
             }
-            (State::Starting { since, .. }, None) => {
-                self.state = State::Starting { since, has_looked: true };
+            (State::Starting { since, looks }, None) => {
+                self.state = State::Starting { since, looks: looks.saturating_add(1) };
                 Change::None
             }
             (State::Shut { reason: before, .. }, Some(reason)) if before == reason => Change::None,
@@ -219,7 +224,9 @@ impl Freeze {
         let is_well = self.control_down.is_none() && self.target_down.is_none();
         match self.state {
             State::Open if is_well => pace.when_well(),
-            State::Open | State::Starting { .. } | State::Shut { .. } => pace.when_worried(),
+            // Everything waits for the first good look, and a server that starts too answers soon.
+            State::Starting { looks, .. } => crate::retry::soon(looks).min(pace.when_worried()),
+            State::Open | State::Shut { .. } => pace.when_worried(),
         }
     }
 

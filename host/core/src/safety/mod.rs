@@ -3,6 +3,8 @@
 
 pub mod freeze;
 pub mod listing;
+pub mod mark_claim;
+pub mod marks;
 pub mod meltdown;
 pub mod orphans;
 pub mod thaw;

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::Listed;
 use crate::id::{ClassName, Name, ProviderId, Uid};
+use crate::same_vm::vm_name;
 
 /// A Machine, as far as a VM could be its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,30 @@ pub struct Owners {
     by_uid: BTreeMap<Uid, Owner>,
     by_name: BTreeMap<Name, Owner>,
     has_unmade: bool,
+    kin: Option<Kin>,
+    on_nodes: BTreeSet<String>,
+}
+
+/// By what a VM without a Machine shows that its Machine was one of this control plane. Another control plane that was
+/// given the same mark by mistake has other Machines, under other names.
+#[derive(Clone, Debug, Default)]
+pub struct Kin {
+    /// Uids of Machines that this process has seen.
+    pub machines: BTreeSet<Uid>,
+    /// MachineSets and MachineDeployments: names of their Machines begin with theirs.
+    pub families: BTreeSet<Name>,
+}
+
+impl Kin {
+    fn vouches(&self, vm: &Listed) -> bool {
+        vm.machine_uid.as_ref().is_some_and(|uid| self.machines.contains(uid))
+            || self.is_named_by_family(vm.machine_name.as_str())
+    }
+
+    fn is_named_by_family(&self, machine: &str) -> bool {
+        let ends = machine.match_indices('-').map(|(at, _)| at);
+        ends.filter_map(|at| machine.get(..at)).any(|family| self.families.contains(&Name::new(family)))
+    }
 }
 
 impl Owners {
@@ -42,6 +67,22 @@ impl Owners {
             owners.by_name.insert(machine.name.clone(), machine);
         }
         owners
+    }
+
+    /// With what shows whose Machines there were. Without it every VM without a Machine counts as this control plane's.
+    #[must_use]
+    pub fn with_kin(self, kin: Kin) -> Self {
+        Self { kin: Some(kin), ..self }
+    }
+
+    /// With the VMs of all Nodes, as `same_vm::vm_name` names them.
+    #[must_use]
+    pub fn with_nodes(self, on_nodes: BTreeSet<String>) -> Self {
+        Self { on_nodes, ..self }
+    }
+
+    fn has_node(&self, vm: &ProviderId) -> bool {
+        vm_name(vm.as_str()).is_some_and(|name| self.on_nodes.contains(&name))
     }
 
     /// True when a Machine has stored this VM as its own.
@@ -62,11 +103,16 @@ pub enum Standing {
         machine: Name,
         /// The VM that the Machine has.
         has: ProviderId,
+        /// A Node has it as its own: somebody may work there.
+        has_node: bool,
     },
     /// It says neither name nor uid, and some Machine has no VM yet.
     Unattributable,
     /// Nobody's.
     Orphan,
+    /// Nobody's, and nothing shows that its Machine was ever one of this control plane. It may be that of another one
+    /// with the same mark: where there are many, nobody but a person may say that they are to go.
+    Stranger,
 }
 
 /// Whose this VM is.
@@ -80,11 +126,13 @@ pub fn standing(vm: &Listed, owners: &Owners) -> Standing {
     match namesake {
         Some(Owner { provider_id: None, .. }) => Standing::Owned,
         Some(Owner { name, provider_id: Some(has), .. }) => {
-            Standing::Second { machine: name.clone(), has: has.clone() }
+            let has_node = owners.has_node(&vm.provider_id);
+            Standing::Second { machine: name.clone(), has: has.clone(), has_node }
         }
         None if vm.machine_uid.is_none() && vm.machine_name.is_empty() && owners.has_unmade => {
             Standing::Unattributable
         }
+        None if owners.kin.as_ref().is_some_and(|kin| !kin.vouches(vm)) => Standing::Stranger,
         None => Standing::Orphan,
     }
 }
@@ -104,9 +152,14 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// More than so many orphans, if they are most of all VMs, need more sightings: it is likelier that Machines got lost,
-    /// for example because a control plane was restored from an old backup, than that so many VMs did.
+    /// More than so many orphans, if they are a large share of all VMs, need more sightings: it is likelier that
+    /// Machines got lost, for example because a control plane was restored from an old backup, than that so many VMs
+    /// did. Those that nothing shows to be of this control plane are not deleted at all then: it is likelier that
+    /// another one has the same mark.
     pub const FEW: usize = 3;
+
+    /// One of so many is a large share.
+    pub const SHARE: usize = 5;
 
     /// So many times the sightings.
     pub const CAUTION: u32 = 4;
@@ -118,10 +171,13 @@ impl Rule {
         SignedDuration::from_mins(1).saturating_mul(thousands).min(self.spacing)
     }
 
-    fn needed(&self, orphans: usize, listed: usize) -> u32 {
+    fn needed(&self, is_mass: bool) -> u32 {
         let sightings = self.sightings.max(1);
-        let is_mass = orphans > Self::FEW && orphans * 2 > listed;
         if is_mass { sightings.saturating_mul(Self::CAUTION) } else { sightings }
+    }
+
+    fn is_mass(orphans: usize, listed: usize) -> bool {
+        orphans > Self::FEW && orphans.saturating_mul(Self::SHARE) >= listed
     }
 }
 
@@ -132,6 +188,10 @@ pub struct ClassListing {
     pub class: ClassName,
     /// Its VMs.
     pub vms: Vec<Listed>,
+    /// Somebody has said on the class that all of its VMs without a Machine are to go.
+    pub releases_strangers: bool,
+    /// Its driver can remove one VM of two.
+    pub deletes_by_id: bool,
 }
 
 /// A VM that was seen without a Machine.
@@ -144,6 +204,8 @@ struct Sighting {
     last: Timestamp,
     count: u32,
     order: Order,
+    /// It is one VM of two.
+    beside: Option<(Name, ProviderId)>,
 }
 
 /// What has become of the order to delete.
@@ -174,6 +236,23 @@ pub struct Candidate {
     pub failures: u32,
     /// An order to delete it was accepted before, and it is still there.
     pub is_repeated: bool,
+    /// It is one VM of two: the Machine, and the VM that it keeps. To be deleted by its id and by nothing else.
+    pub beside: Option<(Name, ProviderId)>,
+}
+
+/// A VM of a Machine that has another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Second {
+    /// The VM.
+    pub vm: ProviderId,
+    /// The class that showed it.
+    pub class: ClassName,
+    /// The Machine.
+    pub machine: Name,
+    /// The Machine's VM.
+    pub has: ProviderId,
+    /// It goes once enough listings have shown both: nothing speaks against it.
+    pub may_go: bool,
 }
 
 /// What a round has found.
@@ -183,10 +262,12 @@ pub struct Findings {
     pub listed: usize,
     /// How many of them have no Machine.
     pub orphans: usize,
+    /// How many of those nothing shows to be of this control plane, and are kept since there are too many.
+    pub strangers: usize,
     /// VMs that were seen without a Machine for the first time.
     pub fresh: Vec<(ProviderId, ClassName)>,
-    /// VMs of Machines that have another one: VM, the class that showed it, Machine, the Machine's VM.
-    pub seconds: Vec<(ProviderId, ClassName, Name, ProviderId)>,
+    /// VMs of Machines that have another one.
+    pub seconds: Vec<Second>,
     /// VMs with enough evidence, by id.
     pub candidates: Vec<Candidate>,
     /// So many sightings are needed in this round.
@@ -206,6 +287,8 @@ struct Doubt<'a> {
     /// The classes that list it.
     through: BTreeSet<ClassName>,
     standing: Standing,
+    is_released: bool,
+    deletes_by_id: bool,
 }
 
 /// All VMs that are listed, and those that are not plainly their Machine's: few, so that what a round costs is little more
@@ -223,8 +306,10 @@ fn doubts(
             match doubts.get_mut(id) {
                 Some(doubt) => {
                     doubt.through.insert(listing.class.clone());
+                    doubt.is_released |= listing.releases_strangers;
+                    doubt.deletes_by_id &= listing.deletes_by_id;
                     // Of two listings that say different things of a VM, the one that gives it an owner counts.
-                    if doubt.standing == Standing::Orphan {
+                    if matches!(doubt.standing, Standing::Orphan | Standing::Stranger) {
                         doubt.standing = standing(vm);
                     }
                 }
@@ -232,7 +317,10 @@ fn doubts(
                     let standing = standing(vm);
                     if standing != Standing::Owned {
                         let through = BTreeSet::from([listing.class.clone()]);
-                        doubts.insert(id, Doubt { vm, through, standing });
+                        let is_released = listing.releases_strangers;
+                        let deletes_by_id = listing.deletes_by_id;
+                        let doubt = Doubt { vm, through, standing, is_released, deletes_by_id };
+                        doubts.insert(id, doubt);
                     }
                 }
                 // It was plain in another listing.
@@ -265,26 +353,42 @@ impl Sightings {
         self.forget_gone(listings, classes, &seen);
         self.vms.retain(|id, _| !seen.contains(id) || doubts.contains_key(id));
         let mut findings = Findings { listed: seen.len(), ..Findings::default() };
-        let mut shown = Vec::new();
-        for (id, Doubt { vm, through, standing }) in doubts {
+        let (mut shown, mut strangers) = (Vec::new(), BTreeSet::new());
+        for (id, Doubt { vm, through, standing, is_released, deletes_by_id }) in doubts {
             match standing {
                 Standing::Owned | Standing::Unattributable => drop(self.vms.remove(id)),
-                Standing::Second { machine, has } => {
-                    self.vms.remove(id);
+                Standing::Second { machine, has, has_node } => {
+                    // Where the Machine's own VM is not there, this one may be all that it has.
+                    let may_go = deletes_by_id && !has_node && seen.contains(&has);
+                    if may_go {
+                        shown.push(id.clone());
+                        self.sight(vm, through.clone(), Some((machine.clone(), has.clone())), rule, now);
+                    } else {
+                        self.vms.remove(id);
+                    }
                     let class = through.into_iter().next();
-                    findings.seconds.extend(class.map(|class| (id.clone(), class, machine, has)));
+                    let second = |class| Second { vm: id.clone(), class, machine, has, may_go };
+                    findings.seconds.extend(class.map(second));
                 }
-                Standing::Orphan => {
+                Standing::Orphan | Standing::Stranger => {
                     findings.orphans += 1;
+                    if standing == Standing::Stranger && !is_released {
+                        strangers.insert(id.clone());
+                    }
                     shown.push(id.clone());
-                    if self.sight(vm, through.clone(), rule, now) {
+                    if self.sight(vm, through.clone(), None, rule, now) {
                         let class = through.into_iter().next();
                         findings.fresh.extend(class.map(|class| (id.clone(), class)));
                     }
                 }
             }
         }
-        findings.needed = rule.needed(findings.orphans, findings.listed);
+        let is_mass = Rule::is_mass(findings.orphans, findings.listed);
+        findings.needed = rule.needed(is_mass);
+        if is_mass {
+            findings.strangers = strangers.len();
+            shown.retain(|id| !strangers.contains(id));
+        }
         findings.candidates = self.candidates(&shown, findings.needed, rule, now);
         findings
     }
@@ -304,14 +408,23 @@ impl Sightings {
     }
 
     /// True when it is a first sighting.
-    fn sight(&mut self, vm: &Listed, through: BTreeSet<ClassName>, rule: &Rule, now: Timestamp) -> bool {
+    fn sight(
+        &mut self,
+        vm: &Listed,
+        through: BTreeSet<ClassName>,
+        beside: Option<(Name, ProviderId)>,
+        rule: &Rule,
+        now: Timestamp,
+    ) -> bool {
         let known = self.vms.get_mut(&vm.provider_id);
         // A clock that was set back makes a sighting one of the future: what it tells is worth nothing.
         let is_connected = |sighting: &Sighting| {
             let passed = now.duration_since(sighting.last);
             passed >= SignedDuration::ZERO && passed <= rule.staleness
         };
-        match known.filter(|sighting| is_connected(sighting)) {
+        // Evidence that it is nobody's is none that it is one of two, and the other way round.
+        let is_same = |sighting: &Sighting| is_connected(sighting) && sighting.beside == beside;
+        match known.filter(|sighting| is_same(sighting)) {
             Some(sighting) => {
                 if now.duration_since(sighting.last) >= rule.spacing {
                     sighting.count = sighting.count.saturating_add(1);
@@ -329,6 +442,7 @@ impl Sightings {
                     last: now,
                     count: 1,
                     order: Order::default(),
+                    beside,
                 };
                 self.vms.insert(vm.provider_id.clone(), sighting);
                 true
@@ -419,6 +533,7 @@ impl Sighting {
             state: self.order.state.clone(),
             failures: self.order.failures,
             is_repeated: self.order.is_accepted,
+            beside: self.beside.clone(),
         })
     }
 }

@@ -192,7 +192,7 @@ mod tests {
                 let keys: Vec<&String> = raw.data.keys().chain(raw.binary_data.keys()).collect();
                 format!("{:?} {:?}", raw.labels.values().collect::<Vec<_>>(), keys)
             }
-            Err(error) => crate::shelf::chain(&error),
+            Err(error) => machinist_core::error_chain::chain(&error),
         };
         assert_eq!(said.replace(&*root.to_string_lossy(), "DIR"), expected);
     }

@@ -11,7 +11,7 @@ use tracing::info;
 use super::Inner;
 use super::auth::Kept;
 use super::metrics::PluginMetrics;
-use super::throttle::{self, Account, HEAD_BYTES};
+use super::throttle::{self, Account, Answer, HEAD_BYTES};
 
 /// The request to whose answer is listened.
 pub(super) struct Asked {
@@ -27,6 +27,7 @@ impl Asked {
     /// Learns from the status at once, and from the body of an error as it passes.
     pub(super) fn listen(self, status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<Listener> {
         if !status.is_client_error() && !status.is_server_error() {
+            self.answered(Answer::Granted);
             return None;
         }
         if let (StatusCode::UNAUTHORIZED, Some(kept)) = (status, &self.kept) {
@@ -34,16 +35,21 @@ impl Asked {
             kept.forget(&self.egress.auth);
         }
         let retry_after = throttle::retry_after(headers, now);
-        let is_learned = throttle::is_slower(status);
+        let is_learned = throttle::is_slower(status, retry_after);
         if is_learned {
             self.slow_down("status", retry_after);
         }
-        Some(Listener { asked: Some(self), retry_after, is_learned, head: Vec::new() })
+        let is_granted = status.is_client_error();
+        Some(Listener { asked: Some(self), retry_after, is_learned, is_granted, head: Vec::new() })
     }
 
     fn slow_down(&self, cause: &'static str, retry_after: Option<Duration>) {
-        self.egress.throttle.slow_down(&self.account, self.sent_at, retry_after);
+        self.answered(Answer::TooFast { retry_after });
         self.metrics.throttled(cause);
+    }
+
+    fn answered(&self, answer: Answer) {
+        self.egress.throttle.answered(&self.account, self.sent_at, answer);
     }
 }
 
@@ -53,6 +59,8 @@ pub(super) struct Listener {
     asked: Option<Asked>,
     retry_after: Option<Duration>,
     is_learned: bool,
+    /// Without a complaint in its body the request was taken. An error of the server says nothing about the pace.
+    is_granted: bool,
     head: Vec<u8>,
 }
 
@@ -72,8 +80,11 @@ impl Listener {
     pub(super) fn conclude(&mut self) {
         let Some(asked) = self.asked.take() else { return };
         let codes = throttle::codes(&self.head);
-        if codes.slower && !self.is_learned {
-            asked.slow_down("code", self.retry_after);
+        match (self.is_learned, codes.slower) {
+            (true, _) => {}
+            (false, true) => asked.slow_down("code", self.retry_after),
+            (false, false) if self.is_granted => asked.answered(Answer::Granted),
+            (false, false) => {}
         }
         if let (true, Some(kept)) = (codes.stale_keys, &asked.kept) {
             info!("the cloud does not take a credential any more: the next request asks for another");

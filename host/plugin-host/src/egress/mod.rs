@@ -44,6 +44,9 @@ use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
 use crate::grants::Grants;
+use crate::seat::Seat;
+use crate::turnstile::Pass;
+use crate::urgency::Urgency;
 use crate::vault::Vault;
 
 pub use auth::sigv4;
@@ -146,7 +149,25 @@ impl Egress {
         vault: Vault,
         deadline: impl Into<Instant>,
     ) -> Session {
-        Session::new(self.0.clone(), plugin.clone(), grants, vault, deadline.into())
+        self.seated(plugin, grants, vault, deadline.into(), None)
+    }
+
+    /// The same for a call that holds a place, which it gives away while it waits for its account.
+    pub(crate) fn seated(
+        &self,
+        plugin: &PluginName,
+        grants: Arc<Grants>,
+        vault: Vault,
+        deadline: Instant,
+        seat: Option<Arc<Seat>>,
+    ) -> Session {
+        Session::new(self.0.clone(), plugin.clone(), grants, vault, deadline, seat)
+    }
+
+    /// Waits until a call of this class may begin: while its account is slow, a few calls of it wait for turns with an
+    /// instance, and the others here without one.
+    pub(crate) async fn door(&self, plugin: &PluginName, class: &str, urgency: Urgency) -> Option<Pass> {
+        self.0.throttle.door(&(plugin.clone(), class.to_owned()), urgency).await
     }
 
     /// What is held for the time.

@@ -1,13 +1,14 @@
 //! The HTTP of one call.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use jiff::Timestamp;
+use machinist_core::driver_error::Sent;
 use machinist_core::id::PluginName;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
@@ -25,6 +26,7 @@ use super::synthetic::Synthetic;
 use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
 use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict};
+use crate::seat::Seat;
 use crate::vault::Vault;
 
 /// Enough for the largest user data of any cloud in any encoding.
@@ -51,8 +53,11 @@ pub(super) struct Call {
     pub(super) vault: Vault,
     pub(super) deadline: Instant,
     pub(super) metrics: PluginMetrics,
+    /// The place that the call holds; `None` for one that holds none.
+    seat: Option<Arc<Seat>>,
     requests: AtomicU64,
     refusals: AtomicU64,
+    has_sent: AtomicBool,
 }
 
 impl Session {
@@ -62,10 +67,21 @@ impl Session {
         grants: Arc<Grants>,
         vault: Vault,
         deadline: Instant,
+        seat: Option<Arc<Seat>>,
     ) -> Self {
         let metrics = egress.metrics.of(&plugin);
-        let (requests, refusals) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self(Arc::new(Call { egress, plugin, grants, vault, deadline, metrics, requests, refusals }))
+        Self(Arc::new(Call {
+            egress,
+            plugin,
+            grants,
+            vault,
+            deadline,
+            metrics,
+            seat,
+            requests: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+            has_sent: AtomicBool::new(false),
+        }))
     }
 
     /// Requests that the component made so far, also those that were refused.
@@ -76,6 +92,11 @@ impl Session {
     /// Those of them that were refused.
     pub fn refusals(&self) -> u64 {
         self.0.refusals.load(Ordering::Relaxed)
+    }
+
+    /// Whether a request of the component has left the host, or was about to.
+    pub fn sent(&self) -> Sent {
+        if self.0.has_sent.load(Ordering::Relaxed) { Sent::Perhaps } else { Sent::Nothing }
     }
 
     /// Sends one request of the component; `send_request` of the hooks does nothing else.
@@ -171,6 +192,7 @@ impl Call {
         let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;
         let (times, sent_at) = (Times::new(options, &self.egress.settings, self.deadline), Instant::now());
         self.metrics.sent(outgoing.body.len());
+        self.has_sent.store(true, Ordering::Relaxed);
         let response = deliver(&client, &outgoing, times).await?;
         let (status, now) = (response.status(), (self.egress.settings.clock)());
         let asked =
@@ -200,7 +222,11 @@ impl Call {
 
     /// Waits until the account may send one more. What holds it back is an answer for the component.
     pub(super) async fn turn(&self, account: &Account, host: &Host) -> Result<(), Synthetic> {
-        match self.egress.throttle.turn(account, self.deadline).await {
+        let throttle = &self.egress.throttle;
+        if let Some(class) = self.seat.as_ref().and_then(|seat| seat.class.clone()) {
+            throttle.learn(&(self.plugin.clone(), class), account);
+        }
+        match throttle.turn(account, self.seat.as_deref(), self.deadline).await {
             Ok(Passage::Straight) => Ok(()),
             Ok(Passage::Waited(time)) => {
                 self.metrics.waited(Wait::Waited(time));

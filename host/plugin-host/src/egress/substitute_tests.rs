@@ -182,7 +182,7 @@ fn json_value() -> impl Strategy<Value = serde_json::Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: tier::cases(300), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn substitution_leaves_everything_else_byte_identical(

@@ -465,7 +465,7 @@ fn naive_allows(host: &str, path: &str) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: tier::cases(2000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_allowed_that_a_naive_reading_denies(

@@ -14,6 +14,8 @@ use tracing::{Instrument as _, debug_span};
 
 use crate::generation::PolicyGeneration;
 use crate::host::Inner;
+use crate::turnstile::Rank;
+use crate::urgency::Urgency;
 
 /// The call's name in metrics.
 const EVALUATE: &str = "Evaluate";
@@ -59,15 +61,16 @@ impl Inner {
         let span = debug_span!("policy_call", %plugin, %version, machine = %question.machine.key);
         // Waiting for a turn does not count: all wait for the same few threads.
         let patience = Instant::now() + policy.terms.limits.deadline.max(Duration::from_secs(10));
-        let (answer, took) = match timeout_at(patience.into(), generation.permits.acquire()).await {
-            Ok(Ok(_turn)) => {
-                let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
-                let started = Instant::now();
-                let answer = self.policies.evaluate(policy, question, now).instrument(span).await;
-                (answer, started.elapsed())
-            }
-            Ok(Err(_)) | Err(_) => (Err(Refusal::Busy { plugin: plugin.to_string() }.into()), Duration::ZERO),
-        };
+        let (answer, took) =
+            match timeout_at(patience.into(), generation.permits.acquire(Rank::New(Urgency::Urgent))).await {
+                Ok(_turn) => {
+                    let _running = (generation.counts.enter(), self.metrics.in_flight(plugin));
+                    let started = Instant::now();
+                    let answer = self.policies.evaluate(policy, question, now).instrument(span).await;
+                    (answer, started.elapsed())
+                }
+                Err(_) => (Err(Refusal::Busy { plugin: plugin.to_string() }.into()), Duration::ZERO),
+            };
         let error = answer.as_ref().err();
         self.metrics.ended((plugin, &generation.source), EVALUATE, took, error);
         if let Some(until) = generation.ended(EVALUATE, error, &self.settings.quarantine, Timestamp::now()) {

@@ -130,7 +130,7 @@ impl RawScope {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shelf::chain;
+    use machinist_core::error_chain::chain;
 
     fn check(text: &str, expected: &str) {
         let shown = match Terms::parse(text) {

@@ -1,6 +1,7 @@
 use jiff::SignedDuration;
 
 use super::*;
+use crate::source::age::VERSION_ANNOTATION;
 use crate::source::configmap::RawConfigMap;
 
 /// Drives a registry by short words; generations are their digests' stand-ins.
@@ -329,4 +330,67 @@ fn an_older_version_is_not_tried() {
     world.tried("one", 10, "v1");
     world.check(&[("sim", "v2")]);
     assert_eq!(world.trial(), None);
+}
+
+impl World {
+    /// A driver whose ConfigMap says which version it is, and which was made at this second.
+    fn numbered(&mut self, source: &str, version: &str, created: i64) {
+        let declaration = self.declare("sim", source, created, "content");
+        self.grow(source, version, created);
+        self.load(source, declaration, &["sim"], if source == "one" { "v1" } else { "v2" });
+    }
+
+    fn grow(&mut self, source: &str, version: &str, created: i64) {
+        let annotations = BTreeMap::from([(VERSION_ANNOTATION.to_owned(), version.to_owned())]);
+        let age = Age::of(&annotations, Timestamp::from_second(created).ok());
+        self.registry.grow(&Self::id(source), age, self.now);
+    }
+}
+
+#[test]
+fn copies_that_are_restored_in_another_order_serve_as_before() {
+    for (one, two) in [(10, 20), (20, 10), (10, 10)] {
+        let mut world = World::new();
+        world.numbered("one", "1.9.0", one);
+        world.numbered("two", "1.10.0", two);
+        world.check(&[("sim", "v2")]);
+    }
+}
+
+#[test]
+fn an_annotation_that_is_changed_moves_a_version_without_loading_it_again() {
+    let mut world = World::new();
+    world.numbered("one", "1.0.0", 10);
+    world.numbered("two", "1.1.0", 20);
+    world.check(&[("sim", "v2")]);
+    world.grow("one", "1.2.0", 10);
+    world.check(&[("sim", "v1")]);
+}
+
+#[test]
+fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart() {
+    let mut world = World::new();
+    let (old, new) = (world.declare("sim", "one", 20, "v1"), world.declare("rival", "two", 10, "v2"));
+    let status = BTreeMap::from([("machinist.dev/status".to_owned(), r#"{"serving":true}"#.to_owned())]);
+    let age = Age::of(&status, Timestamp::from_second(20).ok());
+    world.registry.grow(&World::id("one"), age, world.now);
+    // Both are loaded before either is chosen.
+    world.registry.sources.get_mut(&World::id("two")).expect("there").waiting = Some(Version {
+        number: 90,
+        providers: vec!["sim".into()],
+        generation: "v2",
+        standing: Standing::Whole,
+    });
+    assert!(world.registry.is_current(&World::id("two"), new));
+    world.load("one", old, &["sim"], "v1");
+    world.check(&[("sim", "v1")]);
+}
+
+#[test]
+fn what_serves_and_is_withdrawn_is_known_to_be() {
+    let mut world = World::new();
+    world.ready("sim", "one", 10, &["sim"], "v1");
+    world.stand("one", withdrawn());
+    let standing: Vec<_> = world.registry.serving().map(|(_, version)| version.standing.clone()).collect();
+    assert_eq!(standing, [withdrawn()]);
 }

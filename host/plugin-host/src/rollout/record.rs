@@ -50,8 +50,13 @@ impl Outcome {
                 | Code::Unauthenticated => Self::Failed,
             }),
             // A cloud that hangs is not the driver's fault.
-            Some(CallError::Broken(Breakage::Limit { limit: Limit::Deadline, .. })) => Some(Self::Failed),
-            Some(CallError::Broken(_)) => Some(Self::Broken),
+            Some(CallError::Broken(broken)) => match broken.breakage {
+                Breakage::Limit { limit: Limit::Deadline, .. } => Some(Self::Failed),
+                Breakage::CutOff { .. } => None,
+                Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => {
+                    Some(Self::Broken)
+                }
+            },
             Some(CallError::Refused(_)) => None,
         }
     }
@@ -186,10 +191,10 @@ mod tests {
 
     #[test]
     fn a_deadline_may_be_the_clouds_fault_and_a_refusal_is_nobodys() {
-        let limit = |limit| of(&CallError::Broken(Breakage::Limit { limit, detail: String::new() }));
+        let limit = |limit| of(&Breakage::Limit { limit, detail: String::new() }.into());
         assert_eq!(limit(Limit::Deadline), Some(Outcome::Failed));
         assert_eq!(limit(Limit::Memory), Some(Outcome::Broken));
-        assert_eq!(of(&CallError::Broken(Breakage::Trap { detail: String::new() })), Some(Outcome::Broken));
+        assert_eq!(of(&Breakage::Trap { detail: String::new() }.into()), Some(Outcome::Broken));
         assert_eq!(of(&CallError::Refused(Refusal::ShuttingDown)), None);
     }
 

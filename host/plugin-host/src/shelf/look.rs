@@ -8,13 +8,13 @@ use crate::registry::Stage;
 use crate::source::configmap::Fingerprint;
 use crate::source::parts::Assembly;
 use crate::source::remote::{Origin, Remote, Resolved};
-use crate::source::{Declared, PluginKey, SourceId};
+use crate::source::{Age, Declared, PluginKey, SourceId};
 
 /// A source as it was just seen.
 pub(super) struct Seen {
     pub(super) id: SourceId,
     pub(super) plugin: PluginKey,
-    pub(super) created: Option<Timestamp>,
+    pub(super) age: Age,
     /// Its own content, whatever the parts that it names are like.
     pub(super) fingerprint: Fingerprint,
     /// The kind of plugin, in the word of its label.
@@ -32,8 +32,8 @@ impl Contents {
         fingerprint: Fingerprint,
         now: Timestamp,
     ) -> Orders {
-        let Seen { id, plugin, created, fingerprint: content, kind, terms } = seen;
-        let declaration = self.registry.declare(id.clone(), plugin, created, fingerprint, now);
+        let Seen { id, plugin, age, fingerprint: content, kind, terms } = seen;
+        let declaration = self.registry.declare(id.clone(), plugin, age, fingerprint, now);
         let Some(declaration) = declaration else {
             // A part that was lost is back.
             self.details.entry(id).or_default().lost = None;
@@ -69,8 +69,8 @@ impl Contents {
         warnings: Vec<String>,
         now: Timestamp,
     ) -> Orders {
-        let Seen { id, plugin, created, fingerprint: content, kind, terms } = seen;
-        let declaration = self.registry.declare(id.clone(), plugin, created, fingerprint, now);
+        let Seen { id, plugin, age, fingerprint: content, kind, terms } = seen;
+        let declaration = self.registry.declare(id.clone(), plugin, age, fingerprint, now);
         let Some(declaration) = declaration else { return Vec::new() };
         // What is wrong beside a reference does not make anybody resolve it anew.
         let resolved = self.resolved_before(&id);
@@ -132,7 +132,7 @@ impl Contents {
         let seen = Seen {
             id: id.clone(),
             plugin: PluginKey { name: declared.plugin.clone(), role: declared.kind.role() },
-            created: declared.created,
+            age: declared.age.clone(),
             fingerprint: content,
             kind: declared.kind.name().to_owned(),
             terms: declared.kind.terms().cloned(),

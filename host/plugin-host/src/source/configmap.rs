@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | label `machinist.dev/plugin` | `driver` or `health-policy` |
 //! | label `machinist.dev/plugin-name` | the plugin; several ConfigMaps with one name are its versions. Default: the ConfigMap's name |
+//! | annotation `machinist.dev/plugin-version` | the order of the versions, such as `1.4.0`, see [`super::age`]; optional |
 //! | `binaryData` `plugin.wasm`, `plugin.wasm.gz` or `plugin.wasm.zst` | the component |
 //! | `data` `parts.json` | instead of it: `{"encoding":"zstd","parts":[{"configMap":"…","sha256":"…"}, …]}`, the parts in order |
 //! | `data` `oci` | instead of it: an artifact of a registry, `HOST/REPOSITORY:TAG` or `HOST/REPOSITORY@sha256:…`, see [`super::remote`] |
@@ -38,7 +39,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::parts::{INDEX_KEY, Index, PART_KIND};
 use super::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, Remote};
-use super::{Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId};
+use super::{Age, Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId};
 use crate::grants::Grants;
 use crate::policy::Terms;
 use crate::rollout::{Rollout, RolloutMode};
@@ -163,6 +164,11 @@ impl RawConfigMap {
         PluginName::new(self.labels.get(NAME_LABEL).map_or(self.name.as_str(), String::as_str))
     }
 
+    /// Its place among the versions of its plugin.
+    pub(crate) fn age(&self) -> Age {
+        Age::of(&self.annotations, self.created)
+    }
+
     /// Reads the ConfigMap.
     ///
     /// Fails with [`Error::NotAPlugin`] when it is not meant for this host, and otherwise with what is wrong in it. The
@@ -187,7 +193,7 @@ impl RawConfigMap {
         Ok(Declared {
             plugin,
             source: self.source(),
-            created: self.created,
+            age: self.age(),
             component,
             digest,
             signature: self.data.get(SIGNATURE).cloned(),
@@ -302,6 +308,7 @@ impl RawConfigMap {
         in_data
             .chain(in_binary.map(|key| ("binaryData", key)))
             .map(|(place, key)| format!("{place} has a key without meaning: {key}"))
+            .chain(Age::warning(&self.annotations))
             .collect()
     }
 }

@@ -128,7 +128,7 @@ mod tests {
                 Content::Remote(remote) => remote.target().to_string(),
                 Content::Whole(_) | Content::Parts(_) => "here".to_owned(),
             },
-            Err(error) => crate::shelf::chain(&error),
+            Err(error) => machinist_core::error_chain::chain(&error),
         }
     }
 

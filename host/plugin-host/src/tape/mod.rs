@@ -34,7 +34,7 @@ mod wire_error;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use machinist_core::driver_error::{Breakage, CallError};
+use machinist_core::driver_error::{Breakage, Broken, CallError};
 use serde::Serialize;
 use wasmtime_wasi::WasiCtxBuilder;
 
@@ -306,17 +306,24 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-fn end_of(answer: Option<serde_json::Value>, error: Option<&CallError>) -> End {
-    match (answer, error) {
-        (Some(answer), Some(CallError::Broken(Breakage::Contract { detail }))) => {
+fn broken(answer: Option<serde_json::Value>, breakage: &Breakage) -> End {
+    match (answer, breakage) {
+        (Some(answer), Breakage::Contract { detail }) => {
             End::Answered { answer, breaks: Some(detail.clone()) }
         }
-        (_, Some(CallError::Broken(Breakage::Limit { limit, detail }))) => {
+        (_, Breakage::Limit { limit, detail }) => {
             End::Limit { limit: limit.name().to_owned(), detail: detail.clone() }
         }
-        (_, Some(CallError::Broken(Breakage::Trap { detail } | Breakage::Contract { detail }))) => {
+        (_, Breakage::Trap { detail } | Breakage::Contract { detail }) => {
             End::Trapped { detail: detail.clone() }
         }
+        (_, Breakage::CutOff { .. }) => End::Dropped,
+    }
+}
+
+fn end_of(answer: Option<serde_json::Value>, error: Option<&CallError>) -> End {
+    match (answer, error) {
+        (answer, Some(CallError::Broken(Broken { breakage, .. }))) => broken(answer, breakage),
         (_, Some(CallError::Refused(refusal))) => End::Refused { detail: refusal.to_string() },
         (Some(answer), None | Some(CallError::Guest(_))) => End::Answered { answer, breaks: None },
         // An answer of the host's own, such as "offers no reboot".

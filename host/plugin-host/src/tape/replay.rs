@@ -131,6 +131,11 @@ async fn ask_again(
         Operation::Reboot => {
             over(sandbox.taped(code, prepared, ask::Reboot(machine()?), deadline, tape).await);
         }
+        Operation::DeleteById => {
+            let (request, vm) = question(recorded, operation)?;
+            let request = machine_request(request, stand_ins(recorded)?);
+            over(sandbox.taped(code, prepared, ask::DeleteById { request, vm }, deadline, tape).await);
+        }
         Operation::List => {
             let (class, cluster, token): (wit::Class, String, Option<String>) =
                 question(recorded, operation)?;
@@ -158,7 +163,7 @@ fn over<T>(answer: Answer<T>) {
 }
 
 fn operation(name: &str) -> Result<Operation, ReplayError> {
-    const ALL: [Operation; 9] = [
+    const ALL: [Operation; 10] = [
         Operation::Create,
         Operation::Initialize,
         Operation::Delete,
@@ -166,6 +171,7 @@ fn operation(name: &str) -> Result<Operation, ReplayError> {
         Operation::List,
         Operation::GetVolumeIds,
         Operation::Reboot,
+        Operation::DeleteById,
         Operation::ValidateClass,
         Operation::Describe,
     ];
@@ -179,9 +185,12 @@ fn question<T: DeserializeOwned>(recorded: &Recording, operation: Operation) -> 
 }
 
 fn machine(recorded: &Recording, operation: Operation) -> Result<MachineRequest, ReplayError> {
-    let request: wit::Request = question(recorded, operation)?;
+    Ok(machine_request(question(recorded, operation)?, stand_ins(recorded)?))
+}
+
+fn machine_request(request: wit::Request, secrets: SecretValues) -> MachineRequest {
     let machine = request.machine;
-    Ok(MachineRequest {
+    MachineRequest {
         machine: MachineIdentity {
             namespace: Namespace::from(machine.namespace),
             name: Name::from(machine.name),
@@ -195,8 +204,8 @@ fn machine(recorded: &Recording, operation: Operation) -> Result<MachineRequest,
         class: class_spec(request.class),
         idempotency_key: request.idempotency_key,
         cluster: request.cluster,
-        secrets: stand_ins(recorded)?,
-    })
+        secrets,
+    }
 }
 
 fn class_spec(class: wit::Class) -> ClassSpec {

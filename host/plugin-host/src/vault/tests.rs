@@ -227,7 +227,7 @@ fn one_mask(bytes: &[u8]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: tier::cases(200), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_stream_is_scrubbed_as_the_whole_is(

@@ -65,7 +65,7 @@ async fn an_unknown_provider_is_refused_at_once_with_what_there_is() {
 async fn a_call_waits_for_a_plugin_that_is_being_compiled() {
     let world = World::cold(|_| {});
     world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
-    assert!(matches!(world.host.facts(&provider(), None), Err(Refusal::NotReady { .. })));
+    assert!(matches!(world.host.facts(&provider(), None), Err(Refusal::Loading { .. })));
     assert_eq!(world.version("plain").await, "1.0.0");
 }
 
@@ -79,7 +79,7 @@ async fn a_call_does_not_wait_longer_than_the_settings_say() {
     });
     world.host.declare(Map::plain("plain", "1.0.0", &["plain"]).0).await;
     let error = world.create("plain", "{}").await.expect_err("never ready");
-    assert!(matches!(&error, CallError::Refused(Refusal::NotReady { .. })), "{error:?}");
+    assert!(matches!(&error, CallError::Refused(Refusal::Loading { .. })), "{error:?}");
     world.host.shutdown().await;
 }
 

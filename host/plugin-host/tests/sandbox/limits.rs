@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_core::driver_error::{Breakage, CallError, Refusal};
+use machinist_core::driver_error::{Breakage, Broken, CallError, Refusal};
 use machinist_plugin_host::{PluginReport, PluginState};
 
 use crate::world::{Map, World, settings};
@@ -64,10 +64,33 @@ async fn a_panic_is_a_trap_with_its_message() {
     let (world, _) = world().await;
     let error =
         world.create("hostile", r#"{"do":"trap","message":"out of cheese"}"#).await.expect_err("traps");
-    let CallError::Broken(Breakage::Trap { detail }) = &error else { panic!("{error:?}") };
+    let CallError::Broken(Broken { breakage: Breakage::Trap { detail }, .. }) = &error else {
+        panic!("{error:?}")
+    };
     assert!(detail.contains("unreachable") && detail.contains("out of cheese"), "{detail}");
     let error = world.create("hostile", r#"{"do":"exit","status":3}"#).await.expect_err("exits");
-    assert!(matches!(&error, CallError::Broken(Breakage::Trap { .. })), "{error:?}");
+    assert!(matches!(&error, CallError::Broken(Broken { breakage: Breakage::Trap { .. }, .. })), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_broke_may_have_happened_only_once_a_request_has_left() {
+    // It accepts connections and answers none.
+    let cloud = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = cloud.local_addr().expect("an address").port();
+    let rule = format!("{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}");
+    let (world, _) = granted(&format!("{GRANTS}\negress: [{rule}]")).await;
+    let broken = async |url: &str| {
+        let spec = format!(r#"{{"do":"fetch","url":"{url}","then":"trap"}}"#);
+        let error = world.create("hostile", &spec).await.expect_err("breaks");
+        assert!(matches!(error, CallError::Broken(_)), "{error:?}");
+        error.may_have_happened()
+    };
+    assert!(!broken("http://elsewhere.test/").await, "a request that was refused has not left");
+    assert!(broken(&format!("http://127.0.0.1:{port}/")).await);
+    let trap = world.create("hostile", r#"{"do":"trap"}"#).await.expect_err("traps");
+    assert!(!trap.may_have_happened(), "{trap:?}");
+    let late = world.create("hostile", r#"{"do":"sleep"}"#).await.expect_err("sleeps for an hour");
+    assert!(!late.may_have_happened(), "{late:?}");
 }
 
 #[tokio::test]

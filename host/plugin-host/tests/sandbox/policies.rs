@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver_error::{Breakage, CallError, Code, Limit};
+use machinist_core::driver_error::{Breakage, Broken, CallError, Code, Limit};
 use machinist_core::health::Status;
 use machinist_core::id::{ObjectKey, Uid};
 use machinist_core::phase::Phase;
@@ -156,7 +156,7 @@ async fn check_limit(what: &str, expected: Limit) {
     for _ in 0..2 {
         let error = ask(&world, "odd", question()).await.expect_err("breaks");
         assert!(
-            matches!(&error, CallError::Broken(Breakage::Limit { limit, .. }) if *limit == expected),
+            matches!(&error, CallError::Broken(Broken { breakage: Breakage::Limit { limit, .. }, .. }) if *limit == expected),
             "{what}: {error:?}"
         );
         let asked = Asked { policy: "odd".into(), generation: 1, mode: Mode::Enforce };
@@ -199,7 +199,9 @@ async fn a_panic_is_a_trap_with_its_message() {
     let world = World::new();
     world.ready(odd(r#"{"do": "trap"}"#)).await;
     let error = ask(&world, "odd", question()).await.expect_err("traps");
-    let CallError::Broken(Breakage::Trap { detail }) = &error else { panic!("{error:?}") };
+    let CallError::Broken(Broken { breakage: Breakage::Trap { detail }, .. }) = &error else {
+        panic!("{error:?}")
+    };
     assert!(detail.contains("out of cheese"), "{detail}");
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use machinist_core::driver::{Answer, Creation};
 use machinist_core::driver_digest::DriverDigest;
+use machinist_core::driver_error::CallError;
 use machinist_core::id::Uid;
 use machinist_plugin_host::rollout::said::{Decision, ROLLOUT_ANNOTATION};
 use machinist_plugin_host::{PluginReport, PluginState};
@@ -196,6 +197,50 @@ async fn what_was_decided_holds_for_the_next_start_of_the_host() {
         let report = next.declare(map.annotation("machinist.dev/status", &status(decision, &content))).await;
         assert_eq!(report.state, state, "{decision} {content}");
     }
+}
+
+#[tokio::test]
+async fn what_was_withdrawn_and_is_alone_after_a_restart_deletes_and_makes_nothing() {
+    let world = World::new();
+    let map = || Map::plain("plain-1", "2.0.0", &["plain"]).plugin("plain");
+    let report = world.ready(map()).await;
+    let digest = report.digest.expect("a digest");
+    let withdrawn = || map().annotation(ROLLOUT_ANNOTATION, &format!("withdraw={digest}"));
+    for next in [world, World::new()] {
+        let report = next.declare(withdrawn()).await;
+        assert_eq!((report.state, report.serving), (PluginState::Withdrawn, true));
+        let refusal = create(&next, 1, "{}").await.expect_err("nothing is made").to_string();
+        for part in ["version 2.0.0 was withdrawn", "is the only one", "plugin promote"] {
+            assert!(refusal.contains(part), "{part} is missing in {refusal}");
+        }
+        // The driver itself is asked, and knows no VM.
+        let looked = next.host.get_status(request("plain", "{}")).await;
+        assert!(matches!(looked, Err(CallError::Guest(_))), "{looked:?}");
+        next.host.delete(request("plain", "{}")).await.expect("it deletes");
+        // A class that pins it has chosen, and so has whoever promotes it.
+        let mut pinned = request("plain", "{}");
+        pinned.class.driver_digest = Some(DriverDigest::from(digest));
+        assert_eq!(version(&next.host.create(pinned).await), "2.0.0");
+        next.declare(map().annotation(ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
+        assert_eq!(next.version("plain").await, "2.0.0");
+    }
+}
+
+#[tokio::test]
+async fn the_annotation_with_the_version_counts_before_the_time_of_creation() {
+    let world = World::new();
+    let map = |name: &str, version: &str, created: i64| {
+        Map::plain(name, version, &["plain"])
+            .plugin("plain")
+            .created(created)
+            .annotation("machinist.dev/plugin-version", version)
+    };
+    world.ready(map("plain-2", "1.10.0", 1_000)).await;
+    world.ready(map("plain-1", "1.9.0", 2_000)).await;
+    assert_eq!(world.version("plain").await, "1.10.0");
+    let odd = Map::plain("odd", "9.0.0", &["plain"]).plugin("plain").created(3_000);
+    let report = world.ready(odd.annotation("machinist.dev/plugin-version", "latest")).await;
+    assert!(!report.serving && report.warnings.iter().any(|said| said.contains("\"latest\"")), "{report:?}");
 }
 
 #[tokio::test]

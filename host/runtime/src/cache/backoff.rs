@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use kube::runtime::utils::{Backoff, ResetTimerBackoff};
+use kube::runtime::utils::Backoff;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use tokio::time::Instant;
 
 use crate::engine::Kind;
 
@@ -44,36 +45,48 @@ impl From<Kind> for Watch {
     }
 }
 
-/// After the first error.
+/// After the first error of a process: everything waits for its first listings, and a server that starts as well, or
+/// that has just been given its CRDs, answers soon.
+const AT_THE_START: Duration = Duration::from_millis(50);
+
+/// After the first error of a watch that has worked.
 const FIRST: Duration = Duration::from_millis(800);
 
 /// Never more than this: while a watch waits, nothing is known of its kind, and after an outage all Machines wait for that. A
 /// tenant has few watches, so that a server which comes back is asked at most a few times a second.
 const LAST: Duration = Duration::from_secs(5);
 
-/// After so long without an error the next one counts as the first.
-const RESET_AFTER: Duration = Duration::from_mins(2);
+/// A watch that has gone for so long after an error works: the next one counts as the first. Longer than the longest
+/// pause, and than servers in trouble take to refuse.
+const WORKS_AFTER: Duration = Duration::from_secs(10);
 
-/// Pauses that begin like those of Kubernetes' own clients and end sooner, with jitter from the tenant's seed, so that a run can be repeated.
-pub(crate) fn backoff(seed: [u8; 32], watch: Watch) -> ResetTimerBackoff<Seeded> {
+/// Pauses that are short at the start of the process, later begin like those of Kubernetes' own clients, and end
+/// sooner. Jitter is from the tenant's seed, so that a run can be repeated.
+pub(crate) fn backoff(seed: [u8; 32], watch: Watch) -> Seeded {
     let mut seed = seed;
     // Watches that broke together come back apart.
     if let Some(byte) = seed.first_mut() {
         *byte ^= 0x80 | watch as u8;
     }
-    ResetTimerBackoff::new(Seeded { random: StdRng::from_seed(seed), next: FIRST }, RESET_AFTER)
+    Seeded { random: StdRng::from_seed(seed), next: AT_THE_START, failed_at: None }
 }
 
 /// Doubles, with up to as much again on top.
 pub(crate) struct Seeded {
     random: StdRng,
     next: Duration,
+    failed_at: Option<Instant>,
 }
 
 impl Iterator for Seeded {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let failed_at = self.failed_at.replace(now);
+        if failed_at.is_some_and(|failed_at| now.duration_since(failed_at) > WORKS_AFTER) {
+            self.next = FIRST;
+        }
         let pause = self.next.mul_f64(1.0 + self.random.random_range(0.0..1.0));
         self.next = (self.next * 2).min(LAST);
         Some(pause.min(LAST))
@@ -81,25 +94,28 @@ impl Iterator for Seeded {
 }
 
 impl Backoff for Seeded {
-    fn reset(&mut self) {
-        self.next = FIRST;
-    }
+    /// Nothing. A watcher announces each listing before it asks for it, and the stream takes that for a success: pauses
+    /// would never grow while listings fail.
+    fn reset(&mut self) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn pauses_double_up_to_a_limit_and_start_anew_after_success() {
+    #[tokio::test(start_paused = true)]
+    async fn pauses_begin_small_at_the_start_double_up_to_a_limit_and_start_again_after_success() {
         let mut backoff = backoff([7; 32], Watch::Machines);
-        let pauses: Vec<Duration> = backoff.by_ref().take(9).collect();
+        let pauses: Vec<Duration> = backoff.by_ref().take(12).collect();
         for (at, pause) in pauses.iter().enumerate() {
-            let nominal = FIRST * 2_u32.pow(u32::try_from(at).unwrap());
+            let nominal = AT_THE_START * 2_u32.pow(u32::try_from(at).unwrap());
             assert!(*pause >= nominal.min(LAST) && *pause <= (nominal * 2).min(LAST), "{pauses:?}");
         }
         backoff.reset();
-        assert!(backoff.next().unwrap() < FIRST * 2);
+        assert_eq!(backoff.next(), Some(LAST), "a listing that was only announced is no success");
+        tokio::time::sleep(WORKS_AFTER + Duration::from_millis(1)).await;
+        let next = backoff.next().unwrap();
+        assert!(next >= FIRST && next < FIRST * 2, "{next:?}");
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
-use kube::core::DeserializeGuard;
+use kube::Resource;
+use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::runtime::watcher;
-use kube::{Resource, ResourceExt};
 use machinist_core::id::ObjectKey;
 use tracing::{debug, warn};
 
@@ -26,12 +26,32 @@ pub(crate) struct Change<T> {
     pub resource_version: String,
     /// It comes from a listing. Versions in a listing follow no order.
     pub is_listed: bool,
+    /// What is there cannot be decoded: its metadata. `old` and `new` are the copy from before, if there is one.
+    pub unreadable: Option<Arc<ObjectMeta>>,
+    /// What was there before could not be decoded: its metadata.
+    pub was_unreadable: Option<Arc<ObjectMeta>>,
+}
+
+impl<T> Change<T> {
+    /// A change of an object that can be decoded, and could before.
+    pub(crate) fn new(key: ObjectKey, old: Option<Arc<T>>, new: Option<Arc<T>>) -> Self {
+        Self {
+            key,
+            old,
+            new,
+            resource_version: String::new(),
+            is_listed: false,
+            unreadable: None,
+            was_unreadable: None,
+        }
+    }
 }
 
 /// Runs until the stream ends. `trim` takes away what nobody reads before an object is kept. `on_change` is told of each
 /// change, `on_synced` of each complete listing, with the highest version in it: everything up to there has been told.
 ///
-/// An object that cannot be decoded is left out and logged: it harms only itself.
+/// An object that cannot be decoded is logged and harms only itself: it is there, as its metadata says, and the copy
+/// that was decoded before stays until it is gone.
 pub(crate) async fn feed<T>(
     stream: impl Stream<Item = Result<watcher::Event<DeserializeGuard<T>>, watcher::Error>>,
     store: &Store<T>,
@@ -53,36 +73,54 @@ pub(crate) async fn feed<T>(
                 highest.clear();
             }
             Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
-                let Some((key, object)) = decoded(&kind, object, &trim) else { continue };
-                let resource_version = object.resource_version().unwrap_or_default();
                 let is_listed = unseen.is_some();
+                let metadata = metadata_of(&object);
+                let key = key_of(metadata);
+                let resource_version = metadata.resource_version.clone().unwrap_or_default();
+                // Before it is decoded: what cannot be decoded is there all the same.
                 if let Some(unseen) = &mut unseen {
                     unseen.remove(&key);
                     if is_later(&resource_version, &highest) {
                         highest.clone_from(&resource_version);
                     }
                 }
-                let old = store.insert(key.clone(), object.clone());
-                on_change(Change { key, old, new: Some(object), resource_version, is_listed });
+                match decoded(&kind, object, &trim) {
+                    Ok(object) => {
+                        let was_unreadable = store.unmark(&key);
+                        let old = store.insert(key.clone(), object.clone());
+                        let change = Change::new(key, old, Some(object));
+                        on_change(Change { resource_version, is_listed, was_unreadable, ..change });
+                    }
+                    Err(metadata) => {
+                        let mut copy = store.mark(key.clone(), metadata.clone());
+                        if copy.as_ref().is_some_and(|copy| copy.meta().uid != metadata.uid) {
+                            // Another object of that name: the copy is of one that is gone.
+                            let old = store.remove(&key);
+                            on_change(Change { is_listed, ..Change::new(key.clone(), old, None) });
+                            copy = None;
+                        }
+                        let change = Change::new(key, copy.clone(), copy);
+                        let unreadable = Some(metadata);
+                        on_change(Change { resource_version, is_listed, unreadable, ..change });
+                    }
+                }
             }
             Ok(watcher::Event::InitDone) => {
                 for key in unseen.take().into_iter().flatten() {
+                    let was_unreadable = store.unmark(&key);
                     let old = store.remove(&key);
-                    let resource_version = String::new();
-                    on_change(Change { key, old, new: None, resource_version, is_listed: true });
+                    on_change(Change { is_listed: true, was_unreadable, ..Change::new(key, old, None) });
                 }
                 store.mark_synced();
                 on_synced(std::mem::take(&mut highest));
             }
             Ok(watcher::Event::Delete(object)) => {
-                let metadata = match object.0 {
-                    Ok(object) => object.meta().clone(),
-                    Err(invalid) => invalid.metadata,
-                };
-                let key = key_of(&metadata);
+                let metadata = metadata_of(&object);
+                let key = key_of(metadata);
+                let resource_version = metadata.resource_version.clone().unwrap_or_default();
+                let was_unreadable = store.unmark(&key);
                 let old = store.remove(&key);
-                let resource_version = metadata.resource_version.unwrap_or_default();
-                on_change(Change { key, old, new: None, resource_version, is_listed: false });
+                on_change(Change { resource_version, was_unreadable, ..Change::new(key, old, None) });
             }
             // The stream backs off by itself and lists anew where it must.
             Err(error) => debug!(kind, error = %error, "watch interrupted"),
@@ -96,7 +134,12 @@ fn is_later(version: &str, than: &str) -> bool {
     is_number && (version.len(), version) > (than.len(), than)
 }
 
-fn decoded<T>(kind: &str, object: DeserializeGuard<T>, trim: &impl Fn(&mut T)) -> Option<(ObjectKey, Arc<T>)>
+/// The object, or the metadata of one that cannot be decoded.
+fn decoded<T>(
+    kind: &str,
+    object: DeserializeGuard<T>,
+    trim: &impl Fn(&mut T),
+) -> Result<Arc<T>, Arc<ObjectMeta>>
 where
     T: Resource<DynamicType = ()>,
 {
@@ -104,16 +147,25 @@ where
         Ok(mut object) => {
             object.meta_mut().managed_fields = None;
             trim(&mut object);
-            Some((key_of(object.meta()), Arc::new(object)))
+            Ok(Arc::new(object))
         }
         Err(invalid) => {
-            warn!(kind, object = %key_of(&invalid.metadata), error = %invalid.error, "object left out: it cannot be decoded");
-            None
+            let mut metadata = invalid.metadata;
+            metadata.managed_fields = None;
+            warn!(kind, object = %key_of(&metadata), error = %invalid.error, "object cannot be decoded and is left alone");
+            Err(Arc::new(metadata))
         }
     }
 }
 
-fn key_of(metadata: &kube::core::ObjectMeta) -> ObjectKey {
+fn metadata_of<T: Resource<DynamicType = ()>>(object: &DeserializeGuard<T>) -> &ObjectMeta {
+    match &object.0 {
+        Ok(object) => object.meta(),
+        Err(invalid) => &invalid.metadata,
+    }
+}
+
+fn key_of(metadata: &ObjectMeta) -> ObjectKey {
     ObjectKey::new(
         metadata.namespace.as_deref().unwrap_or_default(),
         metadata.name.as_deref().unwrap_or_default(),
@@ -141,7 +193,12 @@ mod tests {
     fn told(events: Vec<Event<DeserializeGuard<ConfigMap>>>) -> Vec<String> {
         let told = RefCell::new(Vec::new());
         let on_change = |change: Change<ConfigMap>| {
-            let what = if change.new.is_some() { "is" } else { "gone" };
+            let what = match (&change.unreadable, &change.new) {
+                (Some(_), Some(_)) => "stays unread",
+                (Some(_), None) => "is unread",
+                (None, Some(_)) => "is",
+                (None, None) => "gone",
+            };
             let whence = if change.is_listed { "listed" } else { "watched" };
             told.borrow_mut()
                 .push(format!("{} {what} at {:?} {whence}", change.key, change.resource_version));
@@ -177,6 +234,49 @@ mod tests {
                 r#"a gone at "" listed"#,
                 r#"b gone at "" listed"#,
                 r#"all at "7""#,
+            ]
+        );
+    }
+
+    fn unreadable(name: &str, uid: &str, version: &str) -> DeserializeGuard<ConfigMap> {
+        let value = serde_json::json!({
+            "metadata": { "name": name, "uid": uid, "resourceVersion": version }, "data": 7,
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_decoded_is_there_and_its_copy_stays_until_it_is_gone() {
+        let with_uid = |version: &str| {
+            let mut object = map("a", version).0.unwrap();
+            object.metadata.uid = Some("u".into());
+            DeserializeGuard(Ok(object))
+        };
+        let events = vec![
+            Event::Init,
+            Event::InitApply(with_uid("1")),
+            Event::InitApply(unreadable("b", "v", "2")),
+            Event::InitDone,
+            Event::Apply(unreadable("a", "u", "3")),
+            Event::Init,
+            Event::InitApply(unreadable("a", "u", "3")),
+            Event::InitDone,
+            Event::Apply(unreadable("a", "another", "5")),
+            Event::Delete(unreadable("a", "another", "6")),
+        ];
+        assert_eq!(
+            told(events),
+            [
+                r#"a is at "1" listed"#,
+                r#"b is unread at "2" listed"#,
+                r#"all at "2""#,
+                r#"a stays unread at "3" watched"#,
+                r#"a stays unread at "3" listed"#,
+                r#"b gone at "" listed"#,
+                r#"all at "3""#,
+                r#"a gone at "" watched"#,
+                r#"a is unread at "5" watched"#,
+                r#"a gone at "6" watched"#,
             ]
         );
     }

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use kube::core::ObjectMeta;
 use machinist_core::id::ObjectKey;
 
 struct Contents<T> {
     objects: BTreeMap<ObjectKey, Arc<T>>,
+    /// Objects that are there and cannot be decoded, with their metadata. `objects` may hold an earlier copy.
+    unreadable: BTreeMap<ObjectKey, Arc<ObjectMeta>>,
     is_synced: bool,
 }
 
@@ -28,7 +31,13 @@ impl<T> Clone for StoreReader<T> {
 
 impl<T> Default for Store<T> {
     fn default() -> Self {
-        Self { contents: Arc::new(RwLock::new(Contents { objects: BTreeMap::new(), is_synced: false })) }
+        Self {
+            contents: Arc::new(RwLock::new(Contents {
+                objects: BTreeMap::new(),
+                unreadable: BTreeMap::new(),
+                is_synced: false,
+            })),
+        }
     }
 }
 
@@ -48,6 +57,20 @@ impl<T> Store<T> {
         self.write(|contents| contents.objects.remove(key))
     }
 
+    /// Notes that an object is there and cannot be decoded. The copy of it that was there stays, and is given back.
+    pub(super) fn mark(&self, key: ObjectKey, metadata: Arc<ObjectMeta>) -> Option<Arc<T>> {
+        self.write(|contents| {
+            let copy = contents.objects.get(&key).cloned();
+            contents.unreadable.insert(key, metadata);
+            copy
+        })
+    }
+
+    /// Notes that an object is gone, or can be decoded. Returns its metadata if it could not be.
+    pub(super) fn unmark(&self, key: &ObjectKey) -> Option<Arc<ObjectMeta>> {
+        self.write(|contents| contents.unreadable.remove(key))
+    }
+
     /// The first complete listing is in.
     pub(super) fn mark_synced(&self) {
         self.write(|contents| contents.is_synced = true);
@@ -55,7 +78,7 @@ impl<T> Store<T> {
 
     /// Keys of all objects.
     pub(super) fn keys(&self) -> Vec<ObjectKey> {
-        self.write(|contents| contents.objects.keys().cloned().collect())
+        self.write(|contents| contents.objects.keys().chain(contents.unreadable.keys()).cloned().collect())
     }
 
     fn write<R>(&self, change: impl FnOnce(&mut Contents<T>) -> R) -> R {
@@ -81,6 +104,18 @@ impl<T> StoreReader<T> {
         let chosen = |(key, object): &(&ObjectKey, &Arc<T>)| is_wanted(key, object);
         let copied = |(key, object): (&ObjectKey, &Arc<T>)| (key.clone(), object.clone());
         self.read(|contents| contents.objects.iter().filter(chosen).map(copied).collect())
+    }
+
+    /// Objects that are there and cannot be decoded, by key, with their metadata.
+    pub(crate) fn unreadable(&self) -> Vec<(ObjectKey, Arc<ObjectMeta>)> {
+        self.read(|contents| {
+            contents.unreadable.iter().map(|(key, metadata)| (key.clone(), metadata.clone())).collect()
+        })
+    }
+
+    /// Returns whether this object is there and cannot be decoded.
+    pub(crate) fn is_unreadable(&self, key: &ObjectKey) -> bool {
+        self.read(|contents| contents.unreadable.contains_key(key))
     }
 
     /// How many there are.

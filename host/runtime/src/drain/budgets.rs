@@ -116,13 +116,7 @@ mod tests {
 
     fn change(key: &str, old: Option<&Value>, new: Option<&Value>) -> Change<PodDisruptionBudget> {
         let (namespace, name) = key.split_once('/').unwrap();
-        Change {
-            key: ObjectKey::new(namespace, name),
-            old: old.map(budget),
-            new: new.map(budget),
-            resource_version: String::new(),
-            is_listed: false,
-        }
+        Change::new(ObjectKey::new(namespace, name), old.map(budget), new.map(budget))
     }
 
     /// Names of the budgets near a pod with labels `app: a` and `tier: b` in namespace `one`.

@@ -14,6 +14,9 @@ use crate::kube_error::{act_error, within_deadline};
 /// The cause that an API server names when a budget is what speaks against an eviction.
 const BUDGET: &str = "DisruptionBudget";
 
+/// The cause that it names when the namespace is what speaks against it.
+const NAMESPACE_ENDING: &str = "NamespaceTerminating";
+
 /// Asks for the eviction of this very pod. That it is gone is success.
 ///
 /// The request is made by hand: the client's own leaves out the precondition, and its error leaves out the header that says
@@ -60,8 +63,12 @@ fn refusal(pod: &PodRef, status: Status, headers: &HeaderMap) -> Result<(), Evic
     if is_gone {
         return Ok(());
     }
-    let is_budget = status.code == 429
-        && details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == BUDGET));
+    let names =
+        |reason| details.is_some_and(|details| details.causes.iter().any(|cause| cause.reason == reason));
+    if status.code == 403 && names(NAMESPACE_ENDING) {
+        return Err(EvictError::NamespaceEnding);
+    }
+    let is_budget = status.code == 429 && names(BUDGET);
     let header = headers.get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let after = header.filter(|seconds| *seconds > 0).map(SignedDuration::from_secs);
     match act_error(&kube::Error::Api(Box::new(status))) {
@@ -104,6 +111,14 @@ mod tests {
             throttled(ten)
         );
         assert_eq!(refused(&json!({ "code": 429 }), Some("Wed, 21 Oct 2026 07:28:00 GMT")), throttled(None));
+    }
+
+    #[test]
+    fn a_namespace_that_is_being_deleted_is_no_lack_of_rights() {
+        let ending = json!({ "code": 403, "details": { "causes": [{ "reason": "NamespaceTerminating" }] } });
+        assert_eq!(refused(&ending, None), Err(EvictError::NamespaceEnding));
+        let denied = refused(&json!({ "code": 403, "message": "no" }), None);
+        assert!(matches!(denied, Err(EvictError::Failed(ActError::Denied { .. }))), "{denied:?}");
     }
 
     #[test]

@@ -105,7 +105,9 @@ async fn asked(
                 Ok(()) => info!(pod = %pod, "pod evicted"),
                 Err(EvictError::Failed(ActError::Throttled { after })) => sources.pressure.hold(now, *after),
                 Err(EvictError::Budget { after: Some(after) }) => sources.held.refused(pod, *after, now),
-                Err(EvictError::Budget { after: None } | EvictError::Failed(_)) => {}
+                Err(
+                    EvictError::Budget { after: None } | EvictError::NamespaceEnding | EvictError::Failed(_),
+                ) => {}
             }
             Outcome::Evict { pod: pod.clone(), result }
         }

@@ -44,10 +44,15 @@ impl Sources {
         self.unkept.keep(machine, memory);
     }
 
+    /// A pass of the Machine had nothing to ask for a drain: it stands in no line any more.
+    pub(crate) fn leave(&self, machine: &ObjectKey) {
+        self.line.leave(machine);
+    }
+
     /// The Machine is gone.
     pub(crate) fn forget(&self, machine: &ObjectKey) {
         self.unkept.forget(machine);
-        self.line.forget(machine);
+        self.line.leave(machine);
     }
 }
 

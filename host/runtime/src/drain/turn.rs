@@ -32,9 +32,17 @@ impl Line {
         self.turns().take(machine).then(|| Turn(self.clone()))
     }
 
-    /// The Machine is gone.
-    pub(super) fn forget(&self, machine: &ObjectKey) {
-        self.turns().forget(machine);
+    /// The Machine drains no more: the turn that it was called to, if it was, is the next one's.
+    pub(super) fn leave(&self, machine: &ObjectKey) {
+        let called = self.turns().leave(machine);
+        self.call(called);
+    }
+
+    fn call(&self, called: Vec<ObjectKey>) {
+        for machine in called {
+            // A closed inbox means that the loop has ended.
+            drop(self.engine.send(Message::TurnToDrain(machine)));
+        }
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns<ObjectKey>> {
@@ -45,9 +53,6 @@ impl Line {
 impl Drop for Turn {
     fn drop(&mut self) {
         let called = self.0.turns().give_back();
-        for machine in called {
-            // A closed inbox means that the loop has ended.
-            drop(self.0.engine.send(Message::TurnToDrain(machine)));
-        }
+        self.0.call(called);
     }
 }

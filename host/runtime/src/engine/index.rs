@@ -4,31 +4,46 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machinist_api::{Machine, MachineClass};
 use machinist_core::id::{NodeName, ObjectKey, ProviderId};
+use machinist_core::same_vm::vm_name;
 
-use crate::machine;
+use crate::cache::Change;
+use crate::hold::Users;
+use crate::machine::{self, SharedNodes};
 use crate::world::secret_keys;
 
-use super::Key;
+use super::{Key, Kind};
 
 /// Machines by Node, VM and class, classes by Secret. Follows the caches.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     by_node: BTreeMap<NodeName, BTreeSet<ObjectKey>>,
     by_vm: BTreeMap<ProviderId, BTreeSet<ObjectKey>>,
+    by_vm_name: BTreeMap<String, BTreeSet<ObjectKey>>,
     by_class: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     by_secret: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// Nodes that several Machines name.
+    shared_nodes: BTreeSet<NodeName>,
+    /// Machines and classes of which nothing but their metadata is known, since they cannot be decoded.
+    unknown: BTreeSet<(Kind, ObjectKey)>,
 }
 
 impl Index {
     /// A Machine changed from `old` to `new`.
     pub(super) fn machine(&mut self, key: &ObjectKey, old: Option<&Machine>, new: Option<&Machine>) {
-        move_entry(
-            &mut self.by_node,
-            key,
-            old.and_then(machine::node_name_of),
-            new.and_then(machine::node_name_of),
-        );
-        move_entry(&mut self.by_vm, key, old.and_then(vm_of), new.and_then(vm_of));
+        let (from, to) = (old.and_then(machine::node_name_of), new.and_then(machine::node_name_of));
+        move_entry(&mut self.by_node, key, from.clone(), to.clone());
+        for node in [from, to].into_iter().flatten() {
+            let is_shared = self.by_node.get(&node).is_some_and(|machines| machines.len() > 1);
+            if is_shared {
+                self.shared_nodes.insert(node)
+            } else {
+                self.shared_nodes.remove(&node)
+            };
+        }
+        let (old_vm, new_vm) = (old.and_then(vm_of), new.and_then(vm_of));
+        let name = |vm: &Option<ProviderId>| vm.as_ref().and_then(|vm| vm_name(vm.as_str()));
+        move_entry(&mut self.by_vm_name, key, name(&old_vm), name(&new_vm));
+        move_entry(&mut self.by_vm, key, old_vm, new_vm);
         move_entry(
             &mut self.by_class,
             key,
@@ -57,6 +72,11 @@ impl Index {
         self.by_vm.get(vm).into_iter().flatten().cloned().collect()
     }
 
+    /// Machines whose provider id names their VM so.
+    pub(super) fn machines_of_vm_name(&self, name: &str) -> Vec<ObjectKey> {
+        self.by_vm_name.get(name).into_iter().flatten().cloned().collect()
+    }
+
     /// Machines of this class.
     pub(super) fn machines_of_class(&self, class: &ObjectKey) -> Vec<ObjectKey> {
         self.by_class.get(class).into_iter().flatten().cloned().collect()
@@ -67,13 +87,33 @@ impl Index {
         self.by_secret.get(secret).into_iter().flatten().cloned().collect()
     }
 
-    /// How many objects use this one.
-    pub(super) fn users(&self, key: &Key) -> usize {
-        match key {
-            Key::Secret(secret) => self.by_secret.get(secret).map_or(0, BTreeSet::len),
-            Key::Class(class) => self.by_class.get(class).map_or(0, BTreeSet::len),
-            Key::Machine(_) | Key::Set(_) | Key::Deployment(_) => 0,
+    /// Nodes that several Machines name, with these Machines. There are hardly ever any.
+    pub(super) fn shared_nodes(&self) -> SharedNodes {
+        let shared = self.shared_nodes.iter().map(|node| (node.clone(), self.machines_of_node(node)));
+        SharedNodes(shared.collect())
+    }
+
+    /// An object that cannot be decoded, and of which there is no copy, came or went.
+    pub(super) fn unknown<T>(&mut self, kind: Kind, change: &Change<T>) {
+        let entry = (kind, change.key.clone());
+        if change.unreadable.is_some() && change.new.is_none() {
+            self.unknown.insert(entry);
+        } else {
+            self.unknown.remove(&entry);
         }
+    }
+
+    /// Objects that use this one.
+    pub(super) fn users(&self, key: &Key) -> Users {
+        let unknown = |kind: Kind| self.unknown.iter().any(|(of, _)| *of == kind);
+        let (known, may_be_more) = match key {
+            Key::Secret(secret) => {
+                (self.by_secret.get(secret).map_or(0, BTreeSet::len), unknown(Kind::Class))
+            }
+            Key::Class(class) => (self.by_class.get(class).map_or(0, BTreeSet::len), unknown(Kind::Machine)),
+            Key::Machine(_) | Key::Set(_) | Key::Deployment(_) => (0, false),
+        };
+        Users { known, may_be_more }
     }
 }
 

@@ -5,7 +5,7 @@ use machinist_api::Machine;
 use machinist_core::gate::Gate;
 use machinist_core::id::ObjectKey;
 
-use crate::insight::MachineInsight;
+use crate::insight::{MachineInsight, Said};
 use crate::machine;
 use crate::metrics::Part;
 
@@ -38,7 +38,16 @@ impl Engine {
             },
             timeouts: object.map(|machine| machine::timeouts(&self.world.settings, &machine)),
             calls: Vec::new(),
+            said: self.said.get(machine).cloned(),
         }
+    }
+
+    /// The conclusion of the last pass. A reason that stays keeps its time.
+    pub(super) fn remember(&mut self, key: &Key, said: Option<Said>) {
+        let (Key::Machine(machine), Some(mut said)) = (key, said) else { return };
+        let before = self.said.get(machine).filter(|before| before.reason == said.reason);
+        said.since = before.map_or(said.since, |before| before.since);
+        self.said.insert(machine.clone(), said);
     }
 
     /// Which queue of other controllers this key would be in.

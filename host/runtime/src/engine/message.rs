@@ -7,7 +7,7 @@ use machinist_core::machine::Wake;
 use tokio::sync::oneshot;
 
 use crate::cache::Change;
-use crate::insight::MachineInsight;
+use crate::insight::{MachineInsight, Said};
 use crate::metrics::{Milestone, Pool};
 
 use super::Kind;
@@ -31,6 +31,8 @@ pub(crate) enum Message {
     DrainOf(NodeName),
     /// A drain of this Machine stood in line, and it is its turn.
     TurnToDrain(ObjectKey),
+    /// This Machine found no room to call its driver, and there is some now.
+    RoomToCall(ObjectKey),
     /// All VolumeAttachments are listed.
     AttachmentsListed,
     /// A cache holds a complete listing, and every change of it was told. With the highest version in it.
@@ -45,6 +47,15 @@ pub(crate) enum Message {
     ClassChecked(ObjectKey),
     /// Somebody asks what is known of a Machine.
     Explain(ObjectKey, oneshot::Sender<MachineInsight>),
+}
+
+/// What a pass has heard of its cloud account last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// An answer.
+    Answer,
+    /// Nothing, or that it cannot serve the call now.
+    Trouble,
 }
 
 /// What a pass did.
@@ -67,6 +78,10 @@ pub(crate) struct Report {
     pub milestones: Vec<(Option<Pool>, Milestone)>,
     /// Machines that waited for what this pass gave back.
     pub wakes: Vec<ObjectKey>,
+    /// The cloud has answered a call of it, or its last call has failed.
+    pub cloud: Option<Heard>,
+    /// Why a Machine is as it is.
+    pub said: Option<Said>,
     /// It has ended the object of this uid, which the cache may show for a moment.
     pub ended: Option<String>,
 }
@@ -83,6 +98,8 @@ impl Report {
             news: Vec::new(),
             milestones: Vec::new(),
             wakes: Vec::new(),
+            cloud: None,
+            said: None,
             ended: None,
         }
     }

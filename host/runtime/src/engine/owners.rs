@@ -15,6 +15,7 @@ use crate::cache::Change;
 use crate::capacity::names_as_alternative;
 use crate::machine;
 use crate::machine_deployment::Family;
+use crate::machine_set::Members;
 use crate::names::DISRUPTION;
 use crate::selection::selects;
 
@@ -116,6 +117,8 @@ impl Engine {
             && let Some(gone) = before.and_then(uid_of)
         {
             self.world.newborns.asked(&gone);
+            self.world.creates.forget(&gone);
+            self.world.departed.forget(&gone);
         }
         if !matters_to_owners(old, new) {
             return;
@@ -128,6 +131,43 @@ impl Engine {
                 None => self.wake_sets_that_select(key, new),
             }
         }
+    }
+
+    /// Whether the object that changed cannot be decoded: its owner counts it, and nothing else is done about it. Where
+    /// it could not be decoded before, whoever counted it or was held by it looks again.
+    pub(super) fn is_unreadable<T>(&mut self, kind: Kind, change: &Change<T>) -> bool {
+        self.index.unknown(kind, change);
+        for meta in [&change.unreadable, &change.was_unreadable].into_iter().flatten() {
+            let Some(controller) = controller_of(meta) else { continue };
+            match kind {
+                Kind::Machine => self.wake_set_and_deployment(&controller),
+                Kind::Set => {
+                    if let Some(deployment) = self.owners.by_uid.get(&controller).cloned() {
+                        self.wake_gathered(Key::Deployment(deployment));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if change.was_unreadable.is_some() {
+            match kind {
+                Kind::Machine => {
+                    for (class, _) in self.world.classes.all() {
+                        self.wake(Key::Class(class), Priority::Event);
+                    }
+                }
+                Kind::Class => {
+                    for (secret, _) in self.world.secrets.all() {
+                        self.wake(Key::Secret(secret), Priority::Event);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if change.unreadable.is_some() {
+            self.seen_change(kind, change);
+        }
+        change.unreadable.is_some()
     }
 
     fn wake_set_and_deployment(&mut self, set: &Uid) {
@@ -150,6 +190,9 @@ impl Engine {
     }
 
     pub(super) fn set_changed(&mut self, change: &Change<MachineSet>) {
+        if self.is_unreadable(Kind::Set, change) {
+            return;
+        }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         let (before, after) = (old.map(|set| &set.metadata), new.map(|set| &set.metadata));
         self.owners.sets.change(&change.key, before, after);
@@ -158,6 +201,9 @@ impl Engine {
         let key = Key::Set(change.key.clone());
         if uid(before) != uid(after) {
             self.forget(&key);
+            if let Some(gone) = before.and_then(uid_of) {
+                self.world.departed.forget(&gone);
+            }
         }
         self.owner_changed(&key, before, after, &change.resource_version);
         let controllers: BTreeSet<Option<Uid>> =
@@ -185,6 +231,9 @@ impl Engine {
     }
 
     pub(super) fn deployment_changed(&mut self, change: &Change<MachineDeployment>) {
+        if self.is_unreadable(Kind::Deployment, change) {
+            return;
+        }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         let (before, after) =
             (old.map(|deployment| &deployment.metadata), new.map(|deployment| &deployment.metadata));
@@ -298,12 +347,13 @@ impl Engine {
     }
 
     /// Machines that a set controls, and those that nobody does.
-    pub(super) fn members(&self, key: &Key) -> Vec<ObjectKey> {
-        let Key::Set(set) = key else { return Vec::new() };
+    pub(super) fn members(&self, key: &Key) -> Members {
+        let Key::Set(set) = key else { return Members::default() };
         let Some(uid) = self.world.sets.get(set).and_then(|set| uid_of(set.meta())) else {
-            return Vec::new();
+            return Members::default();
         };
-        self.owners.machines_of(&uid).chain(&self.owners.machines.loose).cloned().collect()
+        let machines = self.owners.machines_of(&uid).chain(&self.owners.machines.loose).cloned().collect();
+        Members { machines, shared_nodes: self.index.shared_nodes() }
     }
 
     /// Sets of a deployment and those without a controller, the Machines of them all, and other deployments.
@@ -323,7 +373,7 @@ impl Engine {
             .collect();
         let rivals = self.world.deployments.all().into_iter().map(|(key, _)| key);
         let rivals = rivals.filter(|rival| rival != deployment && rival.namespace == deployment.namespace);
-        Family { sets, machines, rivals: rivals.collect() }
+        Family { sets, machines, rivals: rivals.collect(), shared_nodes: self.index.shared_nodes() }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a change wakes, and how urgently.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineSpec};
 use machinist_core::id::{NodeName, ObjectKey, ProviderName};
@@ -7,6 +9,7 @@ use machinist_core::phase::Phase;
 use machinist_core::queue::Priority;
 
 use crate::cache::Change;
+use crate::node_index::vm_of;
 use crate::world::secret_keys;
 use crate::{drain, machine};
 
@@ -26,6 +29,13 @@ impl Engine {
             Message::TurnToDrain(machine) => {
                 if self.world.machines.get(&machine).is_some() {
                     self.wake(Key::Machine(machine), Priority::Event);
+                }
+            }
+            Message::RoomToCall(machine) => {
+                if self.world.machines.get(&machine).is_some() {
+                    self.wake(Key::Machine(machine), Priority::Event);
+                } else {
+                    self.world.call_rooms.forget(&machine);
                 }
             }
             Message::AttachmentsListed => self.wake_drains(),
@@ -53,6 +63,9 @@ impl Engine {
     }
 
     fn machine_changed(&mut self, change: &Change<Machine>) {
+        if self.is_unreadable(Kind::Machine, change) {
+            return;
+        }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.index.machine(&change.key, old, new);
         self.claims_changed(&change.key, old, new);
@@ -99,6 +112,9 @@ impl Engine {
     }
 
     fn class_changed(&mut self, change: &Change<MachineClass>) {
+        if self.is_unreadable(Kind::Class, change) {
+            return;
+        }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         self.index.class(&change.key, old, new);
         for secret in [old, new].into_iter().flatten().flat_map(secret_keys) {
@@ -129,6 +145,9 @@ impl Engine {
     }
 
     fn secret_changed(&mut self, change: &Change<Secret>) {
+        if self.is_unreadable(Kind::Secret, change) {
+            return;
+        }
         let data =
             |secret: &Option<std::sync::Arc<Secret>>| secret.as_ref().map(|secret| secret.data.clone());
         if data(&change.old) != data(&change.new) {
@@ -146,10 +165,19 @@ impl Engine {
     }
 
     fn node_changed(&mut self, change: &Change<Node>) {
+        if self.is_unreadable(Kind::Node, change) {
+            return;
+        }
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         let node = NodeName::new(change.key.name.as_str());
+        self.world.node_index.changed(node.as_str(), old, new);
         if machine::node_matters(old, new) {
-            for machine in self.index.machines_of_node(&node) {
+            let by_name = self.index.machines_of_node(&node);
+            // It may have registered under another name than the label of its Machine says.
+            let by_vm = [old, new].into_iter().flatten().filter_map(vm_of);
+            let by_vm = by_vm.flat_map(|vm| self.index.machines_of_vm_name(&vm));
+            let concerned: BTreeSet<ObjectKey> = by_name.into_iter().chain(by_vm).collect();
+            for machine in concerned {
                 self.node_of_owners_changed(&machine, old, new);
                 self.node_of_machine_changed(machine);
             }

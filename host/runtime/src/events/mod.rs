@@ -1,37 +1,23 @@
 //! Kubernetes Events: what happened to an object.
 
+mod letter;
 mod told;
+mod writer;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use machinist_api::names;
 use machinist_core::machine::Severity;
-use serde_json::json;
-use tokio::sync::{mpsc, watch};
-use tracing::debug;
 
 use crate::engine::Key;
-use crate::names::FIELD_MANAGER;
 
 use told::{Item, Tell, Told};
+pub(crate) use writer::{Author, EventWriter};
 
 /// The name under which Events are reported.
 pub(crate) const REPORTER: &str = "machinist.dev/machinist";
-
-/// Events that wait to be written. Beyond that they are dropped: Events inform, they are not a record.
-const BACKLOG: usize = 1_024;
-
-/// For one of them. Others wait behind it.
-const REQUEST: Duration = Duration::from_secs(10);
 
 /// The longest note that an API server takes.
 const NOTE_BYTES: usize = 1_000;
@@ -45,6 +31,8 @@ pub(crate) struct News {
     pub topic: &'static str,
     /// CamelCase.
     pub reason: &'static str,
+    /// When it happened, where that was before the end of the pass.
+    pub at: Option<Timestamp>,
     /// For people.
     pub message: String,
     /// What makes it the same news as before, where that is not the message.
@@ -99,6 +87,7 @@ impl News {
             about,
             topic,
             reason,
+            at: None,
             message,
             same: None,
             severity: Severity::Normal,
@@ -139,6 +128,7 @@ impl Events {
             about,
             topic,
             reason,
+            at,
             message,
             same,
             severity,
@@ -152,10 +142,11 @@ impl Events {
         match told.decide(Item { topic, reason, same, repeats, is_known, is_implied, is_deed }, now) {
             Tell::Nothing => {}
             Tell::Event => {
-                let event = self.writer.write(about, reason.to_owned(), &message, severity, now);
+                let at = at.unwrap_or(now);
+                let event = self.writer.write(about, reason.to_owned(), &message, severity, at);
                 told.written(topic, event);
             }
-            Tell::Count(event, count) => self.writer.count(about.namespace, event, count, now),
+            Tell::Count(event, count) => self.writer.count(&about, event, count, now),
         }
     }
 
@@ -163,118 +154,6 @@ impl Events {
     pub(crate) fn forget(&mut self, key: &Key) {
         self.told.remove(key);
     }
-}
-
-/// Writes Events in the background.
-#[derive(Clone)]
-pub(crate) struct EventWriter {
-    outbox: mpsc::Sender<Letter>,
-    instance: String,
-    written: Arc<AtomicU32>,
-}
-
-/// What waits to be written.
-#[derive(Debug)]
-enum Letter {
-    New(Box<Event>),
-    Count { namespace: String, name: String, count: i32, at: Timestamp },
-}
-
-impl EventWriter {
-    /// A writer, and the task that must run for it.
-    pub(crate) fn new(
-        client: Client,
-        instance: impl Into<String>,
-        leads: watch::Receiver<bool>,
-    ) -> (Self, impl Future<Output = ()> + Send) {
-        let (outbox, mut inbox) = mpsc::channel::<Letter>(BACKLOG);
-        let task = async move {
-            while let Some(letter) = inbox.recv().await {
-                if !*leads.borrow() {
-                    debug!("event dropped: this process does not lead");
-                    continue;
-                }
-                match tokio::time::timeout(REQUEST, deliver(&client, letter)).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => debug!(error = %error, "event not written"),
-                    Err(_) => debug!("event not written: no answer"),
-                }
-            }
-        };
-        (Self { outbox, instance: instance.into(), written: Arc::default() }, task)
-    }
-
-    /// Puts an Event on its way, or drops it when too many wait. Answers its name.
-    pub(crate) fn write(
-        &self,
-        about: About,
-        reason: String,
-        message: &str,
-        severity: Severity,
-        now: Timestamp,
-    ) -> String {
-        // Unique enough and sorted by time, as other writers of Events do it. Several may be written at one time.
-        let number = i128::from(self.written.fetch_add(1, Ordering::Relaxed) % 1_000);
-        let name = format!("{}.{:x}", about.name, now.as_nanosecond() + number);
-        let event = Event {
-            metadata: ObjectMeta {
-                name: Some(name.clone()),
-                namespace: Some(about.namespace.clone()),
-                ..ObjectMeta::default()
-            },
-            action: Some(reason.clone()),
-            event_time: Some(MicroTime(now)),
-            note: Some(clip(message, NOTE_BYTES)),
-            reason: Some(reason),
-            regarding: Some(ObjectReference {
-                api_version: Some(about.api_version),
-                kind: Some(about.kind),
-                name: Some(about.name),
-                namespace: Some(about.namespace),
-                uid: Some(about.uid),
-                ..ObjectReference::default()
-            }),
-            reporting_controller: Some(REPORTER.to_owned()),
-            reporting_instance: Some(clip(&self.instance, 128)),
-            type_: Some(
-                match severity {
-                    Severity::Normal => "Normal",
-                    Severity::Warning => "Warning",
-                }
-                .to_owned(),
-            ),
-            ..Event::default()
-        };
-        self.post(Letter::New(Box::new(event)));
-        name
-    }
-
-    /// An Event has happened again: so often by now.
-    pub(crate) fn count(&self, namespace: String, name: String, count: i32, now: Timestamp) {
-        self.post(Letter::Count { namespace, name, count, at: now });
-    }
-
-    fn post(&self, letter: Letter) {
-        if self.outbox.try_send(letter).is_err() {
-            debug!("event dropped: too many wait");
-        }
-    }
-}
-
-async fn deliver(client: &Client, letter: Letter) -> kube::Result<()> {
-    match letter {
-        Letter::New(event) => {
-            let namespace = event.metadata.namespace.clone().unwrap_or_default();
-            let api: Api<Event> = Api::namespaced(client.clone(), &namespace);
-            api.create(&PostParams::default(), &event).await?;
-        }
-        Letter::Count { namespace, name, count, at } => {
-            let api: Api<Event> = Api::namespaced(client.clone(), &namespace);
-            let series = json!({ "series": { "count": count, "lastObservedTime": MicroTime(at) } });
-            api.patch(&name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(series)).await?;
-        }
-    }
-    Ok(())
 }
 
 /// At most `bytes` of a text, cut between characters.

@@ -4,17 +4,19 @@ use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
+use machinist_core::driver::is_not_found;
 use machinist_core::gate::permits;
 use machinist_core::id::{Name, NodeName, ObjectKey, ProviderId};
-use machinist_core::machine::{Effect, MetaChange, Outcome};
-use serde_json::{Value, json};
+use machinist_core::looks::Looked;
+use machinist_core::machine::{DriverFact, Effect, MetaChange, Outcome};
+use serde_json::{Map, Value, json};
 use tracing::{Instrument, info, info_span};
 
 use crate::context::Context;
 use crate::drain::{self, Drainer, Turn, VolumeDriver};
 use crate::engine::Kind;
 use crate::kube_error::within_deadline;
-use crate::names::{CREATE_INTENT, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
+use crate::names::{CREATE_INTENT, CREATE_INTENT_BY, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
 use crate::world::World;
 
 use super::node;
@@ -87,7 +89,13 @@ async fn led(
     let user_data = || Some(UserData { token: memory.token.as_deref() });
     match effect {
         Effect::Claim => Done::write(claim(context, observed).await, Outcome::Claim),
-        Effect::NoteIntent => Done::write(note_intent(context, observed).await, Outcome::NoteIntent),
+        Effect::NoteIntent => {
+            let by = world.creates.identity();
+            Done::write(note_intent(context, observed, by).await, Outcome::NoteIntent)
+        }
+        Effect::CloseIntent => {
+            Done::write(close_intent(context, observed, memory).await, Outcome::CloseIntent)
+        }
         Effect::EnsureToken => match token::ensure(context, &world.settings, observed).await {
             Ok(token) => Done { token: Some(token), ..Done::call(Outcome::EnsureToken(Ok(()))) },
             Err(error) => Done::call(Outcome::EnsureToken(Err(error))),
@@ -96,12 +104,27 @@ async fn led(
             Done::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
         }
         Effect::ProbeVm => {
-            Done::call(Outcome::ProbeVm(world.drivers.get_status(request(observed, cluster, None)).await))
+            let began = context.clock.now();
+            let answer = world.drivers.get_status(request(observed, cluster, None)).await;
+            let (machine, class) = (&observed.view.machine, class_name(observed));
+            world.orders.looked(&machine.key, &machine.uid, class.as_ref(), &answer, began);
+            let looked = match &answer {
+                Ok(_) => Looked::Found,
+                Err(error) if is_not_found(error) => Looked::Missing,
+                Err(_) => Looked::Unknown,
+            };
+            world.looks().looked(&machine.key, looked, context.clock.now());
+            Done::call(Outcome::ProbeVm(answer))
         }
         Effect::CreateVm => {
             // From here on its VM may be there, whatever comes of the call.
             world.newborns.asked(&observed.view.machine.uid);
+            let (uid, clock) = (&observed.view.machine.uid, &context.clock);
+            let noted = (!keeps_keys(observed)).then(|| world.creates.begin(uid, clock));
             let answer = world.drivers.create(request(observed, cluster, user_data())).await;
+            if let Some(noted) = noted {
+                noted.answered(&answer);
+            }
             if let Ok(machinist_core::driver::Creation::Created(vm)) = &answer {
                 info!(provider_id = %vm.provider_id, "VM created");
             }
@@ -142,18 +165,22 @@ async fn led(
         }
         Effect::DeleteVm => {
             let answer = world.drivers.delete(request(observed, cluster, None)).await;
+            // From its answer on: a look that was begun before says nothing of it.
+            let machine = &observed.view.machine;
+            world.orders.ordered(&machine.key, &machine.uid, &answer, context.clock.now());
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
             }
             Done::call(Outcome::DeleteVm(answer))
         }
-        Effect::RecordVm { provider_id, node_name } => Done {
-            provider_id: Some(provider_id.clone()),
-            ..Done::write(
-                record_vm(context, observed, memory, provider_id, node_name.as_ref()).await,
-                Outcome::RecordVm,
-            )
-        },
+        Effect::RecordVm { provider_id, node_name } => {
+            let recorded =
+                record_vm(context, observed, memory, cluster, provider_id, node_name.as_ref()).await;
+            if recorded.is_ok() {
+                world.creates.forget(&observed.view.machine.uid);
+            }
+            Done { provider_id: Some(provider_id.clone()), ..Done::write(recorded, Outcome::RecordVm) }
+        }
         Effect::SyncNode { node, change } => {
             Done::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
         }
@@ -194,6 +221,10 @@ async fn led(
     }
 }
 
+fn class_name(observed: &Observed) -> Option<Name> {
+    observed.machine.spec.class.name.as_deref().map(Name::new)
+}
+
 /// What may not be done is not done, and fails as such.
 fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
     let error = ActError::Forbidden { reason };
@@ -204,6 +235,7 @@ fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
         Effect::Claim => Outcome::Claim(Err(error)),
         Effect::EnsureToken => Outcome::EnsureToken(Err(error)),
         Effect::NoteIntent => Outcome::NoteIntent(Err(error)),
+        Effect::CloseIntent => Outcome::CloseIntent(Err(error)),
         Effect::ProbeVm => Outcome::ProbeVm(Err(refusal())),
         Effect::CreateVm => Outcome::CreateVm(Err(refusal())),
         Effect::InitializeVm => Outcome::InitializeVm(Err(refusal())),
@@ -261,11 +293,33 @@ fn default_priority(observed: &Observed) -> Option<Value> {
     (!observed.view.machine.has_priority).then_some(priority)
 }
 
-async fn note_intent(context: &Context, observed: &Observed) -> Wrote {
-    let now = context.clock.now().to_string();
-    let metadata =
-        Metadata::of(&observed.machine.metadata).with("annotations", json!({ CREATE_INTENT: now }));
+async fn note_intent(context: &Context, observed: &Observed, by: &str) -> Wrote {
+    let note = json!({ CREATE_INTENT: context.clock.now().to_string(), CREATE_INTENT_BY: by });
+    let metadata = Metadata::of(&observed.machine.metadata).with("annotations", note);
     patch_machine(context, observed, metadata.patch()).await
+}
+
+/// Only on the version that is known: a request that is late must not take off the note of a later create.
+async fn close_intent(context: &Context, observed: &Observed, memory: &Memory) -> Wrote {
+    let meta = &observed.machine.metadata;
+    let version = memory.wrote_last(Kind::Machine).or(meta.resource_version.as_deref());
+    let metadata =
+        Metadata::of(meta).with("resourceVersion", json!(version)).with("annotations", no_intent());
+    patch_machine(context, observed, metadata.patch()).await
+}
+
+/// Takes the note of a create off.
+fn no_intent() -> Value {
+    json!({ CREATE_INTENT: null, CREATE_INTENT_BY: null })
+}
+
+fn keeps_keys(observed: &Observed) -> bool {
+    match &observed.view.driver {
+        DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => {
+            driver.capabilities.idempotency_key
+        }
+        DriverFact::NotChosen | DriverFact::Refused(_) => true,
+    }
 }
 
 async fn note_hooks(context: &Context, observed: &Observed) -> Wrote {
@@ -280,19 +334,26 @@ async fn record_vm(
     context: &Context,
     observed: &Observed,
     memory: &Memory,
+    cluster: &str,
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
 ) -> Wrote {
-    let mut annotations = default_priority(observed);
-    if let Some(until) = memory.token_until {
-        let annotations = annotations.get_or_insert_with(|| json!({}));
-        if let Some(annotations) = annotations.as_object_mut() {
-            annotations.insert(TOKEN_UNTIL.to_owned(), json!(until.to_string()));
+    // The VM is known: its create needs no note any more.
+    let is_noted = observed.view.machine.create_intent.is_some() || !keeps_keys(observed);
+    let until = memory.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
+    // The driver has just told of the VM, so it carries this mark.
+    let mark = observed.view.marks.of_machine.is_none();
+    let mark = mark.then(|| json!({ names::annotations::CLUSTER_MARK: cluster }));
+    let parts = [default_priority(observed), until, mark, is_noted.then(no_intent)];
+    let mut annotations = Map::new();
+    for part in parts.into_iter().flatten() {
+        if let Value::Object(part) = part {
+            annotations.extend(part);
         }
     }
     let metadata = Metadata::of(&observed.machine.metadata)
         .with_some("labels", node_name.map(|name| json!({ names::labels::NODE: name.as_str() })))
-        .with_some("annotations", annotations);
+        .with_some("annotations", (!annotations.is_empty()).then_some(Value::Object(annotations)));
     let spec = json!({ "providerID": provider_id.as_str() });
     patch_machine(context, observed, metadata.patch_with_spec(&spec)).await
 }

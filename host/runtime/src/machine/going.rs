@@ -28,6 +28,8 @@ pub(super) fn going(machine: &Machine, phase: Phase, operation: Option<Operation
         left_since: last.and_then(|last| last.last_update_time.as_ref()).map(|time| time.0),
         has_error_code: last.is_some_and(|last| last.error_code.is_some()),
         told: told(machine, ConditionKind::Drained),
+        order: None,
+        usual_removal: None,
     }
 }
 

@@ -14,6 +14,7 @@ use super::going::told;
 
 /// The names that decisions are about.
 pub(super) static NAMES: Names = Names {
+    cluster_mark: names::annotations::CLUSTER_MARK,
     node: names::labels::NODE,
     join_duration: names::annotations::JOIN_DURATION,
     token_until: TOKEN_UNTIL,

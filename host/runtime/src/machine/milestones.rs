@@ -38,7 +38,7 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion, now: T
     if let Some(Note::Joined { took }) = note {
         reached.push(Milestone::Joined(*took));
     }
-    if let Some(Note::JoinTimedOut { .. }) = note
+    if let Some(Note::JoinTimedOut { .. } | Note::NodeNameTaken) = note
         && conclusion.status.phase == Some(Phase::Failed)
         && observed.view.machine.phase != Phase::Failed
     {

@@ -1,16 +1,18 @@
 //! What a pass has to tell of its Machine: what it did, what holds from here on, and that this has changed.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use machinist_core::act_error::ActError;
 use machinist_core::health::Status;
 use machinist_core::machine::{
-    Conclusion, ConditionKind, DeletionStage, Effect, Outcome, OwnCondition, Severity, Wake,
+    Conclusion, ConditionKind, Effect, Outcome, OwnCondition, Reason, Severity, Wake,
 };
 use machinist_core::phase::Phase;
 
 use crate::events::{About, News};
 
 use super::observe::Observed;
-use crate::conditions::READY;
+use super::vm_status;
+use crate::conditions::{READY, is_same_text};
 
 /// An effect that users see and that no condition shows.
 pub(super) fn of_deed(observed: &Observed, effect: &Effect, outcome: &Outcome) -> Option<News> {
@@ -19,8 +21,18 @@ pub(super) fn of_deed(observed: &Observed, effect: &Effect, outcome: &Outcome) -
         let node = node_name.as_ref().map(|name| format!(", its Node will be {name}")).unwrap_or_default();
         return deed("VmRecorded", format!("VM {provider_id} is recorded{node}"));
     }
-    if let (Effect::Cordon { node }, Outcome::Cordon(Ok(()))) = (effect, outcome) {
-        return deed("NodeCordoned", format!("Node {node} takes no more pods"));
+    if let Outcome::ForgetToken(Err(error @ ActError::Denied { .. })) = outcome {
+        let message = format!("failed to delete the bootstrap token, which ends by itself: {error}");
+        return Some(News { severity: Severity::Warning, ..normal(observed, "token", "TokenKept", message) });
+    }
+    if let Outcome::ExtendToken(Err(error @ ActError::Denied { .. })) = outcome {
+        let message = format!(
+            "failed to extend the bootstrap token, so that the Node has to join before it ends: {error}"
+        );
+        return Some(News {
+            severity: Severity::Warning,
+            ..normal(observed, "token", "TokenNotExtended", message)
+        });
     }
     if let Outcome::DeleteMachine(Ok(())) = outcome {
         return deed("NodeDeletionFollowed", "the Machine is deleted, since its Node is".to_owned());
@@ -33,11 +45,13 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
     let stored = stored(observed, READY);
     let reason = conclusion.reason.as_str();
     let message = crate::events::clip(&conclusion.message, crate::conditions::MESSAGE_BYTES);
+    let repeats = matches!(conclusion.wake, Wake::Retry { .. });
     let has_reason = stored.is_some_and(|stored| stored.reason == reason);
     let mut news = vec![News {
         severity: conclusion.reason.severity(),
-        repeats: matches!(conclusion.wake, Wake::Retry { .. }),
-        is_known: has_reason && stored.is_some_and(|stored| stored.message == message),
+        repeats,
+        is_known: has_reason && stored.is_some_and(|stored| is_same_text(&stored.message, &message, repeats)),
+        is_implied: says_nothing_new(conclusion),
         ..normal(observed, "state", reason, conclusion.message.clone())
     }];
     let phase = observed.view.machine.phase;
@@ -46,28 +60,39 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
         let message = format!("{} → {}: {}", word(phase), word(next), conclusion.message);
         news.push(normal(observed, "phase", "PhaseChanged", message));
     }
+    if let Some(report) = &conclusion.status.vm {
+        let own = observed.machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+        let told = vm_status::news(own.and_then(|own| own.vm.as_ref()), &vm_status::of(report));
+        news.extend(told.map(|message| normal(observed, "vm", "VmChanged", message)));
+    }
     let changed = conclusion.status.conditions.iter().filter(|condition| has_changed(observed, condition));
     news.extend(changed.map(|condition| {
         // What the state says already is not told again by the condition that is about the same.
-        let is_implied = condition.reason == reason || is_implied(observed, condition);
+        let is_implied = condition.reason == reason || is_implied(condition);
         News { is_implied, ..of_condition(observed, condition) }
     }));
     news
 }
 
-/// What the state's Event says as well: that pods are leaving, and that a Node had none that had to.
-fn is_implied(observed: &Observed, condition: &OwnCondition) -> bool {
-    let was_waited_for = observed.view.machine.going.left_at == Some(DeletionStage::Drain);
-    match (condition.kind, condition.reason) {
-        (ConditionKind::Drained, "PodsLeaving") => true,
-        (ConditionKind::Drained, "Drained") => !was_waited_for,
-        _ => false,
-    }
+/// That a Machine is being deleted it says itself, and that its VM is gone by being gone: its finalizer holds it until then.
+/// Of a VM that is made its record tells, and the rest by the Node that comes or does not.
+fn says_nothing_new(conclusion: &Conclusion) -> bool {
+    matches!(
+        conclusion.reason,
+        Reason::Deleting | Reason::Deleted | Reason::WaitingForNode | Reason::VmCreated
+    ) && !matches!(conclusion.wake, Wake::Retry { .. })
+}
+
+/// What the state's Event says as well: that pods are leaving, and that they have, by the VM which is removed then.
+fn is_implied(condition: &OwnCondition) -> bool {
+    condition.kind == ConditionKind::Drained && matches!(condition.reason, "PodsLeaving" | "Drained")
 }
 
 fn of_condition(observed: &Observed, condition: &OwnCondition) -> News {
     let is_bad = match condition.kind {
-        ConditionKind::Healthy | ConditionKind::Valid => condition.status != Status::True,
+        ConditionKind::Healthy | ConditionKind::Valid | ConditionKind::VmPresent => {
+            condition.status != Status::True
+        }
         ConditionKind::Contested => condition.status == Status::True,
         ConditionKind::Drained
         | ConditionKind::InPlaceUpdated

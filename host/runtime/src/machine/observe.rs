@@ -9,9 +9,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::machine::LastOperation;
 use machinist_api::template::NodeTemplate;
 use machinist_api::{Machine, MachineClass, names};
+use machinist_core::clock_skew;
 use machinist_core::driver::Address;
 use machinist_core::health::{self, NodeConditionFact};
-use machinist_core::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
+use machinist_core::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
+use machinist_core::machine::mark::Marks;
 use machinist_core::machine::{
     ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, OperationFact,
     SecretFact,
@@ -25,6 +27,7 @@ use crate::context::Hold;
 use crate::drain;
 use crate::insight::Timeouts;
 use crate::policies::Inquiry;
+use crate::safety::marks::stored;
 use crate::settings::Settings;
 use crate::world::{World, secret_keys};
 
@@ -62,8 +65,14 @@ pub(super) fn observe(
         None => DriverFact::NotChosen,
         Some(_) => choice.fact(&*world.drivers),
     };
-    let mut fact = machine_fact(key, &machine);
+    let mut fact = machine_fact(key, &machine, world.server_clock.ahead());
     fact.is_newborn = world.newborns.contains(&fact.uid);
+    fact.create_intent = world.creates.intent(&machine, &fact.uid, hold, now);
+    if fact.deletion.is_some() {
+        fact.going.order = world.orders.of(key, &fact.uid);
+        fact.going.usual_removal =
+            machine.spec.class.name.as_deref().and_then(|class| world.orders.usual(&Name::new(class)));
+    }
     let Claims { target, node, rivals } = claims::of(world, &machine, &fact, rivals);
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let name = node.as_ref().and_then(|node| node.metadata.name.as_ref()).map(NodeName::new);
@@ -74,13 +83,17 @@ pub(super) fn observe(
         None => world.drains.as_ref().map(|drains| drains.unkept(key)).unwrap_or_default(),
     };
     let drain = drain::facts(world, name, node.as_deref(), memory, now);
+    let is_told_gone = told(&machine, ConditionKind::VmPresent);
+    let look = world.looks().fact(key, &fact.uid, is_told_gone, now);
     let mut view = MachineView {
+        look: Some(look),
         class: class_fact(world, machine.spec.class.name.as_deref(), class.as_deref(), &choice),
         secret,
         driver,
         target,
         drain,
         rivals,
+        marks: marks(world, &machine, class.as_deref()),
         policies: PoliciesFact::default(),
         gate: hold.gate,
         thawed_at: hold.thawed_at,
@@ -96,12 +109,23 @@ pub(super) fn observe(
     Some(Observed { view, machine, class, choice, secret_data, node, inquiry })
 }
 
-fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
+fn marks(world: &World, machine: &Machine, class: Option<&MachineClass>) -> Marks {
+    let text = |mark: &str| mark.to_owned();
+    Marks {
+        own: world.settings.cluster.clone(),
+        of_machine: stored(&machine.metadata).map(text),
+        of_class: class.and_then(|class| stored(&class.metadata)).map(text),
+    }
+}
+
+/// `ahead`: how far the host's clock is ahead of the server's that has created the Machine.
+fn machine_fact(key: &ObjectKey, machine: &Machine, ahead: SignedDuration) -> MachineFact {
     let meta = &machine.metadata;
     let status = machine.status.as_ref();
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let annotations = meta.annotations.as_ref();
-    let created = meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    let by_host = |at: Timestamp| clock_skew::by_host(at, ahead);
+    let created = meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| by_host(time.0));
     let operation = status.and_then(|status| operation_of(&status.last_operation));
     let addresses = status.map(|status| status.addresses.as_slice()).unwrap_or_default();
     let phase = phase_of(machine);
@@ -110,13 +134,11 @@ fn machine_fact(key: &ObjectKey, machine: &Machine) -> MachineFact {
         key: key.clone(),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
         created,
-        deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
+        deletion: meta.deletion_timestamp.as_ref().map(|time| by_host(time.0)),
         has_finalizer: finalizers.iter().any(|name| name == names::finalizers::MACHINE),
         has_priority: annotations.is_some_and(|all| all.contains_key(names::annotations::PRIORITY)),
         is_newborn: false,
-        create_intent: annotations
-            .and_then(|all| all.get(crate::names::CREATE_INTENT))
-            .and_then(|text| text.parse().ok()),
+        create_intent: None,
         provider_id: machine.provider_id().map(ProviderId::new),
         node_name: node_name_of(machine),
         phase,
@@ -175,7 +197,8 @@ pub(super) fn told(machine: &Machine, kind: ConditionKind) -> bool {
         | ConditionKind::Drained
         | ConditionKind::InPlaceUpdated
         | ConditionKind::Preserved
-        | ConditionKind::PolicyObserved => "False",
+        | ConditionKind::PolicyObserved
+        | ConditionKind::VmPresent => "False",
     };
     let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
     let is_it = |condition: &Condition| condition.type_ == kind.as_str() && condition.status == bad;

@@ -1,17 +1,20 @@
 //! One pass over a Machine: observe once, then ask the core and act until it concludes.
 
 use futures::future::join_all;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use machinist_core::driver::Answer;
+use machinist_core::driver_error::{CallError, Code};
 use machinist_core::id::{ObjectKey, ProviderId};
-use machinist_core::machine::{Conclusion, Effect, Progress, Reason, Step, Wake, invariants, step};
+use machinist_core::machine::{Conclusion, Effect, Outcome, Progress, Reason, Step, Wake, invariants, step};
 use machinist_core::phase::Phase;
 use machinist_core::retry::RetryPolicy;
 use machinist_core::safety::meltdown::Permit;
 use tracing::{debug, warn};
 
+use crate::call_rooms::{Purpose, Visit};
 use crate::context::Context;
 use crate::drain::Turn;
-use crate::engine::{Kind, Report};
+use crate::engine::{Heard, Kind, Report};
 use crate::events::News;
 use crate::metrics::Milestone;
 use crate::world::World;
@@ -41,7 +44,8 @@ pub(crate) async fn run(
     };
     let mut progress = Progress::default();
     let mut memory = Memory::default();
-    for _ in 0..BATCHES_PER_PASS {
+    let visit = world.call_rooms.visit(key);
+    for batch in 0..BATCHES_PER_PASS {
         let now = context.clock.now();
         match step(&observed.view, &progress, now) {
             Step::Act(effects) => {
@@ -50,6 +54,9 @@ pub(crate) async fn run(
                     Ok(()),
                     "{key}"
                 );
+                if !may_call(&visit, &observed, batch == 0, &effects) {
+                    return memory.report(&observed, Wake::After(UNTIL_CALLED));
+                }
                 if !effects.iter().any(|effect| matches!(effect, Effect::Drain(_))) {
                     // The drain has nothing to ask any more: others may.
                     memory.turn = None;
@@ -66,13 +73,20 @@ pub(crate) async fn run(
                         // Several VMs answer to this Machine: one of them may be nobody's.
                         context.orphans_are_likely.notify_one();
                     }
-                    memory.news.extend(news::of_deed(&observed, effect, &done.outcome));
+                    let deed = news::of_deed(&observed, effect, &done.outcome);
+                    // A pass may wait for its cloud for minutes after this.
+                    memory.news.extend(deed.map(|deed| News { at: Some(now), ..deed }));
                     memory.milestones.extend(milestones::of_outcome(&observed, &done.outcome, took, now));
+                    memory.cloud = heard(&done.outcome).or(memory.cloud);
                     progress.record(done.outcome);
                 }
             }
             Step::Finish(conclusion) => {
                 memory.turn = None;
+                if let Some(drains) = world.drains.as_ref().filter(|_| progress.drain.pods.is_none()) {
+                    // Its turn, if it was called to one, is the next one's.
+                    drains.leave(key);
+                }
                 let is_kept = invariants::conclusion(&observed.view, &progress, &conclusion);
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {conclusion:?}");
                 let holds_permit = matches!(progress.permit, Some(Ok(Permit::Granted { .. })));
@@ -94,6 +108,28 @@ pub(crate) async fn run(
     memory.report(&observed, wake)
 }
 
+/// A Machine that finds no room to call its driver is woken when there is some. This is for a call that gets lost.
+const UNTIL_CALLED: SignedDuration = SignedDuration::from_mins(2);
+
+/// Whether there is room for the calls of these effects. A creation asks before its first effect: between its note that
+/// a VM may come and the call nothing may wait. What else has begun goes on, but for deletions, which begin again as
+/// they please.
+fn may_call(visit: &Visit, observed: &Observed, is_first: bool, effects: &[Effect]) -> bool {
+    let machine = &observed.view.machine;
+    let is_call = |effect: &Effect| effect.calls_driver();
+    let purpose = match (machine.deletion.is_some(), machine.provider_id.is_some()) {
+        (true, _) => Purpose::Deletion,
+        (false, false) => Purpose::Creation,
+        (false, true) => Purpose::Look,
+    };
+    let must_ask = match purpose {
+        Purpose::Deletion => effects.iter().any(is_call),
+        Purpose::Creation => is_first,
+        Purpose::Look => is_first && effects.iter().any(is_call),
+    };
+    !must_ask || visit.enter(&observed.choice.provider, purpose)
+}
+
 /// What a pass carries from batch to batch beside the outcomes.
 #[derive(Default)]
 pub(super) struct Memory {
@@ -104,6 +140,39 @@ pub(super) struct Memory {
     wrote: Vec<(Kind, String)>,
     news: Vec<News>,
     milestones: Vec<Milestone>,
+    cloud: Option<Heard>,
+}
+
+/// What the outcome says of the cloud account. An error that does not pass by itself is an answer to this Machine alone.
+fn heard(outcome: &Outcome) -> Option<Heard> {
+    fn of<T>(answer: &Answer<T>) -> Option<Heard> {
+        match answer {
+            Ok(_) => Some(Heard::Answer),
+            Err(error) => match error.code() {
+                Code::NotFound | Code::Uninitialized => Some(Heard::Answer),
+                Code::Unknown | Code::DeadlineExceeded | Code::Aborted | Code::Unavailable => {
+                    matches!(error, CallError::Guest(_)).then_some(Heard::Trouble)
+                }
+                Code::Canceled
+                | Code::InvalidArgument
+                | Code::AlreadyExists
+                | Code::PermissionDenied
+                | Code::ResourceExhausted
+                | Code::FailedPrecondition
+                | Code::OutOfRange
+                | Code::Unimplemented
+                | Code::Internal
+                | Code::DataLoss
+                | Code::Unauthenticated => None,
+            },
+        }
+    }
+    match outcome {
+        Outcome::ProbeVm(answer) | Outcome::InitializeVm(answer) => of(answer),
+        Outcome::CreateVm(answer) => of(answer),
+        Outcome::DeleteVm(answer) => of(answer),
+        _ => None,
+    }
 }
 
 impl Memory {
@@ -111,7 +180,14 @@ impl Memory {
         let pool = milestones::pool(observed);
         let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
         let ended = (wake == Wake::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
-        Report { wrote: self.wrote, news: self.news, milestones, ended, ..Report::only(wake) }
+        let cloud = self.cloud;
+        Report { wrote: self.wrote, news: self.news, milestones, cloud, ended, ..Report::only(wake) }
+    }
+
+    /// The last version of such an object that the pass has written.
+    pub(super) fn wrote_last(&self, kind: Kind) -> Option<&str> {
+        let last = self.wrote.iter().rev().find(|(wrote, _)| *wrote == kind);
+        last.map(|(_, version)| version.as_str())
     }
 
     fn learn(&mut self, done: &mut Done) {
@@ -138,8 +214,7 @@ async fn finish(
     jitter: f64,
 ) -> (Report, bool) {
     debug!(reason = conclusion.reason.as_str(), message = %conclusion.message, wake = ?conclusion.wake, "pass ends");
-    let own = memory.wrote.iter().rev().find(|(kind, _)| *kind == Kind::Machine);
-    let written = own.map(|(_, version)| version.as_str());
+    let written = memory.wrote_last(Kind::Machine);
     let published = publish::publish(context, observed, &conclusion, written, jitter).await;
     let settled = published.settle(conclusion.wake, &context.own_status);
     memory.wrote.extend(settled.wrote.map(|version| (Kind::Machine, version)));
@@ -152,6 +227,8 @@ async fn finish(
     }
     let news = news::of_conclusion(observed, &conclusion);
     memory.news.extend(news.into_iter().map(|news| News { is_mute: settled.is_mute, ..news }));
-    memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, context.clock.now()));
-    (memory.report(observed, settled.wake), false)
+    let now = context.clock.now();
+    memory.milestones.extend(milestones::of_conclusion(observed, &conclusion, now));
+    let said = Some(publish::said(&conclusion, now));
+    (Report { said, ..memory.report(observed, settled.wake) }, false)
 }

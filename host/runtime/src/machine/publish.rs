@@ -13,13 +13,15 @@ use machinist_core::phase::Phase;
 use machinist_core::retry;
 use serde_json::{Map, Value, json};
 
-use crate::conditions::{READY, condition, is_same, merged};
+use crate::conditions::{MESSAGE_BYTES, READY, condition, is_same, is_same_text, merged};
 use crate::context::Context;
+use crate::insight::Said;
 use crate::status_write::{Published, StatusOf, send};
 
 use super::drain_status;
 use super::observe::Observed;
 use super::sentence::sentence;
+use super::vm_status;
 
 /// `written` is the version that the pass itself has written last.
 pub(super) async fn publish(
@@ -69,7 +71,7 @@ fn status_patch(
         }
     };
     put("currentStatus", current_status(current, observed.view.machine.phase, change, now));
-    put("lastOperation", last_operation(observed, current, change, now));
+    put("lastOperation", last_operation(observed, current, conclusion, now));
     put("conditions", conditions(observed, change));
     put(
         "lastKnownState",
@@ -124,14 +126,15 @@ fn current_status(
 fn last_operation(
     observed: &Observed,
     current: &MachineStatus,
-    change: &StatusChange,
+    conclusion: &Conclusion,
     now: Timestamp,
 ) -> Option<Value> {
-    let operation = change.operation.as_ref()?;
+    let operation = conclusion.status.operation.as_ref()?;
     let description = sentence(&operation.note, observed.view.machine.key.name.as_str());
     let code = operation.code.map(machinist_core::driver_error::Code::name);
     let last = &current.last_operation;
-    let is_same = last.description.as_deref() == Some(&description)
+    let said = last.description.as_deref().unwrap_or_default();
+    let is_same = is_same_text(said, &description, repeats(conclusion))
         && last.error_code.as_deref() == code
         && observed
             .view
@@ -148,6 +151,11 @@ fn last_operation(
         "errorCode": code,
         "lastUpdateTime": time(now),
     }))
+}
+
+/// Something was tried, has failed, and is tried again.
+fn repeats(conclusion: &Conclusion) -> bool {
+    matches!(conclusion.wake, Wake::Retry { .. })
 }
 
 /// Verbatim copies of the Node's conditions.
@@ -182,19 +190,33 @@ fn own(
     let generation = observed.machine.metadata.generation;
     let mut changed = vec![ready(old, conclusion, generation, now)];
     changed.extend(conclusion.status.conditions.iter().map(|own| own_condition(old, own, generation, now)));
-    let (attempts, next) = match conclusion.wake {
+    // This failure comes on top of those before.
+    let attempt = match conclusion.wake {
         Wake::Retry { policy, hint } => {
-            // This failure comes on top of those before.
-            let failures = observed.view.failures.saturating_add(1);
-            let delay =
-                policy.delay(failures, jitter).max(hint.unwrap_or_default().min(retry::MAX_RETRY_AFTER));
-            (i32::try_from(failures).ok(), now.checked_add(delay).ok())
+            Some(retry::attempt(policy, observed.view.failures.saturating_add(1), hint, jitter))
         }
-        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => (None, None),
+        // No failure, and none is forgotten.
+        Wake::Look(pause) if observed.view.failures > 0 => Some(retry::Attempt {
+            number: observed.view.failures,
+            after: pause,
+            is_news: false,
+            is_announced: true,
+        }),
+        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Look(_) | Wake::Gone => None,
+    };
+    let attempts = attempt.as_ref().and_then(|attempt| i32::try_from(attempt.number).ok());
+    let next = attempt.as_ref().filter(|attempt| attempt.is_announced);
+    let next = next.and_then(|attempt| now.checked_add(attempt.after).ok());
+    let is_counted = match &attempt {
+        Some(attempt) => old.attempts.is_some() && !attempt.is_news,
+        None => old.attempts.is_none(),
     };
     let domain =
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
-    let is_told = |new: &Condition| old.conditions.iter().any(|old| is_same(old, new));
+    let is_told = |new: &Condition| {
+        let repeats = new.type_ == READY && repeats(conclusion);
+        old.conditions.iter().any(|old| is_same(old, new, repeats))
+    };
     let is_of_drain = |new: &&Condition| {
         new.type_ == ConditionKind::Drained.as_str()
             || new.reason == in_place::DRAINING
@@ -202,9 +224,11 @@ fn own(
     };
     let tells_drain = changed.iter().filter(is_of_drain).any(|new| !is_told(new));
     let drain = drain(old, conclusion, tells_drain, now);
+    let vm = conclusion.status.vm.as_ref().map(vm_status::of).or_else(|| old.vm.clone());
     let is_same = changed.iter().all(is_told)
-        && old.attempts == attempts
+        && is_counted
         && old.failure_domain == domain
+        && old.vm == vm
         && drain.is_none();
     if is_same {
         return None;
@@ -217,6 +241,10 @@ fn own(
         "nextAttempt": next.map(time),
         "failureDomain": domain,
     });
+    if let (Some(vm), Some(fields)) = (vm.filter(|vm| old.vm.as_ref() != Some(vm)), value.as_object_mut()) {
+        // A list that is left out would stay as it is.
+        fields.insert("vm".to_owned(), json!({ "state": vm.state, "conditions": vm.conditions }));
+    }
     if let (Some(drain), Some(fields)) = (drain, value.as_object_mut()) {
         fields.insert("drain".to_owned(), drain);
     }
@@ -243,19 +271,33 @@ fn ready(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Condition {
-    let status = match conclusion.reason {
-        Reason::NodeHealthy | Reason::VmCreated => "True",
-        reason if reason.severity() == Severity::Normal => "False",
-        Reason::CloudUnreachable => "Unknown",
-        _ => "False",
-    };
     condition(
         &old.conditions,
-        (READY, status),
+        (READY, readiness(conclusion.reason)),
         (conclusion.reason.as_str(), &conclusion.message),
         generation,
         now,
     )
+}
+
+/// The condition Ready for this reason.
+fn readiness(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NodeHealthy | Reason::VmCreated => "True",
+        reason if reason.severity() == Severity::Normal => "False",
+        Reason::CloudUnreachable => "Unknown",
+        _ => "False",
+    }
+}
+
+/// The condition Ready for who asks this process, also where the CRDs drop it.
+pub(super) fn said(conclusion: &Conclusion, now: Timestamp) -> Said {
+    Said {
+        status: readiness(conclusion.reason).to_owned(),
+        reason: conclusion.reason.as_str().to_owned(),
+        message: crate::events::clip(&conclusion.message, MESSAGE_BYTES),
+        since: now,
+    }
 }
 
 fn own_condition(

@@ -27,6 +27,7 @@ pub(super) fn sentence(note: &Note, machine: &str) -> String {
         Note::DrainFailed { error } => Sentence::DrainFailed { error }.to_string(),
         Note::Drained => Sentence::NodeDrained.to_string(),
         Note::NodeMissing => Sentence::NodeMissing { machine }.to_string(),
+        Note::NodeNameTaken => Sentence::StaleNode.to_string(),
         Note::JoinTimedOut { limit } => Sentence::JoinTimedOut { machine, limit: *limit }.to_string(),
         Note::HealthTimedOut { limit, because } => {
             Sentence::HealthTimedOut { machine, limit: *limit, conditions: because }.to_string()

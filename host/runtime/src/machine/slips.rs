@@ -6,8 +6,9 @@ use machinist_core::duration;
 
 /// What keeps a Machine from being made, since it may be meant otherwise than it would be taken.
 pub(super) fn invalid(machine: &Machine) -> Option<String> {
-    if machine.spec.class.kind.as_deref().unwrap_or_default() != names::CLASS_KIND {
-        return Some("spec.class.kind must be MachineClass".into());
+    // Classes are found by their name alone, whatever kind is written: there is one kind of class.
+    if machine.spec.class.kind.as_deref().unwrap_or_default().is_empty() {
+        return Some("spec.class.kind is required: set it to MachineClass".into());
     }
     of_spec(machine).into_iter().next()
 }
@@ -78,6 +79,13 @@ mod tests {
             assert!(told.contains(part), "{part} is missing: {told}");
         }
         assert!(invalid(&machine).is_some_and(|first| first.contains("maxEvictRetries")));
+    }
+
+    #[test]
+    fn a_class_of_another_kind_is_found_by_its_name_and_one_without_a_kind_is_a_slip() {
+        let of_kind = |kind: &str| invalid(&machine(|machine| machine.spec.class.kind = Some(kind.into())));
+        assert_eq!(of_kind("AWSMachineClass"), None);
+        assert!(of_kind("").is_some_and(|told| told.contains("spec.class.kind is required")));
     }
 
     #[test]

@@ -103,23 +103,22 @@ async fn existing(
 ) -> Result<Option<TokenKnown>, ActError> {
     let secret = within_deadline(api.get(name)).await?;
     let fields: BTreeMap<String, Vec<u8>> =
-        secret.data.unwrap_or_default().into_iter().map(|(name, value)| (name, value.0)).collect();
-    let owner = secret.metadata.annotations.as_ref().and_then(|all| all.get(TOKEN_OWNER)).map(String::as_str);
+        secret.data.clone().unwrap_or_default().into_iter().map(|(name, value)| (name, value.0)).collect();
+    let owner = owner_of(&secret);
     match on_existing(ExistingSecret { owner, fields: &fields }, uid, attempt, now, wanted) {
         Existing::Keep { token } => {
-            let ends =
-                fields.get(field::EXPIRATION).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-            Ok(Some(TokenKnown { text: token.reveal(), until: ends.unwrap_or(now) }))
+            Ok(Some(TokenKnown { text: token.reveal(), until: ends_at(&fields).unwrap_or(now) }))
         }
         Existing::Extend { token, expires } => {
-            // Only the expiry: the value is in the user data of a create that may have happened.
-            let patch = json!({
-                "metadata": { "uid": secret.metadata.uid },
-                "stringData": { field::EXPIRATION: expiration(expires) },
-            });
-            within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch)))
-                .await?;
-            Ok(Some(TokenKnown { text: token.reveal(), until: expires }))
+            match put_off(api, &secret, expires).await {
+                Ok(()) => Ok(Some(TokenKnown { text: token.reveal(), until: expires })),
+                // It is good for as long as it is, and the Machine may be quick.
+                Err(ActError::Denied { message }) => match ends_at(&fields).filter(|end| *end > now) {
+                    Some(end) => Ok(Some(TokenKnown { text: token.reveal(), until: end })),
+                    None => Err(ActError::Denied { message }),
+                },
+                Err(error) => Err(error),
+            }
         }
         Existing::ForeignTryNext => Ok(None),
         Existing::Damaged => Err(ActError::Invalid {
@@ -142,23 +141,65 @@ pub(super) async fn extend(
         let name = secret_name(&id(uid, attempt));
         match within_deadline(api.get_opt(name.as_str())).await? {
             Some(secret) if owner_of(&secret) == Some(uid.as_str()) => {
-                let patch = json!({
-                    "metadata": { "uid": secret.metadata.uid },
-                    "stringData": { field::EXPIRATION: expiration(until) },
-                });
-                let params = PatchParams::apply(FIELD_MANAGER);
-                return gone_is_done(
-                    within_deadline(api.patch(name.as_str(), &params, &Patch::Merge(patch))).await,
-                );
+                return gone_is_done(put_off(&api, &secret, until).await);
             }
-            Some(_) => {}
-            None => return Ok(()),
+            // The Machine's own may be under a later id, when this one was another's as it was made.
+            Some(_) | None => {}
         }
     }
     Ok(())
 }
 
-/// Deletes the Machine's token, and no other's. Two requests: what has the first id may belong to another Machine, so it is
+/// Writes the expiry, and nothing else: the value is in the user data of a create that may have happened. Accounts of
+/// machine-controller-manager may create and delete such Secrets and not change them, for which the Secret is replaced by one with the
+/// same id and value: for a moment there is none, and a kubelet that asks just then asks again.
+async fn put_off(api: &Api<Secret>, seen: &Secret, until: jiff::Timestamp) -> Result<(), ActError> {
+    let name = seen.metadata.name.as_deref().unwrap_or_default();
+    let patch = json!({
+        "metadata": { "uid": seen.metadata.uid },
+        "stringData": { field::EXPIRATION: expiration(until) },
+    });
+    let params = PatchParams::apply(FIELD_MANAGER);
+    match within_deadline(api.patch(name, &params, &Patch::Merge(patch))).await {
+        Err(ActError::Denied { .. }) => {}
+        done => return done.map(|_| ()),
+    }
+    delete(api, seen).await?;
+    let mut data = seen.data.clone().unwrap_or_default();
+    data.insert(field::EXPIRATION.to_owned(), ByteString(expiration(until).into_bytes()));
+    let replacement = Secret {
+        metadata: ObjectMeta {
+            name: seen.metadata.name.clone(),
+            namespace: seen.metadata.namespace.clone(),
+            annotations: seen.metadata.annotations.clone(),
+            labels: seen.metadata.labels.clone(),
+            ..ObjectMeta::default()
+        },
+        type_: seen.type_.clone(),
+        data: Some(data),
+        ..Secret::default()
+    };
+    let mut last = ActError::Gone;
+    for _ in 0..ATTEMPTS {
+        match within_deadline(api.create(&PostParams::default(), &replacement)).await {
+            // An earlier attempt that was not answered has made it.
+            Ok(_) | Err(ActError::Conflict) => return Ok(()),
+            Err(ActError::Denied { message } | ActError::Invalid { message }) => {
+                let message = format!("it was taken away to be made with a later end: {message}");
+                return Err(ActError::Invalid { message });
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// When a token ends, as its Secret says.
+fn ends_at(fields: &BTreeMap<String, Vec<u8>>) -> Option<jiff::Timestamp> {
+    std::str::from_utf8(fields.get(field::EXPIRATION)?).ok()?.parse().ok()
+}
+
+/// Deletes the Machine's token, and no other's. Two requests as a rule: what has the first id may belong to another Machine, so it is
 /// looked at before it is deleted.
 pub(super) async fn forget(context: &Context, observed: &Observed) -> Result<(), ActError> {
     let api = secrets(context)?;
@@ -167,8 +208,8 @@ pub(super) async fn forget(context: &Context, observed: &Observed) -> Result<(),
         let name = secret_name(&id(uid, attempt));
         match within_deadline(api.get_opt(name.as_str())).await? {
             Some(secret) if owner_of(&secret) == Some(uid.as_str()) => return delete(&api, &secret).await,
-            Some(_) => {}
-            None => return Ok(()),
+            // The Machine's own may be under a later id, when this one was another's as it was made.
+            Some(_) | None => {}
         }
     }
     Ok(())

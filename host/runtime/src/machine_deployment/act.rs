@@ -14,6 +14,7 @@ use crate::engine::Kind;
 use crate::kube_error::within_deadline;
 use crate::metadata::Metadata;
 use crate::names::FIELD_MANAGER;
+use crate::world::World;
 
 use super::observe::{Observed, controller};
 use super::words::{NAMES, UPDATED};
@@ -23,7 +24,7 @@ use super::{node, selector, sets, template};
 pub(super) type Acted = Result<(Done, Option<(Kind, String)>), ActError>;
 
 /// Does it, unless leadership is lost or the gate is shut.
-pub(super) async fn perform(context: &Context, observed: &Observed, effect: &Effect) -> Acted {
+pub(super) async fn perform(world: &World, context: &Context, observed: &Observed, effect: &Effect) -> Acted {
     let span = info_span!("act", effect = effect.name());
     async {
         if !*context.leads.borrow() {
@@ -33,20 +34,20 @@ pub(super) async fn perform(context: &Context, observed: &Observed, effect: &Eff
         if !permits(context.hold.borrow().gate, effect.kind()) {
             return Err(ActError::Forbidden { reason: "dangerous work is held" });
         }
-        led(context, observed, effect).await
+        led(world, context, observed, effect).await
     }
     .instrument(span)
     .await
 }
 
-async fn led(context: &Context, observed: &Observed, effect: &Effect) -> Acted {
+async fn led(world: &World, context: &Context, observed: &Observed, effect: &Effect) -> Acted {
     let wrote = match effect {
         Effect::CreateSet(set) => return sets::create(context, observed, set).await,
         Effect::WriteDeployment(change) => write_deployment(context, observed, change).await,
         Effect::AdoptSet(set) => sets::adopt(context, observed, set).await,
         Effect::ReleaseSet(set) => sets::release(context, observed, set).await,
         Effect::WriteSet { set, change } => sets::write(context, observed, set, change).await,
-        Effect::DeleteSet(set) => sets::delete(context, observed, set).await,
+        Effect::DeleteSet(set) => sets::delete(world, context, observed, set).await,
         Effect::WriteMachine { machine, change } => write_machine(context, observed, machine, change).await,
         Effect::WriteNode { node, change } => node::write(context, observed, node, change).await,
     };

@@ -39,6 +39,7 @@ pub(super) fn machine(machine: &Machine, node: Option<&Node>) -> MachineFact {
         marked_at: annotation(names::annotations::MARKED_FOR_DELETION_TIME)
             .and_then(|text| text.parse().ok()),
         is_labelled_updated: label(names::labels::UPDATE_RESULT).is_some_and(|value| value == UPDATED),
+        is_unreadable: false,
         hash: label(names::labels::TEMPLATE_HASH).cloned(),
         is_wished: is_wished(machine, node),
         node: node.map(self::node),

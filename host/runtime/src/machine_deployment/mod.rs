@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 
 use machinist_core::id::{ObjectKey, Uid};
 
+use crate::machine::SharedNodes;
+
 pub(crate) use pass::run;
 pub use template::fact as template_fact;
 
@@ -29,4 +31,6 @@ pub(crate) struct Family {
     pub machines: BTreeMap<Uid, Vec<ObjectKey>>,
     /// Other deployments of the namespace.
     pub rivals: Vec<ObjectKey>,
+    /// Nodes that several Machines name.
+    pub shared_nodes: SharedNodes,
 }

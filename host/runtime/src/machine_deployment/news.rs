@@ -49,6 +49,7 @@ fn is_in_between(reason: Reason) -> bool {
         Reason::InvalidDeployment
         | Reason::SelectingAll
         | Reason::Frozen
+        | Reason::UnreadableSet
         | Reason::SetFrozen
         | Reason::WriteFailed
         | Reason::SetCreateFailed

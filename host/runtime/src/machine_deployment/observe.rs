@@ -1,12 +1,13 @@
 //! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use k8s_openapi::api::core::v1::Node;
 use kube::core::ObjectMeta;
+use machinist_api::machine_set::MachineSetCondition;
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
 use machinist_core::gate::Gate;
@@ -18,7 +19,7 @@ use machinist_core::machine_deployment::{
 use machinist_core::maintenance::Windows;
 use machinist_core::selector::Labels;
 
-use crate::machine::node_name_of;
+use crate::machine::{SharedNodes, own_node};
 use crate::selection;
 use crate::strategy;
 use crate::world::World;
@@ -31,6 +32,8 @@ use super::{Family, members, selector, status, template};
 pub(super) struct Observed {
     pub(super) view: DeploymentView,
     pub(super) deployment: Arc<MachineDeployment>,
+    /// Its template as its sets get it: without what cannot be understood.
+    pub(super) template: MachineTemplate,
     pub(super) sets: BTreeMap<Name, Arc<MachineSet>>,
     pub(super) machines: BTreeMap<Name, Arc<Machine>>,
     pub(super) nodes: BTreeMap<NodeName, Arc<Node>>,
@@ -40,25 +43,34 @@ pub(super) struct Observed {
 pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Family) -> Option<Observed> {
     let deployment = world.deployments.get(key)?;
     let uid = Uid::new(deployment.metadata.uid.as_deref().unwrap_or_default());
+    let is_gone = |uid: Option<&str>| world.departed.contains(uid);
     let sets: BTreeMap<Name, Arc<MachineSet>> = family
         .sets
         .iter()
         .filter_map(|set| Some((set.name.clone(), world.sets.get(set)?)))
-        .filter(|(_, set)| concerns(&deployment, &uid, set))
+        .filter(|(_, set)| concerns(&deployment, &uid, set) && !is_gone(set.metadata.uid.as_deref()))
         .collect();
     let machines: BTreeMap<Name, Arc<Machine>> = family
         .machines
         .values()
         .flatten()
         .filter_map(|machine| Some((machine.name.clone(), world.machines.get(machine)?)))
+        .filter(|(_, machine)| !is_gone(machine.metadata.uid.as_deref()))
         .collect();
-    let nodes = nodes(world, &machines);
+    let unreadable = unreadable_machines(world, key);
+    let nodes = nodes(world, &family.shared_nodes, &machines, &unreadable);
     let mut by_set: BTreeMap<Uid, Vec<MachineFact>> = BTreeMap::new();
-    for machine in machines.values() {
+    for (name, machine) in &machines {
         // By what the cache shows, which may be ahead of the indexes.
-        if let Some(set) = controller(&machine.metadata) {
+        if let Some(set) = controller(&machine.metadata).filter(|_| !unreadable.contains_key(name)) {
             let node = nodes.get(machine.metadata.name.as_deref().unwrap_or_default());
             let fact = members::machine(machine, node.map(AsRef::as_ref));
+            by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
+        }
+    }
+    for machine in unreadable.values() {
+        if let Some(set) = controller(&machine.metadata) {
+            let fact = MachineFact { is_unreadable: true, ..members::machine(machine, None) };
             by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
         }
     }
@@ -66,9 +78,11 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
         let machines = by_set.remove(&uid_of(&set.metadata)).unwrap_or_default();
         set_fact(&deployment, &uid, set, machines)
     };
+    let (template, problems) = handed_down(&deployment);
     let view = DeploymentView {
-        deployment: deployment_fact(key, &deployment),
+        deployment: deployment_fact(key, &deployment, &template, problems),
         sets: sets.values().map(set_fact).collect(),
+        unreadable_sets: unreadable_sets(world, key, &uid),
         overlapping: overlapping(world, &deployment, &family.rivals),
         gate,
         settings: Settings {
@@ -78,7 +92,7 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
         names: &NAMES,
     };
     let nodes = nodes.into_values().map(|node| (NodeName::new(node_name(&node)), node)).collect();
-    Some(Observed { view, deployment, sets, machines, nodes })
+    Some(Observed { view, deployment, template, sets, machines, nodes })
 }
 
 /// It controls the set, or might adopt it.
@@ -90,29 +104,62 @@ fn concerns(deployment: &MachineDeployment, uid: &Uid, set: &MachineSet) -> bool
     }
 }
 
-/// Nodes by the names of their Machines. A Node that two Machines name is the older one's: no two of them are to write it.
-fn nodes(world: &World, machines: &BTreeMap<Name, Arc<Machine>>) -> BTreeMap<String, Arc<Node>> {
-    let Some(nodes) = &world.nodes else { return BTreeMap::new() };
-    let mut by_age: Vec<&Arc<Machine>> = machines.values().collect();
-    by_age.sort_by_key(|machine| created(&machine.metadata));
-    let mut taken: BTreeMap<NodeName, &Arc<Machine>> = BTreeMap::new();
-    for machine in by_age {
-        if let Some(name) = node_name_of(machine) {
-            taken.entry(name).or_insert(machine);
+/// Machines that cannot be decoded, by name. There are hardly ever any.
+fn unreadable_machines(world: &World, key: &ObjectKey) -> BTreeMap<Name, Machine> {
+    let all =
+        world.machines.unreadable().into_iter().filter(|(machine, _)| machine.namespace == key.namespace);
+    all.map(|(machine, meta)| (machine.name, crate::machine_set::unreadable(world, &meta))).collect()
+}
+
+/// Sets that the deployment controls and that cannot be decoded.
+fn unreadable_sets(world: &World, key: &ObjectKey, uid: &Uid) -> Vec<Name> {
+    let all = world.sets.unreadable().into_iter().filter(|(set, _)| set.namespace == key.namespace);
+    all.filter(|(_, meta)| owner(meta, uid) == Owner::This).map(|(set, _)| set.name).collect()
+}
+
+/// Nodes by the names of their Machines. A Node that is another Machine's, of this deployment or not, is nobody's here.
+fn nodes(
+    world: &World,
+    shared: &SharedNodes,
+    machines: &BTreeMap<Name, Arc<Machine>>,
+    unreadable: &BTreeMap<Name, Machine>,
+) -> BTreeMap<String, Arc<Node>> {
+    let mut by_age: Vec<(&Name, &Arc<Machine>)> =
+        machines.iter().filter(|(name, _)| !unreadable.contains_key(*name)).collect();
+    by_age.sort_by_key(|(_, machine)| created(&machine.metadata));
+    // Caches and indexes may be of two moments: even then no two Machines write one Node.
+    let mut taken = BTreeSet::new();
+    let mut found = BTreeMap::new();
+    for (name, machine) in by_age {
+        if let Some(node) = own_node(world, shared, machine)
+            && taken.insert(node_name(&node).to_owned())
+        {
+            found.insert(name.to_string(), node);
         }
     }
-    let found = taken.into_iter().filter_map(|(name, machine)| {
-        let node = nodes.get(&ObjectKey::new("", name.as_str()))?;
-        Some((machine.metadata.name.clone()?, node))
-    });
-    found.collect()
+    found
 }
 
 fn node_name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn deployment_fact(key: &ObjectKey, deployment: &MachineDeployment) -> DeploymentFact {
+/// The template as sets get it, and what is wrong with what is left out. The annotation goes to sets as it is, which
+/// look at it themselves before it reaches a Machine.
+fn handed_down(deployment: &MachineDeployment) -> (MachineTemplate, Vec<String>) {
+    let template = &deployment.spec.template;
+    let (spec, mut problems) = crate::handed_down::understood(&template.spec, "spec.template.spec.");
+    let found_out = crate::handed_down::effective_creation_timeout(deployment.metadata.annotations.as_ref());
+    problems.extend(found_out.err());
+    (MachineTemplate { metadata: template.metadata.clone(), spec }, problems)
+}
+
+fn deployment_fact(
+    key: &ObjectKey,
+    deployment: &MachineDeployment,
+    template: &MachineTemplate,
+    problems: Vec<String>,
+) -> DeploymentFact {
     let (meta, spec) = (&deployment.metadata, &deployment.spec);
     let finalizers = meta.finalizers.as_deref().unwrap_or_default();
     let has = |finalizer: &str| finalizers.iter().any(|name| name == finalizer);
@@ -128,7 +175,7 @@ fn deployment_fact(key: &ObjectKey, deployment: &MachineDeployment) -> Deploymen
         spec: SpecFact {
             replicas: i64::from(spec.replicas.unwrap_or_default()),
             selector: selector::fact(spec.selector.as_ref(), &template_labels(&spec.template)),
-            template: template::fact(&spec.template),
+            template: template::fact(template),
             strategy: strategy::raw(&spec.strategy),
             min_ready_seconds: spec.min_ready_seconds,
             revision_history_limit: spec.revision_history_limit,
@@ -137,6 +184,7 @@ fn deployment_fact(key: &ObjectKey, deployment: &MachineDeployment) -> Deploymen
             progress_deadline_seconds: spec.progress_deadline_seconds,
             auto_preserve_max: spec.auto_preserve_failed_machine_max,
             windows: windows(annotations.get(names::annotations::MAINTENANCE_WINDOWS)),
+            problems,
         },
         annotations,
         status: status::fact(deployment.status.as_ref()),
@@ -215,6 +263,7 @@ fn set_status(set: &MachineSet) -> SetStatusFact {
         condition.type_ == names::conditions::REPLICA_FAILURE && condition.status == "True"
     });
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let frozen = status.conditions.iter().find(|told| is_frozen(told));
     let failed = status.failed_machines.iter().filter_map(|machine| machine.name.as_deref());
     SetStatusFact {
         replicas: number(status.replicas),
@@ -222,13 +271,18 @@ fn set_status(set: &MachineSet) -> SetStatusFact {
         available: number(status.available_replicas),
         preserved_failed: number(status.preserved_failed_replicas),
         failure: failure.map(|condition| (text(&condition.reason), text(&condition.message))),
+        frozen: frozen.map(|condition| text(&condition.message)),
         failed_machines: failed.map(Name::new).collect(),
     }
 }
 
+fn is_frozen(told: &MachineSetCondition) -> bool {
+    told.type_ == names::conditions::FROZEN && told.status == "True"
+}
+
 fn says_frozen(set: &MachineSet) -> bool {
-    let conditions = set.status.iter().flat_map(|status| &status.conditions);
-    conditions.into_iter().any(|told| told.type_ == names::conditions::FROZEN && told.status == "True")
+    let mut conditions = set.status.iter().flat_map(|status| &status.conditions);
+    conditions.any(is_frozen)
 }
 
 fn is_labelled_frozen(meta: &ObjectMeta) -> bool {

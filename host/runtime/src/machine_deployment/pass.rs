@@ -33,7 +33,7 @@ pub(crate) async fn run(world: &World, context: &Context, key: &ObjectKey, famil
                 let is_kept = invariants::batch(&observed.view, &progress, &effects, now);
                 debug_assert_eq!(is_kept, Ok(()), "{key}: {effects:?}");
                 let batch = effects.into_iter().map(async |effect| {
-                    let acted = act::perform(context, &observed, &effect).await;
+                    let acted = act::perform(world, context, &observed, &effect).await;
                     (effect, acted)
                 });
                 for (effect, acted) in join_all(batch).await {

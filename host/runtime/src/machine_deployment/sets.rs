@@ -9,6 +9,7 @@ use kube::{Api, Resource, ResourceExt};
 use machinist_api::machine_set::MachineSetSpec;
 use machinist_api::{MachineSet, names};
 use machinist_core::act_error::ActError;
+use machinist_core::id::ObjectKey;
 use machinist_core::machine_deployment::{Done, NewSet, SetChange, SetKey, TakenBy};
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,7 @@ use crate::engine::Kind;
 use crate::kube_error::within_deadline;
 use crate::metadata::Metadata;
 use crate::names::FIELD_MANAGER;
+use crate::world::World;
 
 use super::act::{Acted, Wrote, deployments};
 use super::observe::{Observed, controller};
@@ -94,7 +96,7 @@ fn made_of(observed: &Observed, wanted: &NewSet) -> MachineSet {
     let hash = (NAMES.template_hash.to_owned(), wanted.hash.clone());
     let mut selector = spec.selector.clone().unwrap_or_default();
     selector.match_labels.get_or_insert_default().extend([hash.clone()]);
-    let mut labels = template::fact(&spec.template).labels;
+    let mut labels = template::fact(&observed.template).labels;
     labels.extend([hash]);
     MachineSet {
         metadata: ObjectMeta {
@@ -109,7 +111,7 @@ fn made_of(observed: &Observed, wanted: &NewSet) -> MachineSet {
         spec: MachineSetSpec {
             replicas: i32::try_from(wanted.replicas).ok(),
             selector: Some(selector),
-            template: Some(template::with_label(&spec.template, NAMES.template_hash, &wanted.hash)),
+            template: Some(template::with_label(&observed.template, NAMES.template_hash, &wanted.hash)),
             min_ready_seconds: spec.min_ready_seconds,
             auto_preserve_failed_machine_max: spec.auto_preserve_failed_machine_max,
             ..MachineSetSpec::default()
@@ -174,7 +176,7 @@ fn spec_patch(seen: &Observed, set: &MachineSet, change: &SetChange) -> Map<Stri
     if change.takes_settings {
         let wanted = &seen.deployment.spec;
         let has = set.spec.template.as_ref().map(|template| template.spec.clone()).unwrap_or_default();
-        let settings = template::settings_patch(&has, &wanted.template.spec);
+        let settings = template::settings_patch(&has, &seen.template.spec);
         of_template.extend(settings.map(|settings| ("spec".to_owned(), settings)));
         spec.insert("minReadySeconds".to_owned(), json!(wanted.min_ready_seconds));
         spec.insert(
@@ -211,7 +213,7 @@ async fn patch(context: &Context, seen: &Observed, meta: &ObjectMeta, patch: Val
 }
 
 /// Only this set. One that was superfluous must still be as it was seen; with its deployment it goes in any case.
-pub(super) async fn delete(context: &Context, seen: &Observed, key: &SetKey) -> Wrote {
+pub(super) async fn delete(world: &World, context: &Context, seen: &Observed, key: &SetKey) -> Wrote {
     let meta = &observed(seen, key)?.metadata;
     let is_whole = seen.view.deployment.deletion.is_some();
     let version = meta.resource_version.clone().filter(|_| !is_whole);
@@ -219,13 +221,26 @@ pub(super) async fn delete(context: &Context, seen: &Observed, key: &SetKey) -> 
     let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
     match within_deadline(api(context, seen).delete(key.name.as_str(), &params)).await {
         // The answer of a deletion that ended at once tells no version of its end: its event tells it.
-        Ok(answer) => Ok(answer
-            .left()
-            .filter(|set| set.metadata.deletion_timestamp.is_some())
-            .map(|set| (Kind::Set, set.resource_version().unwrap_or_default()))),
-        Err(ActError::Gone) => Ok(None),
-        Err(error) => Err(error),
+        Ok(answer) => {
+            let held = answer.left().filter(|set| set.metadata.deletion_timestamp.is_some());
+            if held.is_none() {
+                departed(world, seen, key);
+            }
+            Ok(held.map(|set| (Kind::Set, set.resource_version().unwrap_or_default())))
+        }
+        Err(error) => {
+            if error == ActError::Gone {
+                departed(world, seen, key);
+            }
+            Err(error)
+        }
     }
+}
+
+fn departed(world: &World, seen: &Observed, key: &SetKey) {
+    let set = ObjectKey { namespace: seen.view.deployment.key.namespace.clone(), name: key.name.clone() };
+    let cached = || world.sets.get(&set).and_then(|object| object.metadata.uid.clone());
+    world.departed.left(&key.uid, || cached().as_deref() == Some(key.uid.as_str()));
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use machinist_api::{MachineSpec, names};
 use machinist_core::machine_template::Template;
 use serde_json::{Map, Value, json};
 
+use crate::handed_down::{in_one_writing, understood};
 use crate::merge::difference;
 
 /// A template in the form in which it is compared.
@@ -22,7 +23,7 @@ pub fn fact(template: &MachineTemplate) -> Template {
         class_name: text(&class.name),
         class_kind: text(&class.kind),
         provider_id: text(&template.spec.provider_id),
-        handed_on: texts(&settings(&template.spec)),
+        handed_on: texts(&settings(&in_one_writing(&template.spec))),
     }
 }
 
@@ -75,9 +76,11 @@ pub(super) fn settings_patch(from: &MachineSpec, to: &MachineSpec) -> Option<Val
     difference(&with_kind(from), &with_kind(to))
 }
 
-/// The patch that puts the template of a set in place of another. The label of its hash is the set's alone.
+/// The patch that puts the template of a set in place of another. The label of its hash is the set's alone, and what
+/// cannot be understood does not come back.
 pub(super) fn return_patch(from: &MachineTemplate, to: &MachineTemplate) -> Option<Value> {
-    let mut to = to.clone();
+    let (spec, _) = understood(&to.spec, "");
+    let mut to = MachineTemplate { metadata: to.metadata.clone(), spec };
     if let Some(metadata) = &mut to.metadata
         && let Some(labels) = metadata.0.get_mut("labels").and_then(Value::as_object_mut)
     {

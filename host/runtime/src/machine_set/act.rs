@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::core::{ObjectMeta, Request};
+use kube::core::{DeserializeGuard, ObjectMeta, Request};
 use kube::{Api, Resource, ResourceExt};
 use machinist_api::{Machine, MachineSet, names};
 use machinist_core::act_error::ActError;
@@ -92,9 +92,10 @@ async fn led(scene: &Scene<'_>, effect: &Effect) -> Done {
     match effect {
         Effect::Claim => Done::write(scene.claim().await, Outcome::Claim),
         Effect::ReleaseFinalizer => Done::write(scene.release_finalizer().await, Outcome::ReleaseFinalizer),
-        Effect::ListMachines => match list(&scene.machines_api()).await {
+        Effect::ListMachines => match list(&scene.lenient_machines_api()).await {
             Ok(listing) => {
-                let (facts, machines) = observe::listed(scene.world, scene.observed, listing.machines);
+                let (facts, machines) =
+                    observe::listed(scene.world, scene.observed, listing.machines, listing.unreadable);
                 let listed = Some((machines, listing.version));
                 Done { listed, ..Done::look(Outcome::ListMachines(Ok(facts))) }
             }
@@ -143,6 +144,10 @@ impl Scene<'_> {
     }
 
     fn machines_api(&self) -> Api<Machine> {
+        Api::namespaced(self.context.control.clone(), self.namespace())
+    }
+
+    fn lenient_machines_api(&self) -> Api<DeserializeGuard<Machine>> {
         Api::namespaced(self.context.control.clone(), self.namespace())
     }
 
@@ -253,24 +258,40 @@ impl Scene<'_> {
         Ok(Some((Kind::Machine, made.resource_version().unwrap_or_default())))
     }
 
-    /// Whoever is chosen goes only as it was observed; whoever goes with its set, in any case.
+    /// Whoever is chosen goes only as it was observed; whoever goes with its set, in any case. A Machine that the
+    /// server has no more, or that has gone at once, is not asked about again while the cache shows it.
     async fn delete(&self, machine: &MachineRef, why: Why) -> Wrote {
         let observed =
             self.machines.get(&machine.uid).and_then(|object| object.metadata.resource_version.clone());
         let resource_version = match why {
             Why::SetDeleted => None,
-            Why::Surplus | Why::Marked | Why::Failed | Why::Exhausted => observed,
+            Why::Surplus | Why::Marked | Why::Failed | Why::Unhealthy | Why::Exhausted => observed,
         };
         let preconditions = Preconditions { uid: Some(machine.uid.to_string()), resource_version };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
         match within_deadline(self.machines_api().delete(machine.name.as_str(), &params)).await {
-            Ok(answer) => Ok(answer
-                .left()
-                .and_then(|object| object.metadata.resource_version)
-                .map(|version| (Kind::Machine, version))),
-            Err(ActError::Gone) => Ok(None),
-            Err(error) => Err(error),
+            Ok(answer) => {
+                let held = answer.left().filter(|object| object.metadata.deletion_timestamp.is_some());
+                if held.is_none() {
+                    self.departed(machine);
+                }
+                Ok(held
+                    .and_then(|object| object.metadata.resource_version)
+                    .map(|version| (Kind::Machine, version)))
+            }
+            Err(error) => {
+                if error == ActError::Gone {
+                    self.departed(machine);
+                }
+                Err(error)
+            }
         }
+    }
+
+    fn departed(&self, machine: &MachineRef) {
+        let key = ObjectKey::new(self.namespace(), machine.name.as_str());
+        let cached = || self.world.machines.get(&key).and_then(|object| object.metadata.uid.clone());
+        self.world.departed.left(&machine.uid, || cached().as_deref() == Some(machine.uid.as_str()));
     }
 }
 

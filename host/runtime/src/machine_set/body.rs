@@ -9,21 +9,25 @@ use machinist_core::id::Name;
 use machinist_core::machine_set::{Birth, Part};
 use serde_json::{Map, Value, json};
 
-use crate::merge;
+use crate::{handed_down, merge};
 
 use super::child::{configuration, node_template};
 
 /// The template as Machines get it: a creation time-out that was found out for the deployment wins, and nobody gets a VM that is
 /// there already.
-pub(super) fn handed_down(set: &MachineSet) -> Option<MachineTemplate> {
-    let mut template = set.spec.template.clone()?;
-    template.spec.provider_id = None;
+///
+/// Leaves out values that cannot be parsed, and reports them.
+pub(super) fn handed_down(set: &MachineSet) -> (Option<MachineTemplate>, Vec<String>) {
+    let Some(template) = &set.spec.template else { return (None, Vec::new()) };
+    let (mut spec, mut problems) = handed_down::understood(&template.spec, "spec.template.spec.");
+    spec.provider_id = None;
     let annotations = set.metadata.annotations.as_ref();
-    if let Some(timeout) = annotations.and_then(|all| all.get(names::annotations::EFFECTIVE_CREATION_TIMEOUT))
-    {
-        template.spec.creation_timeout = Some(timeout.clone());
+    match handed_down::effective_creation_timeout(annotations) {
+        Ok(None) => {}
+        Ok(timeout) => spec.creation_timeout = timeout,
+        Err(problem) => problems.push(problem),
     }
-    Some(template)
+    (Some(MachineTemplate { metadata: template.metadata.clone(), spec }), problems)
 }
 
 /// The template with another class, where one is chosen.
@@ -148,7 +152,7 @@ mod tests {
     #[test]
     fn a_machine_is_born_with_all_that_its_first_pass_would_write() {
         let (set, name) = (set(), Name::new("pool-1"));
-        let template = handed_down(&set).unwrap();
+        let template = handed_down(&set).0.unwrap();
         let body = machine(&set, &template, &name, 4, Birth::Claimed);
         let metadata = &body["metadata"];
         assert_eq!(metadata["labels"], json!({ "a": "1" }));
@@ -162,7 +166,7 @@ mod tests {
         );
         assert_eq!(metadata["finalizers"], json!(["x/y", names::finalizers::MACHINE]));
         assert_eq!(metadata["ownerReferences"], json!([owner_reference(&set)]));
-        assert_eq!(body["spec"]["creationTimeout"], "7m");
+        assert_eq!(body["spec"]["creationTimeout"], "7m0s");
         assert_eq!(body["spec"].get("providerID"), None);
         let unclaimed = machine(&set, &template, &name, 4, Birth::Unclaimed);
         assert_eq!(unclaimed["metadata"]["finalizers"], json!(["x/y"]));
@@ -170,8 +174,19 @@ mod tests {
     }
 
     #[test]
+    fn a_slip_is_not_handed_down_and_what_it_was_to_replace_counts() {
+        let mut set = set();
+        let annotations = set.metadata.annotations.as_mut().unwrap();
+        annotations.insert(names::annotations::EFFECTIVE_CREATION_TIMEOUT.to_owned(), "20min".to_owned());
+        let (template, problems) = handed_down(&set);
+        assert_eq!(template.unwrap().spec.creation_timeout.as_deref(), Some("20m0s"));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("annotation node.machine.sapcloud.io/effective"), "{problems:?}");
+    }
+
+    #[test]
     fn what_is_handed_down_takes_away_what_the_template_has_no_more() {
-        let template = handed_down(&set()).unwrap();
+        let template = handed_down(&set()).0.unwrap();
         let machine: Machine = serde_json::from_value(json!({ "spec": {
             "class": { "kind": "AWSMachineClass", "name": "small" },
             "creationTimeout": "20m",
@@ -185,7 +200,7 @@ mod tests {
             patch,
             json!({
                 "nodeTemplate": { "metadata": { "labels": { "l": "1", "old": null } }, "spec": null },
-                "creationTimeout": "7m", "drainTimeout": "1h", "maxEvictRetries": null,
+                "creationTimeout": "7m0s", "drainTimeout": "1h0m0s", "maxEvictRetries": null,
                 "class": { "kind": "MachineClass" },
             })
         );

@@ -14,14 +14,26 @@ use machinist_core::machine_set::{ChildFact, Owner, Part};
 use machinist_core::phase::{OperationState, OperationType};
 use serde_json::Value;
 
-use crate::machine::{node_name_of, operation_of, phase_of};
-use crate::merge;
+use crate::machine::{SharedNodes, operation_of, own_node, phase_of};
 use crate::selection::labels_of;
 use crate::world::World;
+use crate::{handed_down, merge};
+
+/// A Machine whose metadata is all that can be read: as it was when it could be, and as its metadata says. The facts of
+/// its Node are left out, and nothing is handed down to it.
+pub(crate) fn unreadable(world: &World, meta: &ObjectMeta) -> Machine {
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    let name = meta.name.as_deref().unwrap_or_default();
+    let copy = world.machines.get(&ObjectKey::new(namespace, name));
+    let copy = copy.filter(|copy| copy.metadata.uid == meta.uid);
+    let (spec, status) = copy.map(|copy| (copy.spec.clone(), copy.status.clone())).unwrap_or_default();
+    Machine { metadata: meta.clone(), spec, status }
+}
 
 /// The facts of one Machine. `template` is what the set hands down, see [`super::body::handed_down`].
 pub(super) fn fact(
     world: &World,
+    shared: &SharedNodes,
     set: &MachineSet,
     template: Option<&MachineTemplate>,
     machine: &Machine,
@@ -52,7 +64,8 @@ pub(super) fn fact(
             .get(names::labels::UPDATE_RESULT)
             .is_some_and(|told| told == "successful"),
         preserve_wish: annotation(names::annotations::PRESERVE),
-        node_preserve_wish: node_wish(world, machine),
+        is_unreadable: false,
+        node_preserve_wish: node_wish(world, shared, machine),
         node_wish_heeded: annotation(names::annotations::LAST_APPLIED_NODE_PRESERVE),
         preserved_until: status
             .and_then(|status| status.current_status.preserve_expiry_time.as_ref())
@@ -81,10 +94,9 @@ fn owner(meta: &ObjectMeta, set: &Uid) -> Owner {
     }
 }
 
-/// What the Node's annotation wishes; empty for nothing, `None` without a Node.
-fn node_wish(world: &World, machine: &Machine) -> Option<String> {
-    let name = node_name_of(machine)?;
-    let node = world.nodes.as_ref()?.get(&ObjectKey::new("", name.as_str()))?;
+/// What the Node's annotation wishes; empty for nothing, `None` without a Node. One that is another Machine's is none.
+fn node_wish(world: &World, shared: &SharedNodes, machine: &Machine) -> Option<String> {
+    let node = own_node(world, shared, machine)?;
     let annotations = node.metadata.annotations.as_ref();
     Some(annotations.and_then(|all| all.get(names::annotations::PRESERVE)).cloned().unwrap_or_default())
 }
@@ -96,7 +108,8 @@ fn drift(has: &MachineSpec, wanted: &MachineSpec) -> BTreeSet<Part> {
             Part::NodeTemplate,
             node_templates_differ(has.node_template.as_ref(), wanted.node_template.as_ref()),
         ),
-        (Part::Configuration, configuration(has) != configuration(wanted)),
+        // The same time in another writing is no difference: nothing is written for it.
+        (Part::Configuration, configuration(&handed_down::in_one_writing(has)) != configuration(wanted)),
         (Part::ClassKind, has.class.kind != wanted.class.kind),
     ];
     differs.into_iter().filter(|(_, differs)| *differs).map(|(part, _)| part).collect()

@@ -2,7 +2,6 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
-use machinist_core::health::Status;
 use machinist_core::machine::{Severity, Wake};
 use machinist_core::machine_set::{Conclusion, ConditionKind, Effect, Outcome, Why};
 
@@ -20,7 +19,7 @@ const NAMED: usize = 3;
 pub(super) struct Deeds {
     made: Vec<String>,
     deleted: Vec<String>,
-    /// Of these, because they had failed.
+    /// Of these, because they had been unhealthy for too long.
     stale: usize,
     freeze: Option<bool>,
 }
@@ -32,7 +31,7 @@ impl Deeds {
             (Effect::Create { name, .. }, Outcome::Create(_, _, Ok(()))) => self.made.push(name.to_string()),
             (Effect::Delete(machine, why), Outcome::Delete(_, _, Ok(()))) => {
                 self.deleted.push(machine.name.to_string());
-                self.stale += usize::from(*why == Why::Failed);
+                self.stale += usize::from(*why == Why::Unhealthy);
             }
             (Effect::WriteSet(change), Outcome::WriteSet(Ok(()))) => {
                 if let Some(label) = change.labels.get(names::labels::FREEZE) {
@@ -114,7 +113,7 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
         let status = condition.status.to_string();
         if before.is_none_or(|before| before.status != status || before.message != condition.message) {
             let severity =
-                if condition.status == Status::True { Severity::Warning } else { Severity::Normal };
+                if condition.status == condition.kind.bad() { Severity::Warning } else { Severity::Normal };
             let news_of =
                 News::normal(about(), condition.kind.as_str(), condition.reason, condition.message.clone());
             news.push(News { severity, ..news_of });

@@ -1,6 +1,6 @@
 //! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::core::ObjectMeta;
@@ -18,13 +18,13 @@ use machinist_core::machine_set::{
 use machinist_core::selector::Selector;
 
 use crate::capacity;
-use crate::machine::{Choice, class_fact, operation_of};
+use crate::machine::{Choice, SharedNodes, class_fact, operation_of};
 use crate::names::DISRUPTION;
 use crate::selection::{self, labels_of};
 use crate::strategy;
 use crate::world::World;
 
-use super::{body, child};
+use super::{Members, body, child};
 
 /// Labels and annotations that a set's pass writes.
 static NAMES: SetNames = SetNames {
@@ -46,6 +46,7 @@ pub(super) struct Observed {
     pub(super) template: Option<MachineTemplate>,
     /// The Machines of the view.
     pub(super) machines: BTreeMap<Uid, Arc<Machine>>,
+    shared_nodes: SharedNodes,
 }
 
 /// `None` when the set is not there any more. `members` are the Machines that it may control.
@@ -53,18 +54,18 @@ pub(super) fn observe(
     world: &World,
     gate: Gate,
     key: &ObjectKey,
-    members: &[ObjectKey],
+    members: &Members,
     freshness: Freshness,
 ) -> Option<Observed> {
     let set = world.sets.get(key)?;
-    let template = body::handed_down(&set);
-    let fact = set_fact(key, &set);
+    let (template, problems) = body::handed_down(&set);
+    let fact = SetFact { problems, ..set_fact(key, &set) };
     let selector = match &fact.selector {
         SelectorFact::Given(selector) => Some(selector),
         SelectorFact::Missing | SelectorFact::Invalid(_) => None,
     };
     let mut machines: BTreeMap<ObjectKey, Arc<Machine>> =
-        members.iter().filter_map(|key| Some((key.clone(), world.machines.get(key)?))).collect();
+        members.machines.iter().filter_map(|key| Some((key.clone(), world.machines.get(key)?))).collect();
     machines.retain(|_, machine| concerns(&set, selector, machine));
     // Machines of others that its selector selects are none of the members, and it has to say so.
     if let Some(selector) = selector {
@@ -75,13 +76,17 @@ pub(super) fn observe(
                 .select(|key, machine| &key.namespace == namespace && selects(selector, &machine.metadata)),
         );
     }
+    machines.retain(|_, machine| !world.departed.contains(machine.metadata.uid.as_deref()));
+    let unreadable = unreadable(world, key, &set);
+    machines.extend(unreadable.iter().map(|(key, machine)| (key.clone(), machine.clone())));
+    let fact_of = |(key, machine): (&ObjectKey, &Arc<Machine>)| {
+        let fact = child::fact(world, &members.shared_nodes, &set, template.as_ref(), machine);
+        if unreadable.contains_key(key) { left_alone(fact) } else { fact }
+    };
     let class_name = template.as_ref().and_then(|template| template.spec.class.name.as_deref());
     let deployment = deployment_of(world, key, &set);
     let view = SetView {
-        machines: machines
-            .values()
-            .map(|machine| child::fact(world, &set, template.as_ref(), machine))
-            .collect(),
+        machines: machines.iter().map(fact_of).collect(),
         class: class(world, key, class_name),
         alternatives: capacity::alternatives(
             &world.capacity,
@@ -99,7 +104,19 @@ pub(super) fn observe(
         set: fact,
     };
     let machines = by_uid(machines.into_values());
-    Some(Observed { view, set, template, machines })
+    Some(Observed { view, set, template, machines, shared_nodes: members.shared_nodes.clone() })
+}
+
+/// Machines that the set controls and that cannot be decoded.
+fn unreadable(world: &World, key: &ObjectKey, set: &MachineSet) -> BTreeMap<ObjectKey, Arc<Machine>> {
+    let all = world.machines.unreadable().into_iter();
+    let own = all.filter(|(machine, meta)| machine.namespace == key.namespace && is_own(set, meta));
+    own.map(|(machine, meta)| (machine, Arc::new(child::unreadable(world, &meta)))).collect()
+}
+
+/// It counts, and nothing is done about it.
+fn left_alone(fact: ChildFact) -> ChildFact {
+    ChildFact { is_unreadable: true, drift: BTreeSet::new(), ..fact }
 }
 
 /// Facts of Machines that were listed just now.
@@ -107,6 +124,7 @@ pub(super) fn listed(
     world: &World,
     observed: &Observed,
     machines: Vec<Machine>,
+    unreadable: Vec<ObjectMeta>,
 ) -> (Vec<ChildFact>, BTreeMap<Uid, Arc<Machine>>) {
     let selector = match &observed.view.set.selector {
         SelectorFact::Given(selector) => Some(selector),
@@ -114,9 +132,14 @@ pub(super) fn listed(
     };
     let concerned = machines.into_iter().filter(|machine| concerns(&observed.set, selector, machine));
     let machines: Vec<Arc<Machine>> = concerned.map(Arc::new).collect();
-    let fact =
-        |machine: &Arc<Machine>| child::fact(world, &observed.set, observed.template.as_ref(), machine);
-    (machines.iter().map(fact).collect(), by_uid(machines))
+    let own = unreadable.into_iter().filter(|meta| is_own(&observed.set, meta));
+    let unreadable: Vec<Arc<Machine>> = own.map(|meta| Arc::new(child::unreadable(world, &meta))).collect();
+    let fact = |machine: &Arc<Machine>| {
+        let shared = &observed.shared_nodes;
+        child::fact(world, shared, &observed.set, observed.template.as_ref(), machine)
+    };
+    let facts = machines.iter().map(fact).chain(unreadable.iter().map(|machine| left_alone(fact(machine))));
+    (facts.collect(), by_uid(machines.iter().chain(&unreadable).cloned()))
 }
 
 fn by_uid(machines: impl IntoIterator<Item = Arc<Machine>>) -> BTreeMap<Uid, Arc<Machine>> {
@@ -126,10 +149,12 @@ fn by_uid(machines: impl IntoIterator<Item = Arc<Machine>>) -> BTreeMap<Uid, Arc
 
 /// The set controls it, or its selector selects it.
 fn concerns(set: &MachineSet, selector: Option<&Selector>, machine: &Machine) -> bool {
-    let mut owners = machine.metadata.owner_references.iter().flatten();
-    let is_own =
-        owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == set.metadata.uid.as_ref());
-    is_own || selector.is_some_and(|selector| selects(selector, &machine.metadata))
+    is_own(set, &machine.metadata) || selector.is_some_and(|selector| selects(selector, &machine.metadata))
+}
+
+fn is_own(set: &MachineSet, meta: &ObjectMeta) -> bool {
+    let mut owners = meta.owner_references.iter().flatten();
+    owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == set.metadata.uid.as_ref())
 }
 
 /// A selector without requirements is refused by the core, which need not see all Machines of the namespace for that.
@@ -167,6 +192,7 @@ fn set_fact(key: &ObjectKey, set: &MachineSet) -> SetFact {
         closed_ordinal: annotation(names::annotations::CLOSED_ORDINAL).and_then(|text| text.parse().ok()),
         failed_joins: annotation(names::annotations::FAILED_JOINS).and_then(|text| FailedJoins::parse(text)),
         auto_preserve_max: set.spec.auto_preserve_failed_machine_max.unwrap_or_default(),
+        problems: Vec::new(),
         told: told(set),
     }
 }
@@ -181,13 +207,16 @@ fn told(set: &MachineSet) -> ToldFact {
     let Some(status) = &set.status else { return ToldFact::default() };
     let is_frozen = |kind: &str, status: &str| kind == ConditionKind::Frozen.as_str() && status == "True";
     let own = status.machinist.as_ref();
+    let says_bad = |kind: OwnConditionKind| {
+        let bad = kind.bad().to_string();
+        own.is_some_and(|own| {
+            own.conditions.iter().any(|told| told.type_ == kind.as_str() && told.status == bad)
+        })
+    };
     ToldFact {
         is_frozen: status.conditions.iter().any(|told| is_frozen(&told.type_, &told.status)),
-        is_overlapping: own.is_some_and(|own| {
-            own.conditions
-                .iter()
-                .any(|told| told.type_ == OwnConditionKind::Overlapping.as_str() && told.status == "True")
-        }),
+        is_overlapping: says_bad(OwnConditionKind::Overlapping),
+        is_invalid: says_bad(OwnConditionKind::Valid),
         operation: operation_of(&status.last_operation),
     }
 }

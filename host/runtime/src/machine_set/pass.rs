@@ -21,7 +21,7 @@ use crate::world::World;
 use super::act::{self, Scene};
 use super::news::{self, Deeds};
 use super::observe::{Observed, observe};
-use super::publish;
+use super::{Members, publish};
 
 /// Seven batches make a hundred Machines, and each question before that takes a few. More than this is a bug.
 const BATCHES_PER_PASS: usize = 32;
@@ -31,7 +31,7 @@ pub(crate) async fn run(
     world: &World,
     context: &Context,
     key: &ObjectKey,
-    members: &[ObjectKey],
+    members: &Members,
     freshness: Freshness,
 ) -> Report {
     let gate = context.hold.borrow().gate;

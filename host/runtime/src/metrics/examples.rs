@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::context::Hold;
 use crate::settings::Controllers;
 
-use super::{Answered, Metrics, Milestone, Part, Pool, Sources};
+use super::{Answered, LostEvent, Metrics, Milestone, Part, Pool, Sources};
 
 impl Metrics {
     /// With one series of each.
@@ -28,6 +28,8 @@ impl Metrics {
         all.answered(request);
         let error = CallError::Refused(Refusal::ShuttingDown);
         all.driver_called(&ProviderName::new(""), Operation::Create, zero, Some(&error));
+        all.clock_is_ahead("", false, zero);
+        all.event_lost(LostEvent::Backlog);
         all.added(Part::Machine);
         all.retried(Part::Machine);
         all.due(std::iter::empty());
@@ -58,6 +60,7 @@ impl Metrics {
             deployments: deployments.reader(),
             controllers: Controllers::ALL,
             hold,
+            cluster: String::new(),
             clock: Clock::Wall,
         });
         all

@@ -20,6 +20,7 @@ use crate::cache::StoreReader;
 use crate::clock::Clock;
 use crate::context::Hold;
 use crate::machine::phase_of;
+use crate::safety::marks::stored;
 use crate::settings::Controllers;
 
 use super::life::{Deployment, Last, Life, Pool, phase_name};
@@ -34,6 +35,8 @@ pub(crate) struct Sources {
     /// What does not run here is not shown: it may run elsewhere, and would be there twice.
     pub(crate) controllers: Controllers,
     pub(crate) hold: watch::Receiver<Hold>,
+    /// The mark of this process.
+    pub(crate) cluster: String,
     pub(crate) clock: Clock,
 }
 
@@ -80,6 +83,16 @@ impl Collector for Inventory {
             gauge(&mut encoder, "mcm_machine_controller_frozen", "1 while dangerous work is held")?
                 .encode_gauge(&i64::from(gate != Gate::Open))?;
             let machines = all(sources.map(|sources| &sources.machines), &self.incomplete.machines);
+            let cluster = sources.map_or("", |sources| sources.cluster.as_str());
+            let (name, help) = (
+                "machinist_machines_of_another_cluster",
+                "Machines that are held since they carry another mark than --cluster-id says",
+            );
+            let others = machines
+                .iter()
+                .filter(|(_, machine)| stored(&machine.metadata).is_some_and(|mark| mark != cluster));
+            gauge(&mut encoder, name, help)?
+                .encode_gauge(&i64::try_from(others.count()).unwrap_or(i64::MAX))?;
             self.machines(&mut encoder, &machines, now)?;
         }
         if controllers.know_owners() {
@@ -293,8 +306,14 @@ fn passes(
     now: Timestamp,
 ) -> fmt::Result {
     let is_run = |part: Part| match part {
-        Part::Secret | Part::MachineClass | Part::Machine | Part::MachineTermination => controllers.machines,
-        Part::MachineSet => controllers.sets,
+        Part::Secret
+        | Part::MachineClass
+        | Part::Machine
+        | Part::MachineTermination
+        | Part::Node
+        | Part::SafetyOrphanVms
+        | Part::SafetyApiServer => controllers.machines,
+        Part::MachineSet | Part::SafetyOvershooting => controllers.sets,
         Part::MachineDeployment => controllers.deployments,
     };
     let mut unfinished = queue.unfinished(now).to_vec();

@@ -2,6 +2,7 @@
 
 mod deployments;
 mod drivers;
+mod events;
 mod examples;
 mod inventory;
 mod life;
@@ -24,6 +25,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+pub(crate) use events::LostEvent;
 pub(crate) use inventory::{Sources, deployment_of};
 pub(crate) use life::{Milestone, Pool};
 pub(crate) use queue::Part;
@@ -31,8 +33,10 @@ pub(crate) use requests::Answered;
 
 use crate::insight::Insight;
 use crate::safety::SafetyMetrics;
+use crate::server_clock::ServerClock;
 
 use drivers::Drivers;
+use events::Events;
 use inventory::{Incomplete, Inventory};
 use life::Life;
 use owned::Owned;
@@ -48,6 +52,7 @@ struct ControllerLabels {
 #[derive(Default)]
 pub struct Metrics {
     requests: Requests,
+    events: Events,
     drivers: Drivers,
     queue: Arc<Queue>,
     life: Arc<Life>,
@@ -67,6 +72,7 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         let all = registry;
         self.requests.register(all);
+        self.events.register(all);
         self.drivers.register(all);
         self.queue.register(all);
         self.life.register(all);
@@ -100,6 +106,26 @@ impl Metrics {
         self.requests.answered(request);
     }
 
+    /// An answer of an API server has told its time; `is_control`: of the one that creates Machines.
+    pub(crate) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
+        self.requests.clock_is_ahead(host, is_control, ahead);
+    }
+
+    /// The clock of the server that creates Machines.
+    pub(crate) fn control_clock(&self) -> ServerClock {
+        self.requests.control_clock()
+    }
+
+    /// An Event was written.
+    pub(crate) fn event_written(&self) {
+        self.events.written();
+    }
+
+    /// An Event was not written.
+    pub(crate) fn event_lost(&self, why: LostEvent) {
+        self.events.lost(why);
+    }
+
     pub(crate) fn driver_called(
         &self,
         provider: &ProviderName,
@@ -127,6 +153,11 @@ impl Metrics {
     /// A key was put into the queue.
     pub(crate) fn added(&self, part: Part) {
         self.queue.added(part);
+    }
+
+    /// A loop beside the passes has done a round.
+    pub(crate) fn round(&self, part: Part, took: SignedDuration) {
+        self.queue.round(part, took);
     }
 
     /// A pass has failed, and its key is tried again.

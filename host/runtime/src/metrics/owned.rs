@@ -20,7 +20,7 @@ pub(super) struct Owned {
 
 impl Owned {
     pub(super) fn register(&self, registry: &mut Registry) {
-        let help = "Failed Machines that their sets have deleted";
+        let help = "Machines that their health has failed and that their sets have deleted";
         registry.register("mcm_machine_stale_machines", help, self.stale.clone());
         let help = "MachineSets that were frozen, by the reason of their condition Frozen";
         registry.register("machinist_set_freezes", help, self.freezes.clone());

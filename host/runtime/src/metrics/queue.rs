@@ -12,7 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Which queue a key counts for: there is one, and these are its parts.
+/// Which queue a key or a round counts for. Keys have one queue, and the first six are its parts; the others are loops
+/// beside it, for which machine-controller-manager has queues too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Part {
     Secret,
@@ -21,16 +22,28 @@ pub(crate) enum Part {
     MachineTermination,
     MachineSet,
     MachineDeployment,
+    /// Nodes without a Machine.
+    Node,
+    /// VMs without a Machine.
+    SafetyOrphanVms,
+    /// Whether the API servers are there.
+    SafetyApiServer,
+    /// Too many Machines: each pass of a set finds that out, and no queue is behind it.
+    SafetyOvershooting,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Secret,
         Self::MachineClass,
         Self::Machine,
         Self::MachineTermination,
         Self::MachineSet,
         Self::MachineDeployment,
+        Self::Node,
+        Self::SafetyOrphanVms,
+        Self::SafetyApiServer,
+        Self::SafetyOvershooting,
     ];
 
     /// As machine-controller-manager calls its queues.
@@ -42,6 +55,10 @@ impl Part {
             Self::MachineTermination => "machinetermination",
             Self::MachineSet => "machineset",
             Self::MachineDeployment => "machinedeployment",
+            Self::Node => "node",
+            Self::SafetyOrphanVms => "machinesafetyorphanvms",
+            Self::SafetyApiServer => "machinesafetyapiserver",
+            Self::SafetyOvershooting => "machinesafetyovershooting",
         }
     }
 }
@@ -96,6 +113,10 @@ impl Queue {
         mcm.register("depth", "Keys that are due and wait for a pass", self.depth.clone());
         mcm.register("queue_duration_seconds", "How long a key that was due waited", self.waited.clone());
         mcm.register("work_duration_seconds", "How long a pass took", self.worked.clone());
+        for part in Part::ALL {
+            drop(self.adds.get_or_create(&labels(part)));
+            drop(self.retries.get_or_create(&labels(part)));
+        }
         registry.register(
             "machinist_queue_wait_seconds",
             "How long a key that was due waited for its pass",
@@ -110,6 +131,13 @@ impl Queue {
 
     pub(super) fn retried(&self, part: Part) {
         self.retries.get_or_create(&labels(part)).inc();
+    }
+
+    /// A loop beside the queue has done a round, which nothing has waited for.
+    pub(super) fn round(&self, part: Part, took: SignedDuration) {
+        self.added(part);
+        self.waited.get_or_create(&labels(part)).observe(0.0);
+        self.worked.get_or_create(&labels(part)).observe(took.max(SignedDuration::ZERO).as_secs_f64());
     }
 
     pub(super) fn depth(&self, due: impl Iterator<Item = Part>) {
@@ -138,7 +166,7 @@ impl Queue {
     }
 
     /// Of the passes that run: all their time together, and the longest, in seconds, for each part.
-    pub(super) fn unfinished(&self, now: Timestamp) -> [(Part, f64, f64); 6] {
+    pub(super) fn unfinished(&self, now: Timestamp) -> [(Part, f64, f64); 10] {
         let running = self.running();
         Part::ALL.map(|part| {
             let times = running.values().filter(|(of, _)| *of == part);

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+
+use crate::server_clock::ServerClock;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -45,8 +49,15 @@ pub(crate) struct Answered<'a> {
     pub took: Duration,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ServerLabels {
+    host: String,
+}
+
 #[derive(Debug)]
 pub(super) struct Requests {
+    ahead: Family<ServerLabels, Gauge>,
+    control_clock: ServerClock,
     ours: Family<RequestLabels, Counter>,
     clients: Family<ClientLabels, Counter>,
     latency: Family<LatencyLabels, Histogram, fn() -> Histogram>,
@@ -56,6 +67,8 @@ impl Default for Requests {
     fn default() -> Self {
         let latency = || Histogram::new(exponential_buckets(0.001, 2.0, 14));
         Self {
+            ahead: Family::default(),
+            control_clock: ServerClock::default(),
             ours: Family::default(),
             clients: Family::default(),
             latency: Family::new_with_constructor(latency),
@@ -64,7 +77,24 @@ impl Default for Requests {
 }
 
 impl Requests {
+    /// An answer of this server has told its time.
+    pub(super) fn clock_is_ahead(&self, host: &str, is_control: bool, ahead: SignedDuration) {
+        self.ahead.get_or_create(&ServerLabels { host: host.to_owned() }).set(ahead.as_secs());
+        if is_control {
+            self.control_clock.told(ahead);
+        }
+    }
+
+    pub(super) fn control_clock(&self) -> ServerClock {
+        self.control_clock.clone()
+    }
+
     pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "machinist_clock_ahead_seconds",
+            "How far this host's clock is ahead of an API server's, at least; negative: behind",
+            self.ahead.clone(),
+        );
         registry.register(
             "machinist_api_requests",
             "Requests to API servers by verb, resource and status; status 0 is no answer",

@@ -41,6 +41,7 @@ impl Scrape {
             deployments: all_deployments.reader(),
             controllers,
             hold,
+            cluster: String::new(),
             clock: Clock::Wall,
         });
         let mut registry = Registry::default();

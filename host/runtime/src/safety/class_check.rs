@@ -146,6 +146,7 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
     }
     world.class_checks.learn(key, spec, problem);
     report.news.extend(news.map(|(reason, message, severity)| News {
+        at: None,
         about: about(&class),
         topic: "class",
         reason,

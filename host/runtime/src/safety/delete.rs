@@ -55,7 +55,17 @@ pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &Candi
         return Ordered::Forbidden;
     }
     audit(candidate, "ordered");
-    let answer = watch.world.drivers.delete(request(watch, reach, candidate)).await;
+    let mut request = request(watch, reach, candidate);
+    let answer = match &candidate.beside {
+        None => watch.world.drivers.delete(request).await,
+        Some((machine, kept)) => {
+            request.machine.name = machine.clone();
+            request.machine.provider_id = Some(kept.clone());
+            let vm = candidate.vm.provider_id.clone();
+            let done = watch.world.drivers.delete_by_id(request, vm).await;
+            done.map(|()| Deletion::Deleted { last_known_state: None })
+        }
+    };
     let ordered = match answer {
         Ok(Deletion::Deleted { .. }) => Ordered::Accepted,
         Ok(Deletion::InProgress(progress)) => {
@@ -75,13 +85,17 @@ pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &Candi
         if !candidate.is_repeated {
             watch.metrics.safety.orphan_deleted();
         }
-        let message = format!(
-            "deleted VM {}: {} listings since {} have shown it without a Machine",
-            told(candidate),
-            candidate.sightings,
-            candidate.since.round(jiff::Unit::Second).unwrap_or(candidate.since),
-        );
-        tell(watch, class, "OrphanVmDeleted", &message, Severity::Normal);
+        let (sightings, since) = (candidate.sightings, candidate.since);
+        let since = since.round(jiff::Unit::Second).unwrap_or(since);
+        let (reason, why) = match &candidate.beside {
+            None => ("OrphanVmDeleted", "without a Machine".to_owned()),
+            Some((machine, kept)) => {
+                ("SecondVmDeleted", format!("beside {kept}, which Machine {machine} keeps"))
+            }
+        };
+        let message =
+            format!("deleted VM {}: {sightings} listings since {since} have shown it {why}", told(candidate));
+        tell(watch, class, reason, &message, Severity::Normal);
     }
     ordered
 }

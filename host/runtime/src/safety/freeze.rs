@@ -11,18 +11,22 @@ use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
 use machinist_core::gate::{FREEZE_REQUEST, FreezeReason};
 use machinist_core::machine::Severity;
+use machinist_core::retry;
 use machinist_core::safety::freeze::{Answer, Change, Freeze, Look, Pace};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::cache::Refresh;
 use crate::context::Hold;
 use crate::events::About;
 use crate::kube_error::within_deadline;
+use crate::metrics::Part;
 use crate::names::{LED_UNTIL, NOBODY};
 
 use super::Watch;
+use super::mark_claim::MarkClaim;
 
 /// An operator who asks to hold everything is heard within this time.
 const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
@@ -30,8 +34,11 @@ const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
 /// How long one answer may take at most.
 const LONGEST_ANSWER: SignedDuration = SignedDuration::from_secs(10);
 
-/// Until the Lease is asked for again, when it could not be read.
-const SOON: Duration = Duration::from_secs(1);
+/// The shortest time that an API server gets for an answer.
+const SHORTEST_ANSWER: SignedDuration = SignedDuration::from_secs(1);
+
+/// The longest pause until the Lease is asked for again, when it could not be read.
+const LEASE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Opens and shuts the gate, for as long as it is not aborted.
 pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: Refresh) {
@@ -41,17 +48,23 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
     let mut leads = watch.context.leads.clone();
     let mut freeze = Freeze::starting(now());
     let mut request = Request::default();
-    let mut led_from: Option<Timestamp> = None;
+    let mut claim = MarkClaim::default();
+    let mut led_from: Option<(Timestamp, Instant)> = None;
     loop {
-        let look = look(&watch, &refresh, &mut request, pace).await;
+        // From before the look: who begins to lead meanwhile looks again, for the claim, before anything is done.
+        let is_leading = *leads.borrow_and_update();
+        let began = now();
+        let (is_mark_held, look) =
+            tokio::join!(claim.is_held(&watch, is_leading), look(&watch, &refresh, &mut request, pace));
+        watch.metrics.round(Part::SafetyApiServer, now().duration_since(began));
+        let look = Look { is_mark_held, ..look };
         let change = freeze.observe(look, pace, now());
         if change == Change::CatchUp {
             info!("the API servers answer again: listing everything before dangerous work goes on");
             refresh.ask();
         }
-        let is_leading = *leads.borrow_and_update();
         if is_leading && led_from.is_none() {
-            led_from = Some(whole_seconds(now()));
+            led_from = Some((whole_seconds(now()), Instant::now()));
             if settings.controllers.machines && was_absent(&watch, pace).await {
                 info!("nobody has looked after the Machines for a while: health clocks start anew");
                 freeze.was_absent(now());
@@ -60,9 +73,9 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
         show(&hold, &freeze, led_from);
         tell(&watch, change);
         let next = freeze.next_look(pace);
-        let end = tokio::time::Instant::now() + next.unsigned_abs();
-        while tokio::time::Instant::now() < end {
-            let pause = (end - tokio::time::Instant::now()).min(REQUEST_PERIOD.unsigned_abs());
+        let end = Instant::now() + next.unsigned_abs();
+        while Instant::now() < end {
+            let pause = (end - Instant::now()).min(REQUEST_PERIOD.unsigned_abs());
             tokio::select! {
                 biased;
                 changed = leads.changed() => match changed {
@@ -74,17 +87,25 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
                 () = refresh.done(), if freeze.is_catching_up() => break,
                 () = tokio::time::sleep(pause) => {}
             }
-            if tokio::time::Instant::now() < end && request.look(&watch).await != look.is_requested {
+            if Instant::now() < end
+                && (request.look(&watch).await != look.is_requested
+                    || claim.is_held(&watch, is_leading).await != look.is_mark_held)
+            {
                 break;
             }
         }
     }
 }
 
-fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, led_from: Option<Timestamp>) {
+fn show(hold: &watch::Sender<Hold>, freeze: &Freeze, led_from: Option<(Timestamp, Instant)>) {
     let is_known = led_from.is_some() && !freeze.is_starting();
-    let wanted =
-        Hold { gate: freeze.gate(), thawed_at: freeze.thawed_at(), watched_since: led_from, is_known };
+    let wanted = Hold {
+        gate: freeze.gate(),
+        thawed_at: freeze.thawed_at(),
+        watched_since: led_from.map(|(at, _)| at),
+        leads_from: led_from.map(|(_, instant)| instant),
+        is_known,
+    };
     hold.send_if_modified(|shown| std::mem::replace(shown, wanted) != wanted);
 }
 
@@ -92,13 +113,13 @@ async fn look(watch: &Watch, refresh: &Refresh, request: &mut Request, pace: Pac
     let context = &watch.context;
     let machines: Api<Machine> = Api::namespaced(context.control.clone(), &watch.namespace);
     let nodes: Option<Api<Node>> = context.target.clone().map(Api::all);
-    let deadline = (pace.timeout / 2).clamp(SOON.try_into().unwrap_or(LONGEST_ANSWER), LONGEST_ANSWER);
+    let deadline = (pace.timeout / 2).clamp(SHORTEST_ANSWER, LONGEST_ANSWER);
     let (control, target, is_requested) = tokio::join!(
         ask(&machines, deadline),
         OptionFuture::from(nodes.as_ref().map(|nodes| ask(nodes, deadline))),
         request.look(watch)
     );
-    Look { control, target, is_requested, is_caught_up: refresh.is_done() }
+    Look { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
 }
 
 /// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in front
@@ -151,12 +172,16 @@ fn whole_seconds(at: Timestamp) -> Timestamp {
 /// statuses say is older than it.
 async fn was_absent(watch: &Watch, pace: Pace) -> bool {
     let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
+    let mut failures = 0;
     loop {
         match within_deadline(api.get_opt(names::leases::MACHINE_CONTROLLER)).await {
             Ok(lease) => return lease.is_some_and(|lease| shows_absence(&lease, &watch.identity, pace)),
             Err(ActError::Denied { .. } | ActError::Gone) => return false,
             Err(_) if !*watch.context.leads.borrow() => return false,
-            Err(_) => tokio::time::sleep(SOON).await,
+            Err(_) => {
+                failures += 1;
+                tokio::time::sleep(retry::soon(failures).unsigned_abs().min(LEASE_PAUSE)).await;
+            }
         }
     }
 }
@@ -202,6 +227,7 @@ fn about(watch: &Watch, reason: FreezeReason) -> About {
         FreezeReason::Requested => ("v1", "ConfigMap", FREEZE_REQUEST),
         FreezeReason::ControlClusterUnreachable
         | FreezeReason::TargetClusterUnreachable
+        | FreezeReason::ClusterMarkHeld
         | FreezeReason::CatchingUp => {
             let lease = if watch.world.settings.controllers.machines {
                 names::leases::MACHINE_CONTROLLER

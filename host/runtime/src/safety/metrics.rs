@@ -29,6 +29,7 @@ struct ListingLabels {
 pub(crate) struct SafetyMetrics {
     listings: Family<ListingLabels, Counter>,
     orphans: Gauge<i64, AtomicI64>,
+    seconds: Gauge<i64, AtomicI64>,
     found: Counter,
     deleted: Counter,
     failures: Counter,
@@ -43,6 +44,8 @@ impl SafetyMetrics {
         all.register("machinist_orphan_vm_listings", listings, self.listings.clone());
         let orphans = "VMs without a Machine that are watched";
         all.register("machinist_orphan_vms", orphans, self.orphans.clone());
+        let seconds = "VMs of Machines that have another one";
+        all.register("machinist_second_vms", seconds, self.seconds.clone());
         let found = "VMs that were seen without a Machine for the first time";
         all.register("machinist_orphan_vm_sightings", found, self.found.clone());
         all.register("machinist_orphan_vms_deleted", "VMs without a Machine deleted", self.deleted.clone());
@@ -66,6 +69,10 @@ impl SafetyMetrics {
     pub(super) fn orphans(&self, watched: usize, found: usize) {
         self.orphans.set(i64::try_from(watched).unwrap_or(i64::MAX));
         self.found.inc_by(u64::try_from(found).unwrap_or_default());
+    }
+
+    pub(super) fn second_vms(&self, there: usize) {
+        self.seconds.set(i64::try_from(there).unwrap_or(i64::MAX));
     }
 
     pub(super) fn orphan_deleted(&self) {

@@ -17,6 +17,7 @@ use tracing::{debug, info, warn};
 use crate::cache::StoreReader;
 use crate::events::About;
 use crate::kube_error::within_deadline;
+use crate::metrics::Part;
 use crate::names::FIELD_MANAGER;
 
 use super::Watch;
@@ -41,7 +42,9 @@ pub(super) async fn look_at_nodes(watch: Watch) {
             strays = Strays::default();
             watch.until_free().await;
         }
+        let began = watch.context.clock.now();
         let is_any_marked = look(&watch, &rule, &mut strays).await;
+        watch.metrics.round(Part::Node, watch.context.clock.now().duration_since(began));
         let nodes = watch.world.nodes.as_ref().map_or(0, StoreReader::len);
         tokio::time::sleep(strays.pause(PERIOD, nodes, is_any_marked).unsigned_abs()).await;
     }

@@ -1,26 +1,36 @@
 //! The loop that looks for VMs without a Machine.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::MachineClass;
+use k8s_openapi::api::core::v1::Node;
+use machinist_api::{MachineClass, names};
 use machinist_core::act_error::ActError;
 use machinist_core::driver::Listed;
 use machinist_core::id::{ClassName, Name, ObjectKey, ProviderId};
-use machinist_core::machine::Severity;
+use machinist_core::machine::{DriverFact, Severity};
 use machinist_core::retry::RetryPolicy;
 use machinist_core::safety::listing::{Trust, Verdict};
 use machinist_core::safety::orphans::{
-    Candidate, ClassListing, Findings, Owners, Rule, Sightings, Standing, standing,
+    Candidate, ClassListing, Findings, Owners, Rule, Second, Sightings, Standing, standing,
 };
+use machinist_core::same_vm::vm_name;
 use tracing::{debug, info, warn};
+
+use crate::cache::StoreReader;
+use crate::machine::Choice;
+use crate::metrics::Part;
+use crate::world::World;
 
 use super::Watch;
 use super::delete::{Ordered, order, tell, tell_machine};
+use super::kin::Seen;
 use super::listing::{Unlisted, list};
+use super::marks;
 use super::metrics::ListingEnd;
 use super::owners::{self, Cached, named};
 
@@ -36,6 +46,9 @@ const ORDERS_AT_ONCE: usize = 4;
 /// A VM whose deletion was accepted may take so long to leave listings before it is ordered away again.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
+/// How often a second VM that stays is told.
+const TELL_AGAIN: SignedDuration = SignedDuration::from_hours(24);
+
 /// After a Machine went or a driver met several VMs, the cloud gets this long to settle.
 const SETTLE: Duration = Duration::from_secs(10);
 
@@ -50,15 +63,19 @@ pub(super) async fn look_for_orphans(watch: Watch) {
         rule,
         sightings: Sightings::default(),
         classes: BTreeMap::new(),
-        told: BTreeSet::new(),
+        told: BTreeMap::new(),
         is_suspicious: false,
+        seen: Seen::default(),
     };
     loop {
         if !search.watch.is_free() {
             search.forget_evidence();
             search.watch.until_free().await;
         }
+        let began = search.watch.context.clock.now();
         search.round().await;
+        let took = search.watch.context.clock.now().duration_since(began);
+        search.watch.metrics.round(Part::SafetyOrphanVms, took);
         let next = search.watch.context.clock.instant(search.next_round());
         tokio::select! {
             biased;
@@ -69,6 +86,28 @@ pub(super) async fn look_for_orphans(watch: Watch) {
             () = tokio::time::sleep_until(next) => {}
         }
     }
+}
+
+/// The VMs that Nodes name as their own.
+fn on_nodes(world: &World) -> BTreeSet<String> {
+    let nodes = world.nodes.as_ref().map(StoreReader::all).unwrap_or_default();
+    let id = |node: &Node| vm_name(node.spec.as_ref()?.provider_id.as_deref()?);
+    nodes.iter().filter_map(|(_, node)| id(node)).collect()
+}
+
+fn deletes_by_id(world: &World, class: &MachineClass) -> bool {
+    match Choice::of(Some(class)).fact(&*world.drivers) {
+        DriverFact::Ready(driver) => driver.capabilities.delete_by_id,
+        DriverFact::NotChosen | DriverFact::Refused(_) | DriverFact::Substitute { .. } => false,
+    }
+}
+
+/// Somebody has said that VMs are to go although nothing shows that they were of this control plane.
+fn releases_strangers(class: &MachineClass) -> bool {
+    let annotations = class.metadata.annotations.as_ref();
+    annotations
+        .and_then(|all| all.get(names::annotations::DELETE_STRANGERS))
+        .is_some_and(|word| word == "true")
 }
 
 /// The VMs of Machines that are there and not being deleted, with the Machine's class.
@@ -122,9 +161,11 @@ struct Search {
     rule: Rule,
     sightings: Sightings,
     classes: BTreeMap<ClassName, ClassMemory>,
-    /// VMs of Machines that have another one, and that it was told.
-    told: BTreeSet<(ProviderId, Name)>,
+    /// VMs of Machines that have another one: the class that showed it, and when it was told last.
+    told: BTreeMap<(ProviderId, Name), (ClassName, Timestamp)>,
     is_suspicious: bool,
+    /// Machines that were there at some time.
+    seen: Seen,
 }
 
 impl Search {
@@ -179,6 +220,7 @@ impl Search {
         let mut believed = Vec::new();
         let machines = self.watch.world.machines.all();
         let living = living(&machines);
+        self.seen.note(&machines, now);
         for (name, class, listing) in listings {
             match listing {
                 Ok(vms) => believed.extend(self.listed(&name, &class, vms, &living)),
@@ -199,6 +241,8 @@ impl Search {
         if !self.watch.is_free() {
             return;
         }
+        marks::store(&self.watch, &believed, &classes, &machines).await;
+        self.report_seconds(&classes, &believed, &findings);
         self.report(&classes, &findings);
         self.delete(&classes, findings.candidates).await;
         self.watch.metrics.safety.orphans(self.sightings.len(), findings.fresh.len());
@@ -228,7 +272,9 @@ impl Search {
         match memory.trust.observe(&ids, &expected, |id| living.contains_key(id), spacing, now) {
             Verdict::Trusted => {
                 self.watch.metrics.safety.listing(ListingEnd::Trusted);
-                Some(ClassListing { class: name.clone(), vms })
+                let releases_strangers = releases_strangers(class);
+                let deletes_by_id = deletes_by_id(&self.watch.world, class);
+                Some(ClassListing { class: name.clone(), vms, releases_strangers, deletes_by_id })
             }
             Verdict::Distrusted { before, missing, left } => {
                 self.watch.metrics.safety.listing(ListingEnd::Distrusted);
@@ -280,7 +326,13 @@ impl Search {
     ) -> Result<Findings, ActError> {
         let is_owned = |vm: &Listed| is_plain(vm, machines);
         let are_all_plain = listings.iter().flat_map(|listing| &listing.vms).all(is_owned);
-        let cached = if are_all_plain { Owners::default() } else { owners::cached(machines) };
+        let nodes = || on_nodes(&self.watch.world);
+        let kin = || self.seen.kin(&self.watch.world, machines);
+        let cached = if are_all_plain {
+            Owners::default()
+        } else {
+            owners::cached(machines).with_kin(kin()).with_nodes(nodes())
+        };
         let whose = |vm: &Listed| if is_owned(vm) { Standing::Owned } else { standing(vm, &cached) };
         let mut sightings = self.sightings.clone();
         let now = self.watch.context.clock.now();
@@ -289,7 +341,7 @@ impl Search {
             self.sightings = sightings;
             return Ok(findings);
         }
-        let live = owners::live(&self.watch).await?;
+        let live = owners::live(&self.watch).await?.with_kin(kin()).with_nodes(nodes());
         if !self.watch.is_free() {
             return Ok(Findings::default());
         }
@@ -299,9 +351,8 @@ impl Search {
 
     /// Somebody would be told of a VM, or it would be deleted.
     fn needs_proof(&self, findings: &Findings) -> bool {
-        let is_told = |(vm, _, machine, _): &(ProviderId, ClassName, Name, ProviderId)| {
-            self.told.contains(&(vm.clone(), machine.clone()))
-        };
+        let now = self.watch.context.clock.now();
+        let is_told = |second: &Second| !self.is_due_to_be_told(second, now);
         !findings.fresh.is_empty()
             || !findings.candidates.is_empty()
             || !findings.seconds.iter().all(is_told)
@@ -330,6 +381,48 @@ impl Search {
         }
     }
 
+    /// A second VM costs money every day, so it is told every day.
+    fn is_due_to_be_told(&self, second: &Second, now: Timestamp) -> bool {
+        let told = self.told.get(&(second.vm.clone(), second.machine.clone()));
+        // By a clock that was set back it was told in the future.
+        told.is_none_or(|(_, at)| now < *at || now.duration_since(*at) >= TELL_AGAIN)
+    }
+
+    fn report_seconds(
+        &mut self,
+        classes: &BTreeMap<ClassName, Arc<MachineClass>>,
+        listed: &[ClassListing],
+        findings: &Findings,
+    ) {
+        let now = self.watch.context.clock.now();
+        let is_listed = |class: &ClassName| listed.iter().any(|listing| listing.class == *class);
+        let is_there = |key: &(ProviderId, Name)| {
+            findings.seconds.iter().any(|second| (&second.vm, &second.machine) == (&key.0, &key.1))
+        };
+        self.told
+            .retain(|key, (class, _)| classes.contains_key(class) && (!is_listed(class) || is_there(key)));
+        for second in &findings.seconds {
+            let Second { vm, class, machine, has, may_go } = second;
+            if !self.is_due_to_be_told(second, now) {
+                continue;
+            }
+            self.told.insert((vm.clone(), machine.clone()), (class.clone(), now));
+            warn!(provider_id = %vm, %machine, %has, "second VM of a Machine found");
+            let fate = if *may_go {
+                "it is deleted by its id once enough listings have shown both"
+            } else {
+                "it goes with or after that Machine and not before, since an order could reach the other one, or since a Node \
+                 lives on it; delete it in the cloud to be rid of it earlier"
+            };
+            let message = format!("VM {vm} carries the marks of Machine {machine}, which has {has}: {fate}");
+            if let Some(class) = classes.get(class) {
+                tell(&self.watch, class, "SecondVm", &message, Severity::Warning);
+            }
+            tell_machine(&self.watch, machine, "SecondVm", &message);
+        }
+        self.watch.metrics.safety.second_vms(self.told.len());
+    }
+
     fn report(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, findings: &Findings) {
         let tell_on = |class: &ClassName, reason: &str, message: &str| {
             if let Some(class) = classes.get(class) {
@@ -346,31 +439,25 @@ impl Search {
             );
             tell_on(class, "OrphanVmFound", &message);
         }
-        let seconds =
-            findings.seconds.iter().map(|(vm, _, machine, _)| (vm.clone(), machine.clone())).collect();
-        for (vm, class, machine, has) in &findings.seconds {
-            if !self.told.contains(&(vm.clone(), machine.clone())) {
-                warn!(provider_id = %vm, %machine, %has, "second VM of a Machine found");
-                let message = format!(
-                    "VM {vm} carries the marks of Machine {machine}, which has {has}: it goes with or after that Machine and \
-                     not before, since no driver can be told to remove only one of both; delete it in the cloud to be \
-                     rid of it earlier"
-                );
-                tell_on(class, "SecondVm", &message);
-                tell_machine(&self.watch, machine, "SecondVm", &message);
-            }
-        }
-        self.told = seconds;
         let is_suspicious = findings.are_suspicious(&self.rule);
         if is_suspicious && !std::mem::replace(&mut self.is_suspicious, is_suspicious) {
             let (orphans, listed) = (findings.orphans, findings.listed);
             warn!(orphans, listed, "most VMs have no Machine");
-            let message = format!(
+            let mut message = format!(
                 "{orphans} of {listed} VMs have no Machine, as if Machines had got lost: they are deleted only when {} \
                  listings have shown that; to keep them, create ConfigMap {} in this namespace",
                 findings.needed,
                 machinist_core::gate::FREEZE_REQUEST,
             );
+            if findings.strangers > 0 {
+                let (strangers, mark) = (findings.strangers, &self.watch.world.settings.cluster);
+                let _ = write!(
+                    message,
+                    ". Nothing shows that {strangers} of them were ever of this control plane: those stay. Look whether another \
+                     one was started with --cluster-id={mark}; if they are to go, annotate the class with {}=true",
+                    names::annotations::DELETE_STRANGERS,
+                );
+            }
             for class in classes.keys() {
                 tell_on(class, "OrphanVmsHeld", &message);
             }

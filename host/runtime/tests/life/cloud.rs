@@ -14,7 +14,7 @@ use machinist_core::driver::{
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
-use machinist_core::id::ProviderName;
+use machinist_core::id::{ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 use tokio::time::Instant;
 
@@ -66,6 +66,8 @@ struct State {
     /// By provider id. VMs that are gone stay, so that everything that was ever made is counted.
     vms: BTreeMap<String, Made>,
     providers: BTreeSet<String>,
+    /// Drivers are being loaded: one that is not there may be among them.
+    is_loading: bool,
     /// Versions of the driver beside the one that serves, and whether creation has a second step by them.
     versions: BTreeMap<DriverDigest, bool>,
     /// Which call went to which version.
@@ -79,6 +81,10 @@ struct State {
     invalid_classes: BTreeMap<String, String>,
     /// Classes that there is no capacity for.
     sold_out: BTreeSet<String>,
+    /// One VM of two can be removed.
+    deletes_by_id: bool,
+    /// So many creates to come end the pass that asks for them in a panic, after they were carried out.
+    bugs: usize,
     /// Listings lie: they show these only.
     shown: Option<Vec<String>>,
 }
@@ -107,6 +113,13 @@ impl Cloud {
     /// There is a driver for this provider from now on.
     pub(crate) fn serve(&self, provider: &str) {
         self.lock().providers.insert(provider.to_owned());
+    }
+
+    /// The driver of this provider is away, and drivers are being loaded.
+    pub(crate) fn begin_loading(&self, provider: &str) {
+        let mut state = self.lock();
+        state.providers.remove(provider);
+        state.is_loading = true;
     }
 
     /// This version of the driver can be pinned from now on, and whether creation has a second step by it.
@@ -157,6 +170,23 @@ impl Cloud {
         };
     }
 
+    /// The driver can remove one VM of two from now on.
+    pub(crate) fn delete_by_id(&self) {
+        self.lock().deletes_by_id = true;
+    }
+
+    /// The next create is carried out and ends the pass that has asked for it in a panic.
+    pub(crate) fn plant_bug(&self) {
+        self.lock().bugs += 1;
+    }
+
+    fn has_bug(&self) -> bool {
+        let mut state = self.lock();
+        let has_bug = state.bugs > 0;
+        state.bugs = state.bugs.saturating_sub(1);
+        has_bug
+    }
+
     /// Listings show these VMs only, until `None`.
     pub(crate) fn show_only(&self, vms: Option<&[&str]>) {
         self.lock().shown = vms.map(|vms| vms.iter().map(|&vm| vm.to_owned()).collect());
@@ -205,6 +235,9 @@ impl Cloud {
     fn refuses(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Option<Refusal> {
         let state = self.lock();
         let provider = provider.to_string();
+        if state.is_loading && !state.providers.contains(&provider) {
+            return Some(Refusal::Loading { provider, loading: "plugin driver is being loaded".to_owned() });
+        }
         if !state.providers.contains(&provider) {
             return Some(Refusal::UnknownProvider { provider, hint: String::new() });
         }
@@ -252,8 +285,13 @@ impl Cloud {
         };
         let found = match &request.machine.provider_id {
             Some(id) => state.vms.get_key_value(id.as_str()),
-            None => state.vms.iter().find(|(_, vm)| vm.machine_uid == request.machine.uid.as_str()),
+            None => state.vms.iter().find(|(_, vm)| {
+                vm.machine_uid == request.machine.uid.as_str() && vm.cluster == request.cluster
+            }),
         };
+        if let Some((id, vm)) = found.filter(|(_, vm)| vm.is_there()) {
+            of_this_cluster(request, id, vm)?;
+        }
         let Some((id, vm)) = found.filter(|(_, vm)| is_visible(vm)) else {
             return Err(DriverError::new(Code::NotFound, "there is no such VM").into());
         };
@@ -292,14 +330,19 @@ impl Cloud {
         Page { machines, next: (begin + PAGE < all.len()).then(|| (begin + PAGE).to_string()) }
     }
 
-    fn remove(&self, request: &MachineRequest) -> Deletion {
+    fn remove(&self, request: &MachineRequest) -> Answer<Deletion> {
         let mut state = self.lock();
+        let by_id = request.machine.provider_id.as_ref().and_then(|id| state.vms.get_key_value(id.as_str()));
+        if let Some((id, vm)) = by_id.filter(|(_, vm)| vm.is_there()) {
+            of_this_cluster(request, id, vm)?;
+        }
         for (id, vm) in &mut state.vms {
             // An order by id reaches the VM at once, one that must look for it only when looks show it.
             let is_meant = match &request.machine.provider_id {
                 Some(wanted) => wanted.as_str() == id,
                 None => {
                     vm.machine_uid == request.machine.uid.as_str()
+                        && vm.cluster == request.cluster
                         && vm.made_at.elapsed() >= self.habits.reads_lag
                 }
             };
@@ -307,7 +350,18 @@ impl Cloud {
                 vm.gone_at = Some(Instant::now() + STOPS_FOR);
             }
         }
-        Deletion::Deleted { last_known_state: None }
+        Ok(Deletion::Deleted { last_known_state: None })
+    }
+}
+
+impl Cloud {
+    /// Of two VMs of a Machine, the one that it does not keep.
+    fn remove_one(&self, request: &MachineRequest, vm: &ProviderId) -> Answer<()> {
+        assert_ne!(request.machine.provider_id.as_ref(), Some(vm), "the VM that the Machine keeps");
+        if let Some(vm) = self.lock().vms.get_mut(vm.as_str()).filter(|vm| vm.gone_at.is_none()) {
+            vm.gone_at = Some(Instant::now() + STOPS_FOR);
+        }
+        Ok(())
     }
 }
 
@@ -321,6 +375,17 @@ fn shown(id: &str, vm: &Made) -> Vm {
         conditions: Vec::new(),
         last_known_state: None,
     }
+}
+
+/// A VM with another cluster's mark is neither the Machine's nor gone.
+fn of_this_cluster(request: &MachineRequest, id: &str, vm: &Made) -> Answer<()> {
+    if vm.cluster == request.cluster {
+        return Ok(());
+    }
+    let mark = &vm.cluster;
+    let message =
+        format!("the VM {id} carries the mark of cluster {mark}: start the host with --cluster-id={mark}");
+    Err(DriverError::new(Code::FailedPrecondition, message).into())
 }
 
 fn listed(id: &str, vm: &Made) -> Listed {
@@ -403,6 +468,7 @@ impl Drivers for Account {
                 listing: true,
                 volume_ids: true,
                 reboot: true,
+                delete_by_id: self.cloud.lock().deletes_by_id,
             },
             consistency_window: SignedDuration::try_from(reads_lag).unwrap(),
         })
@@ -413,7 +479,9 @@ impl Drivers for Account {
             if cloud.lock().sold_out.contains(request.class.name.as_str()) {
                 return Err(DriverError::new(Code::ResourceExhausted, "there is no room").into());
             }
-            Ok(Creation::Created(cloud.create(request)))
+            let made = cloud.create(request);
+            assert!(!cloud.has_bug(), "a bug that a test has planted");
+            Ok(Creation::Created(made))
         })
     }
 
@@ -422,7 +490,7 @@ impl Drivers for Account {
     }
 
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
-        self.call("delete", request, ANSWERS_AFTER, |cloud, request| Ok(cloud.remove(request)))
+        self.call("delete", request, ANSWERS_AFTER, Cloud::remove)
     }
 
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
@@ -431,6 +499,12 @@ impl Drivers for Account {
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
         self.call("get-status", request, ANSWERS_AFTER, Cloud::look)
+    }
+
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        self.call("delete-by-id", request, ANSWERS_AFTER, move |cloud, request| {
+            cloud.remove_one(request, &vm)
+        })
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {

@@ -206,3 +206,33 @@ async fn a_machine_whose_pass_began_before_the_gate_shut_is_not_failed_behind_it
     assert_eq!((stage.phase("b").as_str(), stage.reason("b").as_str()), ("Unknown", "Frozen"));
     assert!(!stage.events("b").contains(&"HealthTimedOut".to_owned()), "{:?}", stage.events("b"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_api_server_is_gone_is_torn_down_from_its_sets_on() {
+    let stage = Stage::set();
+    stage.api.create("machinesets", &crate::sets::set("pool", 2)).unwrap();
+    let _host = stage.host("host");
+    stage.until("they run", 10 * MINUTE, || crate::sets::running(&stage) == 2).await;
+    cut_target(&stage);
+    tokio::time::sleep(10 * MINUTE).await;
+    stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
+    let are_going = || {
+        stage.api.all("machines").iter().all(|machine| !machine["metadata"]["deletionTimestamp"].is_null())
+    };
+    stage.until("its Machines are deleted", MINUTE, are_going).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_machines_of_a_set_that_is_deleted_stay_while_an_operator_asks_to_hold_everything() {
+    let stage = Stage::set();
+    stage.api.create("machinesets", &crate::sets::set("pool", 2)).unwrap();
+    let _host = stage.host("host");
+    stage.until("they run", 10 * MINUTE, || crate::sets::running(&stage) == 2).await;
+    ask_to_hold(&stage);
+    tokio::time::sleep(11 * SECOND).await;
+    stage.api.delete("machinesets", &in_namespace("pool")).unwrap();
+    tokio::time::sleep(60 * MINUTE).await;
+    assert_eq!(crate::sets::running(&stage), 2);
+    let_go(&stage);
+    stage.until("they go", 10 * MINUTE, || stage.api.count("machines") == 0).await;
+}

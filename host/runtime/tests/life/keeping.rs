@@ -71,14 +71,12 @@ async fn virtual_capacity_of_a_class_reaches_its_nodes_follows_changes_and_goes(
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_long_a_node_took_to_join_is_stored_and_costs_nothing_before_the_machine_runs() {
+async fn how_long_a_node_took_to_join_is_stored_within_a_minute_and_not_before_the_machine_runs() {
     let (stage, _host) = running().await;
     let name = format!("{LABEL}/machine-join-duration");
     let stored = || stage.machine("a").unwrap()["metadata"]["annotations"][&name].clone();
     assert_eq!(stored(), Value::Null);
-    tokio::time::sleep(9 * MINUTE).await;
-    assert_eq!(stored(), Value::Null, "others may still be on their way");
-    tokio::time::sleep(2 * MINUTE).await;
+    tokio::time::sleep(MINUTE).await;
     assert_eq!(stored(), "0s");
 }
 
@@ -127,7 +125,7 @@ async fn a_node_that_two_machines_claim_is_left_alone_until_one_of_them_is_gone(
     tokio::time::sleep(30 * MINUTE).await;
     assert_eq!((stage.phase("a"), stage.reason("a")), ("Running".into(), "NodeContested".into()));
     let (_, _, message) = stage.told("a", "Ready");
-    assert!(message.contains("claimed by b as well"), "{message}");
+    assert!(message.contains("claimed by b, x as well"), "{message}");
     stage.api.delete("machines", &in_namespace("b")).unwrap();
     stage.until("a is judged again", SOON, || stage.phase("a") == "Unknown").await;
 }

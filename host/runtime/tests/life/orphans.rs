@@ -189,6 +189,36 @@ async fn the_end_of_a_machine_makes_the_host_look_at_once() {
     assert!(stage.events("small").is_empty(), "{:?}", stage.events("small"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_second_vm_that_a_driver_can_remove_by_its_id_goes_and_the_machine_keeps_its_own() {
+    let (stage, _host) = running(&["a", "b"]).await;
+    stage.cloud.delete_by_id();
+    let machine = stage.machine("a").unwrap();
+    let own = machine["spec"]["providerID"].as_str().unwrap().to_owned();
+    let second = stage.cloud.plant("test", "a", machine["metadata"]["uid"].as_str().unwrap());
+    tokio::time::sleep(14 * MINUTE).await;
+    assert!(stage.cloud.has(&second), "it is not believed at once");
+    stage.until("the second VM is gone", 2 * LONG, || !stage.cloud.has(&second)).await;
+    tokio::time::sleep(6 * LONG).await;
+    assert!(stage.cloud.has(&own) && deletes(&stage) == 0);
+    assert_eq!((stage.cloud.vms(), stage.phase("a").as_str()), (2, "Running"));
+    assert!(stage.events("small").contains(&"SecondVmDeleted".to_owned()), "{:?}", stage.events("small"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_vm_that_stays_is_told_every_day() {
+    let (stage, _host) = running(&["a"]).await;
+    let uid = stage.machine("a").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    stage.cloud.plant("test", "a", &uid);
+    let told = |stage: &Stage| stage.wire.records(|call| call.verb == "POST" && call.what == "events").len();
+    tokio::time::sleep(2 * LONG).await;
+    let first = told(&stage);
+    tokio::time::sleep(20 * 60 * MINUTE).await;
+    assert_eq!(told(&stage), first, "not more often");
+    tokio::time::sleep(8 * 60 * MINUTE).await;
+    assert!(told(&stage) > first, "{}", table(&stage.wire.records(|call| call.what == "events")));
+}
+
 /// No driver can be told to remove one of two VMs of a Machine, so the second one goes when its Machine does and not before.
 #[tokio::test(start_paused = true)]
 async fn a_second_vm_of_a_machine_is_told_stays_as_long_as_its_machine_and_goes_after_it() {

@@ -105,10 +105,7 @@ async fn a_provider_that_nobody_serves_waits_for_a_plugin_or_for_another_class()
 async fn a_machine_that_cannot_be_understood_waits_until_it_is_edited() {
     let stage = Stage::set();
     stage.add_machine("a");
-    stage
-        .api
-        .edit("machines", &in_namespace("a"), &json!({ "spec": { "class": { "kind": "Other" } } }))
-        .unwrap();
+    stage.api.edit("machines", &in_namespace("a"), &json!({ "spec": { "class": { "kind": "" } } })).unwrap();
     let _host = stage.host("host");
     assert_waits(&stage, "InvalidMachine").await;
     let patch = json!({ "spec": { "class": { "kind": "MachineClass" } } });
@@ -144,4 +141,20 @@ async fn an_object_that_cannot_be_decoded_harms_only_itself() {
     stage.add_machine("a");
     stage.until_running("a").await;
     stage.assert_one_vm_each(1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_is_being_loaded_is_awaited_without_a_word_of_failure() {
+    let stage = Stage::set();
+    stage.cloud.begin_loading("sim");
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until("it says so", SOON, || stage.reason("a") == "DriverLoading").await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(stage.phase("a"), "");
+    let status = stage.machine("a").unwrap()["status"].clone();
+    assert_eq!(status["lastOperation"]["state"], Value::Null, "{status}");
+    stage.cloud.serve("sim");
+    stage.tell_of_plugins(&["sim"]);
+    assert_goes_on(&stage).await;
 }

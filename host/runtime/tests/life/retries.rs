@@ -47,7 +47,7 @@ async fn a_failing_create_is_tried_again_with_growing_pauses_and_not_earlier() {
     assert_eq!(stage.phase("a"), "CrashLoopBackOff");
     let status = stage.machine("a").unwrap()["status"].clone();
     assert_eq!(status["lastOperation"]["errorCode"], "Unavailable");
-    assert_eq!(status["machinist"]["attempts"], 9);
+    assert_eq!(status["machinist"]["attempts"], 6, "from there on pauses are equal, and no try is written");
     let told = stage.events("a");
     assert_eq!(told.iter().filter(|reason| *reason == "CreationFailed").count(), 1, "told once: {told:?}");
 
@@ -173,4 +173,74 @@ async fn a_status_that_cannot_be_written_does_not_make_the_cloud_be_asked_more_o
     // Tried again sooner than the cloud asks for, so that the status gets there, but no more often than after other errors.
     let creates = stage.wire.times(is_create).len();
     assert!(creates <= 7, "{creates} creates in five minutes: {:?}", pauses(&stage));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_is_being_loaded_wakes_its_machines_once() {
+    let stage = Stage::set();
+    refuse_creates(&stage, guest_error(Code::InvalidArgument));
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    until_creates(&stage, 1).await;
+    for _ in 0..2 {
+        stage.tell_of_a_step(&["sim"]);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(stage.wire.times(is_create).len(), 1, "a step on the way asks the cloud nothing");
+    stage.tell_of_plugins(&["sim"]);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(stage.wire.times(is_create).len(), 2, "a version that serves is tried at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_try_comes_when_the_status_says_also_where_the_cloud_has_named_the_time() {
+    let stage = Stage::set();
+    let mut error = DriverError::new(Code::Unavailable, "throttled");
+    error.retry_after = Some(jiff::SignedDuration::from_secs(90));
+    refuse_creates(&stage, error.into());
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    for count in 1..5 {
+        until_creates(&stage, count).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let machine = stage.machine("a").unwrap();
+        let announced = machine["status"]["machinist"]["nextAttempt"].as_str().unwrap().to_owned();
+        until_creates(&stage, count + 1).await;
+        let announced: jiff::Timestamp = announced.parse().unwrap();
+        let late = stage.clock.now().duration_since(announced).as_secs_f64();
+        assert!((0.0..1.2).contains(&late), "try {} came {late} s after the announced time", count + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_error_with_another_request_id_is_written_at_most_once_for_each_growth_of_the_pauses() {
+    let stage = Stage::set();
+    let mut number = 0_u64;
+    stage.wire.plan(move |call| {
+        if !is_create(call) {
+            return Fate::Pass;
+        }
+        number += 1;
+        let id = format!("7f1a3b1c-0d2e-4f5a-9b8c-{:012x}", number * 7_919);
+        let message = format!("the zone is being repaired (request id: {id})");
+        Fate::Answer(DriverError::new(Code::Unavailable, message).into())
+    });
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    until_creates(&stage, 1).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let from = stage.wire.len();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let creates = stage.wire.times(is_create).len();
+    assert!(creates >= 9, "{creates}");
+    let writes = stage.wire.records_since(from, |call| call.what == "machines/status" && call.is_write());
+    assert!(writes.len() <= 5, "5 → 10 → 20 → 40 → 80 → 120 s:\n{}", memory_api::wire::table(&writes));
+    let told = stage.events("a");
+    assert_eq!(told.iter().filter(|reason| *reason == "CreationFailed").count(), 1, "{told:?}");
+    let machine = stage.machine("a").unwrap();
+    let description = machine["status"]["lastOperation"]["description"].as_str().unwrap();
+    assert!(
+        description.contains("7f1a3b1c"),
+        "the id is shown to whoever asks the cloud's support: {description}"
+    );
 }

@@ -1,15 +1,18 @@
 //! Everything around the hosts of a test: API server, cloud, kubelets, plugins, and what users do.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use jiff::SignedDuration;
 use kube::Client;
 use machinist_core::id::ProviderName;
 use machinist_core::lease::LeaseTimes;
 use machinist_runtime::clock::Clock;
+use machinist_runtime::clusters::counted;
 use machinist_runtime::lease::{Candidate, LeaseNames, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins, Ports};
@@ -19,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tower::Layer;
 
 use crate::cloud::{Cloud, Habits};
 use crate::kubelet::{KubeletHabits, Kubelets};
@@ -43,7 +47,11 @@ pub(crate) struct Stage {
     pub(crate) policies: Panel,
     /// Of the hosts that are started from here on.
     pub(crate) settings: Mutex<Settings>,
+    /// Of the Machines of the hosts that are started from here on.
+    pub(crate) namespace: Mutex<&'static str>,
     hosts: Mutex<u8>,
+    /// How far the clocks of hosts are ahead, in milliseconds.
+    ahead_ms: Arc<AtomicI64>,
 }
 
 impl Stage {
@@ -78,7 +86,9 @@ impl Stage {
             news: Arc::default(),
             policies: Panel::default(),
             settings: Mutex::new(Settings::for_cluster("test")),
+            namespace: Mutex::new(NAMESPACE),
             hosts: Mutex::new(0),
+            ahead_ms: Arc::default(),
         }
     }
 
@@ -154,16 +164,29 @@ impl Stage {
 
     /// Reasons of the Events about an object.
     pub(crate) fn events(&self, name: &str) -> Vec<String> {
-        let about = |event: &Value| event["regarding"]["name"] == name;
-        let events = self.api.all("events").into_iter().filter(about);
+        let events = self.api.all("events").into_iter().filter(|event| is_about(event, name));
         events.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// Notes of the Events about an object.
     pub(crate) fn event_notes(&self, name: &str) -> Vec<String> {
-        let about = |event: &Value| event["regarding"]["name"] == name;
-        let events = self.api.all("events").into_iter().filter(about);
+        let events = self.api.all("events").into_iter().filter(|event| is_about(event, name));
         events.map(|event| event["note"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The clocks of all hosts are so far ahead of the API server's from now on; negative: behind.
+    pub(crate) fn shift_hosts(&self, by: SignedDuration) {
+        self.ahead_ms.store(i64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+
+    fn hosts_clock(&self) -> Clock {
+        Clock::Shifted { clock: Box::new(self.clock.clone()), by_ms: self.ahead_ms.clone() }
+    }
+
+    /// A client whose requests a host counts.
+    fn client(&self, name: &str, metrics: &Arc<Metrics>) -> Client {
+        let counted = counted(self.hosts_clock(), metrics.clone());
+        Client::new(counted.layer(self.api.service(name)), "default")
     }
 
     /// A host that leads from its start on.
@@ -210,9 +233,10 @@ impl Stage {
         let (outbox, inbox) = mpsc::unbounded_channel();
         self.news.lock().unwrap().push(outbox);
         let plugins = Arc::new(NoPlugins { news: Mutex::new(Some(inbox)) });
+        let metrics = Arc::default();
         let tenant = Tenant {
-            control: self.api.client(name),
-            namespace: NAMESPACE.to_owned(),
+            control: self.client(name, &metrics),
+            namespace: (*self.namespace.lock().unwrap()).to_owned(),
             plugin_namespace: "plugins".to_owned(),
             target,
             settings: self.settings.lock().unwrap().clone(),
@@ -221,11 +245,11 @@ impl Stage {
                 policies: Arc::new(self.policies.clone()),
                 plugins,
             },
-            clock: self.clock.clone(),
+            clock: self.hosts_clock(),
             // Another start has other random numbers.
             seed: [start; 32],
             identity: name.to_owned(),
-            metrics: Arc::new(Metrics::default()),
+            metrics,
         };
         let stop = CancellationToken::new();
         let (synced, is_synced) = watch::channel(false);
@@ -235,29 +259,19 @@ impl Stage {
 
     /// The plugins of these providers have changed.
     pub(crate) fn tell_of_plugins(&self, providers: &[&str]) {
-        self.tell("none", "{}", providers);
+        self.send(&plugin_news("none", "{}", providers));
+    }
+
+    /// A plugin of these providers has come one step further, and does not serve yet.
+    pub(crate) fn tell_of_a_step(&self, providers: &[&str]) {
+        let state = "Fetched".into();
+        self.send(&PluginNews { state, is_settled: false, ..plugin_news("none", "{}", providers) });
     }
 
     /// The plugin in ConfigMap `plugins/driver` has this status.
     pub(crate) fn tell_of_plugin(&self, status: &str) {
         let map = self.api.find("configmaps", "plugins/driver").unwrap();
-        self.tell(map["metadata"]["uid"].as_str().unwrap(), status, &[]);
-    }
-
-    fn tell(&self, uid: &str, status: &str, providers: &[&str]) {
-        let news = PluginNews {
-            source: "machinist/driver".into(),
-            config_map: Some("driver".into()),
-            uid: uid.into(),
-            state: "Ready".into(),
-            is_warning: false,
-            is_settled: true,
-            message: format!("serves {status}"),
-            status: status.into(),
-            providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
-            is_policy: false,
-        };
-        self.send(&news);
+        self.send(&plugin_news(map["metadata"]["uid"].as_str().unwrap(), status, &[]));
     }
 
     /// A policy has come, gone or changed.
@@ -307,7 +321,7 @@ impl Stage {
     /// Waits until the Machine is Running.
     pub(crate) async fn until_running(&self, name: &str) {
         let what = format!("{name} is Running");
-        // In a cloud without keys an unresolved create is awaited for longer than any call takes.
+        // A call that hangs takes five minutes.
         self.until(&what, Duration::from_secs(600), || self.phase(name) == "Running").await;
     }
 
@@ -353,6 +367,11 @@ impl Stage {
     }
 }
 
+/// In the words of either group.
+fn is_about(event: &Value, name: &str) -> bool {
+    event["regarding"]["name"] == name || event["involvedObject"]["name"] == name
+}
+
 fn condition(machine: &Value, kind: &str) -> Value {
     let conditions = machine["status"]["machinist"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
@@ -374,10 +393,12 @@ pub(crate) fn secret() -> Value {
     })
 }
 
-/// The class `small`.
+/// The class `small`, as hosts leave it once they have seen a VM of it.
 pub(crate) fn class() -> Value {
     json!({
-        "metadata": { "name": "small", "namespace": NAMESPACE },
+        "metadata": {
+            "name": "small", "namespace": NAMESPACE, "annotations": { "machinist.dev/cluster-id": "test" },
+        },
         "provider": "sim",
         "providerSpec": { "size": 1 },
         "secretRef": { "name": "account", "namespace": NAMESPACE },
@@ -467,5 +488,21 @@ impl Plugins for NoPlugins {
         let Some(inbox) = self.news.lock().unwrap().take() else { return futures::stream::empty().boxed() };
         futures::stream::unfold(inbox, |mut inbox| async { inbox.recv().await.map(|news| (news, inbox)) })
             .boxed()
+    }
+}
+
+/// The driver in ConfigMap `plugins/driver` serves.
+fn plugin_news(uid: &str, status: &str, providers: &[&str]) -> PluginNews {
+    PluginNews {
+        source: "machinist/driver".into(),
+        config_map: Some("driver".into()),
+        uid: uid.into(),
+        state: "Ready".into(),
+        is_warning: false,
+        is_settled: true,
+        message: format!("serves {status}"),
+        status: status.into(),
+        providers: providers.iter().map(|name| ProviderName::folded(name)).collect(),
+        is_policy: false,
     }
 }

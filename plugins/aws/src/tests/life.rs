@@ -169,16 +169,48 @@ fn what_belongs_to_another_cluster_or_machine_is_left_alone() {
     theirs.cluster = "c2".into();
     let vm = world.create(&theirs).unwrap();
     let neighbour = world.create(&request(2)).unwrap();
-    for request in [request(1), with_id(&request(1), &vm), with_id(&request(1), &neighbour)] {
-        assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
-        world.delete(&request).unwrap();
+    let neighbour = with_id(&request(3), &neighbour);
+    assert_eq!(world.status(&neighbour).unwrap_err().code, Code::NotFound);
+    world.delete(&neighbour).unwrap();
+    assert_eq!(world.notes().iter().filter(|note| note.contains("left alone")).count(), 2);
+    // Its id, or the Machine's uid, leads to it: the control plane was moved.
+    let mut restored = request(1);
+    restored.machine.uid = "uid-of-later".into();
+    for request in [request(1), with_id(&request(1), &vm), with_id(&restored, &vm)] {
+        for refused in [world.status(&request).unwrap_err(), world.delete(&request).unwrap_err()] {
+            assert_eq!(refused.code, Code::FailedPrecondition, "never found to be gone");
+            assert!(refused.message.contains("start the host with --cluster-id=c2"), "{}", refused.message);
+        }
         assert_eq!(world.live().len(), 2);
     }
-    assert_eq!(world.notes().iter().filter(|note| note.contains("left alone")).count(), 4);
     // A stranger's instance without any mark.
     world.change(0, |vm| vm.tags = [("Name".to_owned(), "database".to_owned())].into());
     world.delete(&with_id(&request(1), &vm)).unwrap();
     assert_eq!(world.live().len(), 2);
+}
+
+#[test]
+fn of_two_instances_the_one_that_is_named_goes_and_the_one_that_the_machine_keeps_stays() {
+    let world = World::new();
+    let kept = world.create(&request(1)).unwrap();
+    let mut second = request(1);
+    second.idempotency_key = "another".into();
+    let second = world.create(&second).unwrap();
+    let request = with_id(&request(1), &kept);
+    assert_eq!(world.delete_one(&request, &kept.provider_id).unwrap_err().code, Code::FailedPrecondition);
+    assert_eq!(world.delete_one(&request, "sim:///a/b").unwrap_err().code, Code::InvalidArgument);
+    for _ in 0..2 {
+        world.delete_one(&request, &second.provider_id).unwrap();
+    }
+    world.delete_one(&request, "aws:///eu-west-1/i-0123456789abcdef0").unwrap();
+    assert_eq!(world.live().len(), 1);
+    assert_eq!(world.status(&request).unwrap().provider_id, kept.provider_id);
+
+    let mut theirs = super::world::request(2);
+    theirs.cluster = "c2".into();
+    let theirs = world.create(&theirs).unwrap();
+    let refused = world.delete_one(&request, &theirs.provider_id).unwrap_err();
+    assert_eq!((refused.code, world.live().len()), (Code::FailedPrecondition, 2));
 }
 
 #[test]

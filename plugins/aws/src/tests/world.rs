@@ -133,6 +133,10 @@ impl World {
         self.with(|machines| machines.reboot(request))
     }
 
+    pub(super) fn delete_one(&self, request: &Request, provider_id: &str) -> Outcome<()> {
+        self.with(|machines| machines.delete_one(request, provider_id))
+    }
+
     pub(super) fn status(&self, request: &Request) -> Outcome<wit::Vm> {
         self.with(|machines| machines.get_status(request))
     }

@@ -73,6 +73,30 @@ fn a_class_that_asks_is_initialized_once() {
 }
 
 #[test]
+fn the_end_of_a_vm_takes_three_requests_from_the_order_to_its_proof() {
+    for record in [SimTime::Kept, SimTime::Forgotten] {
+        let world = World::new();
+        let request = request(1);
+        let request = with_id(&request, &world.create(&request).unwrap());
+        world.settle();
+        world.sent();
+        world.delete(&request).unwrap();
+        let id = request.machine.provider_id.as_deref().and_then(|id| id.rsplit('/').next()).unwrap();
+        assert_eq!(world.sent(), ["GET /v1/vms".to_owned(), format!("DELETE /v1/vms/{id}")]);
+        world.pass(SignedDuration::from_secs(if record == SimTime::Kept { 5 } else { 120 }));
+        assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
+        assert_eq!(world.sent(), [format!("GET /v1/vms/{id}")]);
+    }
+}
+
+/// How long the cloud remembers a VM that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SimTime {
+    Kept,
+    Forgotten,
+}
+
+#[test]
 fn a_deletion_takes_the_vm_and_its_volumes_and_may_be_repeated() {
     let world = World::new();
     let mut spec = spec();
@@ -136,14 +160,43 @@ fn all_vms_of_one_uid_are_seen_and_deleted() {
 }
 
 #[test]
+fn of_two_vms_the_one_that_is_named_goes_and_the_one_that_the_machine_keeps_stays() {
+    let world = World::new();
+    let kept = world.create(&request(1)).unwrap();
+    let mut second = request(1);
+    second.idempotency_key = "another".into();
+    let second = world.create(&second).unwrap();
+    let request = with_id(&request(1), &kept);
+    assert_eq!(world.delete_one(&request, &kept.provider_id).unwrap_err().code, Code::FailedPrecondition);
+    assert_eq!(world.delete_one(&request, "aws:///a/b").unwrap_err().code, Code::InvalidArgument);
+    for _ in 0..2 {
+        world.delete_one(&request, &second.provider_id).unwrap();
+        world.settle();
+    }
+    world.delete_one(&request, "sim:///sim-1a/vm-nowhere").unwrap();
+    assert_eq!(world.live().len(), 1);
+    assert_eq!(world.status(&request).unwrap().provider_id, kept.provider_id);
+
+    let mut theirs = super::world::request(2);
+    theirs.cluster = "c2".into();
+    let theirs = world.create(&theirs).unwrap();
+    let refused = world.delete_one(&request, &theirs.provider_id).unwrap_err();
+    assert_eq!((refused.code, world.live().len()), (Code::FailedPrecondition, 2));
+}
+
+#[test]
 fn what_belongs_to_another_cluster_is_left_alone() {
     let world = World::new();
     let mut theirs = request(1);
     theirs.cluster = "c2".into();
     let vm = world.create(&theirs).unwrap();
-    for request in [request(1), with_id(&request(1), &vm)] {
-        assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
-        world.delete(&request).unwrap();
+    assert_eq!(world.status(&request(1)).unwrap_err().code, Code::NotFound);
+    world.delete(&request(1)).unwrap();
+    // The id leads to it: the control plane was moved, and neither "there is none" nor "it is removed" would be true.
+    let known = with_id(&request(1), &vm);
+    for refused in [world.status(&known).unwrap_err(), world.delete(&known).unwrap_err()] {
+        assert_eq!(refused.code, Code::FailedPrecondition);
+        assert!(refused.message.contains("start the host with --cluster-id=c2"), "{}", refused.message);
     }
     assert_eq!(world.live().len(), 1);
     assert!(world.notes().iter().all(|note| note.contains("left alone")));
@@ -215,4 +268,13 @@ fn a_reboot_without_an_answer_may_have_happened() {
     world.fault("POST", "/v1/vms/*/reboot", &json!({ "type": "timeout", "holdMs": 0 }));
     let error = world.reboot(&request).unwrap_err();
     assert_eq!((error.code, error.may_have_happened), (Code::DeadlineExceeded, true));
+}
+
+#[test]
+fn without_keys_a_create_looks_first_and_finds_what_an_earlier_one_made() {
+    let world = World::new().without_keys();
+    let first = world.create(&request(1)).unwrap();
+    assert_eq!(world.sent(), ["GET /v1/vms", "POST /v1/vms"]);
+    let again = world.create(&request(1)).unwrap();
+    assert_eq!((again.provider_id, world.live().len()), (first.provider_id, 1));
 }

@@ -145,7 +145,10 @@ fn a_key_whose_vm_is_gone_never_works_again() {
 #[test]
 fn a_deletion_that_fails_half_way_says_so_and_ends_well_when_repeated() {
     let world = World::new();
-    let request = with_id(&request(1), &world.create(&request(1)).unwrap());
+    let mut with_volume = spec();
+    with_volume["volumes"] = json!([{ "sizeGib": 1 }]);
+    let request = request_of(1, &with_volume);
+    let request = with_id(&request, &world.create(&request).unwrap());
     world.fault("DELETE", "/v1/vms/*", &json!({ "type": "timeout", "afterCommit": false }));
     let error = world.delete(&request).unwrap_err();
     assert_eq!((error.code, error.may_have_happened), (Code::DeadlineExceeded, true));

@@ -80,6 +80,13 @@ impl World {
         self
     }
 
+    /// With a cloud that keeps no idempotency keys.
+    pub(super) fn without_keys(mut self) -> Self {
+        let settings = json!({ "endpoint": ENDPOINT, "idempotencyKeys": false });
+        self.host = self.host.settings(settings.to_string());
+        self
+    }
+
     /// Faults as the admin API takes them.
     pub(super) fn faults(&self, faults: Value) {
         let faults: Faults = serde_json::from_value(faults).unwrap();
@@ -161,6 +168,10 @@ impl World {
 
     pub(super) fn reboot(&self, request: &Request) -> Result<(), Failure> {
         self.driver().reboot(request)
+    }
+
+    pub(super) fn delete_one(&self, request: &Request, provider_id: &str) -> Result<(), Failure> {
+        self.driver().delete_by_id(request, provider_id)
     }
 
     pub(super) fn status(&self, request: &Request) -> Result<Vm, Failure> {

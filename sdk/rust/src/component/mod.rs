@@ -5,11 +5,13 @@ mod http;
 
 use std::marker::PhantomData;
 
+use crate::bindings::id_deleter::exports::machinist::delete_by_id::delete_by_id::Guest as DeleteByIdGuest;
 use crate::bindings::policy::exports::machinist::policy::policy::Guest as PolicyGuest;
 use crate::bindings::provider::exports::machinist::provider::driver::Guest as DriverGuest;
 use crate::bindings::rebooter::exports::machinist::provider::reboot::Guest as RebootGuest;
 use crate::driver::{
-    About, Class, Creation, Deletion, Driver, DriverError, Failure, Page, Reboot, Request, Vm, volume_ids,
+    About, Class, Creation, DeleteById, Deletion, Driver, DriverError, Failure, Page, Reboot, Request, Vm,
+    volume_ids,
 };
 use crate::log::{HostLog, Log};
 use crate::policy::{self, Policy, Question, Verdict};
@@ -56,6 +58,12 @@ impl<D: Driver> DriverGuest for Exported<D> {
 impl<D: Reboot> RebootGuest for Exported<D> {
     fn reboot(request: Request) -> Result<(), DriverError> {
         D::reboot(&request, &ComponentHost).map_err(Failure::into_record)
+    }
+}
+
+impl<D: DeleteById> DeleteByIdGuest for Exported<D> {
+    fn delete_by_id(request: Request, provider_id: String) -> Result<(), DriverError> {
+        D::delete_by_id(&request, &provider_id, &ComponentHost).map_err(Failure::into_record)
     }
 }
 

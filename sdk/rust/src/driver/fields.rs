@@ -114,6 +114,23 @@ impl Fields {
         self.whole_number(name, range)?.ok_or_else(|| self.missing(name))
     }
 
+    /// The texts of a list.
+    ///
+    /// # Errors
+    /// When something else is there.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, Failure> {
+        let entries = match self.get(name) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(entries)) => entries,
+            Some(other) => return Err(self.unfit(name, "a list of texts", other)),
+        };
+        let text = |(index, entry): (usize, &Value)| match entry {
+            Value::String(text) if !text.is_empty() => Ok(text.clone()),
+            other => Err(self.unfit(&format!("{name}[{index}]"), "a text that is not empty", other)),
+        };
+        entries.iter().enumerate().map(text).collect()
+    }
+
     /// Keys and values of an object, sorted by key; `wanted` is what belongs there.
     ///
     /// # Errors
@@ -213,6 +230,8 @@ mod tests {
                 fields.entries("c", "an object of texts").unwrap_err(),
                 "providerSpec.c must be an object of texts, got [1]",
             ),
+            (fields.texts("f").unwrap_err(), "providerSpec.f must be a list of texts, got 9"),
+            (fields.texts("c").unwrap_err(), "providerSpec.c[0] must be a text that is not empty, got 1"),
             (d.text("e").unwrap_err(), "providerSpec.d[0].e must be a text that is not empty, got 1"),
             (spec("[]").unwrap_err(), "providerSpec must be an object"),
             (spec("{\n  x").unwrap_err(), "providerSpec is not JSON (line 2, column 3)"),
@@ -221,6 +240,13 @@ mod tests {
             assert_eq!((failure.message.as_str(), failure.terminal), (message, true));
         }
         assert_eq!(fields.unknown(&["a", "b", "c", "d"]), ["providerSpec.f is not a field and is ignored"]);
+    }
+
+    #[test]
+    fn a_list_of_texts_comes_in_its_order() {
+        let fields = spec(r#"{"zones": ["b", "a"]}"#).unwrap();
+        assert_eq!(fields.texts("zones").unwrap(), ["b", "a"]);
+        assert!(fields.texts("absent").unwrap().is_empty());
     }
 
     #[test]

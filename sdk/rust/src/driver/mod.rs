@@ -2,7 +2,7 @@
 //!
 //! | question | here |
 //! | --- | --- |
-//! | what does the host call | [`Driver`], [`Reboot`] |
+//! | what does the host call | [`Driver`], [`Reboot`], [`DeleteById`] |
 //! | what does a call have of the world | [`Host`], [`OfflineHost`], [`Secret`], [`Log`] |
 //! | how does it ask the cloud | [`HttpRequest`], [`HttpAnswer`], [`Limits`], [`auth`] |
 //! | how does it say that it failed | [`Failure`], [`Attempt`], [`NoAnswer`], [`Trouble`] |
@@ -35,6 +35,12 @@ pub use secrets::{Encoding, Secret, SecretRefusal, SecretRefused, Secrets, USER_
 pub use text::{escaped, quoted, quoted_up_to};
 pub use time::rfc3339_ms;
 pub use url::{Scheme, Url};
+
+impl std::ops::BitOrAssign for Capabilities {
+    fn bitor_assign(&mut self, more: Self) {
+        *self = *self | more;
+    }
+}
 
 pub(crate) use http::PIECE_BYTES;
 pub(crate) use secrets::Handle;
@@ -113,6 +119,16 @@ pub trait Reboot: Driver {
     /// # Errors
     /// `NotFound` when there is no machine, else by code.
     fn reboot(request: &Request, host: &dyn Host) -> Result<(), Failure>;
+}
+
+/// Optional: a driver that can remove one VM of two. `export_driver!(MyDriver, delete_by_id)` exports it.
+pub trait DeleteById: Driver {
+    /// Orders the end of the VM with this provider id and of no other. `request.machine.provider_id` is the one that
+    /// the Machine keeps. A VM that is not there is success.
+    ///
+    /// # Errors
+    /// `FailedPrecondition` when the VM lacks the cluster's mark, or is the one that the Machine keeps; else by code.
+    fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure>;
 }
 
 /// One entry for each spec, or the failure that says so.

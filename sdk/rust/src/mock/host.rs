@@ -10,8 +10,8 @@ use super::log::{LogLine, MockLog};
 use super::substitute::Place;
 use super::vault::Kept;
 use crate::driver::{
-    About, Class, Creation, Deletion, Driver, Failure, HttpAnswer, HttpRequest, Page, Reboot, Request,
-    Trouble, USER_DATA_KEY, Vm, volume_ids,
+    About, Class, Creation, DeleteById, Deletion, Driver, Failure, HttpAnswer, HttpRequest, Page, Reboot,
+    Request, Trouble, USER_DATA_KEY, Vm, volume_ids,
 };
 
 /// What answers requests in which the secrets are filled in.
@@ -185,5 +185,15 @@ impl<D: Reboot> MockDriver<'_, '_, D> {
     /// As there.
     pub fn reboot(&self, request: &Request) -> Result<(), Failure> {
         D::reboot(request, &MockCall::online(self.host, false))
+    }
+}
+
+impl<D: DeleteById> MockDriver<'_, '_, D> {
+    /// As in [`DeleteById`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn delete_by_id(&self, request: &Request, provider_id: &str) -> Result<(), Failure> {
+        D::delete_by_id(request, provider_id, &MockCall::online(self.host, false))
     }
 }

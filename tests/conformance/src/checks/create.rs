@@ -32,6 +32,14 @@ pub(super) fn checks() -> Vec<Check> {
         ),
         check!(
             "create",
+            "window",
+            Shared,
+            false,
+            window,
+            "a driver whose cloud keeps no idempotency keys says how long reads may lag"
+        ),
+        check!(
+            "create",
             "class-changed",
             Shared,
             true,
@@ -95,6 +103,7 @@ async fn after_crash(case: Case) -> Outcome {
 }
 
 async fn at_once(case: Case) -> Outcome {
+    case.needs_keys()?;
     let machine = case.machine("at-once");
     let create = || async {
         let mut machine = machine.clone();
@@ -107,6 +116,15 @@ async fn at_once(case: Case) -> Outcome {
         }
     }
     case.expect_vms(&machine, 1, "after four creates at the same time").await
+}
+
+async fn window(case: Case) -> Outcome {
+    let says_a_window = !case.bench.about.consistency_window.is_zero();
+    must(case.capabilities().idempotency_key || says_a_window, || {
+        "describe names neither the capability idempotency-key nor a consistency-window-ms: without keys the host \
+         waits for this window after a create that may have happened, and without the window it cannot know how long"
+            .to_owned()
+    })
 }
 
 async fn class_changed(case: Case) -> Outcome {

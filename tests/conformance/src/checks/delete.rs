@@ -1,6 +1,6 @@
 //! Gone is gone, and nobody else's.
 
-use machinist_core::driver_error::CallError;
+use machinist_core::driver_error::{CallError, Code};
 use serde_json::json;
 
 use super::{Check, check};
@@ -34,7 +34,7 @@ pub(super) fn checks() -> Vec<Check> {
             Shared,
             true,
             foreign,
-            "a deletion leaves another cluster's VM alone, whatever the provider id says"
+            "a deletion refuses another cluster's VM, whatever the provider id says"
         ),
         check!(
             "delete",
@@ -91,11 +91,14 @@ async fn foreign(case: Case) -> Outcome {
     let id = case.plant(&case.other_cluster(), &theirs).await?;
     let mut machine = case.machine("foreign");
     machine.provider_id = Some(id);
-    // Success and refusal are both right: its own VM is not there.
-    if let Err(error @ (CallError::Broken(_) | CallError::Refused(_))) =
-        case.delete_to_end(&mut machine).await
-    {
-        return failed(format!("delete failed: {error}"));
+    match case.delete_to_end(&mut machine).await {
+        Err(CallError::Guest(error)) if error.code == Code::FailedPrecondition => {}
+        Ok(_) => return failed("delete says that a VM with another cluster's mark is removed"),
+        Err(error) => {
+            return failed(format!(
+                "delete of a VM with another cluster's mark failed, by another code: {error}"
+            ));
+        }
     }
     let left = case.vms_of(&case.other_cluster(), &theirs).await?;
     must(left.len() == 1, || "delete removes another cluster's VM to which the provider id leads".to_owned())

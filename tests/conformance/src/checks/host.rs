@@ -54,14 +54,16 @@ async fn declared(case: Case) -> Outcome {
     life(&case).await?;
     let asked: BTreeSet<String> = case.stage.proxy.journal().into_iter().map(|entry| entry.host).collect();
     let wished = &case.bench.about.hosts;
+    let of_class = case.profile().class.endpoint_host();
     let undeclared: Vec<&str> = asked
         .iter()
-        .filter(|host| !wished.iter().any(|wish| is_host(wish, host)))
+        .filter(|host| !wished.iter().chain(&of_class).any(|wish| is_host(wish, host)))
         .map(String::as_str)
         .collect();
     must(undeclared.is_empty(), || {
         format!(
-            "{} is asked, and describe names {wished:?}: an operator grants what describe names",
+            "{} is asked, and describe names {wished:?}: an operator grants what describe names (a host that the class \
+             names is given to the kit by class.endpoint of the profile)",
             undeclared.join(", ")
         )
     })

@@ -36,6 +36,7 @@ fn hide(case: &Case) -> Outcome {
 }
 
 async fn create(case: Case) -> Outcome {
+    case.needs_keys()?;
     let machine = case.made("create").await?;
     hide(&case)?;
     // It may find it by its key, or wait until reads show it.

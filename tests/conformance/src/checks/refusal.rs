@@ -102,7 +102,10 @@ async fn no_secret(case: Case) -> Outcome {
         Code::Unauthenticated | Code::InvalidArgument | Code::FailedPrecondition | Code::PermissionDenied
     );
     must(fits && !error.message.is_empty(), || {
-        format!("create without credentials answers {error:?} instead of unauthenticated")
+        format!(
+            "create without credentials answers {error:?} instead of unauthenticated (a cloud without credentials: leave \
+             `secrets` out of the profile)"
+        )
     })?;
     must(case.stage.proxy.journal().is_empty(), || "create without credentials asks the cloud".to_owned())
 }

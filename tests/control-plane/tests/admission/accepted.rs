@@ -64,11 +64,28 @@ fn sets() -> Vec<(&'static str, Value)> {
     ] });
     vec![
         ("no Machines", set(&[("spec.replicas", json!(0))])),
+        (
+            "more labels than are selected, and other metadata",
+            set(&[(
+                "spec.template.metadata",
+                json!({
+                    "creationTimestamp": null, "annotations": { "a": "b" },
+                    "labels": { "pool": "a", "b": "", "example.com/c": "d" },
+                }),
+            )]),
+        ),
+        (
+            "no labels where none is selected",
+            set(&[
+                (
+                    "spec.selector",
+                    json!({ "matchExpressions": [{ "key": "a", "operator": "DoesNotExist" }] }),
+                ),
+                ("spec.template.metadata", json!({ "labels": {} })),
+            ]),
+        ),
         ("every operator", set(&[("spec.selector", expressions)])),
         ("everything, which machine-controller-manager takes", set(&[("spec.selector", json!({}))])),
-        ("no selector: a condition tells", set(&[("spec.selector", Value::Null)])),
-        ("labels that it does not select: a condition tells", set(&[("spec.template.metadata", json!({}))])),
-        ("no template: a condition tells", set(&[("spec.template", Value::Null)])),
         ("a class that is not used", set(&[("spec.machineClass", json!({ "kind": "", "name": "" }))])),
         (
             "what a deployment hands down as it finds it",
@@ -105,9 +122,6 @@ fn deployments() -> Vec<(&'static str, Value)> {
         ("what another type left behind", only("Recreate", "inPlaceUpdate")),
         ("what another type left behind", only("RollingUpdate", "inPlaceUpdate")),
         ("what another type left behind", only("InPlaceUpdate", "rollingUpdate")),
-        ("no strategy: a condition tells", deployment(&[("spec.strategy", Value::Null)])),
-        ("no selector: a condition tells", deployment(&[("spec.selector", Value::Null)])),
-        ("no labels: a condition tells", deployment(&[("spec.template.metadata", json!({}))])),
         (
             "no deadline and no history",
             deployment(&[

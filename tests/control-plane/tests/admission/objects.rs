@@ -80,6 +80,12 @@ pub(super) fn wrong() -> Vec<Wrong> {
         rows.push(row(kind, &[("spec.template", json!({}))], field));
         rows.push(row(kind, &[("spec.template.spec", json!({}))], field));
         rows.push(one(kind, "spec.replicas", json!(-1)));
+        rows.push(one(kind, "spec.selector", Value::Null));
+        let fit = "spec.selector.matchLabels";
+        rows.push(row(kind, &[("spec.template.metadata", json!({}))], fit));
+        rows.push(row(kind, &[("spec.template.metadata", Value::Null)], fit));
+        rows.push(row(kind, &[("spec.template.metadata", json!({ "labels": { "pool": "b" } }))], fit));
+        rows.push(row(kind, &[(fit, json!({ "pool": "a", "other": "x" }))], fit));
         for (expression, field) in [
             (json!({ "key": "", "operator": "Exists" }), "spec.selector.matchExpressions[0].key"),
             (
@@ -96,6 +102,9 @@ pub(super) fn wrong() -> Vec<Wrong> {
             rows.push(row(kind, &[("spec.selector.matchExpressions", json!([expression]))], field));
         }
     }
+    rows.push(row("MachineSet", &[("spec", Value::Null)], "spec.selector"));
+    rows.push(one("MachineSet", "spec.template", Value::Null));
+    rows.push(one("MachineDeployment", "spec.strategy", Value::Null));
     rows.extend(of_class());
     rows.extend(of_deployment());
     rows

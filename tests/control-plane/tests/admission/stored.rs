@@ -119,7 +119,8 @@ impl Stored {
 
     /// It can be mended, and then not be made wrong again.
     async fn mended_stays_mended(&self) -> Result<()> {
-        if self.wrong.kind != "MachineDeployment" {
+        // Whether selector and template fit is only asked of what is new.
+        if self.wrong.kind != "MachineDeployment" || self.wrong.field == "spec.selector.matchLabels" {
             return Ok(());
         }
         let right = valid(self.wrong.kind);

@@ -32,6 +32,21 @@ pub fn plugin(name: &str, component: &[u8], endpoint: &str) -> Result<ConfigMap>
     packed(name, component, &json!({ "endpoint": endpoint }), &grants(endpoint))
 }
 
+/// The same driver for a cloud that keeps no idempotency keys and whose reads lag for at most this long.
+///
+/// # Errors
+/// When it cannot be compressed.
+pub fn plugin_without_keys(
+    name: &str,
+    component: &[u8],
+    endpoint: &str,
+    window: std::time::Duration,
+) -> Result<ConfigMap> {
+    let window = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+    let settings = json!({ "endpoint": endpoint, "idempotencyKeys": false, "consistencyWindowMs": window });
+    packed(name, component, &settings, &grants(endpoint))
+}
+
 fn packed(name: &str, component: &[u8], settings: &Value, grants: &str) -> Result<ConfigMap> {
     let packed = zstd::encode_all(component, 19).context("failed to compress the driver")?;
     let digest = Sha256::digest(component).iter().map(|byte| format!("{byte:02x}")).collect::<String>();

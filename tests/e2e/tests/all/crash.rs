@@ -96,8 +96,9 @@ async fn killed(lab: &Lab) -> Result<()> {
             futures::future::try_join_all(names.iter().map(|name| lab.create_machine(name, "small")));
         let reached = reach(lab, moment, &names, creates);
         let outcome = tokio::try_join!(requested, reached);
+        let said = if outcome.is_err() { host.log_end() } else { String::new() };
         host.kill();
-        outcome.with_context(|| format!("at moment {number}, {moment:?}"))?;
+        outcome.with_context(|| format!("at moment {number}, {moment:?}\n{said}"))?;
         machines += names.len();
     }
     let lost = lab.cloud.stats();

@@ -28,6 +28,7 @@ mod scene;
 mod server;
 mod shapes;
 mod side_by_side;
+mod sidecar;
 mod sources;
 mod swaps;
 mod trial;

@@ -110,12 +110,6 @@ async fn a_machine_that_cannot_be_understood_says_which_field() {
     installed(LabOptions { kinds: Kinds::OwnWithoutRules, ..LabOptions::default() }, async |lab, _| {
         let cases = [
             (
-                "kindless",
-                json!({ "class": { "kind": "AWSMachineClass" } }),
-                json!({ "class": { "kind": "MachineClass" } }),
-                "spec.class.kind must be MachineClass",
-            ),
-            (
                 "timeless",
                 json!({ "healthTimeout": "soon" }),
                 json!({ "healthTimeout": null }),

@@ -66,7 +66,6 @@ async fn a_machine_is_counted_while_it_is_there_and_its_life_is_timed() {
         lab.delete_machine("m").await?;
         is_gone(lab, "m").await?;
         lab.event("Machine", "m", "VmTerminating", "").await?;
-        lab.event("Machine", "m", "Deleted", "").await?;
         e2e::eventually("the series of the Machine are gone", async || {
             let metrics = host.metrics().await?;
             let names =

@@ -11,6 +11,7 @@ use kube::{Api, Client};
 use machinist_api::names;
 use nodesim::{NodeSim, Target};
 
+use crate::explain::says;
 use crate::scene::{SIM, has_phase, is_gone, scene, turn};
 
 async fn names_of<T>(api: Api<T>) -> Result<Vec<String>>
@@ -136,6 +137,9 @@ async fn a_whole_life_on_the_kinds_that_others_have_installed() {
         // One that waits, one that lives.
         lab.create_machine("waits", "nowhere").await?;
         lab.event("Machine", "waits", "ClassMissing", "nowhere").await?;
+        let address = host.url().trim_start_matches("http://").to_owned();
+        let awaited = ["Awaited:   ClassMissing, since", "from the memory of"];
+        says(lab, &["machine/waits", "--address", &address], &awaited).await?;
         lab.create_machine("m", "small").await?;
         let machine = has_phase(lab, "m", "Running").await?;
         let status = machine.status.clone().unwrap_or_default();

@@ -38,6 +38,8 @@ pub(crate) enum PoolAction {
     Release,
     /// Wishes for disruptions: a budget, windows, an age, replacement first, other classes.
     Wish,
+    /// Writes a time-out that is none, and mostly corrects it later.
+    Slip,
     /// The autoscaler wants more.
     ScaleUp,
     /// The autoscaler wants fewer, and says which are to go.
@@ -60,6 +62,9 @@ const ACTIONS: [(u32, PoolAction); 14] = [
     (8, PoolAction::ScaleUp),
     (12, PoolAction::ScaleDown),
 ];
+
+/// Texts in the place of a time-out that are none, or that mean the default.
+const SLIPS: [&str; 6] = ["20min", "20", "1d", "-15m", "", "20m"];
 
 impl Actors {
     /// Acts on sets and deployments until it is dropped.
@@ -99,6 +104,15 @@ impl Actors {
                 self.edit_pool("user thaws", plural, &pool.name, &patch);
             }
             PoolAction::Release => self.release(&pool.name, chance),
+            PoolAction::Slip => {
+                let text = chance.pick(&SLIPS).copied().unwrap_or_default();
+                let patch = if chance.happens(0.5) {
+                    json!({ "metadata": { "annotations": { annotations::EFFECTIVE_CREATION_TIMEOUT: text } } })
+                } else {
+                    json!({ "spec": { "template": { "spec": { "creationTimeout": text } } } })
+                };
+                self.edit_pool("user mistypes a time-out of", plural, &pool.name, &patch);
+            }
             PoolAction::EditSet if !is_deployment => {}
             PoolAction::Pause
             | PoolAction::Undo
@@ -184,6 +198,7 @@ impl Actors {
             | PoolAction::Retaint
             | PoolAction::Delete
             | PoolAction::Thaw
+            | PoolAction::Slip
             | PoolAction::Release => {}
         }
     }

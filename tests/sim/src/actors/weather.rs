@@ -5,8 +5,17 @@ use std::time::Duration;
 use super::Actors;
 use crate::chance::Chance;
 use crate::cloud::Lie;
+use crate::hosts::CLUSTER;
 
 impl Actors {
+    /// As a control plane that was moved, and whose operator has not given the mark along.
+    pub(super) async fn move_away(&self, mut chance: Chance) {
+        self.faults.count("another mark");
+        self.hosts.start_with_mark("elsewhere");
+        tokio::time::sleep(chance.between(Duration::from_mins(1), Duration::from_mins(10))).await;
+        self.hosts.start_with_mark(CLUSTER);
+    }
+
     /// All Nodes of a zone are silent for a while, and their VMs live.
     pub(super) async fn zone_outage(&self, mut chance: Chance) {
         let Some(zone) = chance.pick(self.fleet.zones()).copied() else { return };

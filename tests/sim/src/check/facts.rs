@@ -1,12 +1,13 @@
 //! What the world is like, learned from each change at the moment when it happens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use memory_api::wire::Call;
 use memory_api::{Change, USER};
 use serde_json::Value;
 
+use super::doubt::Creates;
 use super::machine::MachineFact;
 use super::node::NodeFact;
 use super::owners::Owners;
@@ -32,6 +33,10 @@ struct LeaseFact {
     robbed: Option<(String, Timestamp)>,
 }
 
+/// One host asks a driver for the same about the same Machine so often at most within this time.
+const ASKED_AT_MOST: usize = 20;
+const ASKED_WITHIN: SignedDuration = SignedDuration::from_secs(20);
+
 /// The world.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
@@ -46,6 +51,8 @@ pub(crate) struct Facts {
     /// Nodes as their objects are, by name.
     pub(super) node_objects: BTreeMap<String, NodeFact>,
     pub(super) workload: Workload,
+    /// The results of the hosts' creates.
+    pub(super) creates: Creates,
     pub(super) owners: Owners,
     /// Whether a policy of the run may decide anything.
     pub(crate) has_judges: bool,
@@ -60,11 +67,20 @@ pub(crate) struct Facts {
     pub(crate) ahead: BTreeMap<String, SignedDuration>,
     /// The most by which the clock of any host has ever been behind.
     pub(crate) behind: SignedDuration,
+    /// When a host has asked a driver for what about which Machine, of late.
+    asked: BTreeMap<(String, String, String), VecDeque<Timestamp>>,
     /// When VMs were listed.
     pub(super) listings: Vec<Timestamp>,
     /// How often hosts wrote anything but Leases, and what they wrote last.
     pub(crate) writes: (u64, String),
+    /// When deletions of Machines and sets were asked for in the last seconds, by host and what it asked.
+    deletions: BTreeMap<(String, String), Vec<Timestamp>>,
 }
+
+/// So many of the same deletion within [`REPEATS_WITHIN`] are no accident: retries are further and further apart, and a
+/// few passes for other reasons come between them.
+const REPEATS: usize = 40;
+const REPEATS_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 impl Facts {
     /// Takes over what a change says.
@@ -90,17 +106,56 @@ impl Facts {
     }
 
     /// A host sends a request.
-    pub(super) fn count(&mut self, call: &Call, now: Timestamp) {
+    pub(super) fn count(&mut self, call: &Call, now: Timestamp) -> Option<String> {
         if call.verb == "CALL" && call.what == "list" {
             self.listings.push(now);
         }
         if call.verb == "DELETE" && call.what == "volumeattachments" {
             self.workload.attachment_tried(&call.name);
         }
-        let is_write = matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE") && call.what != "leases";
+        // The claim of the cluster's mark is renewed as a Lease is.
+        let is_renewal = call.what == "leases" || call.name.starts_with("machinist-cluster-mark-");
+        let is_write = matches!(call.verb, "POST" | "PUT" | "PATCH" | "DELETE") && !is_renewal;
         if is_write {
             self.writes = (self.writes.0 + 1, format!("{} {} {}", call.verb, call.what, call.name));
         }
+        let is_counted = call.verb == "CALL" && matches!(call.what.as_str(), "delete" | "get-status");
+        if is_counted { self.asks_too_often(call, now) } else { None }
+    }
+
+    /// Retries, users and Nodes that change may make a host ask again, but not without end.
+    fn asks_too_often(&mut self, call: &Call, now: Timestamp) -> Option<String> {
+        let key = (call.actor.clone(), call.what.clone(), call.name.clone());
+        let times = self.asked.entry(key).or_default();
+        times.push_back(now);
+        while times.front().is_some_and(|at| now.duration_since(*at) > ASKED_WITHIN) {
+            times.pop_front();
+        }
+        let count = times.len();
+        (count > ASKED_AT_MOST).then(|| {
+            format!(
+                "{} asks {} of Machine {} {count} times within {ASKED_WITHIN:#}",
+                call.actor, call.what, call.name
+            )
+        })
+    }
+
+    /// A host asks for a deletion that it has just asked for time and again.
+    pub(super) fn repeated(&mut self, call: &Call, now: Timestamp) -> Option<String> {
+        if call.verb != "DELETE" || !matches!(call.what.as_str(), "machines" | "machinesets") {
+            return None;
+        }
+        let asked =
+            self.deletions.entry((call.actor.clone(), format!("{} {}", call.what, call.name))).or_default();
+        asked.retain(|at| now.duration_since(*at) < REPEATS_WITHIN);
+        asked.push(now);
+        (asked.len() > REPEATS).then(|| {
+            let (count, what, name) = (asked.len(), &call.what, &call.name);
+            format!(
+                "{} asks {count} times within {REPEATS_WITHIN:#} for the deletion of {what} {name}",
+                call.actor
+            )
+        })
     }
 
     fn machine(&mut self, change: &Change<'_>, now: Timestamp) {

@@ -26,7 +26,13 @@ pub(super) fn of_machine(facts: &Facts, change: &Change<'_>, now: Timestamp) -> 
     if has_failed(change.new) && !has_failed(change.old) {
         return of_deed(facts, change.actor, &format!("fails Machine {name}"), now);
     }
-    if is_going(change.new) && !is_going(change.old) {
+    // Machines go with their set while only the cluster of their Nodes is away.
+    let goes_with_set = || {
+        let uid = text(change.new, "/metadata/uid");
+        let is_asked = facts.machines.get(uid).is_some_and(|machine| facts.owners.is_going(&machine.set));
+        !facts.cut_off.contains_key(change.actor) && is_asked
+    };
+    if is_going(change.new) && !is_going(change.old) && !goes_with_set() {
         return of_deed(facts, change.actor, &format!("deletes Machine {name}"), now);
     }
     None

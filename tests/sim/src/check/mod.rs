@@ -2,6 +2,7 @@
 //!
 //! The rules look at the world as it is, never at what a host believes.
 
+mod doubt;
 mod drained;
 mod facts;
 mod gate;
@@ -19,6 +20,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
+use machinist_core::driver::{Answer, Creation};
 use machinist_runtime::clock::Clock;
 use memory_api::Change;
 use memory_api::wire::{Call, Wire};
@@ -27,6 +29,7 @@ use tokio::sync::Notify;
 use crate::cloud::SimCloud;
 use crate::story::Story;
 pub(crate) use facts::{Facts, NodeTruth};
+pub(crate) use machine::MachineFact;
 pub(crate) use rules::HOST;
 
 /// What must always hold, and what must come about in the end.
@@ -80,12 +83,22 @@ pub enum Rule {
     Orphans,
     /// Never a Machine made for a frozen set.
     Frozen,
+    /// Never a Machine held for a VM that an earlier create may have made, when each of them failed for certain.
+    Doubt,
+    /// Without faults every Machine has asked for its VM soon.
+    ComesUp,
+    /// Never a text in the spec of a Machine that is no duration where one is expected, written by a host.
+    HandedDown,
+    /// Never the same deletion of a Machine or set asked for again and again without a pause.
+    Repeats,
     /// No VM is left without a Machine at the end.
     NoLeak,
     /// Without faults everything comes to where it is wished.
     Converges,
     /// Then nothing is written any more.
     Quiet,
+    /// Never one cloud asked over and over about the removal of one VM.
+    Sparing,
     /// Nothing panics.
     NoPanic,
 }
@@ -171,7 +184,13 @@ impl Watchman {
         if let Some(detail) = broken {
             self.break_rule(Rule::Leader, detail);
         }
-        self.facts().count(call, self.clock.now());
+        if let Some(detail) = self.facts().repeated(call, self.clock.now()) {
+            self.break_rule(Rule::Repeats, detail);
+        }
+        let asked = self.facts().count(call, self.clock.now());
+        if let Some(detail) = asked {
+            self.break_rule(Rule::Sparing, detail);
+        }
     }
 
     /// A create reaches the cloud.
@@ -187,6 +206,16 @@ impl Watchman {
         if self.cloud.duplicates_ever() > 0 {
             self.break_rule(Rule::OneVm, "two live VMs carry the uid of one Machine");
         }
+    }
+
+    /// A host sends a create, whatever becomes of it on the way.
+    pub(crate) fn create_sent(&self, uid: &str, actor: &str) {
+        self.facts().creates.sent(uid, actor);
+    }
+
+    /// A create has come to its end at its host.
+    pub(crate) fn create_ended(&self, uid: &str, actor: &str, answer: &Answer<Creation>) {
+        self.facts().creates.ended(uid, actor, answer);
     }
 
     /// A delete reaches the cloud.

@@ -8,7 +8,7 @@ use memory_api::wire::Call;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::{drained, gate, hooks, keeping, meltdown, owners, verdicts};
+use super::{doubt, drained, gate, hooks, keeping, meltdown, owners, verdicts};
 use crate::cloud::{SimCloud, UID_TAG};
 
 /// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
@@ -67,6 +67,8 @@ pub(super) fn of_change(
             breaks(Rule::Gate, gate::of_machine(facts, change, now)),
             breaks(Rule::Meltdown, meltdown::of_change(facts, cloud, change, now)),
             breaks(Rule::Verdicts, verdicts::of_change(facts, change, now)),
+            breaks(Rule::Doubt, doubt::of_machine(&facts.creates, change)),
+            breaks(Rule::HandedDown, owners::handed_down(change)),
             keeping::of_machine(facts, change, now),
         ]
         .into_iter()

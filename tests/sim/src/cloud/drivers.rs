@@ -12,7 +12,7 @@ use machinist_core::driver::{
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
-use machinist_core::id::ProviderName;
+use machinist_core::id::{ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Trouble;
 use simcloud::{CreateVm, Method, Request, VmState, VmView};
@@ -131,6 +131,12 @@ impl Account {
         let found = self.find(&request.cluster, &uid).await?;
         let mut ids: Vec<String> = found.iter().map(|vm| vm.id.clone()).collect();
         if let Some(id) = own_id(&request).filter(|id| !ids.contains(id)) {
+            match self.cloud.ask::<VmView>(Request::new(Method::Get, &format!("/v1/vms/{id}"))).await {
+                Ok(vm) if vm.state != VmState::Terminated => of_this_cluster(&vm, &request.cluster)?,
+                Ok(_) => {}
+                Err(error) if error.code == Code::NotFound => {}
+                Err(error) => return Err(error),
+            }
             ids.push(id);
         }
         for id in ids {
@@ -147,10 +153,23 @@ impl Account {
         Ok(Deletion::Deleted { last_known_state: None })
     }
 
+    async fn remove_one(&self, vm: ProviderId) -> Result<(), DriverError> {
+        let Some(id) = vm.as_str().rsplit('/').next() else { return Ok(()) };
+        self.watchman.delete_asked(id, &self.actor);
+        match self.cloud.ask::<VmView>(Request::new(Method::Delete, &format!("/v1/vms/{id}"))).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.code == Code::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn locate(&self, request: &MachineRequest) -> Result<Option<VmView>, DriverError> {
         if let Some(id) = own_id(request) {
             match self.cloud.ask::<VmView>(Request::new(Method::Get, &format!("/v1/vms/{id}"))).await {
-                Ok(vm) if vm.state != VmState::Terminated => return Ok(Some(vm)),
+                Ok(vm) if vm.state != VmState::Terminated => {
+                    of_this_cluster(&vm, &request.cluster)?;
+                    return Ok(Some(vm));
+                }
                 Ok(_) => {}
                 Err(error) if error.code == Code::NotFound => {}
                 Err(error) => return Err(error),
@@ -182,6 +201,17 @@ impl Account {
         self.watchman.reboot_asked(&vm.id, &self.actor);
         self.cloud.ask::<VmView>(Request::new(Method::Post, &format!("/v1/vms/{}/reboot", vm.id))).await?;
         Ok(())
+    }
+}
+
+/// A VM with another cluster's mark is neither the Machine's nor gone.
+fn of_this_cluster(vm: &VmView, cluster: &str) -> Result<(), DriverError> {
+    match vm.tags.get("cluster") {
+        Some(mark) if mark != cluster => {
+            let message = format!("the VM {} carries the mark of cluster {mark}", vm.id);
+            Err(DriverError::new(Code::FailedPrecondition, message))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -263,13 +293,21 @@ impl Drivers for Account {
                 volume_ids: true,
                 idempotency_key: self.cloud.habits.keeps_keys,
                 reboot: true,
+                delete_by_id: false,
             },
             consistency_window: SignedDuration::try_from(self.cloud.habits.reads_lag).unwrap_or_default(),
         })
     }
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
-        self.of_machine("create", request, Self::make)
+        let uid = request.machine.uid.to_string();
+        async move {
+            self.watchman.create_sent(&uid, &self.actor);
+            let answer = self.of_machine("create", request, Self::make).await;
+            self.watchman.create_ended(&uid, &self.actor, &answer);
+            answer
+        }
+        .boxed()
     }
 
     fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
@@ -286,6 +324,10 @@ impl Drivers for Account {
 
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
         self.of_machine("reboot", request, Self::start_anew)
+    }
+
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        self.of_machine("delete-by-id", request, move |account, _| account.remove_one(vm))
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {

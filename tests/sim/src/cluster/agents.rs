@@ -1,5 +1,7 @@
 //! Who updates Nodes in place: an agent on each Node, and whoever takes the Node back into service.
 
+use std::collections::BTreeSet;
+
 use machinist_api::names::{labels, node_conditions};
 use serde_json::{Value, json};
 
@@ -23,10 +25,14 @@ impl Cluster {
 
     /// A Node whose update in place has begun and has not come to its end. Its drain may wait for pods as long as any other.
     pub(crate) fn unfinished_update(&self) -> Option<String> {
+        let vm_of = |object: &Value| object["spec"]["providerID"].as_str().map(str::to_owned);
+        let vms: BTreeSet<String> = self.api.collect("machines", vm_of).into_iter().collect();
         let unfinished = self.api.collect("nodes", |node| {
             let labels = &node["metadata"]["labels"];
             let is_wanted = |name: &str| labels[name] == "true";
-            (is_wanted(labels::CANDIDATE_FOR_UPDATE) && is_wanted(labels::SELECTED_FOR_UPDATE))
+            // Nobody updates the Node of a VM that is no Machine's.
+            let is_ours = vm_of(node).is_none_or(|vm| vms.contains(&vm));
+            (is_ours && is_wanted(labels::CANDIDATE_FOR_UPDATE) && is_wanted(labels::SELECTED_FOR_UPDATE))
                 .then(|| format!("Node {} is being updated: {:?}", node["metadata"]["name"], update_of(node)))
         });
         unfinished.into_iter().next()

@@ -37,6 +37,12 @@ where
             way.call(again).await?;
             Ok(Request::from_parts(head, Body::from(bytes.to_vec())))
         }
+        Planted::HandsDownTexts if method == Method::POST && path.ends_with("/machines") => {
+            let (head, body) = request.into_parts();
+            let mut machine: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
+            machine["spec"]["creationTimeout"] = json!("20min");
+            Ok(Request::from_parts(head, Body::from(serde_json::to_vec(&machine)?)))
+        }
         Planted::RaisesTooFar if is_of_sets && method == Method::PATCH => {
             let now = got(way, &path).await?["spec"]["replicas"].as_i64().unwrap_or_default();
             patched(request, |patch| {

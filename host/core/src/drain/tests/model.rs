@@ -151,7 +151,7 @@ fn index(pod: &PodRef) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: tier::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn every_drain_ends_in_time_and_harms_nobody_on_the_way(

@@ -253,6 +253,42 @@ fn a_refusal_of_the_server_counts_even_if_the_budget_looked_free() {
 }
 
 #[test]
+fn a_pod_whose_namespace_is_being_deleted_goes_by_itself_and_is_no_failure() {
+    let mut drain = drain([pod("a")]);
+    drain.progress.record(Outcome::Pods(Ok(Look { read: Read::Cached, pods: drain.pods.clone() })));
+    let result = Err(EvictError::NamespaceEnding);
+    drain.progress.record(Outcome::Evict { pod: drain.pods[0].pod.clone(), result });
+    let (told, end) = drain.pass(|_| None);
+    expect![[r#"
+        JustAsked: 1
+        back in 20 s
+    "#]]
+    .assert_eq(&render(told, &end));
+}
+
+#[test]
+fn budgets_that_never_allow_an_eviction_are_errors_in_words_that_others_know_whether_just_tried_or_not() {
+    let several = || pod("b").under(misconfigured("x")).under(misconfigured("y"));
+    let mut pods: Vec<PodFact> =
+        ["a1", "a2", "a3", "a4"].map(|name| pod(name).under(misconfigured("strict"))).into();
+    pods.push(several());
+    pods.push(pod("c").under(budget("spent", 0)));
+    let error = |drain: &Drain| {
+        let mut drain = drain.clone();
+        let (_, end) = drain.pass(|_| None);
+        let Step::Wait { report, .. } = end else { panic!("{end:?}") };
+        report.error().unwrap_or_default()
+    };
+    let mut drain = drain(pods).at(30);
+    let said = error(&drain);
+    expect!["error while evicting pods d/a1, d/a2, d/a3 and 1 more: pod disruption budget d/strict is misconfigured and requires zero voluntary evictions; error while evicting pod d/b: several pod disruption budgets select the same pod, which Kubernetes refuses to evict (d/x, d/y)"].assert_eq(&said);
+    drain.progress.record(Outcome::Pods(Ok(Look { read: Read::Cached, pods: drain.pods.clone() })));
+    let refused = ActError::Unreachable { message: "500".into() };
+    drain.progress.record(Outcome::Evict { pod: several().pod, result: Err(EvictError::Failed(refused)) });
+    assert_eq!(error(&drain), said, "a try does not change what there is to say");
+}
+
+#[test]
 fn the_servers_wish_to_wait_is_kept_and_nobody_is_asked_meanwhile() {
     let mut drain = drain((0..30).map(|n| pod(&format!("p{n:02}"))));
     let (told, end) = drain.pass(|effect| match effect {

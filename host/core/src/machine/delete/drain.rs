@@ -172,13 +172,10 @@ fn waiting(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Co
         reason: reason_of(&report),
         message: report.message.clone(),
     };
-    let has_failed = !report.failures.is_empty();
-    let (note, state) = if has_failed {
-        (DeletionNote::DrainFailed { error: report.failures.join("; ") }, OperationState::Failed)
-    } else {
-        (DeletionNote::NodeKnown, OperationState::Processing)
+    let (reason, note, state) = match report.error() {
+        Some(error) => (Reason::DrainFailed, DeletionNote::DrainFailed { error }, OperationState::Failed),
+        None => (Reason::Draining, DeletionNote::NodeKnown, OperationState::Processing),
     };
-    let reason = if has_failed { Reason::DrainFailed } else { Reason::Draining };
     let conclusion = finish(reason, draining(&report), (note, state), wake);
     let told = view.machine.going.told.as_ref();
     // What the last look has shown says more than that the next one has to wait.

@@ -21,7 +21,7 @@ use super::deletion_note::DeletionNote;
 use super::effect::{Effect, Progress};
 use super::step::rest;
 use super::view::{ClassFact, DriverFact, MachineView};
-use super::{contest, force};
+use super::{contest, force, mark};
 
 pub(super) use drain::is_over as is_drain_over;
 pub(super) use node::is_past;
@@ -59,6 +59,9 @@ fn is_owed_to_node(view: &MachineView, progress: &Progress, now: Timestamp) -> b
 }
 
 fn stages(view: &MachineView, progress: &Progress, now: Timestamp) -> Stage<std::convert::Infallible> {
+    if let Some(message) = mark::held(view) {
+        return stop(mark::waiting(message));
+    }
     if was_never_made(view) {
         return leftovers::leave(view, progress, Reason::Deleted, "no VM was ever asked for");
     }
@@ -112,6 +115,7 @@ fn goes_before_the_status(effect: &Effect) -> bool {
         Effect::Claim
         | Effect::EnsureToken
         | Effect::NoteIntent
+        | Effect::CloseIntent
         | Effect::ProbeVm
         | Effect::CreateVm
         | Effect::InitializeVm

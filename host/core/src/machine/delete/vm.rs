@@ -5,7 +5,7 @@ use std::ops::ControlFlow::Continue;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
-use crate::driver_error::{CallError, Code};
+use crate::driver_error::{CallError, Code, Refusal};
 use crate::phase::OperationState;
 use crate::retry::{RetryPolicy, Situation};
 
@@ -14,17 +14,24 @@ use super::super::deletion_note::DeletionNote;
 use super::super::effect::{Effect, Progress};
 use super::super::hooks::{self, Held};
 use super::super::step::{PREREQUISITE, ask_again, reason_of, retry_call, retry_write};
-use super::super::view::{ClassFact, DriverFact, MachineFact, MachineView, SecretFact};
+use super::super::view::{ClassFact, DriverFact, MachineFact, MachineView, OrderFact, SecretFact};
 use super::drain::Drained;
 use super::node::is_past;
 use super::{Stage, act, finish, stop};
 
-/// How soon a VM on its way out is looked at again: at first well below the time that any cloud takes, then further apart the
-/// longer it takes, since hundreds may be on their way out at a time.
+/// How soon a VM on its way out is looked at: at first well below the time that any cloud takes, then further apart the
+/// longer it takes, since hundreds may be on their way out at a time and a cloud counts requests.
 const FIRST_POLL: SignedDuration = SignedDuration::from_secs(1);
+
+/// A pass that comes a moment before its look waits for the rest, which is never nothing.
+const SHORTEST_WAIT: SignedDuration = SignedDuration::from_millis(1);
 
 /// As far apart as looks grow. Nobody waits for the end of a deletion by the second.
 const LAST_POLL: SignedDuration = SignedDuration::from_secs(15);
+
+/// Where removals of this class take longer than a moment the first look waits for nearly as long as the last one took, and
+/// at most this long: one that hung is no measure.
+const LONGEST_USUAL: SignedDuration = SignedDuration::from_secs(30);
 
 /// As far apart as they grow after a wait for hooks that were taken off: the status tells only when that wait began, and
 /// whoever took them off waits for the end.
@@ -33,6 +40,9 @@ const LAST_POLL_AFTER_HOOKS: SignedDuration = SignedDuration::from_secs(2);
 /// For how long a VM that is stopping is taken to stop because of our order. It may as well have been stopped by somebody
 /// else, or hang there: then only the order helps, and twice given it does no harm.
 const STOPPING_PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// For how long an order that was taken may show nothing in what a look says of the VM, before it is given again.
+const ORDER_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
 /// Status times are whole seconds, so that one may be earlier than what it tells of by as much.
 const STATUS_TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);
@@ -59,6 +69,9 @@ pub(super) fn gone(
     removal.hooks_are_done()?;
     match &view.driver {
         DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => removal.by(driver),
+        DriverFact::Refused(refusal @ Refusal::Loading { .. }) => {
+            removal.blocked(Reason::DriverLoading, &refusal.to_string())
+        }
         DriverFact::Refused(refusal) => removal.blocked(Reason::DriverNotReady, &refusal.to_string()),
         DriverFact::NotChosen => removal.blocked(Reason::ClassMissing, &without_class(&view.class)),
     }
@@ -130,18 +143,69 @@ impl Removal<'_> {
         }
     }
 
-    /// A look before the order: while the cloud is at work on an earlier one, it is not given again. Whatever else the look
-    /// says, the order is what must be tried: it is idempotent, and its error counts.
+    /// A VM whose id is stored is ordered away without a look before, by a process that has not done so yet: rate limits are
+    /// the scarcest thing in a cloud. Where somebody else may have given the order there is a look first: while the cloud is
+    /// at work on it, it is not given again. Whatever else that look says, the order is what must be tried: it is
+    /// idempotent, and its error counts.
     fn before_order(&self, driver: &DriverFacts) -> Stage<Gone> {
         if !driver.capabilities.status {
             return act(Effect::DeleteVm);
         }
+        if let Some(order) = self.order() {
+            return self.after_earlier_order(driver, order);
+        }
         match &self.progress.probe {
+            None if self.needs_no_look() => act(Effect::DeleteVm),
             None => act(Effect::ProbeVm),
             Some(Ok(vm)) if vm.state == VmState::Stopping && self.is_taken_to_stop() => {
-                self.terminating(None)
+                self.terminating(driver, None)
             }
             Some(Ok(_) | Err(_)) => act(Effect::DeleteVm),
+        }
+    }
+
+    /// Without a stored id the order finds only what reads show, and against somebody's word that the VM is gone a look counts.
+    fn needs_no_look(&self) -> bool {
+        let machine = &self.view.machine;
+        machine.provider_id.is_some() && !machine.going.is_vm_declared_gone && !self.is_under_way()
+    }
+
+    /// The order that this process has given. One from the future is of a clock that has jumped since, and counts for nothing.
+    fn order(&self) -> Option<OrderFact> {
+        self.view.machine.going.order.filter(|order| order.at <= self.now && order.asked <= self.now)
+    }
+
+    /// What is left is to see that the VM is gone. It is not asked for before its time, whatever wakes the Machine.
+    fn after_earlier_order(&self, driver: &DriverFacts, order: OrderFact) -> Stage<Gone> {
+        let Some(look) = &self.progress.probe else {
+            let is_early = elapsed(order.asked, self.now) < self.pause(driver, order.asked);
+            return if is_early { self.terminating(driver, None) } else { act(Effect::ProbeVm) };
+        };
+        let is_new = elapsed(order.at, self.now) < driver.consistency_window.max(ORDER_PATIENCE);
+        match look {
+            Ok(vm) if vm.state == VmState::Stopping && self.is_taken_to_stop() => {
+                self.terminating(driver, None)
+            }
+            // Reads lag behind orders as well.
+            Ok(_) if is_new => self.terminating(driver, None),
+            Err(error) if is_new && error.code() == Code::Uninitialized => self.terminating(driver, None),
+            Err(error) if is_not_found(error) && self.unsettled(driver, order.at).is_zero() => {
+                Continue(Gone::Proven)
+            }
+            Err(error) if is_not_found(error) && !self.unsettled(driver, self.now).is_zero() => {
+                self.settled(driver)
+            }
+            Ok(_) => act(Effect::DeleteVm),
+            Err(error)
+                if is_not_found(error)
+                    || matches!(
+                        error.code(),
+                        Code::OutOfRange | Code::Unimplemented | Code::Uninitialized
+                    ) =>
+            {
+                act(Effect::DeleteVm)
+            }
+            Err(error) => self.unseen(error, None),
         }
     }
 
@@ -154,12 +218,15 @@ impl Removal<'_> {
     /// also when the driver says that nothing was there to remove: one of both is behind.
     fn after_order(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> Stage<Gone> {
         match &self.progress.probe {
+            None if driver.capabilities.status => self.terminating(driver, last_known_state),
             None => self.settled(driver),
-            Some(Ok(_)) => self.terminating(last_known_state),
+            Some(Ok(_)) => self.terminating(driver, last_known_state),
             Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
                 self.settled(driver)
             }
-            Some(Err(error)) if error.code() == Code::Uninitialized => self.terminating(last_known_state),
+            Some(Err(error)) if error.code() == Code::Uninitialized => {
+                self.terminating(driver, last_known_state)
+            }
             Some(Err(error)) => self.unseen(error, last_known_state),
         }
     }
@@ -169,14 +236,8 @@ impl Removal<'_> {
     /// begins after that. A Node that its kubelet has registered that long ago proves that its VM is older than reads can lag,
     /// whatever it says of itself since; that there is one at all does not, since some VMs boot faster than reads catch up.
     fn settled(&self, driver: &DriverFacts) -> Stage<Gone> {
-        let machine = &self.view.machine;
-        let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
-        let has_lived = self.lives_since().is_some_and(|since| elapsed(since, self.now) >= window);
-        if has_lived || driver.consistency_window.is_zero() {
-            return Continue(Gone::Proven);
-        }
-        let left = window - elapsed(going_since(machine, self.now), self.now);
-        if left <= SignedDuration::ZERO {
+        let left = self.unsettled(driver, self.now);
+        if left.is_zero() {
             return Continue(Gone::Proven);
         }
         stop(Conclusion {
@@ -185,6 +246,17 @@ impl Removal<'_> {
             message: "no VM is seen: waiting until the cloud's reads must show one that was just made".into(),
             wake: Wake::After(left),
         })
+    }
+
+    /// For how long after `at` reads may not show a VM of this Machine.
+    fn unsettled(&self, driver: &DriverFacts, at: Timestamp) -> SignedDuration {
+        if driver.consistency_window.is_zero() {
+            return SignedDuration::ZERO;
+        }
+        let window = driver.consistency_window.saturating_add(STATUS_TIME_GRAIN);
+        let since = [self.lives_since(), Some(going_since(&self.view.machine, self.now))];
+        let left = |since| window.saturating_sub(elapsed(since, at));
+        since.into_iter().flatten().map(left).min().unwrap_or(window).max(SignedDuration::ZERO)
     }
 
     /// From when on the Machine's VM was there at the latest, by its Node. One that is older than its Machine may be left of an
@@ -196,17 +268,33 @@ impl Removal<'_> {
         [registered, node.ready_since].into_iter().flatten().min()
     }
 
-    fn terminating(&self, last_known_state: Option<&String>) -> Stage<Gone> {
-        let going = &self.view.machine.going;
-        let had_hooks = going.pre_terminate_since.is_some() && going.pre_terminate_hooks.is_empty();
-        let last = if had_hooks { LAST_POLL_AFTER_HOOKS } else { LAST_POLL };
+    fn terminating(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> Stage<Gone> {
+        let has_asked = self.progress.delete_vm.is_some() || self.progress.probe.is_some();
+        let asked = self.order().map(|order| order.asked).filter(|_| !has_asked).unwrap_or(self.now);
+        let left = self.pause(driver, asked).saturating_sub(elapsed(asked, self.now));
         let conclusion = finish(
             Reason::VmTerminating,
             format!("the cloud is removing {}", vm_name(self.view)),
             (self.drained.note.clone(), OperationState::Processing),
-            Wake::After((self.ordered_for() / 8).clamp(FIRST_POLL, last)),
+            Wake::After(left.max(SHORTEST_WAIT)),
         );
         self.wait(self.unless_said(conclusion), last_known_state)
+    }
+
+    /// From a question about the VM to the next look. Before reads must show all that there is no look is worth its request.
+    fn pause(&self, driver: &DriverFacts, asked: Timestamp) -> SignedDuration {
+        let going = &self.view.machine.going;
+        let had_hooks = going.pre_terminate_since.is_some() && going.pre_terminate_hooks.is_empty();
+        let last = if had_hooks { LAST_POLL_AFTER_HOOKS } else { LAST_POLL };
+        let waited = match self.order() {
+            Some(order) => elapsed(order.first, asked),
+            None => self.ordered_for(),
+        };
+        let usual = going.usual_removal.unwrap_or_default().min(LONGEST_USUAL) / 8 * 7;
+        (waited / 4)
+            .clamp(FIRST_POLL, last)
+            .max(usual.saturating_sub(waited))
+            .max(self.unsettled(driver, asked))
     }
 
     /// For how long the status says that the VM is to go, without the time of hooks that held it for as long as they could.
@@ -285,7 +373,10 @@ impl Removal<'_> {
         let message = format!("{problem}; {}", last_resort(self.view));
         let note = DeletionNote::VmDeletionRefused { error: problem.to_owned() };
         let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-        self.wait(finish(reason, message, (note, OperationState::Failed), wake), None)
+        // Each start loads its drivers: nothing has failed, and the end of it wakes the Machine.
+        let state =
+            if reason == Reason::DriverLoading { OperationState::Processing } else { OperationState::Failed };
+        self.wait(finish(reason, message, (note, state), wake), None)
     }
 
     /// Somebody's word counts where the cloud cannot be asked, and never against a look that shows the VM.

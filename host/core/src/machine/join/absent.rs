@@ -1,15 +1,18 @@
 //! A Machine whose Node is not there, or is not known to be its own.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use crate::gate::{EffectKind, permits};
 use crate::id::{NodeName, ObjectKey, ProviderId};
 use crate::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake};
+use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
+use super::super::contest::Taken;
 use super::super::effect::Progress;
 use super::super::step::{operation, rest};
 use super::super::view::{MachineFact, MachineView};
-use super::timers::{Wait, thawed, timed};
+use super::permit::{self, Deed, Obstacle};
+use super::timers::{self, Wait, thawed, timed};
 
 /// Why there is none.
 #[derive(Clone, Copy)]
@@ -31,10 +34,17 @@ impl Absence<'_> {
         }
     }
 
-    fn message(self, name: &str, otherwise: String) -> String {
+    fn message(self, name: &str, is_anothers: bool, otherwise: String) -> String {
         match self {
             Self::Gone => otherwise,
             Self::Foreign(id) => format!("Node {name} belongs to VM {id}: waiting until it is gone"),
+            Self::Contested(others) if is_anothers => {
+                let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+                format!(
+                    "Node {name} is claimed by {} as well, and its label names another Machine: waiting until it is gone",
+                    others.join(", ")
+                )
+            }
             Self::Contested(others) => {
                 let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
                 let others = others.join(", ");
@@ -50,8 +60,9 @@ impl Absence<'_> {
 pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Step {
     let machine = &view.machine;
     let name = node_name(machine);
-    let gone = || absence.message(name, format!("Node {name} is gone"));
-    if let Some(step) = thawed(view) {
+    let is_anothers = view.rivals.has_taken_name.is_some();
+    let gone = || absence.message(name, is_anothers, format!("Node {name} is gone"));
+    if let Some(step) = thawed(view).or_else(|| taken(view, progress, absence, now)) {
         return step;
     }
     match (machine.phase, absence) {
@@ -87,7 +98,8 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
             Phase::New | Phase::CrashLoopBackOff | Phase::Pending | Phase::Available | Phase::Terminating,
             _,
         ) => {
-            let message = absence.message(name, format!("the VM is created, Node {name} has not joined yet"));
+            let otherwise = format!("the VM is created, Node {name} has not joined yet");
+            let message = absence.message(name, is_anothers, otherwise);
             let wait = Wait {
                 reason: absence.reason(Reason::WaitingForNode),
                 what: message.clone(),
@@ -96,6 +108,48 @@ pub(super) fn step(view: &MachineView, progress: &Progress, absence: Absence<'_>
             timed(view, progress, &wait, now)
         }
     }
+}
+
+/// The Node of another VM has the name of its own, and stays: the VM cannot join, and its replacement will have another name. What stands
+/// in the way is waited for as long as the Machine has time to join, and no longer.
+fn taken(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Option<Step> {
+    let machine = &view.machine;
+    let stays = view.rivals.has_taken_name == Some(Taken::Staying) && !matches!(absence, Absence::Gone);
+    if machine.phase != Phase::Pending || !stays || !permits(view.gate, EffectKind::FailMachine) {
+        return None;
+    }
+    let end = timers::clock(view, now)?.end();
+    if end < now {
+        return None;
+    }
+    let name = node_name(machine);
+    let whose = match absence {
+        Absence::Gone => return None,
+        Absence::Foreign(id) => format!("VM {id}"),
+        Absence::Contested(others) => {
+            let others: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+            format!("Machine {}", others.join(", "))
+        }
+    };
+    let message = format!("Node {name} is that of {whose}, so that the VM cannot join under that name");
+    match permit::obtained(view, progress, Deed::GiveWay, &message) {
+        Ok(()) => {}
+        Err(obstacle) => match *obstacle {
+            Obstacle::Ask(effect) => return Some(Step::act(effect)),
+            Obstacle::Held { message, after, .. } => {
+                let left = elapsed(now, end) + SignedDuration::from_secs(1);
+                return Some(rest(Reason::NodeNameTaken, message, Wake::After(after.min(left))));
+            }
+            Obstacle::Unknown(..) => return None,
+        },
+    }
+    let status = StatusChange {
+        phase: Some(Phase::Failed),
+        timeout_active: Some(false),
+        operation: operation(OperationType::Create, OperationState::Failed, Note::NodeNameTaken),
+        ..StatusChange::default()
+    };
+    Some(Step::Finish(Conclusion { status, reason: Reason::NodeNameTaken, message, wake: Wake::Resync }))
 }
 
 fn node_name(machine: &MachineFact) -> &str {

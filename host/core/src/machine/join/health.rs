@@ -6,8 +6,8 @@ use crate::phase::{OperationState, OperationType, Phase};
 use crate::policy::{Health, Judgement};
 
 use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
-use super::super::effect::{Effect, Progress};
-use super::super::step::{operation, write_failed};
+use super::super::effect::Progress;
+use super::super::step::operation;
 use super::super::view::{MachineFact, MachineView, NodeFact};
 use super::timers::{Wait, thawed, timed};
 use super::{copied_conditions, with_conditions};
@@ -73,15 +73,6 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timest
         return with_conditions(status.copies_conditions, timed(view, progress, &wait, now));
     }
     let is_first = joins_for_the_first_time(machine);
-    if is_first {
-        match &progress.forget_token {
-            None => return Step::act(Effect::ForgetToken),
-            Some(Ok(())) => {}
-            Some(Err(error)) => {
-                return write_failed(Reason::BootstrapTokenFailed, "delete the bootstrap token", error);
-            }
-        }
-    }
     status.phase = Some(Phase::Running);
     status.timeout_active = Some(false);
     status.operation = if is_first {

@@ -275,9 +275,8 @@ fn emptied(view: &MachineView, node: &NodeFact, progress: &Progress, may_say: bo
 }
 
 fn leaving(view: &MachineView, report: Report, wake: Wake, now: Timestamp) -> Remark {
-    let failures = report.failures.join("; ");
-    let failed = (!failures.is_empty()).then(|| {
-        operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error: failures })
+    let failed = report.error().map(|error| {
+        operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error })
     });
     let message = format!("draining the Node: {}", report.message);
     let condition = condition(Status::False, DRAINING, message);

@@ -1,13 +1,14 @@
 //! The life of a Machine whose VM is there: its Node joins, carries what it should, and is healthy or not.
 //!
 //! One module a question: `upkeep` (what Node and Machine are to carry), `preserve` and `in_place` (as their names say),
-//! `health` (what its health makes of the Machine), `absent` (no Node), `timers` (how long that may last), `permit` (whether the
+//! `look` (whether its VM is there), `health` (what its health makes of the Machine), `absent` (no Node), `timers` (how long that may last), `permit` (whether the
 //! Machine may be failed then). Health has the last word on the phase; what the others have to say is added to it.
 
 mod absent;
 mod emptying;
 mod health;
 pub mod in_place;
+mod look;
 mod nameless;
 pub(super) mod permit;
 pub mod preserve;
@@ -23,7 +24,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::gate::{EffectKind, permits};
 use crate::health::NodeConditionFact;
 use crate::phase::Phase;
-use crate::policy::Judgement;
+use crate::policy::{Health, Judgement};
 
 use super::conclusion::{Reason, StatusChange, Step, Wake};
 use super::effect::{Effect, Progress};
@@ -57,7 +58,8 @@ fn without_target(view: &MachineView, progress: &Progress, now: Timestamp) -> St
     } else {
         rest(Reason::VmCreated, "the VM is created, and there is no cluster to join", Wake::Resync)
     };
-    concluded(view, None, None, step, vec![upkeep::machine(view, None, progress, now)], now)
+    let turns = vec![upkeep::machine(view, None, progress, now), look::turn(view, progress, now)];
+    concluded(view, None, None, step, turns, now)
 }
 
 /// Only a failed Machine comes here without a VM: all others are being created.
@@ -68,12 +70,15 @@ fn without_vm(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
 }
 
 fn without_node(view: &MachineView, progress: &Progress, absence: Absence<'_>, now: Timestamp) -> Step {
-    let turns = vec![upkeep::token(view, progress, now), upkeep::machine(view, None, progress, now)];
+    let mut turns = vec![upkeep::token(view, progress, now), upkeep::machine(view, None, progress, now)];
     if let Some(step) = first_act(&turns) {
         return step;
     }
     if let Some(step) = nameless::step(view, progress) {
         return step;
+    }
+    if let Some(result) = &progress.record {
+        turns.push(Turn::written("store the name of the Machine's Node", result));
     }
     let step = absent::step(view, progress, absence, now);
     let judgement = policies::judgement(view, progress);
@@ -115,6 +120,9 @@ fn with_node(view: &MachineView, node: &NodeFact, progress: &Progress, now: Time
         upkeep::machine(view, Some(node), progress, now),
         kept,
         in_place::node(view, node, progress, may_say, now),
+        upkeep::forget_token(view, node, &judgement, progress, now),
+        // Nothing waits for a cloud that is to say more than that the Node is healthy.
+        if judgement.health == Health::Healthy { look::turn(view, progress, now) } else { Turn::nothing() },
     ];
     if let Some(step) = first_act(&turns) {
         return step;

@@ -7,7 +7,7 @@ use crate::phase::Phase;
 use super::super::conclusion::{Reason, Step, Wake};
 use super::super::create::{Found, found_in};
 use super::super::effect::{Effect, Progress};
-use super::super::step::{rest, write_failed};
+use super::super::step::rest;
 use super::super::view::{DriverFact, MachineView};
 
 /// Asks the driver, which names the Node of each VM. `None`: nothing is missing, or nothing came of it.
@@ -29,7 +29,8 @@ pub(super) fn step(view: &MachineView, progress: &Progress) -> Option<Step> {
         Some(Ok(())) => {
             rest(Reason::NodeMissing, "label node is stored again, by the driver's word", Wake::Now)
         }
-        Some(Err(error)) => write_failed(Reason::WriteFailed, "store the name of the Machine's Node", error),
+        // What is missing beside its health keeps no Machine from being judged: the next pass tries again.
+        Some(Err(_)) => return None,
     })
 }
 

@@ -27,6 +27,8 @@ pub(in super::super) enum Deed {
     /// The same for one that never joined. It has nothing to lose and takes nothing from its deployment, so that it waits for no
     /// turn; but a replacement in a zone that cannot be reached would not join either.
     GiveUp,
+    /// The same for one whose Node cannot join, since its name is taken.
+    GiveWay,
     /// Its VM is to be started anew.
     Reboot,
 }
@@ -34,21 +36,21 @@ pub(in super::super) enum Deed {
 impl Deed {
     fn held(self) -> Reason {
         match self {
-            Self::Fail | Self::GiveUp => Reason::ReplacementHeld,
+            Self::Fail | Self::GiveUp | Self::GiveWay => Reason::ReplacementHeld,
             Self::Reboot => Reason::RebootHeld,
         }
     }
 
     fn is_not_done(self) -> &'static str {
         match self {
-            Self::Fail | Self::GiveUp => "it is not failed",
+            Self::Fail | Self::GiveUp | Self::GiveWay => "it is not failed",
             Self::Reboot => "it is not started anew",
         }
     }
 
     fn question(self) -> &'static str {
         match self {
-            Self::Fail | Self::GiveUp => "ask whether the Machine may be failed",
+            Self::Fail | Self::GiveUp | Self::GiveWay => "ask whether the Machine may be failed",
             Self::Reboot => "ask whether the VM may be started anew",
         }
     }
@@ -58,6 +60,7 @@ impl Deed {
         match self {
             Self::Fail | Self::Reboot => Question::Turn(limit),
             Self::GiveUp => Question::ZoneOnly,
+            Self::GiveWay => Question::NameTaken,
         }
     }
 }
@@ -103,6 +106,14 @@ pub(in super::super) fn obtained(
         None => stop(Obstacle::Ask(Effect::AskPermit(deed.asks(view.settings.replacement_limit)))),
         Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), deed)),
         Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, deed, message)),
+        Some(Ok(Permit::Later { after })) => stop(Obstacle::Held {
+            reason: deed.held(),
+            message: format!(
+                "{message}; {} yet: another one was, for the same, not long ago",
+                deed.is_not_done()
+            ),
+            after: *after,
+        }),
         Some(Ok(Permit::Granted { zone: None })) => Ok(()),
         Some(Ok(Permit::Granted { zone: Some(zone) })) => zone_agrees(view, progress, zone, deed, message),
     }

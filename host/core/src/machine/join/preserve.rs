@@ -290,9 +290,8 @@ fn over(view: &MachineView) -> Option<Operation> {
 }
 
 fn leaving(view: &MachineView, report: &Report, until: Timestamp, now: Timestamp) -> Remark {
-    let failures = report.failures.join("; ");
-    let failed = (!failures.is_empty()).then(|| {
-        operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error: failures })
+    let failed = report.error().map(|error| {
+        operation(OperationType::DrainNode, OperationState::Failed, Note::DrainFailed { error })
     });
     let condition = OwnCondition {
         kind: ConditionKind::Preserved,

@@ -4,8 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::act_error::ActError;
 use crate::drain;
+use crate::driver::Address;
+use crate::retry::RetryPolicy;
 
-use super::super::conclusion::{Conclusion, Operation, OwnCondition, Reason, Wake};
+use super::super::conclusion::{Conclusion, Operation, OwnCondition, Reason, VmReport, Wake};
 use super::super::effect::Effect;
 use super::super::step::retry_write;
 
@@ -32,6 +34,13 @@ impl Turn {
         let trouble = result.as_ref().err().map(|error| Trouble { what, error: error.clone() });
         Self::Say(Remark { trouble, ..Remark::default() })
     }
+
+    /// The same for what the Machine can do without. It is tried again seldom, not at all where this account has no right to it, and does
+    /// not change what is said of the Machine.
+    pub(super) fn beside(result: &Result<(), ActError>) -> Self {
+        let slight = result.as_ref().err().cloned();
+        Self::Say(Remark { slight, ..Remark::default() })
+    }
 }
 
 /// What is added to the conclusion.
@@ -39,9 +48,13 @@ impl Turn {
 pub(super) struct Remark {
     pub(super) condition: Option<OwnCondition>,
     pub(super) trouble: Option<Trouble>,
+    /// Of a write that the Machine can do without.
+    pub(super) slight: Option<ActError>,
     pub(super) operation: Option<Operation>,
     pub(super) drain_memory: Option<drain::Memory>,
     pub(super) wake: Option<Wake>,
+    pub(super) vm: Option<VmReport>,
+    pub(super) addresses: Option<Vec<Address>>,
 }
 
 /// A write that failed.
@@ -61,8 +74,17 @@ impl Remark {
         if self.drain_memory.is_some() {
             conclusion.status.drain_memory = self.drain_memory;
         }
+        if self.vm.is_some() {
+            conclusion.status.vm = self.vm;
+        }
+        if self.addresses.is_some() {
+            conclusion.status.addresses = self.addresses;
+        }
         if let Some(wake) = self.wake {
             conclusion.wake = sooner(conclusion.wake, wake);
+        }
+        if let Some(error) = self.slight {
+            conclusion = beside(&error, conclusion);
         }
         let Some(Trouble { what, error }) = self.trouble else { return conclusion };
         if conclusion.wake == Wake::Now {
@@ -79,10 +101,33 @@ impl Remark {
     }
 }
 
+/// Tried again at growing intervals, and not later than the pass would come anyway.
+fn beside(error: &ActError, mut conclusion: Conclusion) -> Conclusion {
+    let longest = match conclusion.wake {
+        Wake::After(after) => after.min(RetryPolicy::LONG.cap),
+        Wake::Resync => RetryPolicy::LONG.cap,
+        Wake::Now | Wake::Look(_) | Wake::Retry { .. } | Wake::Gone => return conclusion,
+    };
+    match error {
+        // Somebody would have to change what this account may do, and an Event says so.
+        ActError::Denied { .. } | ActError::Invalid { .. } => {}
+        ActError::Conflict
+        | ActError::Gone
+        | ActError::Throttled { .. }
+        | ActError::Unreachable { .. }
+        | ActError::Ambiguous { .. }
+        | ActError::Forbidden { .. } => {
+            let policy = RetryPolicy { cap: longest, ..RetryPolicy::LONG };
+            conclusion.wake = Wake::Retry { policy, hint: error.retry_after() };
+        }
+    }
+    conclusion
+}
+
 /// The earlier of two; a failure's way of coming back stays.
 fn sooner(one: Wake, other: Wake) -> Wake {
     match (one, other) {
-        (Wake::Gone | Wake::Now | Wake::Retry { .. }, _) => one,
+        (Wake::Gone | Wake::Now | Wake::Look(_) | Wake::Retry { .. }, _) => one,
         (Wake::After(one), Wake::After(other)) => Wake::After(one.min(other)),
         (Wake::Resync | Wake::After(_), other) => other,
     }

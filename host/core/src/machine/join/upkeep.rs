@@ -12,14 +12,14 @@ use crate::virtual_capacity::{self, Plan};
 
 use super::super::conclusion::{Wake, elapsed};
 use super::super::effect::{Effect, MetaChange, Progress};
-use super::super::view::{MachineView, NodeFact};
+use super::super::view::{MachineFact, MachineView, NodeFact};
 use super::remark::{Remark, Turn, wake_at};
 use super::{health, preserve, timers};
 
-/// When the time that a Node took to join is noted on its Machine: when those that are made with it are likely to be there too, and not
+/// When the time that a Node took to join is noted on its Machine: within a minute, after the writes that bring it there, and not
 /// years later for Machines that another controller made.
 const JOIN_IS_NOTED: (SignedDuration, SignedDuration) =
-    (SignedDuration::from_mins(10), SignedDuration::from_hours(1));
+    (SignedDuration::from_secs(45), SignedDuration::from_hours(1));
 
 /// A token is valid a little longer than its Machine has time, so that a Node that comes at the last moment still joins.
 const TOKEN_MARGIN: SignedDuration = SignedDuration::from_mins(5);
@@ -75,8 +75,43 @@ pub(super) fn token(view: &MachineView, progress: &Progress, now: Timestamp) -> 
     let Some(until) = token_until(view, now) else { return Turn::nothing() };
     match &progress.extend_token {
         None => Turn::act(Effect::ExtendToken { until }),
-        Some(result) => Turn::written("extend the bootstrap token", result),
+        // The Machine may join with it until it ends.
+        Some(result) => Turn::beside(result),
     }
+}
+
+/// Deletes the bootstrap token once the Node has joined, and again after that had failed, as long as it is valid: it ends by itself.
+pub(super) fn forget_token(
+    view: &MachineView,
+    node: &NodeFact,
+    judgement: &Judgement,
+    progress: &Progress,
+    now: Timestamp,
+) -> Turn {
+    if !health::joins(view, node, judgement) && !may_have_kept_token(view, now) {
+        return Turn::nothing();
+    }
+    match &progress.forget_token {
+        None => Turn::act(Effect::ForgetToken),
+        Some(result) => Turn::beside(result),
+    }
+}
+
+/// The pass before has failed at something, and the token is valid, if it is there.
+fn may_have_kept_token(view: &MachineView, now: Timestamp) -> bool {
+    let machine = &view.machine;
+    view.failures > 0
+        && has_joined(machine)
+        && machine.token_until.is_some_and(|until| until > now)
+        && permits(view.gate, EffectKind::TokenDelete)
+}
+
+/// It runs since its Node has joined.
+fn has_joined(machine: &MachineFact) -> bool {
+    machine.phase == Phase::Running
+        && machine.operation.is_some_and(|last| {
+            last.kind == OperationType::Create && last.state == OperationState::Successful
+        })
 }
 
 /// Until when the token must be valid, if it may not be.
@@ -121,9 +156,10 @@ pub(super) fn machine(
     }
 }
 
-/// The Machine's label for its Node, when somebody has taken it off. Everybody else finds the Node by it.
+/// The Machine's label for its Node, when somebody has taken it off, or the Node has registered under another name than the driver said.
+/// Everybody else finds the Node by it.
 fn lost_label(view: &MachineView, node: Option<&NodeFact>) -> BTreeMap<String, Option<String>> {
-    let lost = node.filter(|_| view.machine.node_name.is_none());
+    let lost = node.filter(|node| view.machine.node_name.as_ref() != Some(&node.name));
     lost.map(|node| (view.names.node.to_owned(), Some(node.name.to_string()))).into_iter().collect()
 }
 
@@ -136,16 +172,16 @@ enum Due {
 /// How long the Machine's Node took to join, where that is known and not noted.
 fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) -> Due {
     let machine = &view.machine;
-    let has_joined = machine.phase == Phase::Running
-        && machine.operation.is_some_and(|last| {
-            last.kind == OperationType::Create && last.state == OperationState::Successful
-        });
     let ready = node.and_then(|node| node.ready_since);
     let (Some(since), Some(ready)) = (machine.phase_since, ready) else { return Due::Nothing };
     let (from, to) = JOIN_IS_NOTED;
     let running = elapsed(since, now);
     // A Node that was not ready in between does not tell when it joined.
-    if !has_joined || machine.has_join_duration || ready.as_second() > since.as_second() || running > to {
+    if !has_joined(machine)
+        || machine.has_join_duration
+        || ready.as_second() > since.as_second()
+        || running > to
+    {
         return Due::Nothing;
     }
     if running < from {

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::health::Ailment;
 use crate::id::ObjectKey;
-use crate::machine::contest::{Claimant, NodeClaim, Whose, whose};
+use crate::machine::contest::{Claimant, NodeClaim, Whose, is_anothers, whose};
 use crate::machine::{
     Effect, NodePresence, Outcome, Progress, Step, TargetFact, invariants, invariants::Violation, step,
 };
@@ -45,6 +45,7 @@ fn of_all_that_claim_a_node_at_most_one_owns_it_and_one_that_is_proven_or_marked
                         created: seconds(0),
                         provider_id: ids[code / 8 / ids.len().pow(at as u32) % ids.len()].map(Into::into),
                         is_deleting: code & (1 << at) != 0,
+                        has_joined: false,
                     })
                     .collect();
                 let node = NodeClaim { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
@@ -87,6 +88,7 @@ fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
             created: seconds(0),
             provider_id: Some(id.into()),
             is_deleting: false,
+            has_joined: false,
         };
         let node = NodeClaim { provider_id: Some(of_node.into()), mark: mark.map(str::to_owned) };
         match whose(&node, &claimant("a", own), &[claimant("b", "hcloud:///fsn1/7")]) {
@@ -101,6 +103,42 @@ fn a_node_is_foreign_only_to_who_has_another_vm_for_certain() {
     assert_eq!(told("hrobot://4711", "hcloud:///fsn1/4712", None), "contested", "by label both name it");
     assert_eq!(told("hrobot://4711", "hcloud:///fsn1/4712", Some("a")), "its own, beside 1");
     assert_eq!(told("hcloud://7", "hrobot://4711", Some("a")), "contested", "it is proven to be of b");
+}
+
+#[test]
+fn a_node_that_names_a_machine_which_claims_nothing_is_nobodys_but_that_machines() {
+    let own = |has_joined| Claimant {
+        key: key("a"),
+        created: seconds(0),
+        provider_id: Some("aws:///eu-1/i-1".into()),
+        is_deleting: false,
+        has_joined,
+    };
+    let told = |of_node: Option<&str>, mark: Option<&str>, has_joined: bool| {
+        let node = NodeClaim { provider_id: of_node.map(Into::into), mark: mark.map(str::to_owned) };
+        let whose = match whose(&node, &own(has_joined), &[]) {
+            Whose::Foreign(_) => "foreign",
+            Whose::Contested(keys) if keys == [key("gone")] => "that of gone",
+            Whose::Contested(_) => "contested",
+            Whose::Own(_) => "own",
+        };
+        (whose, is_anothers(&node, &own(has_joined), &[]))
+    };
+    for (of_node, mark, has_joined, expected) in [
+        (None, None, false, ("own", false)),
+        (None, Some("a"), false, ("own", false)),
+        (None, Some("gone"), false, ("that of gone", true)),
+        // Its label was changed, and it is written again.
+        (None, Some("gone"), true, ("own", false)),
+        (Some("hrobot://7"), Some("gone"), false, ("that of gone", true)),
+        (Some("aws:///eu-1a/i-1"), Some("gone"), false, ("own", false)),
+        (Some("aws:///eu-1a/i-2"), Some("gone"), false, ("foreign", true)),
+        (Some("aws:///eu-1a/i-2"), None, true, ("foreign", true)),
+        // It contradicts itself.
+        (Some("aws:///eu-1a/i-2"), Some("a"), false, ("foreign", false)),
+    ] {
+        assert_eq!(told(of_node, mark, has_joined), expected, "{of_node:?} {mark:?} {has_joined}");
+    }
 }
 
 #[test]

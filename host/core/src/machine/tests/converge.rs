@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::driver::Creation;
 use crate::driver_error::{CallError, Code};
 use crate::machine::{
-    Conclusion, DriverFact, Effect, NodePresence, Note, OperationFact, Outcome, Progress, Step, TargetFact,
-    Wake, step,
+    Conclusion, CreateIntent, DriverFact, Effect, IntendedCall, NodePresence, Note, OperationFact, OrderFact,
+    Outcome, Progress, Step, TargetFact, Wake, step,
 };
 use crate::phase::Phase;
 
@@ -23,15 +23,28 @@ struct World {
     vms: Vec<Timestamp>,
     /// For how long reads do not show a VM.
     lag: SignedDuration,
+    /// The process remembers its orders: it is one process.
+    remembers: bool,
 }
 
 impl World {
     fn new(case: Case, made_at: Option<i64>) -> Self {
-        Self { case, vms: made_at.map(seconds).into_iter().collect(), lag: SignedDuration::ZERO }
+        Self {
+            case,
+            vms: made_at.map(seconds).into_iter().collect(),
+            lag: SignedDuration::ZERO,
+            remembers: true,
+        }
     }
 
     fn lagging(mut self) -> Self {
         self.lag = SignedDuration::from_secs(WINDOW_SECONDS);
+        self
+    }
+
+    /// Each pass is another process's.
+    fn restarting(mut self) -> Self {
+        self.remembers = false;
         self
     }
 
@@ -48,12 +61,18 @@ impl World {
     fn act(&mut self, effect: &Effect) -> Outcome {
         let not_found = || -> CallError { guest(Code::NotFound) };
         let now = self.case.now;
+        if *effect == Effect::DeleteVm && self.remembers {
+            self.case.view.machine.going.order = Some(OrderFact { first: now, at: now, asked: now });
+        }
         match effect {
             Effect::Claim => {
                 self.case.view.machine.has_finalizer = true;
                 self.case.view.machine.has_priority = true;
             }
-            Effect::NoteIntent => self.case.view.machine.create_intent = Some(now),
+            Effect::NoteIntent => {
+                self.case.view.machine.create_intent = Some(facts::intent_of(IntendedCall::NotMade));
+            }
+            Effect::CloseIntent => self.case.view.machine.create_intent = None,
             Effect::ProbeVm if self.shows_vm() => return Outcome::ProbeVm(Ok(vm())),
             Effect::ProbeVm => return Outcome::ProbeVm(Err(not_found())),
             Effect::CreateVm => {
@@ -68,6 +87,7 @@ impl World {
                 self.case.view.machine.provider_id = Some(provider_id.clone());
                 self.case.view.machine.node_name.clone_from(node_name);
                 self.case.view.machine.has_priority = true;
+                self.case.view.machine.create_intent = None;
             }
             Effect::SyncNode { .. } => {
                 self.case.view.target = TargetFact::Cluster(NodePresence::Present(node()));
@@ -158,12 +178,13 @@ impl World {
                 Wake::Resync if !self.boot() => return self,
                 Wake::Resync | Wake::Now => SignedDuration::ZERO,
                 Wake::After(_) if self.boot() => SignedDuration::from_secs(1),
-                Wake::After(pause) => pause,
+                Wake::After(pause) | Wake::Look(pause) => pause,
                 Wake::Retry { policy, .. } => policy.cap,
             };
             at_once = if pause.is_zero() { at_once + 1 } else { 0 };
             assert!(at_once < 4, "passes without a pause: {conclusion:?} {:#?}", self.case.view);
             self.case.now += pause;
+            self.case.view.machine.create_intent.iter_mut().for_each(|intent| grow_old(intent, pause));
         }
         panic!("no rest: {:#?}", self.case.view);
     }
@@ -179,6 +200,13 @@ impl World {
         let start = self.case.view.clone();
         let end = self.settle();
         assert_eq!((end.case.view.machine.has_finalizer, end.vms.len()), (false, 0), "{start:#?}");
+    }
+}
+
+/// Makes all that was seen of it older by so much.
+fn grow_old(intent: &mut CreateIntent, pause: SignedDuration) {
+    if let IntendedCall::OfPredecessor(end) | IntendedCall::Made(end, _) = &mut intent.call {
+        end.age += pause;
     }
 }
 
@@ -215,7 +243,7 @@ fn crashed() -> Vec<(Case, Option<i64>)> {
                 let before = target.with(|view| {
                     view.machine.phase = phase;
                     view.machine.operation = last;
-                    view.machine.create_intent = Some(seconds(0));
+                    view.machine.create_intent = Some(facts::intent(1));
                 });
                 let has_target = before.view.has_target();
                 let stored = before.clone().with(|view| {
@@ -250,7 +278,9 @@ fn a_machine_that_is_deleted_leaves_nothing_wherever_it_was() {
         for case in with_every_driver([case]) {
             let going = case.with(|view| view.machine.deletion = Some(seconds(2)));
             World::new(going.clone().at(2), made_at).comes_to_nothing();
-            World::new(going.at(2), made_at).lagging().comes_to_nothing();
+            World::new(going.clone().at(2), made_at).lagging().comes_to_nothing();
+            World::new(going.clone().at(2), made_at).restarting().comes_to_nothing();
+            World::new(going.at(2), made_at).lagging().restarting().comes_to_nothing();
         }
     }
 }
@@ -260,6 +290,7 @@ fn a_machine_that_has_lived_leaves_nothing_in_any_phase() {
     for phase in Phase::ALL {
         let lived = deleting().with(|view| view.machine.phase = *phase);
         World::new(lived.clone(), Some(1)).comes_to_nothing();
+        World::new(lived.clone(), Some(1)).restarting().comes_to_nothing();
         World::new(lived.without_target(), Some(1)).lagging().comes_to_nothing();
     }
 }
@@ -267,5 +298,6 @@ fn a_machine_that_has_lived_leaves_nothing_in_any_phase() {
 #[test]
 fn a_machine_deleted_right_after_its_create_leaves_nothing_although_reads_lag() {
     let young = pending().with(facts::make_terminating).at(100);
-    World::new(young, Some(99)).lagging().comes_to_nothing();
+    World::new(young.clone(), Some(99)).lagging().comes_to_nothing();
+    World::new(young, Some(99)).lagging().restarting().comes_to_nothing();
 }

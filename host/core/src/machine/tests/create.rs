@@ -9,7 +9,7 @@ use crate::machine::Outcome;
 use crate::phase::Phase;
 
 use super::facts::{broken, capabilities, guest, uninitialized, vm, vm_that_is};
-use super::{Case, begun, check, creating, failed, running, seconds};
+use super::{Case, begun, check, creating, failed, running};
 
 #[test]
 fn a_machine_is_claimed_gets_a_token_a_vm_and_its_id_in_this_order() {
@@ -21,7 +21,7 @@ fn a_machine_is_claimed_gets_a_token_a_vm_and_its_id_in_this_order() {
             act create-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -38,7 +38,7 @@ fn what_comes_after_creation_is_done_with_the_same_token_once_the_id_is_stored()
             act record-vm sim://1 node-1
             act initialize-vm
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -65,7 +65,7 @@ fn the_first_pass_does_not_look_and_every_later_one_does_before_it_creates() {
             act create-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -81,12 +81,12 @@ fn a_newborn_needs_neither_a_mark_nor_a_look() {
             act create-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
     // What somebody has noted on it outweighs what this process remembers.
-    let traced = newborn.with(|view| view.machine.create_intent = Some(seconds(0)));
+    let traced = newborn.with(|view| view.machine.create_intent = Some(super::facts::intent(0)));
     assert!(traced.tell().starts_with("act probe-vm\n"));
 }
 
@@ -99,7 +99,7 @@ fn a_newborn_without_a_mark_is_marked_first() {
 #[test]
 fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
     check(
-        &creating().with(|view| view.machine.create_intent = Some(seconds(0))),
+        &creating().with(|view| view.machine.create_intent = Some(super::facts::intent(0))),
         &expect![[r#"
             act claim
             act probe-vm
@@ -107,7 +107,7 @@ fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
             act create-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -120,7 +120,7 @@ fn a_machine_whose_finalizer_was_taken_off_by_hand_is_looked_for() {
             act create-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -134,7 +134,7 @@ fn a_vm_that_is_found_is_adopted() {
             act probe-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Pending, in zone-a
             again at once
         "#]],
     );
@@ -151,7 +151,7 @@ fn a_vm_that_is_found_gets_what_comes_after_creation() {
             act ensure-token
             act initialize-vm
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -163,7 +163,7 @@ fn a_vm_that_is_found_gets_what_comes_after_creation() {
             act ensure-token
             act initialize-vm
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -248,7 +248,7 @@ fn a_stored_id_is_completed_by_what_is_missing_beside_it() {
             act probe-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -274,7 +274,7 @@ fn a_driver_that_offers_no_status_after_all_is_not_asked_for_more() {
             act create-vm
             act record-vm sim://1 node-1
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -323,14 +323,14 @@ fn without_a_target_cluster_the_machine_is_available_with_all_its_addresses() {
     check(
         &case,
         &expect![[r#"
-        act claim
-        act create-vm
-        act record-vm sim://1
-        act initialize-vm
-        VmCreated: the VM is created, and there is no target cluster to join
-        status: phase Available, timer off, Create Successful Created, ExternalIP 1.2.3.4, Hostname node-1, InternalDNS m-1.internal, InternalIP 10.0.0.1, in zone-a
-        again at the next resync
-    "#]],
+            act claim
+            act create-vm
+            act record-vm sim://1
+            act initialize-vm
+            VmCreated: the VM is created, and there is no target cluster to join
+            status: phase Available, timer off, Create Successful Created, ExternalIP 1.2.3.4, Hostname node-1, InternalDNS m-1.internal, InternalIP 10.0.0.1, VM Running, in zone-a
+            again at the next resync
+        "#]],
     );
 }
 
@@ -351,12 +351,12 @@ fn a_running_machine_that_lost_its_id_gets_it_back_and_goes_on_running() {
     check(
         &lost.clone().on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
-        act probe-vm
-        act record-vm sim://1 node-1
-        VmCreated: the VM's id is stored again
-        status: in zone-a
-        again at once
-    "#]],
+            act probe-vm
+            act record-vm sim://1 node-1
+            VmCreated: the VM's id is stored again
+            status: Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
+            again at once
+        "#]],
     );
     let outage = lost.at(100_000).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))));
     assert!(!outage.tell().contains("phase Failed"));

@@ -4,11 +4,11 @@ use expect_test::expect;
 
 use crate::act_error::ActError;
 use crate::driver_error::{Code, DriverError};
-use crate::machine::{ClassFact, NodePresence, Outcome, TargetFact};
+use crate::machine::{ClassFact, NodePresence, OrderFact, Outcome, TargetFact};
 use crate::phase::Phase;
 
 use super::facts::{operation, vm};
-use super::{check, creating, deleting, failed, pending, running, seconds, unknown};
+use super::{check, creating, deleting, failed, ordered, pending, running, seconds, unknown};
 
 #[test]
 fn a_machine_without_our_finalizer_is_let_go() {
@@ -94,7 +94,7 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
             act delete-vm
             VmTerminating: the cloud is removing the VM
             status: Delete Processing Deleting(NoNodeToDrain)
-            again after 1s
+            again after 9s
         "#]],
     );
 }
@@ -102,10 +102,8 @@ fn a_vm_that_the_machine_does_not_know_is_stored_before_it_goes_so_that_its_node
 #[test]
 fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
     check(
-        &deleting(),
+        &ordered(deleting(), 100),
         &expect![[r#"
-            act look-at-pods node-1
-            act look-at-pods node-1
             act probe-vm
             act delete-vm
             act delete-node node-1 node-uid-1 + forget-token
@@ -115,7 +113,7 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
         "#]],
     );
     check(
-        &deleting().without_node().at(110),
+        &ordered(deleting(), 100).without_node().at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -126,7 +124,7 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
     "#]],
     );
     check(
-        &deleting().without_target().at(110),
+        &ordered(deleting(), 100).without_target().at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -140,10 +138,8 @@ fn once_the_vm_is_gone_node_token_and_finalizer_follow() {
 #[test]
 fn who_has_joined_has_no_token_to_look_for() {
     check(
-        &deleting().with(|view| view.machine.has_join_duration = true),
+        &ordered(deleting(), 100).with(|view| view.machine.has_join_duration = true),
         &expect![[r#"
-            act look-at-pods node-1
-            act look-at-pods node-1
             act probe-vm
             act delete-vm
             act delete-node node-1 node-uid-1
@@ -157,7 +153,7 @@ fn who_has_joined_has_no_token_to_look_for() {
 #[test]
 fn without_a_node_the_token_and_the_finalizer_go() {
     check(
-        &deleting().without_node().at(110),
+        &ordered(deleting(), 100).without_node().at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -172,6 +168,8 @@ fn without_a_node_the_token_and_the_finalizer_go() {
 #[test]
 fn deletion_goes_on_with_a_class_that_is_going_and_a_spec_that_is_invalid() {
     let broken_objects = deleting().with(|view| {
+        view.machine.going.order =
+            Some(OrderFact { first: seconds(90), at: seconds(90), asked: seconds(90) });
         view.class = ClassFact::Deleting("worker".into());
         view.machine.invalid = Some("spec.class.kind must be MachineClass".into());
         view.machine.operation = operation("Create", "Failed");
@@ -181,14 +179,14 @@ fn deletion_goes_on_with_a_class_that_is_going_and_a_spec_that_is_invalid() {
 
 #[test]
 fn a_frozen_gate_lets_requested_deletions_end() {
-    assert_eq!(deleting().frozen().tell(), deleting().tell());
+    assert_eq!(ordered(deleting(), 100).frozen().tell(), ordered(deleting(), 100).tell());
 }
 
 #[test]
 fn a_node_of_another_vm_is_not_deleted() {
     let foreign = TargetFact::Cluster(NodePresence::Foreign("sim://2".into()));
     check(
-        &deleting().with(|view| view.target = foreign).at(110),
+        &ordered(deleting(), 100).with(|view| view.target = foreign).at(110),
         &expect![[r#"
         act probe-vm
         act delete-vm
@@ -204,10 +202,8 @@ fn a_node_of_another_vm_is_not_deleted() {
 fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
     let denied = ActError::Denied { message: "no rights".into() };
     check(
-        &deleting().on(Outcome::DeleteNode(Err(denied.clone()))),
+        &ordered(deleting(), 100).on(Outcome::DeleteNode(Err(denied.clone()))),
         &expect![[r#"
-            act look-at-pods node-1
-            act look-at-pods node-1
             act probe-vm
             act delete-vm
             act delete-node node-1 node-uid-1 + forget-token
@@ -217,10 +213,8 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
         "#]],
     );
     check(
-        &deleting().on(Outcome::ForgetToken(Err(denied))),
+        &ordered(deleting(), 100).on(Outcome::ForgetToken(Err(denied))),
         &expect![[r#"
-            act look-at-pods node-1
-            act look-at-pods node-1
             act probe-vm
             act delete-vm
             act delete-node node-1 node-uid-1 + forget-token
@@ -230,10 +224,8 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
         "#]],
     );
     check(
-        &deleting().on(Outcome::ReleaseFinalizer(Err(ActError::Conflict))),
+        &ordered(deleting(), 100).on(Outcome::ReleaseFinalizer(Err(ActError::Conflict))),
         &expect![[r#"
-            act look-at-pods node-1
-            act look-at-pods node-1
             act probe-vm
             act delete-vm
             act delete-node node-1 node-uid-1 + forget-token

@@ -8,7 +8,7 @@ use crate::act_error::ActError;
 use crate::driver::{Capabilities, Creation, Deletion, DriverFacts, Vm, VmState};
 use crate::driver_error::{CallError, Code};
 use crate::machine::{
-    ClassFact, DriverFact, Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Reason,
+    ClassFact, DriverFact, Effect, MachineView, NodeFact, NodePresence, OrderFact, Outcome, Progress, Reason,
     SecretFact, Step, TargetFact, invariants, step,
 };
 use crate::phase::Phase;
@@ -71,6 +71,7 @@ fn permits() -> Vec<Outcome> {
         Err(ActError::Forbidden { reason: "so it is" }),
         Ok(Permit::Busy { limit: meltdown::Limit::ONE }),
         Ok(Permit::Granted { zone: None }),
+        Ok(Permit::Later { after: SignedDuration::from_mins(2) }),
     ];
     for (is_silent, has_trouble) in [(true, false), (false, true), (true, true)] {
         let name = "zone-a".into();
@@ -110,6 +111,7 @@ impl World {
             ("claim", writes(depth, Outcome::Claim)),
             ("ensure-token", writes(depth, Outcome::EnsureToken)),
             ("note-intent", writes(depth, Outcome::NoteIntent)),
+            ("close-intent", writes(depth, Outcome::CloseIntent)),
             ("probe-vm", calls(depth, [vm(), stopping, nameless], Outcome::ProbeVm)),
             ("create-vm", calls(depth, creations, Outcome::CreateVm)),
             ("initialize-vm", calls(depth, [vm()], Outcome::InitializeVm)),
@@ -339,9 +341,14 @@ fn creation_is_sound_in_every_situation() {
             *case = case.clone().without_target();
         }
     });
-    let cases = each_view(&cases, &BOTH, |view, is_noted| {
-        view.machine.create_intent = is_noted.then(|| seconds(5));
-    });
+    let failed = |error| Some(facts::failed_intent(5, 2, error));
+    let intents = [
+        None,
+        Some(facts::intent(5)),
+        failed(facts::unclear(Code::Unavailable)),
+        failed(guest(Code::ResourceExhausted)),
+    ];
+    let cases = each_view(&cases, &intents, |view, intent| view.machine.create_intent = intent);
     let seen = explore(cases, Depth::Kinds);
     assert!(seen.creates > 1_000 && seen.failures > 1_000 && seen.releases == 0, "{seen:?}");
 }
@@ -371,8 +378,16 @@ fn deletion_is_sound_in_every_situation() {
     let cases = capabilities(&gates(&times(&provider_ids(&finalizers(&phases(&[going]))))));
     let cases = targets(&cases, &[facts::going_node(), unhealthy_node()]);
     let cases: Vec<Case> = cases.into_iter().filter(is_decided_late).collect();
-    let seen = explore(cases, Depth::Kinds);
+    let seen = explore(orders(&cases), Depth::Kinds);
     assert!(seen.creates == 0 && seen.failures == 0 && seen.releases > 400, "{seen:?}");
+}
+
+/// This process has given no order to remove the VM, or has.
+fn orders(cases: &[Case]) -> Vec<Case> {
+    each_view(cases, &BOTH, |view, is_ordered| {
+        view.machine.going.order =
+            is_ordered.then(|| OrderFact { first: seconds(2), at: seconds(2), asked: seconds(2) });
+    })
 }
 
 /// All but what the first line decides, of which one phase is enough.

@@ -8,9 +8,11 @@ use crate::gate::Gate;
 use crate::health::{Ailment, NodeConditionFact, Status};
 use crate::id::ObjectKey;
 use crate::machine::contest::Rivals;
+use crate::machine::mark::Marks;
 use crate::machine::{
-    ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,
-    NodeFact, NodePresence, OperationFact, SecretFact, TargetFact,
+    CallEnd, CallResult, ClassFact, CreateIntent, DriverFact, GoingFact, IntendedCall, KeepingFact,
+    MachineFact, MachineSettings, MachineView, Names, NodeFact, NodePresence, OperationFact, SecretFact,
+    TargetFact,
 };
 use crate::node_sync::{NodeMeta, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
@@ -26,6 +28,7 @@ pub(super) const WINDOW_SECONDS: i64 = 8;
 
 /// Short ones.
 static NAMES: Names = Names {
+    cluster_mark: "cluster-mark",
     node: "node",
     join_duration: "join-duration",
     token_until: "token-until",
@@ -53,16 +56,19 @@ pub(super) fn view() -> MachineView {
                 volume_ids: true,
                 idempotency_key: true,
                 reboot: true,
+                delete_by_id: false,
             },
             consistency_window: SignedDuration::from_secs(WINDOW_SECONDS),
         }),
         target: TargetFact::Cluster(NodePresence::Absent),
         drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
         rivals: Rivals::default(),
+        marks: Marks { own: "here".into(), of_machine: None, of_class: None },
         policies: PoliciesFact::default(),
         gate: Gate::Open,
         thawed_at: None,
         watched_since: None,
+        look: None,
         settings: MachineSettings {
             creation_timeout: SignedDuration::from_secs(CREATION_TIMEOUT_SECONDS),
             health_timeout: Some(SignedDuration::from_secs(HEALTH_TIMEOUT_SECONDS)),
@@ -271,7 +277,30 @@ pub(super) fn uninitialized(is_named: bool) -> CallError {
 }
 
 pub(super) fn broken() -> CallError {
-    CallError::Broken(Breakage::Limit { limit: Limit::Deadline, detail: "5m".into() })
+    Breakage::Limit { limit: Limit::Deadline, detail: "5m".into() }.into()
+}
+
+/// A create that another process noted, whose calls had ended at this second, which was just before.
+pub(super) fn intent(second: i64) -> CreateIntent {
+    intent_of(IntendedCall::OfPredecessor(ended(second, 1)))
+}
+
+/// A create that this process made, and whose failure came at this second, `age` seconds ago.
+pub(super) fn failed_intent(second: i64, age: i64, error: CallError) -> CreateIntent {
+    intent_of(IntendedCall::Made(ended(second, age), CallResult::Failed(error)))
+}
+
+pub(super) fn intent_of(call: IntendedCall) -> CreateIntent {
+    CreateIntent { begun: seconds(1), call }
+}
+
+pub(super) fn ended(second: i64, age: i64) -> CallEnd {
+    CallEnd { at: seconds(second), age: SignedDuration::from_secs(age) }
+}
+
+/// An error that may have made a VM.
+pub(super) fn unclear(code: Code) -> CallError {
+    CallError::Guest(DriverError { may_have_happened: true, ..DriverError::new(code, "so it is") })
 }
 
 pub(super) fn refused() -> CallError {

@@ -17,7 +17,7 @@ fn a_running_machine_with_a_healthy_node_is_left_alone() {
         &expect![[r#"
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy)
-            again after 9m51s
+            again after 36s
         "#]],
     );
     check(
@@ -25,7 +25,7 @@ fn a_running_machine_with_a_healthy_node_is_left_alone() {
         &expect![[r#"
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy)
-            again after 9m51s
+            again after 36s
         "#]],
     );
 }
@@ -40,7 +40,7 @@ fn conditions_are_copied_only_when_one_changes() {
         &expect![[r#"
             NodeHealthy: the Node is healthy
             status: conditions, Healthy=True NodeHealthy (the Node is healthy)
-            again after 11m0s
+            again after 1m45s
         "#]],
     );
 }

@@ -2,9 +2,13 @@
 
 use expect_test::expect;
 
+use jiff::SignedDuration;
+
 use crate::act_error::ActError;
+use crate::machine::contest::Taken;
 use crate::machine::{MachineView, NodeFact, NodePresence, Outcome, TargetFact};
 use crate::node_sync::NodeMeta;
+use crate::safety::meltdown::Permit;
 
 use super::facts::{
     CREATION_TIMEOUT_SECONDS, HEALTH_TIMEOUT_SECONDS, conditions, critical_node, fresh_node, node, taint,
@@ -192,17 +196,32 @@ fn the_token_is_forgotten_only_when_the_node_joins() {
 }
 
 #[test]
-fn a_token_that_cannot_be_forgotten_keeps_the_machine_from_running() {
+fn a_token_that_cannot_be_forgotten_keeps_no_machine_from_running() {
     let denied = ActError::Denied { message: "no rights on secrets".into() };
-    check(
-        &pending().node(node()).on(Outcome::ForgetToken(Err(denied))),
-        &expect![[r#"
+    let broken = ActError::Ambiguous { message: "500".into() };
+    for (error, expected) in [
+        (
+            denied,
+            expect![[r#"
             act forget-token
-            BootstrapTokenFailed: failed to delete the bootstrap token: forbidden: no rights on secrets
-            status: Healthy=True NodeHealthy (the Node is healthy)
-            retry from 1s to 1m0s
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            again at the next resync
         "#]],
-    );
+        ),
+        // Tried again, and seldom.
+        (
+            broken,
+            expect![[r#"
+            act forget-token
+            NodeHealthy: the Node is healthy
+            status: phase Running, timer off, Create Successful Joined { took: 50s }, conditions, Healthy=True NodeHealthy (the Node is healthy)
+            retry from 5s to 10m0s
+        "#]],
+        ),
+    ] {
+        check(&pending().node(node()).on(Outcome::ForgetToken(Err(error))), &expected);
+    }
 }
 
 #[test]
@@ -219,7 +238,7 @@ fn a_node_is_brought_in_line_in_one_write() {
             act sync-node node-1 machine-name=m-1 role=worker zone=a taint:gpu last-applied finalizer
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy)
-            again after 11m0s
+            again after 1m45s
         "#]],
     );
 }
@@ -291,5 +310,91 @@ fn a_write_that_met_another_is_no_news() {
             status: Healthy=True NodeHealthy (the Node is healthy)
             retry from 200ms to 5s
         "#]],
+    );
+}
+
+#[test]
+fn a_machine_whose_nodes_name_is_taken_for_good_fails_at_once_and_one_after_the_other() {
+    let taken = |taken| {
+        move |view: &mut MachineView| {
+            foreign(view);
+            view.rivals.has_taken_name = Some(taken);
+        }
+    };
+    check(
+        &pending().with(taken(Taken::Staying)).at(10),
+        &expect![[r#"
+        act ask-permit of the name
+        NodeNameTaken: Node node-1 is that of VM sim://2, so that the VM cannot join under that name
+        status: phase Failed, timer off, Create Failed NodeNameTaken, Healthy=False NodeMissing (Node node-1 is that of VM sim://2, so that the VM cannot join under that name; the Machine has failed, at 1971-01-01T00:00:10Z)
+        again at the next resync
+    "#]],
+    );
+    check(
+        &pending().with(taken(Taken::Leaving)).at(10),
+        &expect![[r#"
+        NodeNameTaken: Node node-1 belongs to VM sim://2: waiting until it is gone: the Machine fails at 1971-01-01T00:20:00Z
+        again after 19m51s
+    "#]],
+    );
+    let later = Permit::Later { after: SignedDuration::from_mins(2) };
+    check(
+        &pending().with(taken(Taken::Staying)).at(10).on(Outcome::AskPermit(Ok(later.clone()))),
+        &expect![[r#"
+            act ask-permit of the name
+            NodeNameTaken: Node node-1 is that of VM sim://2, so that the VM cannot join under that name; it is not failed yet: another one was, for the same, not long ago
+            again after 2m0s
+        "#]],
+    );
+    let marked = |view: &mut MachineView| {
+        let others = vec![crate::id::ObjectKey::new("garden", "m-0")];
+        view.target = TargetFact::Cluster(NodePresence::Contested(others));
+        view.rivals.has_taken_name = Some(Taken::Staying);
+    };
+    check(
+        &pending().with(marked).at(10),
+        &expect![[r#"
+        act ask-permit of the name
+        NodeNameTaken: Node node-1 is that of Machine m-0, so that the VM cannot join under that name
+        status: phase Failed, timer off, Create Failed NodeNameTaken, Healthy=False NodeMissing (Node node-1 is that of Machine m-0, so that the VM cannot join under that name; the Machine has failed, at 1971-01-01T00:00:10Z)
+        again at the next resync
+    "#]],
+    );
+    // Who has joined is judged by its health, and what is held is not done.
+    for case in [
+        running().with(taken(Taken::Staying)),
+        unknown().with(taken(Taken::Staying)),
+        pending().with(taken(Taken::Staying)).frozen(),
+    ] {
+        let text = case.tell();
+        assert!(!text.contains("phase Failed") && !text.contains("of the name"), "{text}");
+    }
+    // Whatever holds it: it has the time to join, and no more.
+    let late = pending().with(taken(Taken::Staying)).at(CREATION_TIMEOUT_SECONDS + 2);
+    assert!(late.tell().contains("JoinTimedOut"), "{}", late.tell());
+}
+
+#[test]
+fn a_token_that_was_kept_is_deleted_again_while_it_is_valid() {
+    let kept = |failures| {
+        let joined = running().with(|view| view.machine.has_join_duration = true);
+        joined.with(move |view| view.failures = failures).at(120)
+    };
+    assert!(kept(1).tell().starts_with("act forget-token"), "{}", kept(1).tell());
+    assert!(!kept(0).tell().contains("forget-token"));
+    let over = kept(1).with(|view| view.machine.token_until = Some(super::seconds(119)));
+    assert!(!over.tell().contains("forget-token"));
+}
+
+#[test]
+fn a_node_under_another_name_than_the_driver_said_is_the_machines_and_its_label_is_mended() {
+    check(
+        &running().with(|view| view.machine.node_name = Some("ip-10-0-0-1".into())),
+        &expect![[r#"
+        act write-machine node=node-1
+        NodeHealthy: the Node is healthy
+        status: Healthy=True NodeHealthy (the Node is healthy)
+        again at the next resync
+    "#]],
     );
 }

@@ -11,6 +11,8 @@ mod gone;
 mod health;
 mod join;
 mod keeping;
+mod looks;
+mod mark;
 mod planted;
 mod policies;
 mod removal;
@@ -133,6 +135,7 @@ impl Case {
             Effect::Claim => Outcome::Claim(Ok(())),
             Effect::EnsureToken => Outcome::EnsureToken(Ok(())),
             Effect::NoteIntent => Outcome::NoteIntent(Ok(())),
+            Effect::CloseIntent => Outcome::CloseIntent(Ok(())),
             Effect::ProbeVm => Outcome::ProbeVm(Err(not_found)),
             Effect::CreateVm => Outcome::CreateVm(Ok(Creation::Created(vm()))),
             Effect::InitializeVm => Outcome::InitializeVm(Ok(vm())),

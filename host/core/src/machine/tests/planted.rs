@@ -69,6 +69,9 @@ fn where_the_cloud_keeps_no_keys_a_create_is_noted() {
     let keyless = begun().with(capabilities(|offers| offers.idempotency_key = false));
     assert_eq!(batch(&keyless, [looked()], &[Effect::CreateVm]), Err(Violation::CreateWithoutIntent));
     assert_eq!(batch(&keyless, [looked(), Outcome::NoteIntent(Ok(()))], &[Effect::CreateVm]), Ok(()));
+    let in_doubt = keyless.with(|view| view.machine.create_intent = Some(super::facts::intent(1)));
+    let noted = [looked(), Outcome::NoteIntent(Ok(()))];
+    assert_eq!(batch(&in_doubt, noted, &[Effect::CreateVm]), Err(Violation::CreateInDoubt));
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn policies_are_asked_when_something_could_change() {
         &asking(running()).at(110).on(answer),
         &expect![[r#"
             act ask-policies
+            act write-machine join-duration=50s
             NodeUnhealthy: the Node is not healthy: so it is
             status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; the Machine fails at 1971-01-01T00:11:50Z unless it recovers)
             again at once
@@ -88,6 +89,7 @@ fn a_policy_that_enforces_calls_a_healthy_node_sick() {
     check(
         &with(running(), &["disk! unhealthy replace"]).at(110),
         &expect![[r#"
+            act write-machine join-duration=50s
             NodeUnhealthy: the Node is not healthy: so it is
             status: phase Unknown, timer on, HealthCheck Processing Unhealthy { because: "so it is" }, Healthy=False NodeUnhealthy (so it is, since 1971-01-01T00:01:50Z; the Machine fails at 1971-01-01T00:11:50Z unless it recovers)
             again at once
@@ -327,6 +329,7 @@ fn policies_that_observe_tell_what_they_would_have_done() {
     check(
         &with(running(), &["calm healthy"]).at(110),
         &expect![[r#"
+            act write-machine join-duration=50s
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy)
             again after 4m51s
@@ -339,9 +342,10 @@ fn what_was_told_of_policies_that_are_gone_is_taken_back() {
     check(
         &running().with(|view| view.policies.is_told = true).at(110),
         &expect![[r#"
+            act write-machine join-duration=50s
             NodeHealthy: the Node is healthy
             status: Healthy=True NodeHealthy (the Node is healthy), PolicyObserved=False NoPolicy (no policy observes this Machine at the moment)
-            again after 9m11s
+            again at the next resync
         "#]],
     );
 }

@@ -17,7 +17,6 @@ fn a_vm_that_is_there_is_removed_and_looked_for_again() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
@@ -33,7 +32,7 @@ fn the_order_is_given_also_when_nothing_is_found_and_not_twice_while_it_works() 
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
+            act delete-vm
             VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
             again after 1s
@@ -49,7 +48,7 @@ fn a_vm_that_stops_for_too_long_is_ordered_away_again() {
             act probe-vm
             act delete-vm
             VmTerminating: the cloud is removing VM sim://1
-            again after 7.5s
+            again after 15s
         "#]],
     );
 }
@@ -66,7 +65,7 @@ fn a_vm_without_stored_id_that_stops_is_ordered_away() {
             act delete-vm
             VmTerminating: the cloud is removing the VM
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
-            again after 1s
+            again after 9s
         "#]],
     );
 }
@@ -79,7 +78,6 @@ fn a_deletion_that_takes_long_is_asked_for_again() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             VmTerminating: the cloud is cloning a disk
             status: Delete Processing Deleting(VmWorking { message: "the cloud is cloning a disk" }), state job-7, Drained=True Drained (all pods have gone)
@@ -109,7 +107,7 @@ fn every_error_but_not_found_keeps_the_finalizer() {
         Unknown: VmDeletionFailed, status: Delete Failed Deleting(VmDeletionFailed { error: "machine codes error: code = [Unknown] message = [so it is]" }), retry from 5s to 2m0s
         InvalidArgument: VmDeletionFailed, code InvalidArgument, retry from 5s to 10m0s
         DeadlineExceeded: VmDeletionFailed, code DeadlineExceeded, retry from 5s to 2m0s
-        NotFound: act forget-token, act release-finalizer, never again
+        NotFound: VmTerminating, status: Delete Processing Deleting(NoNodeToDrain), again after 1s
         AlreadyExists: VmDeletionFailed, code AlreadyExists, retry from 5s to 10m0s
         PermissionDenied: VmDeletionFailed, code PermissionDenied, retry from 5s to 10m0s
         ResourceExhausted: VmDeletionFailed, code ResourceExhausted, retry from 5s to 10m0s
@@ -137,7 +135,6 @@ fn what_the_driver_wants_to_know_is_kept() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             VmDeletionFailed: machine codes error: code = [FailedPrecondition] message = [a disk is locked]
             status: Delete Failed Deleting(VmDeletionRefused { error: "machine codes error: code = [FailedPrecondition] message = [a disk is locked]" }), code FailedPrecondition, state job-8, Drained=True Drained (all pods have gone)
@@ -150,7 +147,6 @@ fn what_the_driver_wants_to_know_is_kept() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(Drained), state job-9, Drained=True Drained (all pods have gone)
@@ -166,7 +162,6 @@ fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             DriverBroken: the plugin hit its deadline limit (5m)
             status: Delete Failed Deleting(VmDeletionFailed { error: "the plugin hit its deadline limit (5m)" }), code DeadlineExceeded, Drained=True Drained (all pods have gone)
@@ -178,7 +173,6 @@ fn a_plugin_that_breaks_or_is_not_served_is_awaited() {
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             DriverNotReady: plugin sim is not ready: Rejected
             status: Delete Failed Deleting(VmDeletionFailed { error: "plugin sim is not ready: Rejected" }), code Unavailable, Drained=True Drained (all pods have gone)
@@ -236,7 +230,6 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             VmTerminating: the cloud is removing VM sim://1; the version that serves removes the VM: the pinned one is not loaded
             status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
@@ -248,12 +241,10 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
-            act delete-node node-1 node-uid-1 + forget-token
-            act release-finalizer
-            Deleted: VM and Node are gone; the version that serves removes the VM: the pinned one is not loaded
-            never again
+            VmTerminating: the cloud is removing VM sim://1; the version that serves removes the VM: the pinned one is not loaded
+            status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+            again after 1s
         "#]],
     );
     check(
@@ -261,7 +252,6 @@ fn a_vm_goes_also_when_the_pinned_version_of_its_driver_is_gone_and_every_pass_s
         &expect![[r#"
             act look-at-pods node-1
             act look-at-pods node-1
-            act probe-vm
             act delete-vm
             VmDeletionFailed: machine codes error: code = [Unavailable] message = [so it is]; the version that serves removes the VM: the pinned one is not loaded
             status: Delete Failed Deleting(VmDeletionFailed { error: "machine codes error: code = [Unavailable] message = [so it is]" }), code Unavailable, Drained=True Drained (all pods have gone)

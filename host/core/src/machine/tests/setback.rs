@@ -134,6 +134,27 @@ fn a_driver_is_awaited() {
 }
 
 #[test]
+fn a_driver_that_is_being_loaded_is_awaited_and_nothing_has_failed() {
+    let loading =
+        Refusal::Loading { provider: "sim".into(), loading: "plugin sim (shoot/sim) is being loaded".into() };
+    let loading = DriverFact::Refused(loading);
+    check(
+        &creating().with(|view| view.driver = loading.clone()),
+        &expect![[r#"
+        DriverLoading: the driver of provider "sim" is being loaded: plugin sim (shoot/sim) is being loaded
+        retry from 5s to 10m0s
+    "#]],
+    );
+    check(
+        &begun().with(|view| view.driver = loading),
+        &expect![[r#"
+        DriverLoading: the driver of provider "sim" is being loaded: plugin sim (shoot/sim) is being loaded
+        retry from 5s to 10m0s
+    "#]],
+    );
+}
+
+#[test]
 fn what_is_awaited_leaves_the_phase_of_a_machine_that_has_one() {
     let case = begun().with(|view| {
         view.machine.phase = Phase::CrashLoopBackOff;
@@ -286,7 +307,7 @@ fn a_step_after_creation_that_fails_is_tried_again_and_one_that_is_not_offered_i
             act record-vm sim://1 node-1
             act initialize-vm
             WaitingForNode: the VM is created, Node node-1 has not joined yet: the Machine fails at 1971-01-01T00:20:00Z
-            status: phase Pending, timer on, Create Processing Creating, in zone-a
+            status: phase Pending, timer on, Create Processing Creating, Hostname node-1, InternalIP 10.0.0.1, VM Running, in zone-a
             again at once
         "#]],
     );
@@ -322,13 +343,13 @@ fn a_driver_that_names_neither_id_nor_node_has_not_created() {
     check(
         &creating().without_target().on(created),
         &expect![[r#"
-        act claim
-        act create-vm
-        act record-vm sim://1
-        VmCreated: the VM is created, and there is no target cluster to join
-        status: phase Available, timer off, Create Successful Created, InternalIP 10.0.0.1, in zone-a
-        again at the next resync
-    "#]],
+            act claim
+            act create-vm
+            act record-vm sim://1
+            VmCreated: the VM is created, and there is no target cluster to join
+            status: phase Available, timer off, Create Successful Created, InternalIP 10.0.0.1, VM Running, in zone-a
+            again at the next resync
+        "#]],
     );
 }
 
@@ -447,4 +468,21 @@ fn a_plugin_that_breaks_or_is_not_served_fails_no_machine() {
         let text = late.on(Outcome::CreateVm(Err(error))).tell();
         assert!(text.contains("phase CrashLoopBackOff") && text.contains("retry from"), "{text}");
     }
+}
+
+#[test]
+fn an_error_that_no_further_try_mends_says_so_and_is_tried_again_seldom() {
+    let terminal =
+        DriverError { terminal: true, ..DriverError::new(Code::InvalidArgument, "no such flavour") };
+    check(
+        &creating().on(Outcome::CreateVm(Err(terminal.into()))),
+        &expect![[r#"
+        act claim
+        act ensure-token
+        act create-vm
+        CreationFailed: machine codes error: code = [InvalidArgument] message = [no such flavour]; no further try helps, says the driver, before somebody changes the class, its Secret or the Machine
+        status: phase CrashLoopBackOff, Create Failed CreationFailed { error: "machine codes error: code = [InvalidArgument] message = [no such flavour]" }, code InvalidArgument
+        retry from 10m0s to 1h0m0s
+    "#]],
+    );
 }

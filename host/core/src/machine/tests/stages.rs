@@ -142,16 +142,14 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
     check(
         &forced(),
         &expect![[r#"
-        act look-at-pods node-1
-        act delete-pod default/web
-        act delete-attachment csi-1
-        act probe-vm
-        act delete-vm
-        act delete-node node-1 node-uid-1 + forget-token
-        act release-finalizer
-        Deleted: VM and Node are gone
-        never again
-    "#]],
+            act look-at-pods node-1
+            act delete-pod default/web
+            act delete-attachment csi-1
+            act delete-vm
+            VmTerminating: the cloud is removing VM sim://1
+            status: Delete Processing Deleting(ForceDrained), Drained=True ForceDrained (pods and volume attachments were deleted without waiting, because it was asked for)
+            again after 1s
+        "#]],
     );
     let denied = || ActError::Denied { message: "no rights".into() };
     let failing = forced()
@@ -167,7 +165,6 @@ fn force_asks_and_awaits_nobody_and_takes_the_attachments_along() {
             act cordon node-1
             act look-at-pods node-1
             act delete-attachment csi-1
-            act probe-vm
             act delete-vm
             VmTerminating: the cloud is removing VM sim://1
             status: Delete Processing Deleting(ForcedDrainFailed { error: "failed to cordon the Node: forbidden: no rights; the pods of the Node could not be listed: forbidden: no rights" }), Drained=True ForceDrainedInPart (pods and volume attachments were deleted without waiting, as far as possible, because it was asked for; the pods of the Node could not be listed: forbidden: no rights)
@@ -205,6 +202,20 @@ fn a_drain_is_forced_by_label_by_its_clock_and_by_a_node_that_cannot_end_its_pod
     assert!(!is_forced(on_node(not_ready(10)).frozen()));
     let open = on_node(not_ready(10)).with(|view| view.gate = Gate::Open);
     assert!(is_forced(open));
+}
+
+#[test]
+fn a_disk_that_cannot_be_written_forces_by_its_own_time_since_no_outage_causes_it() {
+    let read_only = |second| {
+        let ailment = Ailment { not_ready_since: None, read_only_since: Some(seconds(second)) };
+        deleting().node(NodeFact { ailment, ..going_node() }).at(1_000)
+    };
+    let started = |view: &mut crate::machine::MachineView| {
+        (view.thawed_at, view.watched_since) = (Some(seconds(995)), Some(seconds(990)));
+    };
+    assert!(is_forced(read_only(10).with(started)), "this process and its gate have just begun to look");
+    assert!(!is_forced(read_only(701).with(started)), "less than five minutes");
+    assert!(!is_forced(read_only(10).frozen()));
 }
 
 #[test]
@@ -343,18 +354,17 @@ fn progress_is_told_when_its_cause_changes_soon_after_the_beginning_and_then_onc
 #[test]
 fn a_missing_secret_is_named_when_the_driver_fails_without_it() {
     let case = deleting().with(|view| view.secret = SecretFact::Missing(ObjectKey::new("garden", "cloud")));
-    assert!(case.tell().ends_with("never again\n"), "the driver may do without");
+    assert!(ordered(case.clone(), 100).tell().ends_with("never again\n"), "the driver may do without");
     check(
         &case.on(Outcome::DeleteVm(Err(guest(Code::Unauthenticated)))),
         &expect![[r#"
-        act look-at-pods node-1
-        act look-at-pods node-1
-        act probe-vm
-        act delete-vm
-        VmDeletionFailed: machine codes error: code = [Unauthenticated] message = [so it is]; Secret garden/cloud does not exist, so the driver had no credentials of it: create it again
-        status: Delete Failed Deleting(VmDeletionRefused { error: "machine codes error: code = [Unauthenticated] message = [so it is]" }), code Unauthenticated, Drained=True Drained (all pods have gone)
-        retry from 5s to 10m0s
-    "#]],
+            act look-at-pods node-1
+            act look-at-pods node-1
+            act delete-vm
+            VmDeletionFailed: machine codes error: code = [Unauthenticated] message = [so it is]; Secret garden/cloud does not exist, so the driver had no credentials of it: create it again
+            status: Delete Failed Deleting(VmDeletionRefused { error: "machine codes error: code = [Unauthenticated] message = [so it is]" }), code Unauthenticated, Drained=True Drained (all pods have gone)
+            retry from 5s to 10m0s
+        "#]],
     );
 }
 
@@ -409,7 +419,7 @@ fn a_machine_that_nobody_has_begun_to_make_goes_without_its_class() {
     let traces: [fn(&mut MachineView); 6] = [
         |view| view.machine.has_priority = true,
         |view| view.machine.provider_id = Some("sim://1".into()),
-        |view| view.machine.create_intent = Some(seconds(1)),
+        |view| view.machine.create_intent = Some(facts::intent(1)),
         |view| view.machine.last_known_state = Some("job".into()),
         |view| view.machine.phase = Phase::Terminating,
         |view| view.machine.going.has_error_code = true,
@@ -440,7 +450,7 @@ fn a_newborn_leaves_without_asking_the_cloud() {
     let traces: [fn(&mut MachineView); 4] = [
         |view| view.machine.is_newborn = false,
         |view| view.machine.provider_id = Some("sim://1".into()),
-        |view| view.machine.create_intent = Some(seconds(1)),
+        |view| view.machine.create_intent = Some(facts::intent(1)),
         |view| view.machine.last_known_state = Some("job".into()),
     ];
     for trace in traces {

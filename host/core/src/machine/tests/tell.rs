@@ -11,6 +11,7 @@ pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
         Outcome::Claim(_) => "claim",
         Outcome::EnsureToken(_) => "ensure-token",
         Outcome::NoteIntent(_) => "note-intent",
+        Outcome::CloseIntent(_) => "close-intent",
         Outcome::ProbeVm(_) => "probe-vm",
         Outcome::CreateVm(_) => "create-vm",
         Outcome::InitializeVm(_) => "initialize-vm",
@@ -48,6 +49,7 @@ pub(super) fn effect_text(effect: &Effect) -> String {
         Effect::Claim
         | Effect::EnsureToken
         | Effect::NoteIntent
+        | Effect::CloseIntent
         | Effect::ProbeVm
         | Effect::CreateVm
         | Effect::InitializeVm
@@ -74,6 +76,7 @@ pub(super) fn effect_text(effect: &Effect) -> String {
         Effect::Cordon { node } => format!("{name} {node}"),
         Effect::AskPermit(Question::Turn(limit)) => format!("{name} {limit}"),
         Effect::AskPermit(Question::ZoneOnly) => format!("{name} of the zone"),
+        Effect::AskPermit(Question::NameTaken) => format!("{name} of the name"),
         Effect::ExtendToken { until } => format!("{name} {until}"),
         Effect::WriteCapacity { node, resources } => {
             let mut text = format!("{name} {node}");
@@ -140,6 +143,7 @@ fn status_text(status: &StatusChange) -> String {
     for address in status.addresses.iter().flatten() {
         words.push(format!("{} {}", address.kind, address.address));
     }
+    words.extend(status.vm.as_ref().map(|vm| format!("VM {:?}", vm.state)));
     words.extend(status.failure_domain.as_ref().map(|domain| format!("in {domain}")));
     match status.preserve_until {
         None => {}
@@ -158,6 +162,7 @@ fn wake_text(wake: Wake) -> String {
         Wake::Resync => "again at the next resync".into(),
         Wake::Now => "again at once".into(),
         Wake::After(after) => format!("again after {}", duration::format(after)),
+        Wake::Look(after) => format!("looks after {}", duration::format(after)),
         Wake::Retry { policy, hint } => {
             let hint = hint.map(|hint| format!(", not before {}", duration::format(hint)));
             let (base, cap) = (duration::format(policy.base), duration::format(policy.cap));

@@ -35,7 +35,7 @@ fn expired<'a>(
         .iter()
         .filter(|machine| super::super::group::is_available(machine) && !ledger.is_replacing(machine))
         // Others would go in its place.
-        .filter(|machine| !machine.is_preserved(now))
+        .filter(|machine| !machine.is_preserved(now) && !machine.is_unreadable)
         .collect();
     let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
     let expiry = node_age::expiry(&all, age, now);

@@ -15,7 +15,7 @@ use super::{Care, is_in_use, listed};
 /// It has failed, and nobody wishes to keep it, or not any longer.
 pub(super) fn is_given_up(machine: &MachineFact, now: Timestamp) -> bool {
     let is_kept = machine.preserved.map_or(machine.is_wished, |preserved| preserved.until > now);
-    machine.phase == Phase::Failed && !machine.is_deleting && !is_kept
+    machine.phase == Phase::Failed && !machine.is_deleting && !machine.is_unreadable && !is_kept
 }
 
 /// Lets them go, or begins to replace them, as far as windows and budget allow.

@@ -90,7 +90,7 @@ impl<'a> Ledger<'a> {
         if self.taken.get(&machine.name).is_some() {
             return true;
         }
-        if self.left == Some(0) {
+        if self.left == Some(0) || self.taken.is_full() {
             return false;
         }
         self.left = self.left.map(|left| left.saturating_sub(1));
@@ -98,11 +98,15 @@ impl<'a> Ledger<'a> {
         true
     }
 
-    /// Lets one go whose replacement was awaited: its place in the budget is kept for it.
-    pub(super) fn take_replaced(&mut self, machine: &MachineFact) {
-        if self.taken.get(&machine.name).is_none() {
+    /// Lets one go whose replacement was awaited: its place in the budget is kept for it. Returns false where the list
+    /// is full: it goes later.
+    pub(super) fn take_replaced(&mut self, machine: &MachineFact) -> bool {
+        let is_noted = self.taken.get(&machine.name).is_some();
+        if !is_noted && !self.taken.is_full() {
             self.taken.note(&machine.name, self.now);
+            return true;
         }
+        is_noted
     }
 
     /// Who was noted before this pass.
@@ -119,7 +123,7 @@ impl<'a> Ledger<'a> {
     /// Begins to replace one, if the budget lets it go then.
     pub(super) fn replace(&mut self, machine: &MachineFact) -> bool {
         let is_taken = self.taken.get(&machine.name).is_some();
-        if self.left == Some(0) && !is_taken {
+        if (self.left == Some(0) && !is_taken) || self.replacing.is_full() {
             return false;
         }
         if !is_taken {
@@ -190,7 +194,10 @@ impl<'a> Ledger<'a> {
         reason: Option<Reason>,
         care: &mut Care,
     ) {
-        let budget = view.deployment.annotations.get(view.names.disruption.budget).map_or("", String::as_str);
+        let Some(budget) = view.deployment.annotations.get(view.names.disruption.budget) else {
+            care.tell(reason, &format!("{what}; as many others as are noted at a time go first"));
+            return;
+        };
         let until = self.until();
         // Where none is used up, it is kept for Machines whose replacement is awaited.
         let next = match until {

@@ -57,8 +57,9 @@ pub(super) fn step(
     let extra = u32::try_from(awaited.len()).unwrap_or(u32::MAX);
     let ready = standing(new, ledger).saturating_add(extra).saturating_sub(bounds.desired);
     for machine in awaited.iter().take(super::super::group::size(ready)) {
-        ledger.take_replaced(machine);
-        care.mark(machine, now);
+        if ledger.take_replaced(machine) {
+            care.mark(machine, now);
+        }
     }
     if extra > 0 {
         let names = listed(awaited.iter().map(|machine| &machine.name));
@@ -90,8 +91,9 @@ fn give_up_waiting(ledger: &mut Ledger<'_>, care: &mut Care, now: Timestamp) {
         }
         let end = since.checked_add(patience).unwrap_or(Timestamp::MAX);
         if end <= now {
-            ledger.take_replaced(machine);
-            ledger.ends_replacing_of(machine);
+            if ledger.take_replaced(machine) {
+                ledger.ends_replacing_of(machine);
+            }
         } else {
             care.look_after(Some(left(end, now)));
         }

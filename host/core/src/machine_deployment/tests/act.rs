@@ -89,7 +89,7 @@ fn act(world: &mut World, owner: &str, effect: &Effect) -> Result<Done, ActError
         Effect::CreateSet(set) => create_set(world, owner, set),
         Effect::WriteSet { set, change } => write_set(world, owner, set, change),
         Effect::DeleteSet(set) => {
-            let Some(fact) = world.truth.sets.get_mut(set.name.as_str()) else { return Ok(Done::Done) };
+            let Some(fact) = world.truth.sets.get_mut(set.name.as_str()) else { return Err(ActError::Gone) };
             fact.is_deleting = true;
             world.wrote(owner, Kind::Set, set.name.as_str());
             Ok(Done::Done)

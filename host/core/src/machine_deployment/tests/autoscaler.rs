@@ -119,6 +119,17 @@ fn a_machine_that_is_not_seen_yet_stays_on_the_list_for_a_minute() {
 }
 
 #[test]
+fn no_other_machine_goes_in_place_of_one_that_is_not_seen_yet() {
+    let list = format!("a9~{LOWERED}");
+    lowered(vec![three()], 2, &list).check(&expect![[r#"
+        UnderWay: no set is made smaller before Machines are seen that the autoscaler wants to go, for up to a minute: a9
+        then after 55s
+    "#]]);
+    let told = lowered(vec![three()], 2, &list).at(961).told();
+    assert!(told.contains("-trigger") && told.contains("3→2"), "{told}");
+}
+
+#[test]
 fn a_time_that_is_far_ahead_does_not_keep_an_entry_for_ever() {
     assert!(lowered(vec![three()], 3, "a9~9000-01-01T00:00:00Z").told().contains("-trigger"));
 }

@@ -443,3 +443,14 @@ fn wishes_and_notes_stay_with_the_deployment() {
         case(Vec::new()).annotated("budget", "1/1h").annotated("taken", "x~1970-01-01T00:16:00Z").told();
     assert!(told.contains("create-set") && !told.contains("budget="), "{told}");
 }
+
+#[test]
+fn without_a_budget_no_more_are_noted_than_an_annotation_holds() {
+    let many =
+        failing(&[Failed; 1_200]).wants(1_200, "a").set_wants(1_200).annotated("replace-first", "true");
+    let (_, conclusion) = many.run();
+    let told = many.told();
+    let list = told.split_once("replacing=").unwrap().1.lines().next().unwrap();
+    assert_eq!(list.matches('~').count(), 1_000);
+    assert!(conclusion.message.contains("failed Machines wait: "), "{}", conclusion.message);
+}

@@ -91,6 +91,7 @@ pub(in super::super) fn deployment() -> DeploymentFact {
             progress_deadline_seconds: None,
             auto_preserve_max: None,
             windows: WindowsFact::None,
+            problems: Vec::new(),
         },
         annotations: BTreeMap::from([("revision".into(), "1".into())]),
         status: Status::default(),
@@ -122,6 +123,7 @@ pub(in super::super) fn machine(name: &str, phase: Phase) -> MachineFact {
         priority: 3,
         marked_at: None,
         is_labelled_updated: false,
+        is_unreadable: false,
         hash: None,
         node: (phase == Phase::Running).then(|| node(name)),
     }
@@ -185,6 +187,7 @@ pub(in super::super) fn view(sets: Vec<SetFact>) -> DeploymentView {
     DeploymentView {
         deployment: deployment(),
         sets,
+        unreadable_sets: Vec::new(),
         overlapping: Vec::new(),
         gate: Gate::Open,
         settings: Settings { holds_autoscaler: true, has_target: true },

@@ -338,3 +338,14 @@ fn a_node_that_cannot_be_written_does_not_hold_up_the_rollout() {
     "#
     ]]);
 }
+
+#[test]
+fn a_machine_that_cannot_be_decoded_counts_and_is_not_what_goes_next() {
+    let mut old = set("a", 1, &[Running, Running, Running]);
+    old.machines[0].is_unreadable = true;
+    old.machines[0].node = None;
+    let new = set("b", 2, &[Pending]);
+    let case = case(vec![old, new]).wants(3, "b");
+    // One less of the old set would be a Machine that is available: there have to be three.
+    assert!(!case.told().contains("write-set workers-a 3"), "{}", case.told());
+}

@@ -122,7 +122,7 @@ fn wake_text(wake: Wake) -> String {
     match wake {
         Wake::Resync => "then rest".into(),
         Wake::Now => "then at once".into(),
-        Wake::After(time) => format!("then after {time:#}"),
+        Wake::After(time) | Wake::Look(time) => format!("then after {time:#}"),
         Wake::Retry { policy, .. } => format!("then retry after {:#}", policy.base),
         Wake::Gone => "then never".into(),
     }

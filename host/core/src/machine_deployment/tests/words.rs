@@ -193,12 +193,12 @@ fn failures_and_freezes_of_sets_are_shown() {
     });
     case.check(&expect![[r#"
         write-deployment +freeze 
-        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a has more Machines than its deployment allows and makes none: it goes on when there are fewer, or with the annotation unfreeze on the deployment
+        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a makes no Machines: its label for that is set, and it has not said why yet; set the annotation unfreeze on the deployment to go on
         then at once
     "#]]);
     expect![[r#"
         Available=True MinimumReplicasAvailable (1000, 1000): enough Machines are available
-        Frozen=True MachineDeploymentStateSync (1000, 1000): MachineSet workers-a has too many Machines and makes none
+        Frozen=True MachineDeploymentStateSync (1000, 1000): MachineSet workers-a makes no Machines: its label for that is set, and it has not said why yet
         Progressing=True NewMachineSetAvailable (1000, 1000): MachineSet workers-a has all Machines, and they are available
         ReplicaFailure=True FailedCreate (1000, 1000): MachineSet workers-a: quota
     "#]].assert_eq(&case.conditions());
@@ -210,7 +210,7 @@ fn a_wish_to_thaw_goes_to_the_sets_and_then_away() {
     running().annotated("unfreeze", "yes").with(|view| frozen(&mut view.sets)).check(&expect![[r#"
         write-deployment +freeze 
         write-set workers-a unfreeze=yes
-        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a has more Machines than its deployment allows and makes none: it goes on when there are fewer, or with the annotation unfreeze on the deployment
+        MachineSetFrozen: 3 of 3 Machines are available and of the current template; MachineSet workers-a makes no Machines: its label for that is set, and it has not said why yet; set the annotation unfreeze on the deployment to go on
         then at once
     "#]]);
     let thawed =
@@ -304,4 +304,38 @@ fn what_is_odd_and_harmless_is_told_beside() {
             Some(RawBounds { max_unavailable: share("150%"), max_surge: share("150%") });
     });
     assert!(much.told().contains("maxUnavailable 150% counts as 100%"), "{}", much.told());
+}
+
+#[test]
+fn a_frozen_deployment_says_what_its_set_says() {
+    let case = running().with(|view| {
+        view.sets[0].is_frozen = true;
+        view.sets[0].status.frozen = Some("its last Machines have all failed to join".into());
+    });
+    let told = format!("{}{}", case.told(), case.conditions());
+    let why = "MachineSet workers-a makes no Machines: its last Machines have all failed to join";
+    assert_eq!(told.matches(why).count(), 2, "{told}");
+    assert!(!told.contains("too many"), "{told}");
+}
+
+#[test]
+fn a_set_that_cannot_be_decoded_holds_everything() {
+    let unreadable =
+        |case: super::tell::Case| case.with(|view| view.unreadable_sets = vec!["workers-x".into()]);
+    unreadable(running().wants(9, "b")).check(&expect![[r#"
+        UnreadableMachineSet: MachineSet workers-x cannot be decoded: correct or delete it; until then nothing is done
+        then rest
+    "#]]);
+    let last = unreadable(running()).with(|view| {
+        view.sets.clear();
+        view.deployment.deletion = Some(super::facts::seconds(900));
+    });
+    assert!(!last.told().contains("-finalizer"), "{}", last.told());
+}
+
+#[test]
+fn what_cannot_be_understood_is_told_beside_what_goes_on() {
+    let problem = "annotation effective-creation-timeout is no duration";
+    let told = running().with(|view| view.deployment.spec.problems = vec![problem.into()]).told();
+    assert!(told.starts_with("InvalidOption: 3 of 3 Machines") && told.contains(problem), "{told}");
 }

@@ -169,6 +169,7 @@ impl World {
         Some(DeploymentView {
             deployment,
             sets: sets.collect(),
+            unreadable_sets: Vec::new(),
             overlapping: Vec::new(),
             gate: self.gate,
             settings: Settings { holds_autoscaler: true, has_target: true },

@@ -3,7 +3,8 @@
 use expect_test::expect;
 
 use crate::act_error::ActError;
-use crate::machine_set::{BURST, Outcome, Owner};
+use crate::gate::{FreezeReason, Gate};
+use crate::machine_set::{BURST, Outcome, Owner, Why};
 
 use super::facts::child;
 use super::{Case, check, running, seconds, set, unclear};
@@ -77,6 +78,19 @@ fn in_doubt_it_lists_its_machines_before_it_goes() {
 }
 
 #[test]
+fn machines_that_are_gone_already_are_not_asked_about_again_at_once() {
+    let gone = Outcome::Delete("any".into(), Why::SetDeleted, Err(ActError::Gone));
+    check(
+        &going(running(1)).on(gone),
+        &expect![[r#"
+            act delete m0 SetDeleted
+            Deleting Retry { policy: RetryPolicy { base: 200ms, cap: 5s }, hint: None }
+            the set is being deleted: it goes when its Machines are gone
+        "#]],
+    );
+}
+
+#[test]
 fn who_wants_to_keep_the_machines_may_delete_the_set_without_them() {
     check(
         &going(running(2)).with(|view| view.set.leaves_machines = true),
@@ -89,11 +103,25 @@ fn who_wants_to_keep_the_machines_may_delete_the_set_without_them() {
 
 #[test]
 fn behind_a_shut_gate_its_machines_stay_and_it_says_why() {
+    let away = Gate::Frozen { since: seconds(0), reason: FreezeReason::TargetClusterUnreachable };
+    assert_eq!(going(running(2)).with(|view| view.gate = away).deleted().len(), 2, "a cluster is torn down");
     check(
         &going(running(2)).frozen_gate(),
         &expect![[r#"
             Frozen Resync
             the deletion of Machines is held: the API server of the control cluster does not answer; it goes on when it does
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_that_cannot_be_decoded_is_not_deleted_and_holds_its_set() {
+    let unreadable = child(1).with(|machine| machine.is_unreadable = true);
+    check(
+        &going([child(0).going(), unreadable]),
+        &expect![[r#"
+            Deleting Resync
+            the set is being deleted, and Machines such as m1 cannot be decoded: correct or delete them
         "#]],
     );
 }

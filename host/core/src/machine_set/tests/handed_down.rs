@@ -67,3 +67,20 @@ fn in_every_phase_what_is_handed_down_is_right() {
         assert_eq!(parts, Some(if is_past { 1 } else { 3 }), "{phase:?}");
     }
 }
+
+#[test]
+fn a_slip_is_told_until_it_is_corrected() {
+    let problems = vec!["spec.template.spec.drainTimeout is no duration".to_owned()];
+    let wrong = set(1, [child(0)]).with(|view| view.set.problems = problems);
+    check(
+        &wrong,
+        &expect![[r#"
+            AllMachinesAvailable Resync
+            all Machines that are wanted are available
+            Valid=False NotUnderstood: spec.template.spec.drainTimeout is no duration: correct it; until then it counts as not set for Machines
+        "#]],
+    );
+    let corrected = set(1, [child(0)]).with(|view| view.set.told.is_invalid = true);
+    assert!(corrected.tell().contains("Valid=True Understood"), "{}", corrected.tell());
+    assert!(!set(1, [child(0)]).tell().contains("Valid="));
+}

@@ -17,7 +17,7 @@ fn the_newest_failed_machines_are_kept_as_far_as_there_is_room() {
         &closed(4, machines).with(|view| view.set.auto_preserve_max = 2),
         &expect![[r#"
             act preserve m2 Begin + preserve m1 Begin
-            act delete m0 Failed
+            act delete m0 Unhealthy
             RemovingMachines Now
             Machines that are not needed any more are being deleted
         "#]],

@@ -1,5 +1,6 @@
 //! What is decided about a set, told as behaviour: facts and answers in, the whole pass out.
 
+mod answers;
 mod capacity;
 mod claims;
 mod creation;

@@ -57,7 +57,7 @@ fn a_failed_machine_goes_and_is_replaced_once_it_is_on_its_way() {
     check(
         &closed(2, [child(0), child(1).failed()]),
         &expect![[r#"
-            act delete m1 Failed
+            act delete m1 Unhealthy
             RemovingMachines Now
             Machines that are not needed any more are being deleted
         "#]],
@@ -92,7 +92,7 @@ fn machines_are_missing_and_others_have_failed_at_the_same_time() {
     check(
         &closed(3, [child(0), child(1).failed()]),
         &expect![[r#"
-            act delete m1 Failed
+            act delete m1 Unhealthy
             act create #2 Claimed
             CreatingMachines Now
             missing Machines are being made
@@ -173,4 +173,44 @@ fn a_deletion_without_an_answer_is_told() {
 fn behind_a_shut_gate_nobody_is_deleted() {
     assert_eq!(closed(0, running(2)).frozen_gate().deleted(), [""; 0]);
     assert_eq!(closed(2, [child(0), child(1).failed()]).frozen_gate().deleted(), [""; 0]);
+}
+
+#[test]
+fn a_machine_that_cannot_be_decoded_counts_and_another_goes_in_its_stead() {
+    let unreadable = |ordinal| child(ordinal).with(|machine| machine.is_unreadable = true);
+    assert_eq!(closed(2, [unreadable(0), child(1), child(2)]).deleted(), ["m1"]);
+    assert_eq!(closed(0, [unreadable(0), child(1)]).deleted(), ["m1"]);
+    assert_eq!(closed(1, [unreadable(0).failed()]).deleted(), [""; 0]);
+    check(
+        &closed(2, [unreadable(0), child(1)]),
+        &expect![[r#"
+            UnreadableMachine Resync
+            Machines such as m0 cannot be decoded: they count and are left alone; correct or delete them
+        "#]],
+    );
+    // Neither is it adopted, let go, or told what the template says.
+    let drifted = unreadable(0).with(|machine| {
+        machine.drift = [crate::machine_set::Part::Configuration].into();
+        machine.labels.clear();
+    });
+    let loose = unreadable(1).owner(crate::machine_set::Owner::None);
+    assert_eq!(closed(1, [drifted, loose]).effects(), []);
+}
+
+#[test]
+fn deletions_of_machines_that_are_gone_count_for_nothing_and_are_not_repeated_at_once() {
+    let gone = Outcome::Delete("any".into(), Why::Surplus, Err(ActError::Gone));
+    let conclusion = closed(1, running(2)).on(gone).pass().1;
+    let pause = crate::machine::Wake::Retry { policy: crate::retry::RetryPolicy::CONFLICT, hint: None };
+    assert_eq!((conclusion.wake, conclusion.status.operation), (pause, None));
+}
+
+#[test]
+fn who_failed_otherwise_than_by_its_health_is_told_apart() {
+    let late = child(0).failed().with(|machine| {
+        let never_joined = crate::phase::OperationType::Create;
+        machine.operation =
+            machine.operation.map(|last| crate::machine::OperationFact { kind: never_joined, ..last });
+    });
+    assert!(closed(2, [late, child(1).failed()]).tell().contains("delete m0 Failed + delete m1 Unhealthy"));
 }

@@ -394,7 +394,7 @@ impl World {
     /// Never fewer than are wanted, apart from those that others took away behind the host's back.
     fn delete(&mut self, view: &SetView, name: &Name, uid: &Uid, why: Why) -> Result<(), ActError> {
         let Some(machine) = self.machines.get(name).filter(|machine| machine.uid == *uid).cloned() else {
-            return Ok(());
+            return Err(ActError::Gone);
         };
         if machine.is_going() {
             return Err(ActError::Conflict);

@@ -3,8 +3,13 @@ use proptest::prelude::*;
 use super::*;
 
 const PACE: Pace = Pace { period: SignedDuration::from_secs(60), timeout: SignedDuration::from_secs(30) };
-const WELL: Look =
-    Look { control: Answer::Up, target: Some(Answer::Up), is_requested: false, is_caught_up: false };
+const WELL: Look = Look {
+    control: Answer::Up,
+    target: Some(Answer::Up),
+    is_requested: false,
+    is_mark_held: false,
+    is_caught_up: false,
+};
 const CAUGHT_UP: Look = Look { is_caught_up: true, ..WELL };
 const NO_CONTROL: Look = Look { control: Answer::Down, ..WELL };
 const NO_TARGET: Look = Look { target: Some(Answer::Down), ..WELL };
@@ -41,6 +46,17 @@ fn a_process_that_starts_in_an_outage_thaws_when_it_is_over_however_short_it_was
     let thawed = Change::Thawed { since: at(0), reason: FreezeReason::ControlClusterUnreachable };
     assert_eq!(freeze.observe(WELL, PACE, at(7)), thawed);
     assert_eq!((freeze.gate(), freeze.thawed_at()), (Gate::Open, Some(at(7))));
+}
+
+#[test]
+fn another_holder_of_the_mark_shuts_the_gate_at_once_from_the_first_look_on() {
+    let mut freeze = Freeze::starting(at(0));
+    let held = Look { is_mark_held: true, ..WELL };
+    let reason = FreezeReason::ClusterMarkHeld;
+    assert_eq!(freeze.observe(held, PACE, at(0)), Change::Froze { reason });
+    assert_eq!(freeze.gate(), Gate::Frozen { since: at(0), reason });
+    assert_eq!(freeze.observe(held, PACE, at(60)), Change::None);
+    assert_eq!(freeze.observe(WELL, PACE, at(400)), Change::Thawed { since: at(0), reason });
 }
 
 #[test]
@@ -157,6 +173,18 @@ fn without_a_target_cluster_only_the_control_cluster_counts() {
 }
 
 #[test]
+fn at_the_start_looks_follow_each_other_quickly_and_then_as_while_something_is_wrong() {
+    let mut freeze = Freeze::starting(at(0));
+    let pauses: Vec<_> = (0..10)
+        .map(|_| {
+            freeze.observe(NO_CONTROL, PACE, at(0));
+            freeze.next_look(PACE).as_millis()
+        })
+        .collect();
+    assert_eq!(pauses, [50, 100, 200, 400, 800, 1_600, 3_200, 6_000, 6_000, 6_000]);
+}
+
+#[test]
 fn looks_are_frequent_while_something_is_wrong() {
     let mut freeze = open();
     assert_eq!(freeze.next_look(PACE), PACE.period);
@@ -188,9 +216,8 @@ fn an_absence_counts_as_a_thaw() {
 
 fn looks() -> impl Strategy<Value = Vec<(Look, i64)>> {
     let answer = prop_oneof![3 => Just(Answer::Up), 2 => Just(Answer::Down)];
-    let look = (answer.clone(), proptest::option::of(answer), proptest::bool::weighted(0.1)).prop_map(
-        |(control, target, is_requested)| Look { control, target, is_requested, is_caught_up: false },
-    );
+    let look = (answer.clone(), proptest::option::of(answer), proptest::bool::weighted(0.1))
+        .prop_map(|(control, target, is_requested)| Look { control, target, is_requested, ..WELL });
     // Clocks may be set back.
     proptest::collection::vec((look, -20_i64..60), 1..60)
 }

@@ -7,6 +7,7 @@
 //! A structure that follows the cache and answers in a time that does not grow with the number of Machines.
 
 mod limit;
+mod renewal;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use crate::id::{FailureDomain, Name, Namespace, ObjectKey};
 use crate::policy::REBOOT_INTERVAL;
 
 pub use limit::{Limit, LimitError};
+use renewal::Renewals;
 pub use zone::ZoneState;
 use zone::Zones;
 
@@ -97,6 +99,8 @@ pub enum Question {
     Turn(Limit),
     /// What does its zone say? For a Machine that takes nothing from its group.
     ZoneOnly,
+    /// Is it the Machine's turn to be failed because the name of its Node is taken?
+    NameTaken,
 }
 
 /// May a Machine be failed, or its VM be started anew?
@@ -111,6 +115,11 @@ pub enum Permit {
     Busy {
         /// How many may be.
         limit: Limit,
+    },
+    /// Another one of its group was failed for the same not long ago.
+    Later {
+        /// When to ask again.
+        after: SignedDuration,
     },
 }
 
@@ -167,12 +176,19 @@ pub struct Meltdown {
     members: BTreeMap<ObjectKey, MemberFact>,
     groups: BTreeMap<Group, GroupState>,
     zones: Zones,
+    /// Kept beyond the last Machine of a group: its set may have no other while it makes the next.
+    renewals: Renewals,
 }
 
 impl Meltdown {
     /// Nothing is known. `silent_percent` of a zone's Nodes, and at least two, must be silent for the zone to be held.
     pub fn new(silent_percent: u32) -> Self {
-        Self { members: BTreeMap::new(), groups: BTreeMap::new(), zones: Zones::new(silent_percent) }
+        Self {
+            members: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            zones: Zones::new(silent_percent),
+            renewals: Renewals::default(),
+        }
     }
 
     /// A Machine is there, or changed, or (`None`) is gone. Answers with those who should try again.
@@ -244,6 +260,21 @@ impl Meltdown {
             // The cache is ahead: the Machine is gone, and writing to it will fail.
             return Permit::Granted { zone: None };
         };
+        if question == Question::NameTaken {
+            let is_there = |key: &ObjectKey| {
+                let standing = self.members.get(key).map(|member| member.standing);
+                matches!(standing, Some(Standing::Failed | Standing::Away | Standing::Doubtful { .. }))
+            };
+            let answer = match &member.group {
+                Some(group) => self.renewals.ask(group, key, is_there, now),
+                // Nobody replaces it.
+                None => Ok(()),
+            };
+            return match answer {
+                Ok(()) => Permit::Granted { zone: None },
+                Err(after) => Permit::Later { after },
+            };
+        }
         if let Question::Turn(limit) = question
             && let Some(state) = member.group.as_ref().and_then(|group| self.groups.get_mut(group))
         {

@@ -205,6 +205,7 @@ fn speaks_at(meltdown: &mut Meltdown, now: Timestamp) -> String {
             words.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
         }
         Permit::Busy { .. } => "busy".into(),
+        Permit::Later { .. } => "later".into(),
     }
 }
 

@@ -32,7 +32,7 @@ fn owner(name: &str, uid: &str, id: Option<&str>) -> Owner {
 }
 
 fn listing(class: &str, vms: &[Listed]) -> ClassListing {
-    ClassListing { class: class.into(), vms: vms.to_vec() }
+    ClassListing { class: class.into(), vms: vms.to_vec(), releases_strangers: false, deletes_by_id: false }
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn ids(findings: &Findings) -> Vec<String> {
 fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
     let made = owner("m", "uid-m", Some("vm-m"));
     let unmade = owner("m", "uid-m", None);
-    let second = Standing::Second { machine: "m".into(), has: "vm-m".into() };
+    let second = Standing::Second { machine: "m".into(), has: "vm-m".into(), has_node: false };
     let rows = [
         // Stored as its VM, whatever it says about itself.
         (vm("vm-m", "m", Some("uid-m")), &made, Standing::Owned),
@@ -246,13 +246,118 @@ fn when_most_vms_have_no_machine_more_evidence_is_asked_for() {
     let names = ["a", "b", "c", "d"];
     let kept = names.map(|name| vm(&format!("own-{name}"), name, None));
     let owners = names.map(|name| owner(name, name, Some(&format!("own-{name}"))));
-    // Half of them: three sightings. More: twelve. Few: three.
-    for (orphans, owned, after) in [(4, 4, 3), (4, 3, 12), (3, 0, 3)] {
+    // Half of them or more: twelve sightings. Few: three.
+    for (orphans, owned, after) in [(4, 4, 12), (4, 3, 12), (3, 0, 3)] {
         let mut watch = Watch::new(owners.clone());
         let vms = [&lost[..orphans], &kept[..owned]].concat();
         let first = (1..).find(|round| !watch.see(&vms, 5 * round).is_empty());
         assert_eq!(first, Some(after));
     }
+}
+
+/// `own` VMs with their Machines, and `others` whose Machines nobody here has ever seen.
+fn two_planes(own: usize, others: usize) -> (Watch, Vec<Listed>) {
+    let name = |number| format!("pool-{number}");
+    let owners = (0..own).map(|at| owner(&name(at), &format!("uid-{at}"), Some(&format!("own-{at}"))));
+    let kin = Kin { machines: BTreeSet::new(), families: ["pool".into()].into() };
+    let mut watch = Watch::new([]);
+    watch.owners = Owners::new(owners).with_kin(kin);
+    let owned = (0..own).map(|at| vm(&format!("own-{at}"), &name(at), Some(&format!("uid-{at}"))));
+    let foreign = (0..others).map(|number| Listed {
+        created_at: Some(at(-1_000)),
+        ..vm(&format!("their-{number}"), &format!("farm-{number}"), Some(&format!("their-uid-{number}")))
+    });
+    (watch, owned.chain(foreign).collect())
+}
+
+#[test]
+fn the_vms_of_another_control_plane_of_the_same_mark_are_never_deleted_whatever_its_size() {
+    for (own, others) in [(50, 50), (80, 20), (16, 4), (0, 100), (4, 400)] {
+        let (mut watch, vms) = two_planes(own, others);
+        for round in 0..100 {
+            let findings = watch.round(&[listing("a", &vms)], &["a"], 5 * round);
+            assert_eq!(ids(&findings), [""; 0], "{own} {others}");
+            assert_eq!(findings.strangers, others);
+        }
+    }
+}
+
+#[test]
+fn a_few_that_nobody_knows_go_as_ever_and_many_when_somebody_says_so() {
+    for (own, others) in [(50, 3), (50, 12), (1, 1)] {
+        let (mut watch, vms) = two_planes(own, others);
+        let first = (0..).find(|round| !watch.see(&vms, 5 * round).is_empty());
+        assert_eq!(first, Some(2), "{own} {others}");
+    }
+    let (mut watch, vms) = two_planes(50, 50);
+    let released = ClassListing { releases_strangers: true, ..listing("a", &vms) };
+    let first = (1..)
+        .find(|round| !watch.round(std::slice::from_ref(&released), &["a"], 5 * round).candidates.is_empty());
+    assert_eq!(first, Some(12));
+}
+
+#[test]
+fn many_that_were_of_this_control_plane_for_certain_go_after_more_listings() {
+    let (mut watch, mut vms) = two_planes(50, 50);
+    for (at, vm) in vms.iter_mut().skip(50).enumerate() {
+        // A set of ours has made half of them, and the others were seen.
+        let name = if at % 2 == 0 { format!("pool-late-{at}") } else { format!("loose{at}") };
+        vm.machine_name = name.as_str().into();
+    }
+    let machines = vms.iter().skip(50).filter_map(|vm| vm.machine_uid.clone()).collect();
+    let kin = Kin { machines, families: ["pool".into()].into() };
+    watch.owners = watch.owners.with_kin(kin);
+    let first = (1..).find(|round| watch.see(&vms, 5 * round).len() == 50);
+    assert_eq!(first, Some(12));
+}
+
+/// The rounds of a listing with these VMs until one is a candidate, with what it is beside.
+fn second_goes_after(watch: &mut Watch, vms: &[Listed], deletes_by_id: bool) -> Option<(i64, String)> {
+    (1..40).find_map(|round| {
+        let listing = ClassListing { deletes_by_id, ..listing("a", vms) };
+        let findings = watch.round(&[listing], &["a"], 5 * round);
+        let candidate = findings.candidates.first()?;
+        let (machine, kept) = candidate.beside.clone()?;
+        Some((round, format!("{} beside {kept} of {machine}", candidate.vm.provider_id)))
+    })
+}
+
+#[test]
+fn a_second_vm_goes_by_its_id_once_both_were_listed_often_enough_and_where_a_driver_can() {
+    let own = vm("vm-m", "m", Some("uid-m"));
+    let second = Listed { created_at: Some(at(-1_000)), ..vm("vm-x", "m", Some("uid-m")) };
+    let both = [own.clone(), second.clone()];
+    let watch = || Watch::new([owner("m", "uid-m", Some("vm-m"))]);
+    let gone = second_goes_after(&mut watch(), &both, true);
+    assert_eq!(gone, Some((3, "vm-x beside vm-m of m".to_owned())));
+    assert_eq!(second_goes_after(&mut watch(), &both, false), None, "no driver can");
+    assert_eq!(
+        second_goes_after(&mut watch(), std::slice::from_ref(&second), true),
+        None,
+        "the Machine's own is not there"
+    );
+    let mut used = watch();
+    used.owners = used.owners.with_nodes(vm_name("vm-x").into_iter().collect());
+    assert_eq!(second_goes_after(&mut used, &both, true), None, "a Node lives on it");
+    let mut young = watch();
+    let fresh = Listed { created_at: None, ..second };
+    assert_eq!(second_goes_after(&mut young, &[own, fresh], true).map(|(round, _)| round), Some(5));
+}
+
+#[test]
+fn a_vm_that_becomes_nobodys_begins_with_its_evidence_again() {
+    let mut watch = Watch::new([owner("m", "uid-m", Some("vm-m"))]);
+    let second = Listed { created_at: Some(at(-1_000)), ..vm("vm-x", "m", Some("uid-m")) };
+    let vms = [vm("vm-m", "m", Some("uid-m")), second.clone()];
+    let listing = |vms: &[Listed]| ClassListing { deletes_by_id: true, ..listing("a", vms) };
+    for minute in [0, 5] {
+        watch.round(&[listing(&vms)], &["a"], minute);
+    }
+    watch.owners = Owners::new([]);
+    let minutes = [10, 15, 20].map(|minute| {
+        watch.round(&[listing(std::slice::from_ref(&second))], &["a"], minute).candidates.len()
+    });
+    assert_eq!(minutes, [0, 0, 1]);
 }
 
 proptest! {

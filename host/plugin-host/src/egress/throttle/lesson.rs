@@ -42,9 +42,10 @@ pub(in crate::egress) struct Codes {
     pub(in crate::egress) stale_keys: bool,
 }
 
-/// True for the statuses that say "slower" by themselves.
-pub(in crate::egress) fn is_slower(status: StatusCode) -> bool {
-    [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status)
+/// True for an answer whose status says "slower". A 503 without `Retry-After` is an outage like any other 5xx.
+pub(in crate::egress) fn is_slower(status: StatusCode, retry_after: Option<Duration>) -> bool {
+    status == StatusCode::TOO_MANY_REQUESTS
+        || (status == StatusCode::SERVICE_UNAVAILABLE && retry_after.is_some())
 }
 
 /// Looks for codes: words that stand between the marks that XML and JSON put around a code, so that a sentence that

@@ -1,18 +1,24 @@
-//! One token bucket for each cloud account, over all plugins of the host: who shares an account shares its pace.
+//! One line for each cloud account, over all plugins of the host: all that share an account share its pace.
 
 mod bucket;
 mod lesson;
+mod pace;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use machinist_core::id::PluginName;
 use tokio::time::{Instant, sleep_until};
 
 use crate::grants::{AuthScheme, Host, RequestTarget};
+use crate::seat::Seat;
+use crate::turnstile::{Pass, Rank, Turnstile};
+use crate::urgency::Urgency;
 
 pub(super) use lesson::{HEAD_BYTES, clock_skew_seconds, codes, is_slower, retry_after};
+pub(super) use pace::Answer;
 
 use bucket::{Bucket, Entry, Ticket, Turn};
 
@@ -44,10 +50,29 @@ impl Account {
     }
 }
 
-/// The buckets.
+/// Calls of one slow account that have an instance and wait for a turn. The others wait at its door, without an
+/// instance. Enough that one stands ready whenever a turn comes.
+const MOST_INSIDE: usize = 8;
+
+/// Classes whose accounts are remembered, and accounts of each.
+const MOST_CLASSES: usize = 4096;
+const ACCOUNTS_PER_CLASS: usize = 4;
+
+/// A class of a plugin. Its calls use its Secret, and hence the same accounts.
+type ClassKey = (PluginName, String);
+
+/// The accounts.
 #[derive(Default)]
 pub(super) struct Throttle {
-    buckets: Mutex<HashMap<Account, Bucket>>,
+    buckets: Mutex<HashMap<Account, Line>>,
+    /// Which accounts the calls of a class have used.
+    classes: Mutex<HashMap<ClassKey, Vec<Account>>>,
+}
+
+/// One account.
+struct Line {
+    bucket: Bucket,
+    door: Turnstile,
 }
 
 /// How a request came to its turn.
@@ -66,11 +91,81 @@ pub(super) struct Held {
     pub(super) is_crowded: bool,
 }
 
+impl Line {
+    fn new(now: Instant) -> Self {
+        Self { bucket: Bucket::new(now), door: Turnstile::new(MOST_INSIDE) }
+    }
+}
+
 impl Throttle {
+    /// Waits at the door of the slow account that calls of this class use; a free account has no door.
+    pub(super) async fn door(&self, class: &ClassKey, urgency: Urgency) -> Option<Pass> {
+        let accounts = self.classes().get(class).cloned()?;
+        let now = Instant::now();
+        let door = accounts.iter().find_map(|account| {
+            let mut buckets = self.buckets();
+            let line = buckets.get_mut(account)?;
+            line.bucket.is_slow(now).then(|| line.door.clone())
+        })?;
+        Some(door.acquire(Rank::New(urgency)).await)
+    }
+
+    /// A call of this class uses this account.
+    pub(super) fn learn(&self, class: &ClassKey, account: &Account) {
+        let mut classes = self.classes();
+        match classes.get_mut(class) {
+            Some(accounts) if accounts.contains(account) => {}
+            Some(accounts) => {
+                accounts.insert(0, account.clone());
+                accounts.truncate(ACCOUNTS_PER_CLASS);
+            }
+            None => {
+                if classes.len() >= MOST_CLASSES {
+                    // They are learned again with their next calls.
+                    classes.clear();
+                }
+                classes.insert(class.clone(), vec![account.clone()]);
+            }
+        }
+    }
+
     /// Waits for a turn. Ends before `deadline`, at once when there is none before it. Dropping the future gives up the place.
-    pub(super) async fn turn(&self, account: &Account, deadline: Instant) -> Result<Passage, Held> {
+    pub(super) async fn turn(
+        &self,
+        account: &Account,
+        seat: Option<&Seat>,
+        deadline: Instant,
+    ) -> Result<Passage, Held> {
+        let urgency = seat.map_or(Urgency::Urgent, |seat| seat.urgency);
+        let turn = self.wait(account, (urgency, seat), deadline);
+        let mut turn = std::pin::pin!(turn);
+        let turn = match futures::poll!(turn.as_mut()) {
+            Poll::Ready(turn) => turn,
+            Poll::Pending => match seat {
+                Some(seat) => seat.away(turn).await,
+                None => turn.await,
+            },
+        };
+        if let Some(seat) = seat {
+            seat.has_turn();
+        }
+        turn
+    }
+
+    async fn wait(
+        &self,
+        account: &Account,
+        (urgency, seat): (Urgency, Option<&Seat>),
+        deadline: Instant,
+    ) -> Result<Passage, Held> {
         let came = Instant::now();
-        let entry = self.with(account, came, |bucket| bucket.enter(came, deadline));
+        let entry = self.with(account, came, |line| {
+            let entry = line.bucket.enter(urgency, came, deadline);
+            if let (Entry::Wait { .. }, Some(seat)) = (&entry, seat) {
+                seat.waits_behind(&line.door);
+            }
+            entry
+        });
         let (ticket, mut until) = match entry {
             None | Some(Entry::Go) => return Ok(Passage::Straight),
             Some(Entry::Late { retry_after }) => return Err(Held { retry_after, is_crowded: false }),
@@ -81,7 +176,7 @@ impl Throttle {
         loop {
             sleep_until(until).await;
             let now = Instant::now();
-            match self.with(account, now, |bucket| bucket.poll(ticket, now, deadline)) {
+            match self.with(account, now, |line| line.bucket.poll(ticket, now, deadline)) {
                 None | Some(Turn::Go) => return Ok(Passage::Waited(now.duration_since(came))),
                 Some(Turn::Late { retry_after }) => return Err(Held { retry_after, is_crowded: false }),
                 Some(Turn::Wait { until: later }) => until = later,
@@ -89,45 +184,50 @@ impl Throttle {
         }
     }
 
-    /// The account's cloud complained about a request that was sent at `sent_at`.
-    pub(super) fn slow_down(&self, account: &Account, sent_at: Instant, retry_after: Option<Duration>) {
+    /// The account's cloud has answered a request that was sent at `sent_at`.
+    pub(super) fn answered(&self, account: &Account, sent_at: Instant, answer: Answer) {
         let now = Instant::now();
-        self.with(account, now, |bucket| bucket.slow_down(sent_at, now, retry_after));
+        self.with(account, now, |line| line.bucket.answered(sent_at, now, answer));
     }
 
     /// Accounts whose requests have to wait for turns.
     pub(super) fn slow_accounts(&self) -> usize {
         let now = Instant::now();
         let mut buckets = self.buckets();
-        buckets.values_mut().filter_map(|bucket| bucket.is_slow(now).then_some(())).count()
+        buckets.values_mut().filter_map(|line| line.bucket.is_slow(now).then_some(())).count()
     }
 
     /// `None` when all places are taken by accounts that are in use: then the request goes unpaced.
-    fn with<T>(&self, account: &Account, now: Instant, ask: impl FnOnce(&mut Bucket) -> T) -> Option<T> {
+    fn with<T>(&self, account: &Account, now: Instant, ask: impl FnOnce(&mut Line) -> T) -> Option<T> {
         let mut buckets = self.buckets();
         if !buckets.contains_key(account) {
             make_room(&mut buckets, now)?;
         }
-        Some(ask(buckets.entry(account.clone()).or_insert_with(|| Bucket::new(now))))
+        Some(ask(buckets.entry(account.clone()).or_insert_with(|| Line::new(now))))
     }
 
     /// A panic elsewhere leaves nothing half-done here.
-    fn buckets(&self) -> MutexGuard<'_, HashMap<Account, Bucket>> {
+    fn buckets(&self) -> MutexGuard<'_, HashMap<Account, Line>> {
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn classes(&self) -> MutexGuard<'_, HashMap<ClassKey, Vec<Account>>> {
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Forgets what is idle; else the account that was asked least recently and that nobody waits for.
-fn make_room(buckets: &mut HashMap<Account, Bucket>, now: Instant) -> Option<()> {
+fn make_room(buckets: &mut HashMap<Account, Line>, now: Instant) -> Option<()> {
     if buckets.len() < MOST_ACCOUNTS {
         return Some(());
     }
-    buckets.retain(|_, bucket| !bucket.is_idle(now));
+    buckets.retain(|_, line| !line.bucket.is_idle(now));
     if buckets.len() < MOST_ACCOUNTS {
         return Some(());
     }
-    let unused = buckets.iter().filter(|(_, bucket)| bucket.waiting() == 0);
-    let oldest = unused.min_by_key(|(_, bucket)| bucket.last_sent()).map(|(account, _)| account.clone())?;
+    let unused = buckets.iter().filter(|(_, line)| line.bucket.waiting() == 0);
+    let oldest =
+        unused.min_by_key(|(_, line)| line.bucket.last_sent()).map(|(account, _)| account.clone())?;
     buckets.remove(&oldest);
     Some(())
 }
@@ -141,8 +241,8 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if let Some(bucket) = self.throttle.buckets().get_mut(self.account) {
-            bucket.leave(self.ticket);
+        if let Some(line) = self.throttle.buckets().get_mut(self.account) {
+            line.bucket.leave(self.ticket);
         }
     }
 }
@@ -152,6 +252,10 @@ mod tests {
     use http::Method;
 
     use super::*;
+
+    fn too_fast(seconds: u64) -> Answer {
+        Answer::TooFast { retry_after: Some(Duration::from_secs(seconds)) }
+    }
 
     fn account(name: &str) -> Account {
         let target = RequestTarget::parse(&Method::GET, "https://ec2.example.com/").unwrap();
@@ -163,11 +267,14 @@ mod tests {
         let throttle = Throttle::default();
         let (slow, free) = (account("slow"), account("free"));
         let far = Instant::now() + Duration::from_secs(1000);
-        assert_eq!(throttle.turn(&slow, far).await, Ok(Passage::Straight));
-        throttle.slow_down(&slow, Instant::now(), Some(Duration::from_secs(5)));
-        assert_eq!((throttle.slow_accounts(), throttle.turn(&free, far).await), (1, Ok(Passage::Straight)));
+        assert_eq!(throttle.turn(&slow, None, far).await, Ok(Passage::Straight));
+        throttle.answered(&slow, Instant::now(), too_fast(5));
+        assert_eq!(
+            (throttle.slow_accounts(), throttle.turn(&free, None, far).await),
+            (1, Ok(Passage::Straight))
+        );
         let start = Instant::now();
-        let (first, second) = tokio::join!(throttle.turn(&slow, far), throttle.turn(&slow, far));
+        let (first, second) = tokio::join!(throttle.turn(&slow, None, far), throttle.turn(&slow, None, far));
         let (Ok(Passage::Waited(first)), Ok(Passage::Waited(second))) = (first, second) else {
             panic!("both wait");
         };
@@ -180,10 +287,10 @@ mod tests {
         let throttle = Throttle::default();
         let slow = account("slow");
         let far = Instant::now() + Duration::from_secs(1000);
-        throttle.slow_down(&slow, Instant::now(), Some(Duration::from_secs(5)));
-        let given_up = tokio::time::timeout(Duration::from_secs(1), throttle.turn(&slow, far)).await;
+        throttle.answered(&slow, Instant::now(), too_fast(5));
+        let given_up = tokio::time::timeout(Duration::from_secs(1), throttle.turn(&slow, None, far)).await;
         assert!(given_up.is_err());
-        assert_eq!(throttle.buckets()[&slow].waiting(), 0);
+        assert_eq!(throttle.buckets()[&slow].bucket.waiting(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -191,14 +298,14 @@ mod tests {
         let throttle = Throttle::default();
         let far = Instant::now() + Duration::from_secs(10_000);
         let slow = account("slow");
-        throttle.slow_down(&slow, Instant::now(), Some(Duration::from_secs(600)));
+        throttle.answered(&slow, Instant::now(), too_fast(600));
         for n in 0..2 * MOST_ACCOUNTS {
-            assert_eq!(throttle.turn(&account(&n.to_string()), far).await, Ok(Passage::Straight));
+            assert_eq!(throttle.turn(&account(&n.to_string()), None, far).await, Ok(Passage::Straight));
             assert!(throttle.buckets().len() <= MOST_ACCOUNTS);
         }
         tokio::time::advance(Duration::from_secs(20)).await;
-        throttle.slow_down(&slow, Instant::now(), Some(Duration::from_secs(600)));
-        assert_eq!(throttle.turn(&account("another"), far).await, Ok(Passage::Straight));
+        throttle.answered(&slow, Instant::now(), too_fast(600));
+        assert_eq!(throttle.turn(&account("another"), None, far).await, Ok(Passage::Straight));
         assert_eq!(throttle.buckets().len(), 2, "idle ones went, the slow one stayed");
     }
 }

@@ -87,7 +87,7 @@ impl Three {
                 String::from_utf8(packed.unpack().expect("fits").to_vec()).expect("text")
             }
             Ok(Assembly::Waits { missing }) => format!("waits for {missing}"),
-            Err(error) => crate::shelf::chain(&error),
+            Err(error) => machinist_core::error_chain::chain(&error),
         }
     }
 }
@@ -145,7 +145,7 @@ fn cases() -> impl Strategy<Value = (Vec<u8>, usize, Vec<usize>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: tier::cases(100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_is_split_comes_together_in_every_order_of_arrival((bytes, size, order) in cases()) {

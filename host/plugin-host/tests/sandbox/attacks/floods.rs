@@ -1,7 +1,7 @@
 //! What belongs to all is used up, and texts that break careless code.
 
 use machinist_core::driver::Creation;
-use machinist_core::driver_error::{Breakage, CallError};
+use machinist_core::driver_error::{Breakage, Broken, CallError};
 use serde_json::json;
 
 use super::scene::Scene;
@@ -118,7 +118,10 @@ async fn attack_odd_texts_in_every_field() {
         for field in fields {
             let plan = json!({ "do": "odd-text", "kind": kind, "field": field });
             if let Err(error) = scene.call(&plan).await {
-                assert!(matches!(error, CallError::Broken(Breakage::Contract { .. })), "{plan}: {error:?}");
+                assert!(
+                    matches!(error, CallError::Broken(Broken { breakage: Breakage::Contract { .. }, .. })),
+                    "{plan}: {error:?}"
+                );
                 assert!(error.to_string().len() < 1_024, "{plan}");
             }
         }

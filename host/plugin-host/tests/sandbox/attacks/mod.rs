@@ -1,6 +1,7 @@
 //! Attacks by a driver, by the cloud that it speaks to, and by both. Each is contained, leaves a notice or a count, shows no secret, and an honest
 //! driver answers behind it.
 
+mod accounts;
 mod addresses;
 mod floods;
 mod neighbours;

@@ -105,6 +105,14 @@ impl Scene {
         Self::staged(cloud, settings(), hostile()).await
     }
 
+    /// With room for so many calls at a time.
+    pub(super) async fn narrow(cloud: Cloud, calls: usize) -> Self {
+        let mut settings = settings();
+        settings.max_calls_in_flight = calls;
+        settings.default_limits.calls_in_flight = calls;
+        Self::staged(cloud, settings, hostile()).await
+    }
+
     /// With another component as the hostile driver.
     pub(super) async fn of(component: Vec<u8>) -> Self {
         Self::staged(Cloud::polite(), settings(), component).await

@@ -88,7 +88,7 @@ async fn settings_are_handed_on_without_a_rollout() {
     let machines = stage.api.all("machines");
     assert_eq!(machines.iter().map(name_of).collect::<Vec<_>>(), before);
     for machine in &machines {
-        assert_eq!(machine["spec"]["drainTimeout"], "7m");
+        assert_eq!(machine["spec"]["drainTimeout"], "7m0s");
         assert_eq!(machine["spec"]["nodeTemplate"]["metadata"]["labels"], json!({ "zone": "z" }));
     }
     let set = &stage.api.all("machinesets")[0];

@@ -86,3 +86,54 @@ async fn a_rollout_goes_on_although_nodes_cannot_be_written() {
     until_complete(&stage).await;
     assert_eq!(wanted(&stage), [("large".into(), 2), ("small".into(), 0)].into());
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_deployment_writes_a_node_that_belongs_to_the_vm_of_another() {
+    let stage = slow_stage();
+    let _host = running(&stage, &pool(1)).await;
+    let mut other = pool(1);
+    other["metadata"]["name"] = json!("other");
+    other["spec"]["selector"] = json!({ "matchLabels": { "name": "other" } });
+    other["spec"]["template"]["metadata"]["labels"] = json!({ "name": "other" });
+    stage.api.create("machinedeployments", &other).unwrap();
+    let machine_of = |pool: &str| {
+        let all = stage.api.all("machines").into_iter();
+        all.filter(|machine| machine["metadata"]["labels"]["name"] == pool).find(is_available)
+    };
+    stage.until("the other runs", LONG, || machine_of("other").is_some()).await;
+    let theirs = machine_of("other").unwrap();
+    let node_name = theirs["metadata"]["labels"]["node"].as_str().unwrap().to_owned();
+    // The cloud has given the name of a lost VM to the VM of another Machine.
+    let lost = machine_of("pool").unwrap();
+    let before = lost["metadata"]["labels"]["node"].as_str().unwrap().to_owned();
+    let renamed = json!({ "metadata": { "labels": { "node": node_name } } });
+    stage.api.edit("machines", &in_namespace(&name_of(&lost)), &renamed).unwrap();
+    stage.api.delete("nodes", &before).unwrap();
+    tokio::time::sleep(5 * SECOND).await;
+    roll_to(&stage, "missing");
+    let begun = stage.wire.len();
+    tokio::time::sleep(4 * MINUTE).await;
+    let writes = stage.wire.records_since(begun, |call| {
+        call.is_write() && call.what.starts_with("nodes") && call.name == node_name
+    });
+    assert_eq!(writes.len(), 0, "{}", memory_api::wire::table(&writes));
+    let node = node(&stage, &machine_of("other").unwrap());
+    assert!(!has_taint(&node) && is_held(&node) == (false, false), "{node}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_machines_that_name_a_node_it_is_that_of_the_one_whose_vm_it_is() {
+    let stage = slow_stage();
+    let _host = running(&stage, &pool(2)).await;
+    let mut machines = machines_of(&stage, "small");
+    machines.sort_by_key(|machine| machine["metadata"]["creationTimestamp"].as_str().unwrap().to_owned());
+    let [lost, living] = [0, 1].map(|index: usize| machines[index].clone());
+    let node_name = living["metadata"]["labels"]["node"].as_str().unwrap().to_owned();
+    let before = lost["metadata"]["labels"]["node"].as_str().unwrap().to_owned();
+    let renamed = json!({ "metadata": { "labels": { "node": node_name } } });
+    stage.api.edit("machines", &in_namespace(&name_of(&lost)), &renamed).unwrap();
+    stage.api.delete("nodes", &before).unwrap();
+    tokio::time::sleep(5 * SECOND).await;
+    roll_to(&stage, "missing");
+    stage.until("the living one is avoided", MINUTE, || has_taint(&node(&stage, &living))).await;
+}

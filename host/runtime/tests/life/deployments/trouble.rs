@@ -135,3 +135,60 @@ async fn a_deployment_is_rolled_without_a_cluster_that_nodes_join() {
     until_told(&stage, "InvalidDeployment").await;
     assert!(told(&stage).1.contains("there is no target cluster"), "{:?}", told(&stage));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_slip_in_an_annotation_is_told_and_reaches_neither_sets_nor_machines() {
+    let stage = stage();
+    let mut wrong = pool(2);
+    wrong["metadata"]["annotations"] =
+        json!({ "node.machine.sapcloud.io/effective-creation-timeout": "20min" });
+    wrong["spec"]["template"]["spec"]["healthTimeout"] = json!("ten minutes");
+    stage.api.create("machinedeployments", &wrong).unwrap();
+    let _host = stage.host("host");
+    until_told(&stage, "InvalidOption").await;
+    let (_, message) = told(&stage);
+    for field in ["effective-creation-timeout", "spec.template.spec.healthTimeout"] {
+        assert!(message.contains(field), "{field}: {message}");
+    }
+    for machine in machines_of(&stage, "small") {
+        assert_eq!(
+            (&machine["spec"]["creationTimeout"], &machine["spec"]["healthTimeout"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert!(is_available(&machine), "{machine}");
+    }
+    let set = set_of(&stage, "small");
+    assert_eq!(set["spec"]["template"]["spec"]["healthTimeout"], Value::Null);
+    edit(
+        &stage,
+        &json!({
+            "metadata": { "annotations": { "node.machine.sapcloud.io/effective-creation-timeout": null } },
+            "spec": { "template": { "spec": { "healthTimeout": "10m" } } },
+        }),
+    );
+    until_complete(&stage).await;
+    assert_eq!(set_of(&stage, "small")["spec"]["template"]["spec"]["healthTimeout"], "10m0s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_does_nothing_while_one_of_its_sets_cannot_be_decoded() {
+    let stage = stage();
+    let host = running(&stage, &pool(2)).await;
+    host.end().await;
+    let set = name_of(&set_of(&stage, "small"));
+    let spoil = |labels: Value| {
+        let odd = json!({ "spec": { "selector": { "matchLabels": labels } } });
+        stage.api.edit("machinesets", &in_namespace(&set), &odd).unwrap();
+    };
+    let selector = set_of(&stage, "small")["spec"]["selector"]["matchLabels"].clone();
+    spoil(json!("odd"));
+    let _next = stage.host("next");
+    until_told(&stage, "UnreadableMachineSet").await;
+    assert!(told(&stage).1.contains(&set), "{}", told(&stage).1);
+    roll_to(&stage, "large");
+    tokio::time::sleep(10 * MINUTE).await;
+    assert_eq!((stage.api.count("machinesets"), stage.api.count("machines")), (1, 2));
+    spoil(selector);
+    until_complete(&stage).await;
+    assert_eq!(machines_of(&stage, "large").len(), 2);
+}

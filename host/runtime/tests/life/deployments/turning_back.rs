@@ -43,7 +43,7 @@ async fn a_deployment_returns_to_the_template_before_with_the_set_of_that_time()
     let deployment = deployment(&stage);
     assert_eq!(class_of(&stage), "small");
     let spec = &deployment["spec"]["template"]["spec"];
-    assert_eq!((&spec["drainTimeout"], &spec["maxEvictRetries"]), (&json!("5m"), &Value::Null));
+    assert_eq!((&spec["drainTimeout"], &spec["maxEvictRetries"]), (&json!("5m0s"), &Value::Null));
     assert!(deployment["spec"]["rollbackTo"].is_null(), "{deployment}");
     assert!(deployment["spec"]["template"]["metadata"]["labels"]["machine-template-hash"].is_null());
     let set = set_of(&stage, "small");

@@ -111,6 +111,16 @@ async fn a_misconfigured_budget_is_named_and_asked_calmly_until_force() {
     delete(&stage);
     until_reason(&stage, "BudgetMisconfigured").await;
     assert!(drained(&stage).2.contains("apps/never"), "{:?}", drained(&stage));
+    // Readers of lastOperation know it as an error of the drain, by these words, for as long as it lasts.
+    for _ in 0..3 {
+        let last = stage.machine("a").unwrap()["status"]["lastOperation"].clone();
+        assert_eq!((&last["type"], &last["state"]), (&"Delete".into(), &"Failed".into()), "{last}");
+        let said = last["description"].as_str().unwrap_or_default();
+        let budget =
+            "pod disruption budget apps/never is misconfigured and requires zero voluntary evictions";
+        assert!(said.starts_with("Drain failed due to - ") && said.contains(budget), "{said}");
+        tokio::time::sleep(MINUTE).await;
+    }
     stage.until("force", 11 * MINUTE, || stage.machine("a").is_none()).await;
     let asked = evicted_at(&stage, "held");
     assert!((1..=6).contains(&asked.len()), "{asked:?}");

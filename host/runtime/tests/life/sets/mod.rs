@@ -3,10 +3,12 @@
 mod counts;
 mod crashes;
 mod freeze;
+mod gone;
 mod leaving;
 mod owners;
 mod template;
 mod trouble;
+mod unreadable;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

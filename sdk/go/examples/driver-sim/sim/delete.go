@@ -37,8 +37,7 @@ func (of machines) deleteByID(id string, request driver.Request) error {
 	case vm != nil && (!vm.exists() || vm.isGoing()):
 		return nil
 	case vm != nil && !belongs(*vm, request):
-		of.foreign(*vm)
-		return nil
+		return of.foreign(*vm, request)
 	}
 	return of.cloud.delete(id)
 }

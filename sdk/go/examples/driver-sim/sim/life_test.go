@@ -132,10 +132,14 @@ func TestWhatBelongsToAnotherClusterIsLeftAlone(test *testing.T) {
 	theirs := request(1, nil)
 	theirs.Cluster = "c2"
 	vm := world.created(theirs)
-	for _, asked := range []driver.Request{request(1, nil), withID(request(1, nil), vm.ProviderID)} {
-		world.fails(driver.NotFound, second(world.driver.GetStatus(asked)))
-		world.ok(second(world.driver.Delete(asked)))
-	}
+	world.fails(driver.NotFound, second(world.driver.GetStatus(request(1, nil))))
+	world.ok(second(world.driver.Delete(request(1, nil))))
+	// The id leads to it: the control plane was moved, and neither "there is none" nor "it is removed" would be true.
+	known := withID(request(1, nil), vm.ProviderID)
+	world.fails(driver.FailedPrecondition, second(world.driver.GetStatus(known)))
+	err := second(world.driver.Delete(known))
+	world.fails(driver.FailedPrecondition, err)
+	world.check(strings.Contains(err.Error(), "--cluster-id=c2"), err)
 	world.check(len(world.cloud.live()) == 1)
 	world.check(strings.Contains(strings.Join(world.host.Messages(), "\n"), "left alone"), world.host.Lines)
 	page, err := world.driver.List(theirs.Class, "c1", "")

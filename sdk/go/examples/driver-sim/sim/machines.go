@@ -150,7 +150,7 @@ func (of machines) reboot(request driver.Request) error {
 	return err
 }
 
-// By id, else by uid. An id that leads to somebody else's VM leads nowhere.
+// By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one that leads to another cluster's is refused.
 func (of machines) locate(request driver.Request) (*simVM, error) {
 	if _, id, isKnown := parts(request.Machine.ProviderID); isKnown {
 		vm, err := of.cloud.get(id)
@@ -161,7 +161,9 @@ func (of machines) locate(request driver.Request) (*simVM, error) {
 			if belongs(*vm, request) {
 				return vm, nil
 			}
-			of.foreign(*vm)
+			if err := of.foreign(*vm, request); err != nil {
+				return nil, err
+			}
 		}
 	}
 	found, err := of.cloud.find(request.Cluster, request.Machine.UID)
@@ -183,8 +185,15 @@ func (of machines) list(cluster, token string) (driver.Page, error) {
 	return page, err
 }
 
-func (of machines) foreign(vm simVM) {
+// Another cluster's mark on it means that a control plane was moved: neither "there is none" nor "it is removed".
+func (of machines) foreign(vm simVM, request driver.Request) error {
 	of.host.Log().Info("the provider id leads to another machine's VM, left alone", "vm", vm.ID)
+	cluster, isMarked := vm.Tags[clusterTag]
+	if !isMarked || cluster == request.Cluster {
+		return nil
+	}
+	return driver.Failed(driver.FailedPrecondition, fmt.Sprintf(
+		"the VM %s carries the mark of cluster %s, left alone: start the host with --cluster-id=%s", vm.ID, cluster, cluster))
 }
 
 func shown(vm *simVM, err error, request driver.Request) (driver.VM, error) {

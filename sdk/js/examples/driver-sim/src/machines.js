@@ -122,7 +122,7 @@ export class Machines {
   async #deleteById(id, request) {
     const vm = await this.#api.get(id);
     if (vm && (!exists(vm) || vm.state === 'stopping')) return;
-    if (vm && !belongs(vm, request)) this.#leaveAlone(vm);
+    if (vm && !belongs(vm, request)) this.#leaveAlone(vm, request);
     else await this.#api.delete(id);
   }
 
@@ -132,13 +132,13 @@ export class Machines {
     return { machines: entries.filter((vm) => exists(vm) && isOf(vm, cluster)).map(listedFrom), next };
   }
 
-  /** By id, else by uid. An id that leads to somebody else's VM leads nowhere. @param {Request} request */
+  /** By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one of another cluster is refused. @param {Request} request */
   async #locate(request) {
     const id = partsOf(request.machine.providerId)?.id;
     const vm = id === undefined ? undefined : await this.#api.get(id);
     if (vm && exists(vm)) {
       if (belongs(vm, request)) return vm;
-      this.#leaveAlone(vm);
+      this.#leaveAlone(vm, request);
     }
     return this.#only(request);
   }
@@ -154,9 +154,14 @@ export class Machines {
     return working[0] ?? vms[0];
   }
 
-  /** @param {CloudVm} vm */
-  #leaveAlone(vm) {
+  /** Another cluster's mark means that a control plane was moved: neither "there is none" nor "it is removed". @param {CloudVm} vm @param {Request} request */
+  #leaveAlone(vm, request) {
     this.#log.info("the provider id leads to another machine's VM, left alone", { vm: vm.id });
+    const cluster = vm.tags.get(CLUSTER_TAG);
+    if (cluster !== undefined && cluster !== request.cluster) {
+      const text = `the VM ${vm.id} carries the mark of cluster ${cluster}, left alone: start the host with --cluster-id=${cluster}`;
+      throw new DriverError('failed-precondition', text);
+    }
   }
 }
 

@@ -109,13 +109,16 @@ class Machines:
             raise _no_vm(request)
 
     def _locate(self, request: Request) -> SimVm | None:
-        """By id, else by uid. An id that leads to somebody else's VM leads nowhere."""
+        """By id, else by uid.
+
+        An id that leads to another Machine's VM leads nowhere, and one that leads to another cluster's is refused.
+        """
         own = names.parts(request.machine.provider_id)
         vm = None if own is None else self._cloud.get(own[1])
         if vm is not None and vm.exists:
             if _belongs(vm, request):
                 return vm
-            self._foreign(vm)
+            self._foreign(vm, request)
         return _only(self._cloud.find(request.cluster, request.machine.uid))
 
     def delete(self, request: Request) -> None:
@@ -142,7 +145,7 @@ class Machines:
         if vm is not None and (not vm.exists or vm.is_going):
             return
         if vm is not None and not _belongs(vm, request):
-            self._foreign(vm)
+            self._foreign(vm, request)
             return
         self._cloud.delete(id)
 
@@ -151,8 +154,15 @@ class Machines:
         page = self._cloud.page(cluster, token)
         return Page([names.listed(vm) for vm in page.entries if vm.exists and vm.is_of(cluster)], page.next)
 
-    def _foreign(self, vm: SimVm) -> None:
+    def _foreign(self, vm: SimVm, request: Request) -> None:
+        """Another cluster's mark means that a control plane was moved: neither "there is none" nor "it is removed"."""
         self._host.log.info("the provider id leads to another machine's VM, left alone", vm=vm.id)
+        cluster = vm.tag(CLUSTER_TAG)
+        if cluster is not None and cluster != request.cluster:
+            raise Failure(
+                Code.FAILED_PRECONDITION,
+                f"the VM {vm.id} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
+            )
 
 
 def _not_asked_for(request: Request) -> Vm:

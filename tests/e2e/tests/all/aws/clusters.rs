@@ -75,11 +75,13 @@ async fn an_instance_of_another_cluster_is_left_alone_even_under_a_machines_own_
         })
         .await?;
         lab.delete_machine("m").await?;
-        is_gone(lab, "m").await?;
+        lab.machine_reason("m", "CloudUnreachable", "--cluster-id=another").await?;
         let left = lab.cloud.live().await?;
         ensure!(left == [foreign.clone()], "{left:?}");
         ensure!(lab.cloud.stats().requests_of("TerminateInstances") == 0, "{:?}", lab.cloud.stats().requests);
-        lab.cloud.terminate_by_hand(&foreign).await
+        lab.cloud.terminate_by_hand(&foreign).await?;
+        nudge(lab, "m").await?;
+        is_gone(lab, "m").await
     })
     .await;
 }

@@ -72,6 +72,11 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
+    /// The set of this uid is being deleted.
+    pub(crate) fn is_going(&self, set: &str) -> bool {
+        self.sets.get(set).is_some_and(|set| set.deleting_since.is_some())
+    }
+
     /// Takes over what a change of a set or deployment says.
     pub(in super::super) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
         let uid = text(change.new.or(change.old), "/metadata/uid").to_owned();

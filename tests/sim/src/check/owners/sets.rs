@@ -120,6 +120,10 @@ fn raised(
         return Some(format!("{old} of another template are there or going, and Recreate waits for them"));
     }
     let (live, going) = of(uid);
+    // It takes note of Machines that it has come to by an update in place: nobody is made for that.
+    if wanted <= live {
+        return None;
+    }
     let all = old + wanted.max(live) + going;
     let most = deployment.most.since(now - NEWS_TAKE).max().unwrap_or_default();
     let there = machines_of(facts, deployment_uid).count();

@@ -1,6 +1,7 @@
 //! Every combination in which several Machines claim one VM or one Node: the invariants say that nothing is done to either.
 
 use crate::id::ObjectKey;
+use crate::machine::contest::Taken;
 
 use super::*;
 
@@ -29,6 +30,10 @@ fn claims_of_several_machines_are_sound_in_every_situation() {
     });
     let cases = each_view(&cases, &BOTH, |view, has_label| {
         view.machine.node_name = has_label.then(|| "node-1".into());
+    });
+    let cases = orders(&cases);
+    let cases = each_view(&cases, &[None, Some(Taken::Staying)], |view, taken| {
+        view.rivals.has_taken_name = taken;
     });
     let world = World::new(Depth::Kinds).with_pods().with_a_quiet_cloud();
     let seen = explore_in(&world, cases.clone());

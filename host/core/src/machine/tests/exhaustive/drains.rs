@@ -117,7 +117,7 @@ fn a_deletion_with_pods_hooks_and_volumes_is_sound_in_every_situation() {
     });
     let phases = [Phase::Running, Phase::Failed, Phase::CrashLoopBackOff, Phase::Terminating];
     let cases = each_view(&[going.at(200)], &phases, |view, phase| view.machine.phase = phase);
-    let cases = hooks(&forces(&stages(&cases)));
+    let cases = hooks(&forces(&stages(&super::orders(&cases))));
     let ailing = NodeFact {
         ailment: Ailment { not_ready_since: None, read_only_since: Some(seconds(-400)) },
         ..going_node()

@@ -96,7 +96,9 @@ fn a_machine_that_has_failed_is_rebooted_by_nobody_and_looked_at_seldom() {
         let Some(Conclusion { wake, status, message, .. }) = first_conclusion(&case) else { continue };
         passes += 1;
         let is_calm = match wake {
-            crate::machine::Wake::After(after) => after >= SignedDuration::from_mins(1),
+            crate::machine::Wake::After(after) | crate::machine::Wake::Look(after) => {
+                after >= SignedDuration::from_mins(1)
+            }
             crate::machine::Wake::Resync | crate::machine::Wake::Retry { .. } => true,
             crate::machine::Wake::Now | crate::machine::Wake::Gone => false,
         };

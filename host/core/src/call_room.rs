@@ -1,0 +1,115 @@
+//! Room for objects whose drivers are being called: a bound, and a line of those that found no room.
+
+use std::collections::{BTreeSet, VecDeque};
+
+/// Room for so many.
+///
+/// Promises: never more are inside than there is room for; one that found no room is called when there is, first come,
+/// first served; nobody overtakes those that wait; an operation takes time logarithmic in the number of keys, but
+/// [`Room::forget`].
+#[derive(Clone, Debug)]
+pub struct Room<K> {
+    most: usize,
+    inside: BTreeSet<K>,
+    /// Those that were called and have not come yet. Room is kept for them.
+    called: BTreeSet<K>,
+    line: VecDeque<K>,
+    in_line: BTreeSet<K>,
+}
+
+impl<K: Ord + Clone> Room<K> {
+    /// An empty room.
+    pub fn new(most: usize) -> Self {
+        Self {
+            most: most.max(1),
+            inside: BTreeSet::new(),
+            called: BTreeSet::new(),
+            line: VecDeque::new(),
+            in_line: BTreeSet::new(),
+        }
+    }
+
+    /// True when `key` is inside from now on; otherwise it stands in line.
+    pub fn enter(&mut self, key: &K) -> bool {
+        let is_called = self.called.remove(key);
+        let has_room = self.inside.len() + self.called.len() < self.most;
+        if self.inside.contains(key) || is_called || (has_room && self.line.is_empty()) {
+            self.inside.insert(key.clone());
+            return true;
+        }
+        if self.in_line.insert(key.clone()) {
+            self.line.push_back(key.clone());
+        }
+        false
+    }
+
+    /// `key` is inside no more, or was called and does not come. Returns the one that is called in its place.
+    pub fn leave(&mut self, key: &K) -> Option<K> {
+        let has_left = self.inside.remove(key) | self.called.remove(key);
+        if has_left { self.call() } else { None }
+    }
+
+    /// `key` comes no more. Returns the one that is called in its place.
+    pub fn forget(&mut self, key: &K) -> Option<K> {
+        if self.in_line.remove(key) {
+            self.line.retain(|waiting| waiting != key);
+        }
+        // A call that is under way ends by itself.
+        if self.called.remove(key) { self.call() } else { None }
+    }
+
+    /// True when nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.inside.is_empty() && self.called.is_empty() && self.line.is_empty()
+    }
+
+    fn call(&mut self) -> Option<K> {
+        if self.inside.len() + self.called.len() >= self.most {
+            return None;
+        }
+        let next = self.line.pop_front()?;
+        self.in_line.remove(&next);
+        self.called.insert(next.clone());
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_is_bounded_and_those_outside_come_in_their_order() {
+        let mut room = Room::new(2);
+        assert!(room.enter(&'a') && room.enter(&'b'));
+        assert!(!room.enter(&'c') && !room.enter(&'d') && !room.enter(&'c'));
+        assert_eq!(room.leave(&'a'), Some('c'));
+        assert!(!room.enter(&'e'), "the room is kept for the one that was called");
+        assert!(room.enter(&'c'));
+        assert_eq!((room.leave(&'b'), room.leave(&'c')), (Some('d'), Some('e')));
+        assert!(room.enter(&'d') && room.enter(&'e'));
+        assert_eq!((room.leave(&'d'), room.leave(&'e')), (None, None));
+        assert!(room.is_empty());
+    }
+
+    #[test]
+    fn one_that_was_called_and_does_not_come_lets_the_next_one_in() {
+        let mut room = Room::new(1);
+        assert!(room.enter(&1) && !room.enter(&2) && !room.enter(&3) && !room.enter(&4));
+        assert_eq!(room.leave(&1), Some(2));
+        assert_eq!(room.leave(&2), Some(3), "it came, and had nothing to ask");
+        assert_eq!(room.forget(&3), Some(4), "it is gone");
+        assert_eq!(room.forget(&4), None);
+        assert!(room.is_empty() && room.enter(&5));
+    }
+
+    #[test]
+    fn one_that_is_gone_stands_in_no_line() {
+        let mut room = Room::new(1);
+        assert!(room.enter(&1) && !room.enter(&2) && !room.enter(&3));
+        assert_eq!(room.forget(&2), None);
+        assert_eq!(room.forget(&1), None, "its call goes on");
+        assert_eq!(room.leave(&1), Some(3));
+        assert_eq!(room.leave(&7), None, "it was never here");
+    }
+}

@@ -1,0 +1,106 @@
+//! A look at the VM of a Machine in service, from time to time: what it does, its addresses, and whether it is there.
+//!
+//! What it finds is told. The Node decides what becomes of the Machine: a healthy one is not failed because a cloud says that it has
+//! no VM, and one whose VM is gone is not healthy for long.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::addresses;
+use crate::driver::{Address, Vm, is_not_found};
+use crate::gate::{EffectKind, permits};
+use crate::health::Status;
+use crate::looks::{LookFact, SECOND_LOOK};
+use crate::phase::Phase;
+
+use super::super::conclusion::{ConditionKind, OwnCondition, VmReport};
+use super::super::effect::{Effect, Progress};
+use super::super::view::{DriverFact, MachineView};
+use super::remark::{Remark, Turn, wake_at};
+
+/// Looks when it is time.
+pub(super) fn turn(view: &MachineView, progress: &Progress, now: Timestamp) -> Turn {
+    let Some((look, second)) = due(view) else { return Turn::nothing() };
+    let at = look
+        .missed
+        .and_then(|missed| missed.checked_add(second).ok())
+        .map_or(look.next, |at| at.min(look.next));
+    if now < at {
+        return Turn::Say(Remark { wake: Some(wake_at(at, now)), ..Remark::default() });
+    }
+    let next = look.next.max(now).checked_add(look.interval).unwrap_or(Timestamp::MAX);
+    let wake = Some(wake_at(next, now));
+    match &progress.probe {
+        None => Turn::act(Effect::ProbeVm),
+        Some(Ok(vm)) => Turn::Say(Remark { wake, ..found(view, vm, look) }),
+        Some(Err(error)) if is_not_found(error) => match look.missed {
+            Some(missed) if now.duration_since(missed) >= second => {
+                Turn::Say(Remark { wake, condition: Some(gone(view, second)), ..Remark::default() })
+            }
+            Some(missed) => {
+                let at = missed.checked_add(second).unwrap_or(Timestamp::MAX);
+                Turn::Say(Remark { wake: Some(wake_at(at, now)), ..Remark::default() })
+            }
+            None => {
+                let at = now.checked_add(second).unwrap_or(Timestamp::MAX);
+                Turn::Say(Remark { wake: Some(wake_at(at, now)), ..Remark::default() })
+            }
+        },
+        // The next look will tell.
+        Some(Err(_)) => Turn::Say(Remark { wake, ..Remark::default() }),
+    }
+}
+
+/// When to look, and how long after a look that finds nothing to look again; `None` when the Machine is not one that is looked at.
+fn due(view: &MachineView) -> Option<(&LookFact, SignedDuration)> {
+    let machine = &view.machine;
+    let DriverFact::Ready(driver) = &view.driver else { return None };
+    let is_looked_at = matches!(machine.phase, Phase::Running | Phase::Available)
+        && machine.provider_id.is_some()
+        && driver.capabilities.status
+        && permits(view.gate, EffectKind::CloudRead);
+    let look = view.look.as_ref().filter(|_| is_looked_at)?;
+    Some((look, SECOND_LOOK.max(driver.consistency_window)))
+}
+
+fn found(view: &MachineView, vm: &Vm, look: &LookFact) -> Remark {
+    let is_it = |id: &crate::id::ProviderId| vm.provider_id.names_same_vm(id);
+    if !view.machine.provider_id.as_ref().is_some_and(is_it) {
+        return Remark::default();
+    }
+    let back = OwnCondition {
+        kind: ConditionKind::VmPresent,
+        status: Status::True,
+        reason: "VmFound",
+        message: "the cloud shows the VM".to_owned(),
+    };
+    Remark {
+        condition: look.is_told_gone.then_some(back),
+        vm: Some(VmReport::of(vm)),
+        addresses: current_addresses(view, vm),
+        ..Remark::default()
+    }
+}
+
+/// What the cloud tells takes the place of what is stored; a cloud that tells none says nothing.
+fn current_addresses(view: &MachineView, vm: &Vm) -> Option<Vec<Address>> {
+    if vm.addresses.is_empty() {
+        return None;
+    }
+    let host = Address { kind: "Hostname".into(), address: vm.node_name.to_string() };
+    let hosts = if vm.node_name.is_empty() { Vec::new() } else { vec![host] };
+    let told = addresses::union([vm.addresses.as_slice(), hosts.as_slice()]);
+    Some(told).filter(|told| *told != view.machine.addresses)
+}
+
+fn gone(view: &MachineView, second: SignedDuration) -> OwnCondition {
+    let vm = view.machine.provider_id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
+    let apart = crate::duration::format(second);
+    OwnCondition {
+        kind: ConditionKind::VmPresent,
+        status: Status::False,
+        reason: "VmGone",
+        message: format!(
+            "two looks, {apart} apart, have not found VM{vm} in the cloud: the Machine fails when its Node is not healthy any more"
+        ),
+    }
+}

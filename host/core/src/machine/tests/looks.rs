@@ -1,0 +1,124 @@
+//! Looks at VMs in service.
+
+use expect_test::expect;
+use jiff::SignedDuration;
+
+use crate::driver::{Address, Vm, VmState};
+use crate::driver_error::Code;
+use crate::looks::LookFact;
+use crate::machine::Outcome;
+
+use super::facts::{guest, unhealthy_node, vm};
+use super::{Case, check, pending, running, seconds};
+
+/// Machine `m-1` runs since long, and its VM is to be looked at since second 5,000.
+fn due(missed: Option<i64>) -> Case {
+    running().at(5_000).with(|view| {
+        view.machine.has_join_duration = true;
+        view.look = Some(LookFact {
+            next: seconds(5_000),
+            interval: SignedDuration::from_hours(1),
+            missed: missed.map(seconds),
+            is_told_gone: false,
+        });
+    })
+}
+
+fn not_found(case: Case) -> Case {
+    case.on(Outcome::ProbeVm(Err(guest(Code::NotFound))))
+}
+
+#[test]
+fn a_vm_in_service_is_looked_at_when_it_is_time_and_its_addresses_are_stored() {
+    let address = |kind: &str, address: &str| Address { kind: kind.into(), address: address.into() };
+    let shown = Vm { addresses: vec![address("InternalIP", "10.0.0.7")], ..vm() };
+    check(
+        &due(None).on(Outcome::ProbeVm(Ok(shown))),
+        &expect![[r#"
+        act probe-vm
+        NodeHealthy: the Node is healthy
+        status: Hostname node-1, InternalIP 10.0.0.7, VM Running, Healthy=True NodeHealthy (the Node is healthy)
+        again after 1h0m1s
+    "#]],
+    );
+    check(
+        &due(None).at(4_000),
+        &expect![[r#"
+        NodeHealthy: the Node is healthy
+        status: Healthy=True NodeHealthy (the Node is healthy)
+        again after 16m41s
+    "#]],
+    );
+}
+
+#[test]
+fn a_vm_is_gone_when_two_looks_have_not_found_it_and_its_machine_goes_on() {
+    check(
+        &not_found(due(None)),
+        &expect![[r#"
+        act probe-vm
+        NodeHealthy: the Node is healthy
+        status: Healthy=True NodeHealthy (the Node is healthy)
+        again after 2m1s
+    "#]],
+    );
+    check(
+        &not_found(due(Some(4_900))),
+        &expect![[r#"
+        act probe-vm
+        NodeHealthy: the Node is healthy
+        status: Healthy=True NodeHealthy (the Node is healthy)
+        again after 21s
+    "#]],
+    );
+    check(
+        &not_found(due(Some(4_880))),
+        &expect![[r#"
+        act probe-vm
+        NodeHealthy: the Node is healthy
+        status: Healthy=True NodeHealthy (the Node is healthy), VmPresent=False VmGone (two looks, 2m0s apart, have not found VM sim://1 in the cloud: the Machine fails when its Node is not healthy any more)
+        again after 1h0m1s
+    "#]],
+    );
+    let told = due(None).with(|view| view.look.as_mut().unwrap().is_told_gone = true);
+    check(
+        &told.on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act probe-vm
+        NodeHealthy: the Node is healthy
+        status: Hostname node-1, InternalIP 10.0.0.1, VM Running, Healthy=True NodeHealthy (the Node is healthy), VmPresent=True VmFound (the cloud shows the VM)
+        again after 1h0m1s
+    "#]],
+    );
+}
+
+#[test]
+fn a_cloud_that_cannot_be_asked_or_another_vm_says_nothing() {
+    let other = Vm { provider_id: "sim://2".into(), state: VmState::Stopped, ..vm() };
+    for outcome in [
+        Outcome::ProbeVm(Err(guest(Code::Unavailable))),
+        Outcome::ProbeVm(Err(guest(Code::Unimplemented))),
+        Outcome::ProbeVm(Ok(other)),
+    ] {
+        let text = due(None).on(outcome).tell();
+        assert!(!text.contains("VmPresent") && !text.contains("VM "), "{text}");
+        assert!(text.ends_with("again after 1h1s\n") || text.contains("1h"), "{text}");
+    }
+}
+
+#[test]
+fn nobody_looks_at_what_is_not_in_service() {
+    for case in [
+        due(None).node(unhealthy_node()),
+        due(None).with(|view| view.machine.provider_id = None),
+        pending().with(|view| view.look = due(None).view.look),
+        due(None).with(super::facts::capabilities(|can| can.status = false)),
+    ] {
+        let text = case.tell();
+        assert!(!text.starts_with("act probe-vm\nNode"), "{text}");
+    }
+    let without_target = due(None).without_target().with(|view| {
+        view.machine.phase = crate::phase::Phase::Available;
+    });
+    assert!(without_target.tell().starts_with("act probe-vm"), "{}", without_target.tell());
+}

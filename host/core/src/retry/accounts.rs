@@ -1,0 +1,231 @@
+//! What the calls of others say about a retry: an account that answers again need not be waited for as long as one that does not.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{RetryPolicy, SPREAD, scale, unit};
+
+/// For so long an answer speaks for the account: a few first pauses. Longer, and an outage would begin with that many tries of
+/// each key.
+const SPEAKS_FOR: SignedDuration = SignedDuration::from_secs(20);
+
+/// Keys that one answer calls. Each call that succeeds calls the next, so that those who wait come back at the pace at which the
+/// account answers.
+const CALLED_BY_AN_ANSWER: usize = 2;
+
+/// Failures in a row while its account answers others after which a key fails by itself. Calls of which every third fails do so
+/// this often once in six thousand times.
+const OWN_FAULT: u32 = 8;
+
+/// A failed attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed {
+    /// How it is tried again.
+    pub policy: RetryPolicy,
+    /// When it would be tried again if nobody else asked this account for anything.
+    pub delay: SignedDuration,
+    /// When the cloud wants it to be tried again at the earliest.
+    pub hint: Option<SignedDuration>,
+    /// The caller's random number, 0 to 1.
+    pub jitter: f64,
+}
+
+/// The keys of each account whose last call has failed in a way that passes by itself.
+///
+/// Promises: no key is tried sooner than after the first pause of its policy, nor sooner than the cloud has asked for, so that
+/// shortened retries are never closer than first ones; an answer calls at most two keys; a key that fails again and again
+/// while others do not goes back to pauses that grow.
+///
+/// The size is bounded by the number of keys that fail, and of accounts that answered a moment ago.
+#[derive(Clone, Debug)]
+pub struct Accounts<A, K> {
+    accounts: BTreeMap<A, Account<K>>,
+    /// How often in a row each has failed while its account answered others.
+    own: BTreeMap<K, u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Account<K> {
+    answered: Option<Timestamp>,
+    /// The keys that wait, and how soon each may be tried.
+    waiting: BTreeMap<K, Timestamp>,
+}
+
+impl<K> Default for Account<K> {
+    fn default() -> Self {
+        Self { answered: None, waiting: BTreeMap::new() }
+    }
+}
+
+impl<K> Account<K> {
+    fn answers(&self, now: Timestamp) -> bool {
+        self.answered.is_some_and(|at| now.duration_since(at).abs() < SPEAKS_FOR)
+    }
+}
+
+impl<A, K> Default for Accounts<A, K> {
+    fn default() -> Self {
+        Self { accounts: BTreeMap::new(), own: BTreeMap::new() }
+    }
+}
+
+impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
+    /// A call of `key` to `account` has failed. How long to wait: no longer than after a first failure where the account has
+    /// just answered somebody.
+    pub fn failed(&mut self, account: A, key: K, attempt: Failed, now: Timestamp) -> SignedDuration {
+        self.came(&key);
+        if attempt.policy != RetryPolicy::SHORT {
+            return attempt.delay;
+        }
+        let first = attempt.policy.delay(1, attempt.jitter);
+        let hint = scale(attempt.hint.unwrap_or_default(), 1.0 + SPREAD * unit(attempt.jitter));
+        let soonest = first.max(hint).min(attempt.delay);
+        let account = self.accounts.entry(account).or_default();
+        if account.answers(now) {
+            let own = self.own.entry(key).or_default();
+            *own = own.saturating_add(1);
+            if *own > OWN_FAULT {
+                return attempt.delay;
+            }
+            return soonest;
+        }
+        let earliest = now.checked_add(soonest).unwrap_or(Timestamp::MAX);
+        account.waiting.insert(key, earliest);
+        attempt.delay
+    }
+
+    /// The account has answered a call. Which keys are to be tried sooner than they were told, and when.
+    pub fn answered(&mut self, account: A, now: Timestamp) -> Vec<(K, Timestamp)> {
+        self.accounts.retain(|_, account| !account.waiting.is_empty() || account.answers(now));
+        let account = self.accounts.entry(account).or_default();
+        account.answered = Some(now);
+        let mut next: Vec<(Timestamp, K)> =
+            account.waiting.iter().map(|(key, earliest)| (*earliest, key.clone())).collect();
+        next.sort();
+        next.truncate(CALLED_BY_AN_ANSWER);
+        for (_, key) in &next {
+            account.waiting.remove(key);
+        }
+        next.into_iter().map(|(earliest, key)| (key, earliest.max(now))).collect()
+    }
+
+    /// The key is tried, so that it need not be called.
+    pub fn came(&mut self, key: &K) {
+        for account in self.accounts.values_mut() {
+            account.waiting.remove(key);
+        }
+    }
+
+    /// The key has succeeded, or is gone.
+    pub fn forget(&mut self, key: &K) {
+        self.came(key);
+        self.own.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ledger;
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    struct World {
+        ledger: Ledger<&'static str>,
+        accounts: Accounts<&'static str, &'static str>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            Self { ledger: Ledger::new(), accounts: Accounts::default() }
+        }
+
+        fn fails_by(
+            &mut self,
+            key: &'static str,
+            second: i64,
+            policy: RetryPolicy,
+            hint: Option<i64>,
+        ) -> i64 {
+            let hint = hint.map(SignedDuration::from_secs);
+            let delay = self.ledger.failed(key, policy, hint, 0.5);
+            let attempt = Failed { policy, delay, hint, jitter: 0.5 };
+            self.accounts.failed("account", key, attempt, at(second)).as_secs()
+        }
+
+        fn fails(&mut self, key: &'static str, second: i64) -> i64 {
+            self.fails_by(key, second, RetryPolicy::SHORT, None)
+        }
+
+        fn answers(&mut self, second: i64) -> Vec<(&'static str, i64)> {
+            let called = self.accounts.answered("account", at(second));
+            called.into_iter().map(|(key, at)| (key, at.as_second())).collect()
+        }
+    }
+
+    #[test]
+    fn without_an_answer_pauses_grow() {
+        let mut world = World::new();
+        let pauses: Vec<i64> = (0..5).map(|try_| world.fails("a", try_ * 100)).collect();
+        assert_eq!(pauses, [5, 10, 20, 40, 80]);
+    }
+
+    #[test]
+    fn an_outage_is_nobodys_own_fault_however_long_it_was() {
+        let mut world = World::new();
+        for second in 0..20 {
+            world.fails("a", second * 120);
+        }
+        assert_eq!(world.answers(2_300), [("a", 2_300)]);
+        assert_eq!(world.fails("a", 2_301), 5);
+    }
+
+    #[test]
+    fn an_answer_calls_the_two_that_may_come_first_and_nobody_before_its_first_pause() {
+        let mut world = World::new();
+        for (key, second) in [("a", 1), ("b", 2), ("c", 3), ("d", 50)] {
+            world.fails(key, second);
+        }
+        assert_eq!(world.answers(51), [("a", 51), ("b", 51)]);
+        assert_eq!(world.answers(51), [("c", 51), ("d", 55)]);
+        assert!(world.answers(52).is_empty());
+    }
+
+    #[test]
+    fn while_an_account_answers_others_a_failure_is_as_good_as_a_first_one() {
+        let mut world = World::new();
+        let busy = |world: &mut World, second| {
+            world.answers(second);
+            world.fails("a", second)
+        };
+        let pauses: Vec<i64> = (0..10).map(|try_| busy(&mut world, try_ * 5)).collect();
+        assert_eq!(pauses, [5, 5, 5, 5, 5, 5, 5, 5, 108, 108], "at last it fails by itself");
+        assert_eq!(world.fails("b", 61), 5);
+        assert_eq!(world.fails("b", 66), 10, "the last answer is too long ago");
+        assert_eq!(world.accounts.answered("other", at(67)), [], "another account says nothing of this one");
+    }
+
+    #[test]
+    fn what_the_cloud_asks_for_and_what_does_not_pass_by_itself_is_not_shortened() {
+        let mut world = World::new();
+        world.fails_by("told", 0, RetryPolicy::SHORT, Some(90));
+        assert_eq!(world.answers(10), [("told", 99)]);
+        assert_eq!(world.fails_by("told", 20, RetryPolicy::SHORT, Some(90)), 99);
+        let quota = RetryPolicy::steady(SignedDuration::from_mins(10));
+        for policy in [quota, RetryPolicy::LONG, RetryPolicy::MEDIUM] {
+            world.fails_by("refused", 100, policy, None);
+        }
+        assert!(world.answers(101).is_empty());
+    }
+
+    #[test]
+    fn who_waits_no_more_is_not_called() {
+        let mut world = World::new();
+        world.fails("a", 0);
+        world.accounts.forget(&"a");
+        assert!(world.answers(10).is_empty());
+    }
+}

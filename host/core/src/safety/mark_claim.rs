@@ -1,0 +1,150 @@
+//! The holder of the cluster's mark, as an object of the target cluster says: of two control planes that have the same
+//! mark and the same Nodes, one works and the other waits.
+//!
+//! As with a Lease, a holder writes the time again and again, and another one takes the claim over when that has
+//! stopped: so a control plane that was moved goes on, and one that was copied does not.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How often the holder writes that it is there.
+pub const RENEWAL: SignedDuration = SignedDuration::from_mins(2);
+
+/// A claim that another process has seen unchanged for so long has no holder any more.
+pub const LAPSE: SignedDuration = SignedDuration::from_mins(6);
+
+/// A claim whose time is so long past has none either, whenever it was seen first: no two clocks are that far apart.
+pub const STALE: SignedDuration = SignedDuration::from_mins(20);
+
+/// A claim as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Names the control plane; the same for all of its replicas.
+    pub holder: String,
+    /// When the holder wrote it last, by its own clock.
+    pub renewed: Timestamp,
+}
+
+/// The next step with a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimStep {
+    /// There is none: write it.
+    Create,
+    /// It is this control plane's and getting old: write the time.
+    Renew,
+    /// Its holder has stopped: write this control plane into it.
+    TakeOver,
+    /// It is this control plane's, and young.
+    Rest,
+    /// Another control plane holds it, and works.
+    Held,
+}
+
+/// The claim as this process has seen it.
+#[derive(Clone, Debug, Default)]
+pub struct ClaimWatch {
+    seen: Option<(Claim, Timestamp)>,
+}
+
+impl ClaimWatch {
+    /// Takes note of what is stored, and says what is to be done by the control plane `own`.
+    pub fn observe(&mut self, found: Option<&Claim>, own: &str, now: Timestamp) -> ClaimStep {
+        let Some(claim) = found else {
+            self.seen = None;
+            return ClaimStep::Create;
+        };
+        let since = match &self.seen {
+            // A clock that was set back must not make a sighting one of the future.
+            Some((seen, since)) if seen == claim => (*since).min(now),
+            Some(_) | None => now,
+        };
+        self.seen = Some((claim.clone(), since));
+        let age = now.duration_since(claim.renewed);
+        if claim.holder == own {
+            let is_due = age >= RENEWAL || age < SignedDuration::ZERO;
+            return if is_due { ClaimStep::Renew } else { ClaimStep::Rest };
+        }
+        let has_lapsed = now.duration_since(since) >= LAPSE || age >= STALE;
+        if has_lapsed { ClaimStep::TakeOver } else { ClaimStep::Held }
+    }
+}
+
+/// Name of the object that holds the claim on a mark. The same for ever.
+pub fn object_name(mark: &str) -> String {
+    // 64-bit FNV-1a: marks are any text, and names of objects are not.
+    let hash = mark.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("machinist-cluster-mark-{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(10_000 + second).unwrap()
+    }
+
+    fn claim(holder: &str, renewed: i64) -> Claim {
+        Claim { holder: holder.into(), renewed: at(renewed) }
+    }
+
+    #[test]
+    fn who_comes_first_holds_it_and_keeps_it() {
+        let mut watch = ClaimWatch::default();
+        assert_eq!(watch.observe(None, "a", at(0)), ClaimStep::Create);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), "a", at(119)), ClaimStep::Rest);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), "a", at(120)), ClaimStep::Renew);
+        assert_eq!(
+            watch.observe(Some(&claim("a", 500)), "a", at(120)),
+            ClaimStep::Renew,
+            "its clock was ahead"
+        );
+    }
+
+    #[test]
+    fn a_second_control_plane_waits_as_long_as_the_first_one_works() {
+        let mut watch = ClaimWatch::default();
+        for second in (0..100_000).step_by(60) {
+            let renewed = second - second % 120;
+            assert_eq!(
+                watch.observe(Some(&claim("a", renewed)), "b", at(second)),
+                ClaimStep::Held,
+                "{second}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_control_plane_that_was_moved_takes_it_over_once_the_other_one_has_stopped() {
+        for skew in [-600, 0, 600] {
+            let mut watch = ClaimWatch::default();
+            let stopped = claim("a", skew);
+            assert_eq!(watch.observe(Some(&stopped), "b", at(0)), ClaimStep::Held, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), "b", at(359)), ClaimStep::Held, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), "b", at(360)), ClaimStep::TakeOver, "{skew}");
+        }
+        let mut watch = ClaimWatch::default();
+        assert_eq!(watch.observe(Some(&claim("a", -1_200)), "b", at(0)), ClaimStep::TakeOver, "long ago");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_makes_nobody_take_it_over() {
+        let mut watch = ClaimWatch::default();
+        assert_eq!(watch.observe(Some(&claim("a", 0)), "b", at(300)), ClaimStep::Held);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), "b", at(-4_000)), ClaimStep::Held);
+    }
+
+    #[test]
+    fn names_are_names_of_objects_whatever_the_mark_is() {
+        assert_eq!(object_name("shoot--a--b"), object_name("shoot--a--b"));
+        assert_ne!(object_name("a"), object_name("b"));
+        for mark in ["", "Ä b/ü", &"x".repeat(1_000)] {
+            let name = object_name(mark);
+            assert!(
+                name.len() < 64
+                    && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            );
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Which Machines may store the cluster's mark: those whose VM was just seen with it.
+//!
+//! Drivers list what carries the mark of the process and nothing else. So a listed VM proves the mark of its Machine,
+//! and of the class through which it was listed. A Machine that was restored from before marks were stored proves
+//! nothing.
+
+use crate::driver::Listed;
+use crate::id::Name;
+
+/// A Machine, as far as its mark goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored<'a> {
+    /// The VM that it has stored.
+    pub provider_id: Option<&'a str>,
+    /// It has stored a mark, whichever.
+    pub has_mark: bool,
+}
+
+/// Proof from a listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// Machines without a mark whose VM carries that of the process, in the order of the listing.
+    pub machines: Vec<Name>,
+    /// A Machine of ours has its VM in the listing, so that the class is used under this mark.
+    pub is_class_proven: bool,
+}
+
+/// Weighs a listing that is believed.
+pub fn proof<'a>(vms: &[Listed], machine: impl Fn(&Name) -> Option<Stored<'a>>) -> Proof {
+    let mut proof = Proof::default();
+    for vm in vms {
+        let stored = machine(&vm.machine_name);
+        let Some(stored) = stored.filter(|own| own.provider_id == Some(vm.provider_id.as_str())) else {
+            continue;
+        };
+        proof.is_class_proven = true;
+        if !stored.has_mark {
+            proof.machines.push(vm.machine_name.clone());
+        }
+    }
+    proof
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vm(id: &str, machine: &str) -> Listed {
+        Listed { provider_id: id.into(), machine_name: machine.into(), machine_uid: None, created_at: None }
+    }
+
+    #[test]
+    fn a_listed_vm_proves_the_mark_of_the_machine_that_has_stored_it_and_of_no_other() {
+        let machine = |name: &Name| match name.as_str() {
+            "a" => Some(Stored { provider_id: Some("sim://1"), has_mark: false }),
+            "b" => Some(Stored { provider_id: Some("sim://2"), has_mark: true }),
+            "c" => Some(Stored { provider_id: Some("sim://other"), has_mark: false }),
+            "d" => Some(Stored { provider_id: None, has_mark: false }),
+            _ => None,
+        };
+        let all = [vm("sim://1", "a"), vm("sim://2", "b"), vm("sim://3", "c"), vm("sim://4", "d")];
+        let proven = proof(&all, machine);
+        assert_eq!(proven, Proof { machines: vec!["a".into()], is_class_proven: true });
+        assert_eq!(proof(&all[2..], machine), Proof::default());
+        assert_eq!(proof(&[vm("sim://9", "gone")], machine), Proof::default());
+    }
+}

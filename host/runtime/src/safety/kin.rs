@@ -1,0 +1,46 @@
+//! Memory of Machines that are gone: by that a VM without a Machine is told from one of another control plane.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_api::Machine;
+use machinist_core::id::{Name, Uid};
+use machinist_core::safety::orphans::Kin;
+
+use crate::world::World;
+
+use super::owners::Cached;
+
+/// A Machine that is gone is remembered for so long: longer than any VM of it waits for its end.
+const MEMORY: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Uids of Machines, with when they were seen last. Lost with the process: then the names of sets and deployments
+/// still tell.
+#[derive(Debug, Default)]
+pub(super) struct Seen(BTreeMap<Uid, Timestamp>);
+
+impl Seen {
+    /// Takes note of the Machines that are there.
+    pub(super) fn note(&mut self, machines: &Cached, now: Timestamp) {
+        for uid in machines.iter().filter_map(|(_, machine)| machine.metadata.uid.as_deref()) {
+            self.0.insert(Uid::new(uid), now);
+        }
+        self.0.retain(|_, seen| now.duration_since(*seen) <= MEMORY);
+    }
+
+    /// All that shows whose Machine was whose.
+    pub(super) fn kin(&self, world: &World, machines: &Cached) -> Kin {
+        let sets = world.sets.all().into_iter().map(|(key, _)| key.name);
+        let deployments = world.deployments.all().into_iter().map(|(key, _)| key.name);
+        // Where sets and deployments are looked after by another process, their Machines name them.
+        let owners = machines.iter().flat_map(|(_, machine)| owners(machine));
+        Kin {
+            machines: self.0.keys().cloned().collect(),
+            families: sets.chain(deployments).chain(owners).collect(),
+        }
+    }
+}
+
+fn owners(machine: &Machine) -> impl Iterator<Item = Name> {
+    machine.metadata.owner_references.iter().flatten().map(|owner| Name::new(&owner.name))
+}

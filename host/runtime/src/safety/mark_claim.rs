@@ -1,0 +1,157 @@
+//! The claim on the cluster's mark, a Secret beside the bootstrap tokens: of all places of the target cluster the one
+//! where hosts may write under machine-controller-manager's roles as well.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use machinist_api::names;
+use machinist_core::act_error::ActError;
+use machinist_core::safety::mark_claim::{Claim, ClaimStep, ClaimWatch, object_name};
+use serde_json::json;
+use tracing::{info, warn};
+
+use crate::kube_error::within_deadline;
+use crate::metadata::Metadata;
+use crate::names::FIELD_MANAGER;
+
+use super::Watch;
+
+/// Where bootstrap tokens are.
+const NAMESPACE: &str = "kube-system";
+
+/// `type` of the Secret.
+const SECRET_TYPE: &str = "machinist.dev/cluster-mark";
+
+/// Annotation on it: which control plane holds the mark.
+const HOLDER: &str = "machinist.dev/holder";
+
+/// Annotation on it: where that control plane is, for people.
+const HOLDER_NAMESPACE: &str = "machinist.dev/holder-namespace";
+
+/// Annotation on it: when the holder was there last.
+const RENEWED: &str = "machinist.dev/renewed";
+
+/// Between two looks.
+const PERIOD: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// How long a look may take.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// The claim as this process knows it.
+#[derive(Default)]
+pub(super) struct MarkClaim {
+    watch: ClaimWatch,
+    is_held: bool,
+    has_warned: bool,
+    own: Option<String>,
+    due: Option<tokio::time::Instant>,
+}
+
+impl MarkClaim {
+    /// True while another control plane holds the mark. Looks once a minute at most, and only while this process
+    /// leads. An answer that does not come leaves it as it was.
+    pub(super) async fn is_held(&mut self, watch: &Watch, leads: bool) -> bool {
+        let Some(target) = watch.context.target.clone().filter(|_| leads) else {
+            self.due = None;
+            return self.is_held && leads;
+        };
+        let now = tokio::time::Instant::now();
+        if self.due.is_some_and(|due| now < due) || !watch.world.settings.controllers.machines {
+            return self.is_held;
+        }
+        self.due = Some(now + PERIOD);
+        let api: Api<Secret> = Api::namespaced(target, NAMESPACE);
+        // The gate waits for this, and must notice a server that is away.
+        let Ok(looked) = tokio::time::timeout(PATIENCE, self.look(watch, &api)).await else {
+            return self.is_held;
+        };
+        match looked {
+            Ok(is_held) => self.is_held = is_held,
+            Err(error @ ActError::Denied { .. }) => {
+                self.is_held = false;
+                if !std::mem::replace(&mut self.has_warned, true) {
+                    warn!(error = %error, "the claim on the cluster's mark cannot be kept: a second control plane is not noticed");
+                }
+            }
+            // The next look tells.
+            Err(_) => {}
+        }
+        self.is_held
+    }
+
+    async fn look(&mut self, watch: &Watch, api: &Api<Secret>) -> Result<bool, ActError> {
+        let own = self.own(watch).await?;
+        let mark = &watch.world.settings.cluster;
+        let name = object_name(mark);
+        let found = within_deadline(api.get_opt(&name)).await?;
+        let claim = found.as_ref().and_then(|secret| claim_of(&secret.metadata));
+        let now = watch.context.clock.now();
+        let wanted: BTreeMap<String, String> =
+            [(HOLDER, own.clone()), (HOLDER_NAMESPACE, watch.namespace.clone()), (RENEWED, now.to_string())]
+                .map(|(key, value)| (key.to_owned(), value))
+                .into();
+        match (self.watch.observe(claim.as_ref(), &own, now), &found) {
+            (ClaimStep::Rest, _) => Ok(false),
+            (ClaimStep::Held, _) => {
+                let holder = claim.map(|claim| claim.holder).unwrap_or_default();
+                warn!(mark, holder, secret = name, "another control plane holds the cluster's mark");
+                Ok(true)
+            }
+            (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, Some(secret)) => {
+                if claim.is_some_and(|claim| claim.holder != own) {
+                    info!(mark, secret = name, "the cluster's mark is taken over: its holder has stopped");
+                }
+                // In the version that was seen: of two that take it over, one does.
+                let meta = &secret.metadata;
+                let patch = Metadata::of(meta).in_version(meta).with("annotations", json!(wanted)).patch();
+                let params = PatchParams::apply(FIELD_MANAGER);
+                within_deadline(api.patch(&name, &params, &Patch::Merge(patch))).await?;
+                Ok(false)
+            }
+            (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, None) => {
+                let secret = Secret {
+                    metadata: ObjectMeta {
+                        name: Some(name),
+                        namespace: Some(NAMESPACE.to_owned()),
+                        annotations: Some(wanted),
+                        ..ObjectMeta::default()
+                    },
+                    type_: Some(SECRET_TYPE.to_owned()),
+                    string_data: Some([("mark".to_owned(), mark.clone())].into()),
+                    ..Secret::default()
+                };
+                within_deadline(api.create(&PostParams::default(), &secret)).await?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Names this control plane: by the uid of the Lease that all its replicas take part in, which no other one has.
+    async fn own(&mut self, watch: &Watch) -> Result<String, ActError> {
+        if let Some(own) = &self.own {
+            return Ok(own.clone());
+        }
+        let api: Api<Lease> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
+        let uid = match within_deadline(api.get_metadata_opt(names::leases::MACHINE_CONTROLLER)).await {
+            Ok(found) => found.and_then(|lease| lease.metadata.uid),
+            Err(ActError::Denied { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        // Without leader election there is no Lease.
+        let own = uid.unwrap_or_else(|| format!("namespace {}", watch.namespace));
+        self.own = Some(own.clone());
+        Ok(own)
+    }
+}
+
+/// A claim that nobody can read is nobody's.
+fn claim_of(meta: &ObjectMeta) -> Option<Claim> {
+    let annotations = meta.annotations.as_ref()?;
+    let renewed: Timestamp = annotations.get(RENEWED)?.parse().ok()?;
+    Some(Claim { holder: annotations.get(HOLDER)?.clone(), renewed })
+}

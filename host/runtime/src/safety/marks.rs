@@ -1,0 +1,83 @@
+//! Stores the cluster's mark on Machines and classes that have none, as listings prove it.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use kube::api::{Patch, PatchParams};
+use kube::core::ObjectMeta;
+use kube::{Api, Resource};
+use machinist_api::{Machine, MachineClass, names};
+use machinist_core::id::{ClassName, Name};
+use machinist_core::safety::marks::{Stored, proof};
+use machinist_core::safety::orphans::ClassListing;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tracing::debug;
+
+use crate::kube_error::within_deadline;
+use crate::metadata::Metadata;
+use crate::names::FIELD_MANAGER;
+
+use super::Watch;
+use super::owners::{Cached, named};
+
+/// Machines that one round writes at most. New Machines get their mark with the id of their VM, so that these are
+/// older ones.
+const MACHINES: usize = 200;
+
+/// The mark on an object.
+pub(crate) fn stored(meta: &ObjectMeta) -> Option<&str> {
+    meta.annotations.as_ref()?.get(names::annotations::CLUSTER_MARK).map(String::as_str)
+}
+
+/// Takes note of a round of believed listings. A write that fails comes again with the next round.
+pub(super) async fn store(
+    watch: &Watch,
+    listings: &[ClassListing],
+    classes: &BTreeMap<ClassName, Arc<MachineClass>>,
+    machines: &Cached,
+) {
+    let machine = |name: &Name| {
+        named(machines, name.as_str()).map(|machine| Stored {
+            provider_id: machine.provider_id(),
+            has_mark: stored(&machine.metadata).is_some(),
+        })
+    };
+    let mut left = MACHINES;
+    for listing in listings {
+        let proof = proof(&listing.vms, machine);
+        let class = classes.get(&listing.class).filter(|class| stored(&class.metadata).is_none());
+        if let Some(class) = class.filter(|_| proof.is_class_proven) {
+            write::<MachineClass>(watch, &class.metadata).await;
+        }
+        for name in proof.machines.iter().take(left) {
+            if let Some(machine) = named(machines, name.as_str()) {
+                write::<Machine>(watch, &machine.metadata).await;
+            }
+        }
+        left = left.saturating_sub(proof.machines.len());
+    }
+}
+
+async fn write<T>(watch: &Watch, meta: &ObjectMeta)
+where
+    T: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug,
+{
+    if !watch.is_free() {
+        return;
+    }
+    let name = meta.name.as_deref().unwrap_or_default();
+    let mark = json!({ names::annotations::CLUSTER_MARK: watch.world.settings.cluster });
+    // In this version: nobody else's mark is overwritten.
+    let patch = Metadata::of(meta).in_version(meta).with("annotations", mark).patch();
+    let api: Api<T> = Api::namespaced(watch.context.control.clone(), &watch.namespace);
+    let written =
+        within_deadline(api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Merge(patch))).await;
+    if let Err(error) = written {
+        debug!(name, error = %error, "mark of the cluster not stored; the next round tries again");
+    }
+}
