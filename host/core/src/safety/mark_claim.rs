@@ -24,12 +24,22 @@ pub struct Claim {
     pub renewed: Timestamp,
 }
 
+/// How a control plane calls itself in a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderName {
+    /// No other control plane has it.
+    pub unique: String,
+    /// What the same control plane called itself while it had no unique name. A claim under it is its own, and gets
+    /// the unique one at once.
+    pub before: String,
+}
+
 /// The next step with a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClaimStep {
     /// There is none: write it.
     Create,
-    /// It is this control plane's and getting old: write the time.
+    /// It is this control plane's and getting old, or stands under an earlier name: write name and time.
     Renew,
     /// Its holder has stopped: write this control plane into it.
     TakeOver,
@@ -47,7 +57,7 @@ pub struct ClaimWatch {
 
 impl ClaimWatch {
     /// Takes note of what is stored, and says what is to be done by the control plane `own`.
-    pub fn observe(&mut self, found: Option<&Claim>, own: &str, now: Timestamp) -> ClaimStep {
+    pub fn observe(&mut self, found: Option<&Claim>, own: &HolderName, now: Timestamp) -> ClaimStep {
         let Some(claim) = found else {
             self.seen = None;
             return ClaimStep::Create;
@@ -59,7 +69,10 @@ impl ClaimWatch {
         };
         self.seen = Some((claim.clone(), since));
         let age = now.duration_since(claim.renewed);
-        if claim.holder == own {
+        if claim.holder == own.before && own.before != own.unique {
+            return ClaimStep::Renew;
+        }
+        if claim.holder == own.unique {
             let is_due = age >= RENEWAL || age < SignedDuration::ZERO;
             return if is_due { ClaimStep::Renew } else { ClaimStep::Rest };
         }
@@ -85,6 +98,11 @@ mod tests {
         Timestamp::from_second(10_000 + second).unwrap()
     }
 
+    /// Of a control plane that is called so.
+    fn own(name: &str) -> HolderName {
+        HolderName { unique: name.into(), before: "namespace x".into() }
+    }
+
     fn claim(holder: &str, renewed: i64) -> Claim {
         Claim { holder: holder.into(), renewed: at(renewed) }
     }
@@ -92,11 +110,11 @@ mod tests {
     #[test]
     fn who_comes_first_holds_it_and_keeps_it() {
         let mut watch = ClaimWatch::default();
-        assert_eq!(watch.observe(None, "a", at(0)), ClaimStep::Create);
-        assert_eq!(watch.observe(Some(&claim("a", 0)), "a", at(119)), ClaimStep::Rest);
-        assert_eq!(watch.observe(Some(&claim("a", 0)), "a", at(120)), ClaimStep::Renew);
+        assert_eq!(watch.observe(None, &own("a"), at(0)), ClaimStep::Create);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("a"), at(119)), ClaimStep::Rest);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("a"), at(120)), ClaimStep::Renew);
         assert_eq!(
-            watch.observe(Some(&claim("a", 500)), "a", at(120)),
+            watch.observe(Some(&claim("a", 500)), &own("a"), at(120)),
             ClaimStep::Renew,
             "its clock was ahead"
         );
@@ -108,7 +126,7 @@ mod tests {
         for second in (0..100_000).step_by(60) {
             let renewed = second - second % 120;
             assert_eq!(
-                watch.observe(Some(&claim("a", renewed)), "b", at(second)),
+                watch.observe(Some(&claim("a", renewed)), &own("b"), at(second)),
                 ClaimStep::Held,
                 "{second}"
             );
@@ -120,19 +138,34 @@ mod tests {
         for skew in [-600, 0, 600] {
             let mut watch = ClaimWatch::default();
             let stopped = claim("a", skew);
-            assert_eq!(watch.observe(Some(&stopped), "b", at(0)), ClaimStep::Held, "{skew}");
-            assert_eq!(watch.observe(Some(&stopped), "b", at(359)), ClaimStep::Held, "{skew}");
-            assert_eq!(watch.observe(Some(&stopped), "b", at(360)), ClaimStep::TakeOver, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(0)), ClaimStep::Held, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(359)), ClaimStep::Held, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(360)), ClaimStep::TakeOver, "{skew}");
         }
         let mut watch = ClaimWatch::default();
-        assert_eq!(watch.observe(Some(&claim("a", -1_200)), "b", at(0)), ClaimStep::TakeOver, "long ago");
+        assert_eq!(
+            watch.observe(Some(&claim("a", -1_200)), &own("b"), at(0)),
+            ClaimStep::TakeOver,
+            "long ago"
+        );
+    }
+
+    #[test]
+    fn a_control_plane_that_elects_leaders_from_now_on_keeps_the_claim_that_it_made_without() {
+        let mut watch = ClaimWatch::default();
+        let without = HolderName { unique: "namespace x".into(), before: "namespace x".into() };
+        let made = claim("namespace x", 0);
+        assert_eq!(watch.observe(Some(&made), &without, at(1)), ClaimStep::Rest);
+        assert_eq!(watch.observe(Some(&made), &own("a"), at(1)), ClaimStep::Renew);
+        assert_eq!(watch.observe(Some(&claim("a", 1)), &own("a"), at(2)), ClaimStep::Rest);
+        assert_eq!(watch.observe(Some(&claim("namespace y", 0)), &own("a"), at(2)), ClaimStep::Held);
     }
 
     #[test]
     fn a_clock_that_is_set_back_makes_nobody_take_it_over() {
         let mut watch = ClaimWatch::default();
-        assert_eq!(watch.observe(Some(&claim("a", 0)), "b", at(300)), ClaimStep::Held);
-        assert_eq!(watch.observe(Some(&claim("a", 0)), "b", at(-4_000)), ClaimStep::Held);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(300)), ClaimStep::Held);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(-4_000)), ClaimStep::Held);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_api::names;
 use machinist_core::act_error::ActError;
-use machinist_core::safety::mark_claim::{Claim, ClaimStep, ClaimWatch, object_name};
+use machinist_core::safety::mark_claim::{Claim, ClaimStep, ClaimWatch, HolderName, object_name};
 use serde_json::json;
 use tracing::{info, warn};
 
@@ -48,7 +48,7 @@ pub(super) struct MarkClaim {
     watch: ClaimWatch,
     is_held: bool,
     has_warned: bool,
-    own: Option<String>,
+    own: Option<HolderName>,
     due: Option<tokio::time::Instant>,
 }
 
@@ -91,10 +91,13 @@ impl MarkClaim {
         let found = within_deadline(api.get_opt(&name)).await?;
         let claim = found.as_ref().and_then(|secret| claim_of(&secret.metadata));
         let now = watch.context.clock.now();
-        let wanted: BTreeMap<String, String> =
-            [(HOLDER, own.clone()), (HOLDER_NAMESPACE, watch.namespace.clone()), (RENEWED, now.to_string())]
-                .map(|(key, value)| (key.to_owned(), value))
-                .into();
+        let wanted: BTreeMap<String, String> = [
+            (HOLDER, own.unique.clone()),
+            (HOLDER_NAMESPACE, watch.namespace.clone()),
+            (RENEWED, now.to_string()),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into();
         match (self.watch.observe(claim.as_ref(), &own, now), &found) {
             (ClaimStep::Rest, _) => Ok(false),
             (ClaimStep::Held, _) => {
@@ -103,7 +106,7 @@ impl MarkClaim {
                 Ok(true)
             }
             (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, Some(secret)) => {
-                if claim.is_some_and(|claim| claim.holder != own) {
+                if claim.is_some_and(|claim| ![&own.unique, &own.before].contains(&&claim.holder)) {
                     info!(mark, secret = name, "the cluster's mark is taken over: its holder has stopped");
                 }
                 // In the version that was seen: of two that take it over, one does.
@@ -132,7 +135,8 @@ impl MarkClaim {
     }
 
     /// Names this control plane: by the uid of the Lease that all its replicas take part in, which no other one has.
-    async fn own(&mut self, watch: &Watch) -> Result<String, ActError> {
+    /// Where nobody elects a leader there may be no Lease, and only the namespace tells.
+    async fn own(&mut self, watch: &Watch) -> Result<HolderName, ActError> {
         if let Some(own) = &self.own {
             return Ok(own.clone());
         }
@@ -142,8 +146,8 @@ impl MarkClaim {
             Err(ActError::Denied { .. }) => None,
             Err(error) => return Err(error),
         };
-        // Without leader election there is no Lease.
-        let own = uid.unwrap_or_else(|| format!("namespace {}", watch.namespace));
+        let before = format!("namespace {}", watch.namespace);
+        let own = HolderName { unique: uid.unwrap_or_else(|| before.clone()), before };
         self.own = Some(own.clone());
         Ok(own)
     }

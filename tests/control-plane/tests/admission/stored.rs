@@ -61,6 +61,17 @@ impl Stored {
         self.replace(|object| object["metadata"]["labels"] = json!({ "l": "2" })).await
     }
 
+    /// Gives it a template where none was stored: a piece of one is never handed on alone, since what it
+    /// makes then would be a new template without a class, which the rules refuse.
+    async fn has_a_template(&self) -> Result<()> {
+        let stored = serde_json::to_value(self.api.get(&self.name).await?)?;
+        if stored.pointer("/spec/template/spec/class").is_none() {
+            let template = valid(self.wrong.kind)["spec"]["template"].clone();
+            self.patch(json!({ "spec": { "template": template } })).await?;
+        }
+        Ok(())
+    }
+
     /// What the controllers of its kind write, and the autoscaler.
     async fn duties(&self) -> Result<()> {
         let handed_on = json!({
@@ -80,6 +91,7 @@ impl Stored {
                     .await?;
                 let settings = json!({ "minReadySeconds": 5, "autoPreserveFailedMachineMax": 1 });
                 self.patch(json!({ "spec": settings })).await?;
+                self.has_a_template().await?;
                 self.patch(json!({ "spec": { "template": { "spec": handed_on } } })).await?;
                 self.patch(
                     json!({ "spec": { "template": { "spec": { "class": { "kind": "OtherClass" } } } } }),
