@@ -76,6 +76,8 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     info!(program, controllers = names, cluster, namespace = flags.namespace, "starting");
 
     let (leads, is_leading) = watch::channel(!checked.leader_elect);
+    // Before anyone takes part: what it tells later must stay.
+    metrics.leads(!checked.leader_elect);
     // Leadership is given back only after the last pass has ended.
     let resign = CancellationToken::new();
     let election = checked.leader_elect.then(|| {
@@ -89,7 +91,6 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
         };
         tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), resign.clone()))
     });
-    metrics.leads(!checked.leader_elect);
     let tenant = Tenant {
         control: clients.control,
         namespace: flags.namespace.clone(),

@@ -55,10 +55,10 @@ async fn in_its_place(lab: &Lab) -> Result<()> {
     let mut host =
         Host::start_as("machinist", &options(lab, &kubeconfig, &["--cluster-id=mark".to_owned()]))?;
     host.ready().await?;
-    eventually("it leads", async || {
+    let leads = eventually("it leads", async || {
         Ok((host.metrics().await?.sum("machinist_leader", &[]) == 1.0).then_some(()))
-    })
-    .await?;
+    });
+    leads.await.with_context(|| host.log_end())?;
     let lines = host.log_lines("INFO");
     let servers = lines.iter().find(|line| line.contains("API servers")).context("it names the servers")?;
     ensure!(servers.matches(&lab.plane.server()).count() == 2, "{servers}");
