@@ -93,16 +93,11 @@ struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// What is told while the order waits. A Node that was not there may join meanwhile, and then it has to be drained after all, which
-    /// it would not be if the removal of the VM were said to have begun.
-    fn note_before_order(&self) -> DeletionNote {
-        match &self.drained.note {
-            DeletionNote::NoNodeToDrain => DeletionNote::NodeKnown,
-            note => note.clone(),
-        }
-    }
-
     /// The first look of the hooks' clock is noted on the Machine, since no object tells when a drain ended.
+    ///
+    /// As long as the order waits, the status does not say that the removal of the VM has begun, whatever the drain has
+    /// come to: hooks may hold it for an hour, and a Node that joins meanwhile, or whose mark somebody takes off, is
+    /// drained once more.
     fn hooks_are_done(&self) -> Stage {
         let Some(wait) = hooks::wait(self.view, Held::Vm, self.now) else { return Continue(()) };
         let message =
@@ -115,7 +110,7 @@ impl Removal<'_> {
         stop(self.told(finish(
             Reason::PreTerminateHooks,
             message,
-            (self.note_before_order(), OperationState::Processing),
+            (DeletionNote::NodeKnown, OperationState::Processing),
             wake,
         )))
     }

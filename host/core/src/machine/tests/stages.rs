@@ -244,6 +244,10 @@ fn a_node_that_joins_while_a_hook_holds_the_vm_is_drained_after_all() {
     let alone = held().with(|view| view.target = TargetFact::Cluster(NodePresence::Absent)).tell();
     // Nothing says that the removal of the VM has begun, after which no drain would be waited for.
     assert!(alone.contains("PreTerminateHooks") && alone.contains("Deleting(NodeKnown)"), "{alone}");
+    // Nor does the end of a drain say so: its Node may go, and join once more with pods.
+    let emptied = held().tell();
+    assert!(emptied.contains("PreTerminateHooks") && emptied.contains("Deleting(NodeKnown)"), "{emptied}");
+    assert!(emptied.contains("Drained=True"), "{emptied}");
 }
 
 #[test]
@@ -256,7 +260,7 @@ fn the_clock_of_hooks_before_the_vms_removal_starts_when_they_are_met() {
         act look-at-pods node-1
         act note-hooks
         PreTerminateHooks: the removal of the VM waits for drain.hook/etcd, since 1971-01-01T00:01:40Z and until 1971-01-01T01:01:40Z at the latest; remove the annotation, or set label force-deletion to true, to go on at once
-        status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+        status: Delete Processing Deleting(NodeKnown), Drained=True Drained (all pods have gone)
         again after 1h0m0s
     "#]],
     );
@@ -268,7 +272,7 @@ fn the_clock_of_hooks_before_the_vms_removal_starts_when_they_are_met() {
         act look-at-pods node-1
         act look-at-pods node-1
         PreTerminateHooks: the removal of the VM waits for drain.hook/etcd, since 1971-01-01T01:06:40Z and until 1971-01-01T02:06:40Z at the latest; remove the annotation, or set label force-deletion to true, to go on at once
-        status: Delete Processing Deleting(Drained), Drained=True Drained (all pods have gone)
+        status: Delete Processing Deleting(NodeKnown), Drained=True Drained (all pods have gone)
         again after 43m20s
     "#]],
     );
