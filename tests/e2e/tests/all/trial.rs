@@ -40,7 +40,7 @@ async fn story(lab: &Lab, host: Host) -> Result<()> {
     shell.does(&FIRST).await?;
     shell.fails(&["promote", "sim"], "no version of sim is on trial").await?;
     shell.fails(&["rollback", "aws"], "there is no driver aws here").await?;
-    shell.fails(&["rollback", "sim"], "no other version is loaded").await?;
+    shell.fails(&["rollback", "sim"], "is the only version that is loaded").await?;
     shell.does(&["promote", "sim"]).await?;
 
     shell.file("rollout.yaml", b"{mode: canary, share: ten}")?;
