@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
 use machinist_api::names::annotations;
+use machinist_core::driver_error::Code;
 use serde_json::Value;
 
 use super::facts::text;
@@ -39,6 +40,8 @@ pub(crate) struct MachineFact {
     /// For how long it is to be preserved.
     pub(crate) kept_for: SignedDuration,
     pub(crate) hooks: HooksFact,
+    /// The cloud said last that it has no capacity for it, and has made no VM.
+    pub(crate) is_exhausted: bool,
     /// Uid of the set that controls it; empty without one.
     pub(crate) set: String,
     /// It has its place in the order of its set's Machines.
@@ -111,6 +114,7 @@ impl MachineFact {
                 ),
                 limit: limit(annotation(annotations::DELETION_HOOK_TIMEOUT)).unwrap_or(HOOK_LIMIT),
             },
+            is_exhausted: text(object, "/spec/providerID").is_empty() && is_out_of_capacity(machine),
             set: controller(machine),
             has_ordinal: annotation(annotations::ORDINAL).is_some(),
             marked_at,
@@ -159,4 +163,12 @@ impl MachineFact {
         self.deleting_since.is_none()
             && matches!(self.phase.as_str(), "Running" | "Unknown" | "InPlaceUpdateFailed")
     }
+}
+
+/// `lastOperation` is a creation that failed for want of capacity.
+fn is_out_of_capacity(machine: &Value) -> bool {
+    let last = &machine["status"]["lastOperation"];
+    last["type"] == "Create"
+        && last["state"] == "Failed"
+        && last["errorCode"] == Code::ResourceExhausted.name()
 }

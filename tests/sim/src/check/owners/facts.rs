@@ -24,6 +24,8 @@ pub(crate) struct SetFact {
     pub(super) frozen_since: Option<Timestamp>,
     /// Its label keeps it from making Machines: since when.
     pub(super) disabled_since: Option<Timestamp>,
+    /// It names other classes for a cloud that has no capacity, which counts where no deployment controls it.
+    pub(super) has_alternatives: bool,
     /// When the autoscaler lowered the number.
     pub(super) scaled_down_at: Option<Timestamp>,
     pub(super) deleting_since: Option<Timestamp>,
@@ -49,6 +51,8 @@ pub(crate) struct DeploymentFact {
     pub(super) desired: Past<usize>,
     /// When hosts have taken away Machines that were in service, and that nobody else had chosen.
     pub(super) disrupted: Vec<Timestamp>,
+    /// It names other classes for a cloud that has no capacity.
+    pub(super) has_alternatives: bool,
     pub(super) deleting_since: Option<Timestamp>,
     /// Its sets are to stay: since when.
     pub(super) leaves_since: Option<Timestamp>,
@@ -180,6 +184,7 @@ impl SetFact {
         self.frozen_since = since(meta["labels"][labels::FREEZE] == labels::TRUE, self.frozen_since);
         self.disabled_since =
             since(!meta["labels"][labels::SCALE_UP_DISABLED].is_null(), self.disabled_since);
+        self.has_alternatives = has_alternatives(object);
         self.scaled_down_at = meta["annotations"][annotations::REPLICA_CHANGE_BY_SCALER_TIME]
             .as_str()
             .and_then(|time| time.parse().ok());
@@ -197,6 +202,7 @@ impl DeploymentFact {
         self.recreates.set(text(Some(object), "/spec/strategy/type") == "Recreate", now);
         self.budget.set(budget(object), now);
         self.desired.set(number(&object["spec"]["replicas"]), now);
+        self.has_alternatives = has_alternatives(object);
         let since = |is: bool, before: Option<Timestamp>| is.then(|| before.unwrap_or(now));
         self.deleting_since = since(object["metadata"]["deletionTimestamp"].is_string(), self.deleting_since);
         self.leaves_since = since(has_finalizer(object, ORPHAN), self.leaves_since);
@@ -281,4 +287,9 @@ mod tests {
         assert_eq!(of(0, rolling(json!(2), json!(1))), (0, 0));
         assert_eq!(of(3, json!({ "type": "Recreate" })), (3, 0));
     }
+}
+
+/// It names other classes for a cloud that has no capacity.
+fn has_alternatives(object: &Value) -> bool {
+    object["metadata"]["annotations"][annotations::CLASS_ALTERNATIVES].is_string()
 }

@@ -20,11 +20,18 @@ pub(in super::super) fn is_asked(facts: &Facts, uid: &str, machine: &MachineFact
     set.deleting_since.is_some()
         || is_given_up
         || is_marked(set, machine)
+        || (machine.is_exhausted && may_move(facts, set))
         || is_surplus(facts, uid, machine, set, now)
 }
 
 fn is_marked(set: &SetFact, machine: &MachineFact) -> bool {
     machine.marked_at.is_some_and(|marked| set.scaled_down_at.is_some_and(|scaled| marked <= scaled))
+}
+
+/// A Machine that the cloud has no capacity for makes way for one of another class.
+fn may_move(facts: &Facts, set: &SetFact) -> bool {
+    let deployment = facts.owners.deployments.get(&set.deployment);
+    deployment.map_or(set.has_alternatives, |deployment| deployment.has_alternatives)
 }
 
 /// As many others as are wanted are there, or were until a moment ago.
