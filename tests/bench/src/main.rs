@@ -9,6 +9,7 @@ mod conditions;
 mod deletions;
 mod deployments;
 mod drains;
+mod faults;
 mod idle;
 mod languages;
 mod machines;
@@ -71,6 +72,8 @@ enum Part {
     Deletions,
     /// Machines with pods, from delete to gone, and drains that wait
     Drains,
+    /// Clouds that refuse and fail, a host that is killed, crowds of Events, requests to the cloud
+    Faults,
     /// A host that has nothing to do
     Idle,
     /// Machines of one MachineDeployment, from create to Running
@@ -98,6 +101,7 @@ struct Figures {
     machines: Option<machines::Figures>,
     deletions: Option<deletions::Figures>,
     drains: Option<drains::Figures>,
+    faults: Option<faults::Figures>,
     idle: Option<idle::Figures>,
     deployment: Option<deployments::Growth>,
     rolling: Vec<deployments::Rolling>,
@@ -151,6 +155,9 @@ async fn measure(options: &Options) -> Result<String> {
     }
     if wants(Part::Drains) {
         figures.drains = Some(drains::measure(machines).await?);
+    }
+    if wants(Part::Faults) {
+        figures.faults = Some(faults::measure().await?);
     }
     if wants(Part::Idle) {
         figures.idle = Some(idle::measure(2 * machines).await?);

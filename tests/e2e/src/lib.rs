@@ -6,6 +6,7 @@
 pub mod autoscaler;
 mod cloud;
 pub mod demo;
+pub mod faults;
 pub mod fleet;
 pub mod heavy;
 mod host;

@@ -6,6 +6,7 @@ mod deletions;
 mod deployments;
 mod drains;
 mod ec2;
+mod faults;
 mod idle;
 mod languages;
 mod machines;
@@ -65,6 +66,9 @@ pub(crate) fn render(conditions: &Conditions, figures: &Figures) -> String {
     }
     if let Some(figures) = &figures.drains {
         drains::render(&mut page, figures);
+    }
+    if let Some(figures) = &figures.faults {
+        faults::render(&mut page, figures);
     }
     if let Some(figures) = &figures.idle {
         idle::render(&mut page, figures);

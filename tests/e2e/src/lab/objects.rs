@@ -1,5 +1,7 @@
 //! What a user creates and deletes.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
@@ -12,13 +14,28 @@ use crate::cloud::Cloud;
 use crate::manifests::{self, NAMESPACE};
 use crate::wait::eventually;
 
+impl Lab {
+    /// As [`Lab::install_driver`], with a driver that uses no idempotency keys and declares this consistency window.
+    ///
+    /// # Errors
+    /// When an object is refused, or the driver does not serve.
+    pub async fn install_driver_without_keys(&self, component: &[u8], window: Duration) -> Result<()> {
+        let url = self.cloud.url();
+        self.install(&manifests::plugin_without_keys("sim", component, &url, window)?).await
+    }
+}
+
 impl<C: Cloud> Lab<C> {
     /// Creates the driver's ConfigMap, a Secret and the class `small`, and waits until the driver serves.
     ///
     /// # Errors
     /// When an object is refused, or the driver does not serve.
     pub async fn install_driver(&self, component: &[u8]) -> Result<()> {
-        self.put_plugin(&self.cloud.plugin(component)?).await?;
+        self.install(&self.cloud.plugin(component)?).await
+    }
+
+    async fn install(&self, plugin: &ConfigMap) -> Result<()> {
+        self.put_plugin(plugin).await?;
         self.put_secret(&self.cloud.secret(C::NAME)).await?;
         self.put_class(&self.cloud.class("small", C::NAME)).await?;
         self.plugin_state(C::NAME, "Ready").await

@@ -198,7 +198,7 @@ async fn all_run(lab: &Lab, machines: usize) -> Result<()> {
 }
 
 /// As many VMs as Machines were ever made, and each Machine's provider id and Node are those of its VM.
-async fn one_vm_each(lab: &Lab) -> Result<()> {
+pub(crate) async fn one_vm_each(lab: &Lab) -> Result<()> {
     let machines = lab.machines().list(&ListParams::default()).await?.items;
     let stats = lab.cloud.stats();
     ensure!(stats.duplicates_ever == 0, "{stats:?}");

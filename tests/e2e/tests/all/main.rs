@@ -14,6 +14,7 @@ mod drain;
 mod egress;
 mod explain;
 mod hostile;
+mod keyless;
 mod lead;
 mod life;
 mod mend;

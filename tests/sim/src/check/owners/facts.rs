@@ -269,6 +269,11 @@ pub(super) fn is_held(object: &Value) -> bool {
     has_finalizer(object, finalizers::MACHINE)
 }
 
+/// It names other classes for a cloud that has no capacity.
+fn has_alternatives(object: &Value) -> bool {
+    object["metadata"]["annotations"][annotations::CLASS_ALTERNATIVES].is_string()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -287,9 +292,4 @@ mod tests {
         assert_eq!(of(0, rolling(json!(2), json!(1))), (0, 0));
         assert_eq!(of(3, json!({ "type": "Recreate" })), (3, 0));
     }
-}
-
-/// It names other classes for a cloud that has no capacity.
-fn has_alternatives(object: &Value) -> bool {
-    object["metadata"]["annotations"][annotations::CLASS_ALTERNATIVES].is_string()
 }
