@@ -277,14 +277,14 @@ impl Push<'_> {
 }
 
 /// The annotation that orders the versions of a plugin, whatever becomes of their times of creation.
-fn version(inspected: &Inspected) -> Option<(String, String)> {
+pub(crate) fn version(inspected: &Inspected) -> Option<(String, String)> {
     let driver = inspected.about.as_ref().map(|about| about.version.to_string());
     let version = driver.or_else(|| inspected.policy.as_ref().map(|about| about.version.to_string()))?;
     Some((VERSION_ANNOTATION.to_owned(), version))
 }
 
 /// As the host would load it: the same steps, the same words.
-async fn may_load(declared: machinist_plugin_host::source::Declared) -> anyhow::Result<Inspected> {
+pub(crate) async fn may_load(declared: machinist_plugin_host::source::Declared) -> anyhow::Result<Inspected> {
     let inspected = look(declared).await?;
     match &inspected.refusal {
         None => Ok(inspected),

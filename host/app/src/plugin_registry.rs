@@ -68,12 +68,6 @@ impl<'a> Artifact<'a> {
             .await
             .with_context(|| format!("failed to push the signature of {}", self.reference.at(manifest)))
     }
-
-    /// The digest that it stands for at the moment.
-    pub(crate) async fn digest(&self) -> anyhow::Result<ContentDigest> {
-        let target = self.registry.resolve(self.reference, self.login.as_ref()).await;
-        Ok(target.with_context(|| format!("failed to look for {}", self.reference))?.digest)
-    }
 }
 
 /// The private key in a file.

@@ -29,9 +29,11 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
         return Ok(());
     }
     if let Some(artifact) = Artifact::of(&flags.registry).await? {
-        let digest = artifact.digest().await?;
-        artifact.sign(&key, digest).await?;
-        println!("{} is signed", artifact.reference.at(digest));
+        let pulled = artifact.pull().await?;
+        is_component(&pulled.component)
+            .with_context(|| format!("{} is not signed", artifact.reference.at(pulled.manifest)))?;
+        artifact.sign(&key, pulled.manifest).await?;
+        println!("{} is signed", artifact.reference.at(pulled.manifest));
         return Ok(());
     }
     let Some(name) = &flags.configmap else { bail!("name a file, an artifact with --oci, or a --configmap") };

@@ -90,6 +90,13 @@ pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
     }
 }
 
+/// The version of the component that the host holds for this content.
+pub(crate) fn held_version(annotation: Option<&str>, content: &str) -> Option<String> {
+    let status: Status = serde_json::from_str(annotation?).ok()?;
+    let held = status.held.filter(|_| status.content.as_deref() == Some(content))?;
+    Some(held.version).filter(|version| !version.is_empty())
+}
+
 /// Waits until the host has decided.
 ///
 /// # Errors
@@ -181,5 +188,16 @@ mod tests {
         check(&status("c", "Verified", None, true), &Verdict::OnItsWay("Verified".to_owned()));
         assert_eq!(verdict(None, "c"), Verdict::Unseen);
         assert_eq!(verdict(Some("{"), "c"), Verdict::Unseen);
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_same_content() {
+        let status = json!({ "content": "c", "state": "Ready", "held": { "version": "1.5.0" } }).to_string();
+        assert_eq!(held_version(Some(&status), "c").as_deref(), Some("1.5.0"));
+        assert_eq!(held_version(Some(&status), "other"), None);
+        for nothing in [r#"{"content":"c"}"#, r#"{"content":"c","held":{}}"#, "{", ""] {
+            assert_eq!(held_version(Some(nothing), "c"), None, "{nothing}");
+        }
+        assert_eq!(held_version(None, "c"), None);
     }
 }

@@ -37,11 +37,11 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let controllers = checked.settings.controllers;
     log(checked.log_format, checked.log_filter);
     tell_of_flags(&line, controllers);
-    let is_cache_typed = line.is_typed("cache_dir");
+    let is_cache_typed = line.is_cache_dir_typed();
     let program = line.flags.program.name();
     let flags = line.flags.process;
     let metrics = Arc::new(Metrics::default());
-    let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics).await?;
+    let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics)?;
     let incidents = Arc::new(Incidents::new());
     // Who looks after no Machine needs neither drivers nor a place for them.
     let cache = controllers.machines.then(|| start::CacheFolder::find(&flags.cache_dir, is_cache_typed));

@@ -31,24 +31,24 @@ pub(crate) struct Clients {
 /// that gets its CRDs at this moment, has them soon.
 const PAUSE: Duration = Duration::from_secs(2);
 
-pub(crate) async fn clients(
+pub(crate) fn clients(
     control: &Access,
     target: Option<&Access>,
     rate: Option<Rate>,
     metrics: &Arc<Metrics>,
 ) -> anyhow::Result<Clients> {
-    let client = async |access: &Access| {
-        let config = clusters::config(access).await?;
+    let client = |access: &Access| {
+        let config = clusters::config(access)?;
         let server = clusters::server(&config);
         anyhow::Ok((clusters::paced_client(config, metrics.clone(), rate)?, server))
     };
     let (control_client, control_server) =
-        client(control).await.context("failed to reach for the control cluster")?;
+        client(control).context("failed to reach for the control cluster")?;
     let (target_client, target_server) = match target {
         None => (None, "none".to_owned()),
         Some(target) if target == control => (Some(control_client.clone()), control_server.clone()),
         Some(target) => {
-            let (client, server) = client(target).await.context("failed to reach for the target cluster")?;
+            let (client, server) = client(target).context("failed to reach for the target cluster")?;
             (Some(client), server)
         }
     };

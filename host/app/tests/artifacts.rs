@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use machinist_artifacts::Keyring;
+use machinist_artifacts::{Keyring, Limits, Reference};
 use registry::{Door, PASSWORD, Registry, USER};
 
 struct Shop {
@@ -84,6 +84,29 @@ fn a_component_is_pushed_signed_and_inspected_by_its_reference() {
     let ring = Keyring::read(Path::new(&public)).unwrap();
     assert!(ring.check_blob(&guests::bytes("sim-driver").unwrap(), &signature).is_ok());
     assert!(shop.prints(&["sign", "--oci", &reference, "--key", &private]).contains("is signed"));
+}
+
+#[test]
+fn an_artifact_that_is_no_component_is_not_signed() {
+    let shop = shop(Door::Open);
+    let key = shop.path("k");
+    shop.prints(&["keygen", &key]);
+    let private = format!("{key}.key");
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let client = machinist_artifacts::Registry::new(Limits::default()).unwrap();
+    for (tag, bytes) in [("text", &b"not a component"[..]), ("module", &b"\0asm\x01\0\0\0"[..])] {
+        let reference = shop.reference(&format!("acme/junk:{tag}"));
+        let parsed: Reference = reference.parse().unwrap();
+        let bytes = bytes::Bytes::from_static(bytes);
+        let manifest = runtime.block_on(client.push(&parsed, &bytes, &[], &[], None)).unwrap();
+        let said = shop.fails(&["sign", "--oci", &reference, "--key", &private]);
+        assert!(said.contains(&format!("@{manifest} is not signed: it is no component")), "{said}");
+        let signatures = runtime.block_on(client.signatures(&parsed, manifest, None)).unwrap();
+        assert!(signatures.is_empty(), "{tag}");
+    }
+    let absent = shop.reference("acme/absent:1");
+    assert!(shop.fails(&["sign", "--oci", &absent, "--key", &private]).contains("has no manifest"));
 }
 
 #[test]

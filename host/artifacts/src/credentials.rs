@@ -70,12 +70,12 @@ pub enum LoginsError {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Raw {
-    auths: BTreeMap<String, RawLogin>,
-    cred_helpers: BTreeMap<String, String>,
+    auths: Option<BTreeMap<String, Option<RawLogin>>>,
+    cred_helpers: Option<BTreeMap<String, String>>,
     creds_store: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct RawLogin {
     auth: Option<String>,
     username: Option<String>,
@@ -85,15 +85,22 @@ struct RawLogin {
 
 impl Logins {
     /// Reads `.dockerconfigjson`, or docker's `config.json`. Without `auths` it has no logins of its own, which is no
-    /// error: helpers may keep them.
+    /// error: helpers may keep them. An entry that is `null`, or whose fields are empty, leaves its login to them too.
     pub fn parse(bytes: &[u8]) -> Result<Self, LoginsError> {
         // serde's messages quote what they stumble over.
         let raw: Raw = serde_json::from_slice(bytes).map_err(|_| LoginsError::Shape)?;
         let mut kept = BTreeMap::new();
-        for (registry, login) in raw.auths {
+        for (registry, login) in raw.auths.unwrap_or_default() {
+            let login = login.unwrap_or_default();
             let wrong = || LoginsError::Login { registry: registry.chars().take(300).collect() };
             let token = login.identitytoken.filter(|token| !token.is_empty());
-            let credentials = match (token, login.username, login.password, login.auth) {
+            let auth = login.auth.filter(|auth| !auth.trim().is_empty());
+            let is_blank = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
+            let (user, password) = match (login.username, login.password) {
+                (user, password) if is_blank(&user) && is_blank(&password) => (None, None),
+                both => both,
+            };
+            let credentials = match (token, user, password, auth) {
                 (Some(token), ..) => Credentials::identity_token(token),
                 (None, Some(user), Some(password), _) => Credentials::password(user, password),
                 (None, _, _, Some(auth)) => decoded(&auth).ok_or_else(wrong)?,
@@ -103,8 +110,11 @@ impl Logins {
             };
             kept.insert(place(&registry).to_owned(), credentials);
         }
-        let helpers =
-            raw.cred_helpers.into_iter().map(|(registry, name)| (place(&registry).to_owned(), name));
+        let helpers = raw
+            .cred_helpers
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(registry, name)| (place(&registry).to_owned(), name));
         let store = raw.creds_store.filter(|name| !name.is_empty());
         Ok(Self { kept, helpers: helpers.collect(), store })
     }
@@ -191,6 +201,39 @@ mod tests {
         let expected = "docker-credential-desktop https://index.docker.io/v1/";
         assert_eq!(helper(store, "docker.io/acme/x:1").as_deref(), Some(expected));
         assert_eq!(helper("{}", "ghcr.io/x:1"), None);
+    }
+
+    #[test]
+    fn an_entry_without_a_login_leaves_it_to_helpers_or_to_nobody() {
+        for entry in [
+            r#"{"auth":""}"#,
+            r#"{"auth":" "}"#,
+            r#"{"auth":null}"#,
+            r#"{"auth":"","username":"","password":"","identitytoken":""}"#,
+            r#"{"email":"a@b.c"}"#,
+            "{}",
+            "null",
+        ] {
+            let alone = format!(r#"{{"auths":{{"a.io":{entry},"b.io":{{"auth":"bTp4"}}}}}}"#);
+            assert_eq!(user(&alone, "a.io/x:1"), None, "{entry}");
+            assert_eq!(helper(&alone, "a.io/x:1"), None, "{entry}");
+            assert_eq!(user(&alone, "b.io/x:1").as_deref(), Some("m"), "{entry}");
+            let kept = format!(r#"{{"auths":{{"a.io":{entry}}},"credsStore":"desktop"}}"#);
+            let expected = "docker-credential-desktop a.io";
+            assert_eq!(helper(&kept, "a.io/x:1").as_deref(), Some(expected), "{entry}");
+        }
+        let named = r#"{"auths":{"a.io":{"auth":"","username":"o","password":"z"}}}"#;
+        assert_eq!(user(named, "a.io/x:1").as_deref(), Some("o"), "it has a login");
+    }
+
+    #[test]
+    fn null_counts_as_absent() {
+        let config = r#"{"auths":null,"credHelpers":null,"credsStore":null}"#;
+        assert_eq!((user(config, "a.io/x:1"), helper(config, "a.io/x:1")), (None, None));
+        let config = r#"{"auths":null,"credHelpers":{"a.io":"own"}}"#;
+        assert_eq!(helper(config, "a.io/x:1").as_deref(), Some("docker-credential-own a.io"));
+        let config = r#"{"auths":{"a.io":{"auth":"bTp4"}},"credHelpers":null}"#;
+        assert_eq!(user(config, "a.io/x:1").as_deref(), Some("m"));
     }
 
     #[test]

@@ -52,8 +52,9 @@ impl FreezeReason {
             }
             Self::ClusterMarkHeld => {
                 "another control plane holds this cluster's mark, by the Secret machinist-cluster-mark-… in kube-system of the \
-                 target cluster; it goes on some minutes after that one has stopped. If both are to work, start each with a \
-                 --cluster-id of its own"
+                 target cluster, and this one may be its copy: nothing is created, drained or removed, deletions included. It goes on \
+                 some minutes after that one has stopped. If both are to work, start each with a --cluster-id of its own. If this \
+                 one was copied by mistake, stop it before you remove its Machines and their finalizers"
                     .to_owned()
             }
             Self::Requested => {
@@ -160,9 +161,21 @@ impl EffectKind {
 /// while only the target cluster is away: whoever tears a cluster down does not wait for its API server. Behind every
 /// other freeze the set may not be what the caches show, or an operator wants all to stay. Reading, and writing down
 /// what is, harms nobody.
+///
+/// A control plane whose mark another one holds may be a copy: its Machines name the other one's VMs and Nodes. It
+/// reads, writes its own objects, and lets go of a Machine whose VM is proven gone. Not even a requested deletion
+/// removes anything.
 pub fn permits(gate: Gate, effect: EffectKind) -> bool {
     match gate {
         Gate::Open => true,
+        Gate::Frozen { reason: FreezeReason::ClusterMarkHeld, .. } => matches!(
+            effect,
+            EffectKind::CloudRead
+                | EffectKind::ObjectWrite
+                | EffectKind::FinalizerRelease
+                | EffectKind::StatusWrite
+                | EffectKind::Event
+        ),
         Gate::Frozen { reason, .. } => match effect {
             EffectKind::Create
             | EffectKind::Initialize
@@ -249,6 +262,21 @@ mod tests {
             (different, permits(away, EffectKind::CascadeDelete)),
             (vec![EffectKind::CascadeDelete], true)
         );
+    }
+
+    #[test]
+    fn a_copy_of_a_control_plane_removes_nothing_even_on_request() {
+        let gate = Gate::Frozen { since: Timestamp::UNIX_EPOCH, reason: FreezeReason::ClusterMarkHeld };
+        let passing: Vec<EffectKind> =
+            EffectKind::ALL.into_iter().filter(|effect| permits(gate, *effect)).collect();
+        let harmless = [
+            EffectKind::CloudRead,
+            EffectKind::ObjectWrite,
+            EffectKind::FinalizerRelease,
+            EffectKind::StatusWrite,
+            EffectKind::Event,
+        ];
+        assert_eq!(passing, harmless);
     }
 
     #[test]

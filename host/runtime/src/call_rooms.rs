@@ -1,16 +1,18 @@
-//! How many Machines of one provider are in calls of its driver at a time. Their passes hold no places meanwhile, so memory
-//! needs a bound of its own. Creations, deletions and looks have rooms of their own: none waits for another.
+//! How many Machines of one cloud account are in calls of its driver at a time. Their passes hold no places meanwhile, so
+//! memory needs a bound of its own. Each account has rooms of its own for creations, deletions and looks: none waits for
+//! another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use machinist_core::call_room::Room;
-use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::id::ObjectKey;
 use tokio::sync::mpsc;
 
+use crate::cloud_account::CloudAccount;
 use crate::engine::Message;
 
-/// Machines of one provider in one room. Each takes some kilobytes and its request, user data included.
+/// Machines of one account in one room. Each takes some kilobytes and its request, user data included.
 const MOST_INSIDE: usize = 1_000;
 
 /// Why a driver is called.
@@ -24,7 +26,7 @@ pub(crate) enum Purpose {
     Look,
 }
 
-type Rooms = BTreeMap<(ProviderName, Purpose), Room<ObjectKey>>;
+type Rooms = BTreeMap<(CloudAccount, Purpose), Room<ObjectKey>>;
 
 /// All rooms.
 pub(crate) struct CallRooms {
@@ -71,11 +73,11 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// True when the pass may call this provider's driver now. Otherwise its Machine stands in line, and is woken when
+    /// True when the pass may call the driver for this account now. Otherwise its Machine stands in line, and is woken when
     /// there is room.
-    pub(crate) fn enter(&self, provider: &ProviderName, purpose: Purpose) -> bool {
+    pub(crate) fn enter(&self, account: CloudAccount, purpose: Purpose) -> bool {
         let mut rooms = self.rooms.rooms();
-        let room = rooms.entry((provider.clone(), purpose)).or_insert_with(|| Room::new(MOST_INSIDE));
+        let room = rooms.entry((account, purpose)).or_insert_with(|| Room::new(MOST_INSIDE));
         room.enter(&self.machine)
     }
 }

@@ -1,5 +1,6 @@
 //! Clients of the clusters, made the same way everywhere.
 
+mod kubeconfig;
 mod proxy;
 
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use machinist_core::request_rate::Rate;
 
@@ -15,6 +16,8 @@ use crate::clock::Clock;
 pub use crate::counting::{CountRequests, Counted};
 use crate::metrics::Metrics;
 use crate::names::USER_AGENT;
+
+pub use kubeconfig::Error as KubeconfigError;
 
 /// Where a cluster's access comes from. Explicit: nothing falls back to anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub enum Error {
         path: String,
         /// Why.
         #[source]
-        source: Box<kube::config::KubeconfigError>,
+        source: Box<KubeconfigError>,
     },
     /// This is no pod.
     #[error("failed to use the pod's account: outside of a cluster, name a kubeconfig")]
@@ -54,19 +57,18 @@ pub enum Error {
 }
 
 /// Reads the access.
-pub async fn config(access: &Access) -> Result<Config, Error> {
+pub fn config(access: &Access) -> Result<Config, Error> {
     match access {
         Access::InCluster => {
             Config::incluster().map_err(|source| Error::InCluster { source: Box::new(source) })
         }
-        Access::Kubeconfig(path) => from_file(path).await,
+        Access::Kubeconfig(path) => from_file(path),
     }
 }
 
-async fn from_file(path: &Path) -> Result<Config, Error> {
-    let failed = |source| Error::Kubeconfig { path: path.display().to_string(), source: Box::new(source) };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    from_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(failed)
+fn from_file(path: &Path) -> Result<Config, Error> {
+    let read = || from_kubeconfig(&Kubeconfig::read_from(path)?, &KubeConfigOptions::default());
+    read().map_err(|source| Error::Kubeconfig { path: path.display().to_string(), source: Box::new(source) })
 }
 
 /// Reads a kubeconfig that is at hand. Requests go through the proxy that it names for the cluster, else through the
@@ -74,16 +76,15 @@ async fn from_file(path: &Path) -> Result<Config, Error> {
 /// machine.
 ///
 /// # Errors
-/// When it is incomplete, or a proxy is no URL.
-pub async fn from_kubeconfig(
-    kubeconfig: Kubeconfig,
+/// When it is incomplete, or the proxy is no URL.
+pub fn from_kubeconfig(
+    kubeconfig: &Kubeconfig,
     options: &KubeConfigOptions,
 ) -> Result<Config, KubeconfigError> {
-    let named = proxy::named(&kubeconfig, options).map(str::to_owned);
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, options).await?;
+    let (mut config, named) = kubeconfig::read(kubeconfig, options)?;
     let chosen = proxy::choose(&config.cluster_url, named.as_deref(), &proxy::Environment::read());
-    config.proxy_url =
-        chosen.map(|proxy| proxy.parse()).transpose().map_err(KubeconfigError::ParseProxyUrl)?;
+    let chosen = chosen.map(|proxy| proxy.parse::<http::Uri>()).transpose();
+    config.proxy_url = chosen.map_err(kube::config::KubeconfigError::ParseProxyUrl)?;
     Ok(config)
 }
 

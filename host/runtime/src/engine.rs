@@ -28,19 +28,23 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info, info_span};
 
+use crate::cloud_account::CloudAccount;
 use crate::context::Context;
 use crate::events::Events;
 use crate::insight::Said;
+use crate::machine::Past;
 use crate::metrics::{Metrics, Milestone};
 use crate::places::{Place, Places};
 use crate::safety::class_check;
 use crate::world::World;
 use crate::{hold, machine, machine_deployment, machine_set};
 
+/// Pauses up to this one, after a create in doubt, are looks for the VM that it may have made.
+const LOOKS_ARE_CLOSER: SignedDuration = SignedDuration::from_secs(15);
+
 pub(crate) use key::{Key, Kind};
 pub(crate) use message::{Heard, Message, Report};
 
-use account::Account;
 use index::Index;
 use own_writes::OwnWrites;
 use owners::Owners;
@@ -68,7 +72,7 @@ pub(crate) struct Engine {
     queue: Queue<Key>,
     barrier: Barrier<Key, Kind>,
     ledger: Ledger<Key>,
-    accounts: Accounts<Account, Key>,
+    accounts: Accounts<CloudAccount, Key>,
     index: Index,
     owners: Owners,
     own_writes: OwnWrites,
@@ -217,7 +221,10 @@ impl Engine {
     fn start_pass(&mut self, Due { key, priority, waited }: Due<Key>, place: Place, now: Timestamp) {
         let world = self.world.clone();
         let context = self.context.clone();
-        let failures = self.ledger.attempts(&key);
+        let past = Past {
+            failures: self.ledger.attempts(&key),
+            account_answers: self.has_answering_account(&key, now),
+        };
         let jitter = context.jitter();
         let users = self.index.users(&key);
         let rivals = self.rivals(&key);
@@ -237,9 +244,7 @@ impl Engine {
                     let report = hold::class(&world, &context, object, users).await;
                     class_check::check(&world, &context, object, report).await
                 }
-                Key::Machine(object) => {
-                    machine::run(&world, &context, object, failures, &rivals, jitter).await
-                }
+                Key::Machine(object) => machine::run(&world, &context, object, past, &rivals, jitter).await,
                 Key::Secret(object) => hold::secret(&world, &context, object, users).await,
                 Key::Set(object) => machine_set::run(&world, &context, object, &members, freshness).await,
                 Key::Deployment(object) => machine_deployment::run(&world, &context, object, &family).await,
@@ -342,7 +347,13 @@ impl Engine {
                 self.succeeded(&key);
                 after
             }
-            Wake::Look(after) => after,
+            Wake::Look(after) => {
+                // Shorter pauses are looks for what a create may have made: no answer makes them more useful.
+                if after > LOOKS_ARE_CLOSER && self.ledger.attempts(&key) > 0 {
+                    self.account_is_awaited(&key, now);
+                }
+                after
+            }
             Wake::Gone => return,
         };
         let due = now.checked_add(after).unwrap_or(Timestamp::MAX);

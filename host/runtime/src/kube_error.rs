@@ -63,6 +63,14 @@ pub(crate) fn act_error(error: &kube::Error) -> ActError {
     }
 }
 
+/// True when the server does not serve the kind that was asked for. Where an object or its namespace is not there, the
+/// answer names it.
+pub(crate) fn is_not_served(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let is_named = status.details.as_ref().is_some_and(|details| !details.name.is_empty());
+    status.code == 404 && !is_named
+}
+
 fn is_for_another(status: &kube::core::Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.field == "metadata.uid")
@@ -95,6 +103,7 @@ fn is_connect(error: &(dyn std::error::Error + 'static)) -> bool {
 mod tests {
     use k8s_openapi::api::core::v1::Node;
     use kube::Api;
+    use serde_json::{Value, json};
     use tokio::net::TcpListener;
 
     use super::*;
@@ -120,5 +129,18 @@ mod tests {
         assert_eq!(error.category(), "unreachable", "{error}");
         let error = asked("http").await;
         assert_eq!(error.category(), "ambiguous", "{error}");
+    }
+
+    #[test]
+    fn a_kind_that_is_not_served_differs_from_an_object_or_a_namespace_that_is_gone() {
+        let answer = |code: u16, details: Value| {
+            let status = json!({ "code": code, "message": "not found", "details": details });
+            is_not_served(&kube::Error::Api(Box::new(serde_json::from_value(status).unwrap())))
+        };
+        assert!(answer(404, Value::Null), "a page of text");
+        assert!(answer(404, json!({})), "the server could not find the requested resource");
+        assert!(!answer(404, json!({ "name": "shoot", "kind": "namespaces" })));
+        assert!(!answer(403, Value::Null) && !answer(503, Value::Null));
+        assert!(!is_not_served(&kube::Error::LinesCodecMaxLineLengthExceeded));
     }
 }

@@ -13,6 +13,7 @@ mod call_rooms;
 pub mod calls;
 mod capacity;
 pub mod clock;
+mod cloud_account;
 pub mod clusters;
 mod conditions;
 mod context;

@@ -1,10 +1,11 @@
 //! Plugins in ConfigMaps: what is found goes to the plugin host, what becomes of it goes onto the ConfigMap.
 
-use std::collections::BTreeMap;
+mod statuses;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -13,6 +14,7 @@ use machinist_core::act_error::ActError;
 use machinist_core::machine::Severity;
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
@@ -23,6 +25,8 @@ use crate::events::{About, EventWriter};
 use crate::kube_error::within_deadline;
 use crate::names::{FIELD_MANAGER, PLUGIN_STATUS};
 use crate::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins};
+
+use statuses::{Statuses, Written};
 
 /// Where plugins are, and who hears of them.
 pub(crate) struct PluginSource {
@@ -44,10 +48,8 @@ pub(crate) struct PluginSource {
     pub seed: [u8; 32],
 }
 
-/// Until a status that could not be written is tried again.
-const RETRY: Duration = Duration::from_secs(5);
-
-/// Watches until `stop`.
+/// Watches until `stop`. Statuses are written beside the watch, so that a server that is slow to take them delays no
+/// plugin; writes that have not ended by then are dropped.
 pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationToken) {
     let api: Api<ConfigMap> = Api::namespaced(source.client.clone(), &source.namespace);
     // Small pages: each of these objects may be a megabyte.
@@ -55,15 +57,23 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
     let mut found =
         std::pin::pin!(watcher(api.clone(), config).backoff(backoff(source.seed, Watch::Plugins)));
     let mut messages = source.plugins.messages();
-    let mut known: BTreeMap<String, Known> = BTreeMap::new();
-    let mut pending: BTreeMap<String, PluginNews> = BTreeMap::new();
+    let (mut statuses, mut on_their_way) = (Statuses::default(), FuturesUnordered::new());
     let mut listed: Option<Vec<String>> = None;
     let mut leads = source.leads.clone();
-    let mut has_failed = false;
     loop {
+        if *leads.borrow() {
+            let next = std::iter::from_fn(|| statuses.take());
+            on_their_way.extend(next.map(|(name, news)| write(api.clone(), name, news)));
+        }
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
+            Some((name, news, written)) = on_their_way.next() => {
+                if written != Written::NotYet {
+                    tell(&source, &name, &news);
+                }
+                statuses.ended(name, news, written, Instant::now());
+            }
             Some(event) = found.next() => match event {
                 Ok(watcher::Event::Init) => listed = Some(Vec::new()),
                 Ok(watcher::Event::InitApply(map) | watcher::Event::Apply(map)) => {
@@ -71,24 +81,22 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                     if let Some(listed) = &mut listed {
                         listed.push(name.clone());
                     }
-                    known.insert(name, Known::of(&map));
+                    statuses.found(name, &map);
                     source.plugins.declare(plugin(map)).await;
                 }
                 Ok(watcher::Event::InitDone) => {
                     // A closed inbox means that the loop has ended.
                     let _ = source.engine.send(Message::PluginsListed);
                     let listed = listed.take().unwrap_or_default();
-                    let gone: Vec<String> = known.keys().filter(|name| !listed.contains(name)).cloned().collect();
-                    for name in gone {
-                        known.remove(&name);
+                    for name in statuses.missing_in(&listed) {
+                        statuses.gone(&name);
                         source.plugins.withdraw(source.namespace.clone(), name).await;
                     }
                 }
                 Ok(watcher::Event::Delete(map)) => {
                     let is_policy = is_policy(&map);
                     let name = map.metadata.name.unwrap_or_default();
-                    known.remove(&name);
-                    pending.remove(&name);
+                    statuses.gone(&name);
                     source.plugins.withdraw(source.namespace.clone(), name).await;
                     if is_policy {
                         // No more news of it comes.
@@ -108,7 +116,7 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                         let _ = source.engine.send(Message::Policies);
                     }
                     if let Some(name) = news.config_map.clone() {
-                        pending.insert(name, news);
+                        statuses.post(name, news);
                     }
                 }
                 PluginMessage::Incident(incident) if *leads.borrow() => {
@@ -119,72 +127,49 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                 PluginMessage::Incident(_) => {}
             },
             changed = leads.changed() => if changed.is_err() { return },
-            () = tokio::time::sleep(RETRY), if has_failed => {}
-        }
-        has_failed = false;
-        if *leads.borrow() {
-            for (name, news) in std::mem::take(&mut pending) {
-                let Some(known) = known.get_mut(&name).filter(|known| known.uid == news.uid) else {
-                    continue;
-                };
-                if !tell(&source, &api, (&name, known), &news).await {
-                    has_failed = true;
-                    pending.insert(name, news);
-                }
-            }
+            () = due(statuses.retry_at()) => statuses.retry(),
         }
     }
 }
 
-/// What must be known of a ConfigMap to write onto it.
-struct Known {
-    uid: String,
-    status: Option<String>,
-}
-
-impl Known {
-    fn of(map: &ConfigMap) -> Self {
-        let annotations = map.metadata.annotations.as_ref();
-        Self {
-            uid: map.metadata.uid.clone().unwrap_or_default(),
-            status: annotations.and_then(|all| all.get(PLUGIN_STATUS)).cloned(),
-        }
+/// Never without a time.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
-/// Writes a plugin's state onto its ConfigMap. False when that is to be tried again.
-async fn tell(
-    source: &PluginSource,
-    api: &Api<ConfigMap>,
-    (config_map, known): (&str, &mut Known),
-    news: &PluginNews,
-) -> bool {
-    if known.status.as_deref() == Some(news.status.as_str()) {
-        return true;
-    }
+/// Writes a plugin's status onto its ConfigMap.
+async fn write(api: Api<ConfigMap>, config_map: String, news: PluginNews) -> (String, PluginNews, Written) {
     let patch = json!({ "metadata": { "uid": news.uid, "annotations": { PLUGIN_STATUS: news.status } } });
     let (params, patch) = (PatchParams::apply(FIELD_MANAGER), Patch::Merge(patch));
-    match within_deadline(api.patch_metadata(config_map, &params, &patch)).await {
-        // The watch may show it only after the next news.
-        Ok(_) => known.status = Some(news.status.clone()),
+    let written = match within_deadline(api.patch_metadata(&config_map, &params, &patch)).await {
+        Ok(_) => Written::Yes,
         Err(
             error
             @ (ActError::Gone | ActError::Conflict | ActError::Denied { .. } | ActError::Invalid { .. }),
         ) => {
             warn!(config_map, error = %error, "status of plugin not written");
+            Written::Refused
         }
         Err(error) => {
             debug!(config_map, error = %error, "status of plugin not written yet");
-            return false;
+            Written::NotYet
         }
+    };
+    (config_map, news, written)
+}
+
+/// Writes an Event about a state that stays.
+fn tell(source: &PluginSource, config_map: &str, news: &PluginNews) {
+    if !news.is_settled {
+        return;
     }
-    if news.is_settled {
-        let severity = if news.is_warning { Severity::Warning } else { Severity::Normal };
-        let about = about(&source.namespace, config_map, &news.uid);
-        let reason = format!("Plugin{}", news.state);
-        source.events.write(about, reason, &news.message, severity, source.clock.now());
-    }
-    true
+    let severity = if news.is_warning { Severity::Warning } else { Severity::Normal };
+    let about = about(&source.namespace, config_map, &news.uid);
+    let reason = format!("Plugin{}", news.state);
+    source.events.write(about, reason, &news.message, severity, source.clock.now());
 }
 
 fn is_policy(map: &ConfigMap) -> bool {

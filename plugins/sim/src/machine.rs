@@ -250,6 +250,9 @@ fn own_id(request: &Request) -> Option<(&str, &str)> {
 }
 
 /// A Machine that was restored from a backup has another uid and the name of before.
+///
+/// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
+/// marks together with the Machine's name.
 fn belongs(vm: &Vm, request: &Request) -> bool {
     let machine = &request.machine;
     vm.is_of(&request.cluster)

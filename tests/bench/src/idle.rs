@@ -12,7 +12,7 @@ use crate::machines::{Follow, Goal, create, requests, start_host, stop};
 /// Leases at each of these, the Node's status at each fifth: every five minutes, as kubelets do.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 const STILL: Duration = Duration::from_secs(60);
-/// Until Nodes have settled. Ten minutes after a join one write notes how long it took, which comes after what is measured.
+/// Until Nodes have settled. 45 s after a Machine is Running one write notes how long the join took: it is over by then.
 const JOINED: Duration = Duration::from_secs(100);
 const PREFIX: &str = "idle";
 

@@ -8,7 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use machinist_runtime::clusters::from_kubeconfig;
 
 /// Reads what KUBECONFIG may hold too: several files, of which the first that names something counts.
-pub(super) async fn read(paths: &Path, context: Option<&str>) -> Result<Config> {
+pub(super) fn read(paths: &Path, context: Option<&str>) -> Result<Config> {
     let kubeconfig = merged(paths)?;
     if let Some(wanted) = context {
         let names: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();
@@ -17,8 +17,7 @@ pub(super) async fn read(paths: &Path, context: Option<&str>) -> Result<Config> 
         }
     }
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-    from_kubeconfig(kubeconfig, &options)
-        .await
+    from_kubeconfig(&kubeconfig, &options)
         .with_context(|| format!("failed to use kubeconfig {}", paths.display()))
 }
 
@@ -60,23 +59,23 @@ mod tests {
         path
     }
 
-    #[tokio::test]
-    async fn several_files_are_one_and_a_context_brings_its_namespace() {
+    #[test]
+    fn several_files_are_one_and_a_context_brings_its_namespace() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (written(folder.path(), "one", "first"), written(folder.path(), "two", "second"));
         let both = std::env::join_paths([folder.path().join("absent"), one.clone(), two]).unwrap();
         let both = PathBuf::from(both);
-        assert_eq!(read(&both, None).await.unwrap().default_namespace, "first");
-        assert_eq!(read(&both, Some("two")).await.unwrap().default_namespace, "second");
-        let error = read(&one, Some("two")).await.unwrap_err().to_string();
+        assert_eq!(read(&both, None).unwrap().default_namespace, "first");
+        assert_eq!(read(&both, Some("two")).unwrap().default_namespace, "second");
+        let error = read(&one, Some("two")).unwrap_err().to_string();
         assert!(error.contains("has no context two: it has one"), "{error}");
     }
 
-    #[tokio::test]
-    async fn a_file_that_is_not_there_is_named() {
-        let error = read(Path::new("/does/not/exist"), None).await.unwrap_err().to_string();
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = read(Path::new("/does/not/exist"), None).unwrap_err().to_string();
         assert!(error.contains("/does/not/exist"), "{error}");
-        let error = read(Path::new("/does/not/exist:/neither"), None).await.unwrap_err().to_string();
+        let error = read(Path::new("/does/not/exist:/neither"), None).unwrap_err().to_string();
         assert!(error.contains("no kubeconfig at /does/not/exist:/neither"), "{error}");
     }
 }

@@ -25,19 +25,19 @@ pub(crate) struct Cluster {
 
 /// The cluster, and the namespace that was named, or else that of the context.
 pub(crate) async fn reach(flags: &PlaceFlags) -> Result<Cluster> {
-    let config = configured(&flags.access).await?;
+    let config = configured(&flags.access)?;
     let namespace = flags.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
     Ok(Cluster { client: client(config, Asks::Again)?, namespace })
 }
 
 /// The cluster alone.
 pub(crate) async fn client_of(flags: &AccessFlags) -> Result<Client> {
-    client(configured(flags).await?, Asks::Again)
+    client(configured(flags)?, Asks::Again)
 }
 
 /// The same for what a pod is asked through the server's proxy: that the pod is away is an answer.
 pub(crate) async fn client_that_asks_once(flags: &AccessFlags) -> Result<Client> {
-    client(configured(flags).await?, Asks::Once)
+    client(configured(flags)?, Asks::Once)
 }
 
 /// What becomes of a request that a server refuses for a moment, such as lists of kinds that were installed just now.
@@ -55,10 +55,10 @@ fn client(mut config: Config, asks: Asks) -> Result<Client> {
     Client::try_from(config).context("failed to make a client")
 }
 
-async fn configured(flags: &AccessFlags) -> Result<Config> {
+fn configured(flags: &AccessFlags) -> Result<Config> {
     match (&flags.kubeconfig, &flags.context) {
-        (Some(paths), context) => kubeconfig::read(paths, context.as_deref()).await,
-        (None, None) => config(&Access::InCluster).await.context(
+        (Some(paths), context) => kubeconfig::read(paths, context.as_deref()),
+        (None, None) => config(&Access::InCluster).context(
             "there is no kubeconfig, and this is no pod: set KUBECONFIG, give --kubeconfig FILE, or call it as kubectl machinist",
         ),
         (None, Some(context)) => anyhow::bail!(

@@ -51,7 +51,7 @@ pub(super) async fn gather(flags: &ExplainFlags, name: &str) -> Result<Facts> {
         Some("none") => None,
         Some(path) => {
             let access = Access::Kubeconfig(path.into());
-            Some(client(config(&access).await?, Arc::new(Metrics::default()))?)
+            Some(client(config(&access)?, Arc::new(Metrics::default()))?)
         }
     };
     let node = node(target, &machine).await;

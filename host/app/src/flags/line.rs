@@ -29,9 +29,9 @@ impl Line {
         Self { flags, typed: ids.filter(|id| is_typed(id)).map(str::to_owned).collect() }
     }
 
-    /// True when this flag was typed.
-    pub(crate) fn is_typed(&self, id: &str) -> bool {
-        self.typed.iter().any(|typed| typed == id)
+    /// True when somebody has typed --cache-dir.
+    pub(crate) fn is_cache_dir_typed(&self) -> bool {
+        self.typed.iter().any(|typed| typed == "cache_dir")
     }
 
     /// Flags that were typed and that change nothing, in the order of the alphabet.
@@ -55,4 +55,45 @@ impl Line {
 fn ids<Group: Args>() -> Vec<String> {
     let group = Group::augment_args(Command::new(""));
     group.get_arguments().map(|flag| flag.get_id().to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use clap::{CommandFactory as _, FromArgMatches as _};
+
+    use super::*;
+    use crate::args::Machinist;
+    use crate::flags::Program;
+
+    fn words<'a>(words: &[&'a str], more: &[&'a str]) -> Vec<OsString> {
+        [words, more].concat().into_iter().map(OsString::from).collect()
+    }
+
+    /// The line of `machinist run`.
+    fn own(more: &[&str]) -> Line {
+        let command = Machinist::command();
+        let matches = command.clone().try_get_matches_from(words(&["machinist", "run"], more)).unwrap();
+        let (run, given) =
+            (command.find_subcommand("run").unwrap(), matches.subcommand_matches("run").unwrap());
+        Line::of(RunFlags::from_arg_matches(given).unwrap(), run, given)
+    }
+
+    #[test]
+    fn a_cache_dir_is_typed_only_when_somebody_types_it_even_if_it_is_the_default() {
+        for (typed, expected) in [
+            ("", false),
+            ("--log=info", false),
+            ("--cache-dir=/var/cache/machinist", true),
+            ("--cache-dir /cache", true),
+        ] {
+            let typed: &[&str] = &typed.split_whitespace().collect::<Vec<_>>();
+            assert_eq!(own(typed).is_cache_dir_typed(), expected, "machinist run {typed:?}");
+            for binary in Program::BINARIES {
+                let line = binary.parse(words(&[binary.name()], typed)).unwrap();
+                assert_eq!(line.is_cache_dir_typed(), expected, "{} {typed:?}", binary.name());
+            }
+        }
+    }
 }

@@ -93,3 +93,35 @@ fn a_server_that_no_proxy_names_and_one_on_this_machine_are_reached_directly() {
     finds(&list(&kubeconfig, &both));
     assert_eq!(proxy.seen()[0].method, "CONNECT");
 }
+
+#[test]
+fn entries_of_no_proxy_that_are_blank_or_make_no_sense_end_no_command() {
+    let (proxy, direct) = (server(), server());
+    let folder = tempfile::tempdir().expect("a folder");
+    let elsewhere = proxy.kubeconfig(folder.path(), "http://control.invalid:6443");
+    let both = [("HTTP_PROXY", proxy.url()), ("HTTPS_PROXY", proxy.url())];
+    let both = both.each_ref().map(|(name, value)| (*name, value.as_str()));
+    for no in ["a,,b,", ",", "%%,a b,10.0.0.0/99,[", "control.invalid:443"] {
+        let asked = proxy.seen().len();
+        finds(&list(&elsewhere, &[&both[..], &[("NO_PROXY", no)]].concat()));
+        assert_eq!(proxy.seen()[asked].method, "CONNECT", "{no}");
+    }
+    // Neither where the kubeconfig names a proxy, nor where the variable is in small letters.
+    let text = std::fs::read_to_string(&elsewhere).expect("read");
+    let own = format!("server: 'http://control.invalid:6443', proxy-url: '{}'", proxy.url());
+    let text = text.replace("server: 'http://control.invalid:6443'", &own);
+    let named = folder.path().join("named");
+    std::fs::write(&named, text).expect("written");
+    for variable in ["NO_PROXY", "no_proxy"] {
+        finds(&list(&named, &[(variable, "a,,b,")]));
+    }
+    // Beside them, entries with sense hold.
+    let other = direct.url().replace("127.0.0.1", "0.0.0.0");
+    let kubeconfig = direct.kubeconfig(folder.path(), &other);
+    let asked = proxy.seen().len();
+    let own = format!("a,,b,{},", other.trim_start_matches("http://"));
+    finds(&list(&kubeconfig, &[&both[..], &[("NO_PROXY", own.as_str())]].concat()));
+    assert_eq!(proxy.seen().len(), asked, "the entry names the port of the server");
+    finds(&list(&kubeconfig, &[&both[..], &[("NO_PROXY", "0.0.0.0:1")]].concat()));
+    assert_eq!(proxy.seen()[asked].method, "CONNECT");
+}

@@ -86,11 +86,18 @@ pub(super) struct Found {
     pub(super) provider_id: ProviderId,
     pub(super) node_name: Option<NodeName>,
     vm: Option<Vm>,
+    /// The driver has named it in this pass.
+    is_proven: bool,
 }
 
 impl Found {
     pub(super) fn of(vm: &Vm) -> Self {
-        Self { provider_id: vm.provider_id.clone(), node_name: name_of(&vm.node_name), vm: Some(vm.clone()) }
+        Self {
+            provider_id: vm.provider_id.clone(),
+            node_name: name_of(&vm.node_name),
+            vm: Some(vm.clone()),
+            is_proven: true,
+        }
     }
 }
 
@@ -103,6 +110,7 @@ fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts
         provider_id: id.clone(),
         node_name: machine.node_name.clone(),
         vm: None,
+        is_proven: false,
     });
     let has_traces =
         stored.is_some() || machine.create_intent.is_some() || machine.last_known_state.is_some();
@@ -133,7 +141,12 @@ pub(super) fn found_in(error: &CallError) -> Option<Found> {
     else {
         return None;
     };
-    Some(Found { provider_id: id.clone(), node_name: node_name.as_ref().and_then(name_of), vm: None })
+    Some(Found {
+        provider_id: id.clone(),
+        node_name: node_name.as_ref().and_then(name_of),
+        vm: None,
+        is_proven: true,
+    })
 }
 
 fn name_of(name: &NodeName) -> Option<NodeName> {
@@ -250,7 +263,10 @@ fn store(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp)
         return None;
     }
     match &progress.record {
-        None => Some(Step::act(Effect::RecordVm { provider_id: found.provider_id.clone(), node_name })),
+        None => {
+            let (provider_id, is_proven) = (found.provider_id.clone(), found.is_proven);
+            Some(Step::act(Effect::RecordVm { provider_id, node_name, is_proven }))
+        }
         Some(Ok(())) => None,
         Some(Err(error)) => {
             Some(write_failed(Reason::WriteFailed, "store the VM's id on the Machine", error))

@@ -41,6 +41,9 @@ pub enum Effect {
         provider_id: ProviderId,
         /// The Node's name; `None` without a target cluster.
         node_name: Option<NodeName>,
+        /// The driver has named the VM in this pass, so it carries the mark of this process. An id that was stored before
+        /// proves no mark.
+        is_proven: bool,
     },
     /// Bring the Node's metadata and taints in line.
     SyncNode {

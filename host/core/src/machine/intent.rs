@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp, Unit};
 
 use crate::driver::{Creation, DriverFacts, Operation as Call};
 use crate::driver_error::CallError;
-use crate::id::ProviderId;
+use crate::duration;
+use crate::id::{ProviderId, Uid};
 use crate::retry::{self, MAX_RETRY_AFTER, RetryPolicy, Situation};
 
 use super::conclusion::{Reason, Step, Wake};
@@ -109,8 +110,8 @@ impl CreateIntent {
         Some(CreateDoubt { age: end.age, left, until: after(end.at, lasts) })
     }
 
-    fn why(&self) -> String {
-        match &self.call {
+    fn message(&self, doubt: &CreateDoubt, window: SignedDuration) -> String {
+        let why = match &self.call {
             IntendedCall::NotMade | IntendedCall::OfPredecessor(_) => {
                 "the process that noted a CreateMachine call ended before it noted the answer, so that the call may have \
                  made a VM"
@@ -122,13 +123,20 @@ impl CreateIntent {
             IntendedCall::Made(_, CallResult::InProgress) => {
                 "the cloud was working on a CreateMachine call whose resume token is not stored".to_owned()
             }
-            IntendedCall::Made(_, CallResult::Failed(error)) => why_failed(error),
-        }
+            IntendedCall::Made(_, CallResult::Failed(error)) => return failed_message(error, window),
+        };
+        message(&why, doubt.until)
     }
 }
 
-fn why_failed(error: &CallError) -> String {
-    format!("CreateMachine failed and may have made a VM all the same: {error}")
+/// The same words from the failure until the next create, so that one failure is one write of the status. When the next
+/// create comes says `nextAttempt`.
+fn failed_message(error: &CallError, window: SignedDuration) -> String {
+    format!(
+        "CreateMachine failed and may have made a VM all the same: {error}; the cloud is asked for it, and no VM is created \
+         for {} after that answer",
+        duration::format(window)
+    )
 }
 
 /// The same words in every pass until the doubt ends.
@@ -145,22 +153,42 @@ fn after(at: Timestamp, duration: SignedDuration) -> Timestamp {
 /// again. The look of this pass has found nothing.
 pub(super) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Step> {
     let intent = view.machine.create_intent.as_ref()?;
-    if let Some(doubt) = intent.doubt(driver.consistency_window) {
+    let window = driver.consistency_window;
+    if let Some(doubt) = intent.doubt(window) {
         let pause = doubt.age.clamp(FIRST_LOOK, LAST_LOOK).min(doubt.left);
-        let message = message(&intent.why(), doubt.until);
+        let message = intent.message(&doubt, window);
         return Some(rest(Reason::CreationUnresolved, message, Wake::Look(pause)));
     }
     let IntendedCall::Made(end, CallResult::Failed(error)) = &intent.call else { return None };
-    if !error.may_have_happened() || driver.consistency_window.is_zero() {
+    if !error.may_have_happened() || window.is_zero() {
         return None;
     }
-    // The pass that failed came back soon to look. Its code says when the next create may come.
+    let left = pause_after(view, error).saturating_sub(end.age);
+    (left > SignedDuration::ZERO)
+        .then(|| rest(Reason::CreationUnresolved, failed_message(error, window), Wake::Look(left)))
+}
+
+/// How long after a failed create in doubt its code lets the next one come: no longer than after a first failure while the
+/// account answers others ([`retry::Accounts`]).
+fn pause_after(view: &MachineView, error: &CallError) -> SignedDuration {
     let policy = retry::policy(Situation::Create, error.code(), view.settings.resource_exhausted_retry);
+    let failures = if view.account_answers && policy == RetryPolicy::SHORT {
+        view.failures.min(1)
+    } else {
+        view.failures
+    };
     let asked = error.retry_after().unwrap_or_default().min(MAX_RETRY_AFTER);
-    let left = policy.delay(view.failures, 0.5).max(asked).saturating_sub(end.age);
-    (left > SignedDuration::ZERO).then(|| {
-        rest(super::step::reason_of(error, Reason::CreationFailed), error.to_string(), Wake::Look(left))
-    })
+    policy.delay(failures, spread(&view.machine.uid)).max(asked)
+}
+
+/// A number from 0 to 1 that differs from Machine to Machine and not from pass to pass: Machines that failed together shall
+/// not come back together, and each pass of one Machine names the same time.
+fn spread(uid: &Uid) -> f64 {
+    let hash = uid
+        .as_str()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    f64::from(hash) / f64::from(u32::MAX)
 }
 
 /// The end of a pass whose create failed and may have made a VM.
@@ -169,8 +197,7 @@ pub(super) fn in_doubt(view: &MachineView, driver: &DriverFacts, error: &CallErr
     if window.is_zero() {
         return setback::creation_failed(view, error, now);
     }
-    let message = message(&why_failed(error), after(now, window));
     // A failure that counts, and the look for its VM comes soon whatever the code says.
     let wake = Wake::Retry { policy: RetryPolicy::steady(FIRST_LOOK.min(window)), hint: None };
-    failed_create(view, (Reason::CreationUnresolved, message), error, wake, now)
+    failed_create(view, (Reason::CreationUnresolved, failed_message(error, window)), error, wake, now)
 }

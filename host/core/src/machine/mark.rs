@@ -4,6 +4,7 @@
 //! none, and a create makes a second one. The stored mark moves with the objects, so that a control plane that was
 //! moved or restored notices. It is compared and never sent to a driver: authors of Machines write annotations.
 
+use crate::gate::{FreezeReason, Gate, permits};
 use crate::phase::Phase;
 use crate::retry::RetryPolicy;
 
@@ -71,6 +72,20 @@ pub(super) fn guarded(view: &MachineView, step: Step) -> Step {
         Step::Finish(conclusion) => {
             Step::Finish(Conclusion { reason: Reason::ClusterMarkDiffers, message, ..conclusion })
         }
+    }
+}
+
+/// While another control plane holds the mark, this Machine may be a copy of that one's: no effect goes out that the
+/// gate forbids, whatever the Machine is at, and `Ready` says why.
+pub(super) fn held_elsewhere(view: &MachineView, step: Step) -> Step {
+    let Gate::Frozen { reason: reason @ FreezeReason::ClusterMarkHeld, .. } = view.gate else { return step };
+    match &step {
+        Step::Act(effects)
+            if effects.iter().any(|effect| !permits(view.gate, effect.kind(&view.machine))) =>
+        {
+            rest(Reason::Frozen, format!("held: {}", reason.sentence()), Wake::Resync)
+        }
+        Step::Act(_) | Step::Finish(_) => step,
     }
 }
 

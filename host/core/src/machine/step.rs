@@ -37,7 +37,7 @@ pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
     } else {
         mark::guarded(view, contest::guarded(view, policies::step(view, progress, now)))
     };
-    slips::told(view, contest::told(view, step))
+    slips::told(view, contest::told(view, mark::held_elsewhere(view, step)))
 }
 
 /// A Machine is being created until a pass has published what came of it. A failed one is not made again: it is there to
@@ -90,7 +90,9 @@ pub(super) fn ask_again(work: &InProgress) -> Wake {
 
 /// How to come back after a failed call of the driver.
 pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Wake {
-    let policy = if error.is_terminal() {
+    // A VM that is to go costs money until it does, and the mend may be one that nobody tells of.
+    let is_patient = matches!(situation, retry::Situation::Create | retry::Situation::Initialize);
+    let policy = if error.is_terminal() && is_patient {
         RetryPolicy::TERMINAL
     } else {
         retry::policy(situation, error.code(), view.settings.resource_exhausted_retry)

@@ -171,14 +171,15 @@ impl Freeze {
         let control = since(&mut self.control_down, look.control, now);
         let target = since(&mut self.target_down, look.target.unwrap_or(Answer::Up), now);
         let is_long = |down: Option<Timestamp>| down.is_some_and(|at| now.duration_since(at) >= pace.timeout);
-        let wanted = if look.is_requested {
+        let wanted = if look.is_mark_held {
+            // First, since it permits least.
+            Some(FreezeReason::ClusterMarkHeld)
+        } else if look.is_requested {
             Some(FreezeReason::Requested)
         } else if is_long(control) {
             Some(FreezeReason::ControlClusterUnreachable)
         } else if is_long(target) {
             Some(FreezeReason::TargetClusterUnreachable)
-        } else if look.is_mark_held {
-            Some(FreezeReason::ClusterMarkHeld)
         } else {
             None
         };
@@ -186,8 +187,8 @@ impl Freeze {
         let is_well = control.is_none() && target.is_none();
         if !is_well && (is_long(control) || is_long(target) || matches!(self.state, State::Shut { .. })) {
             self.caches = Caches::Behind;
-        } else if look.is_requested && self.is_catching_up() {
-            // By the time that the operator lets go, this listing is history.
+        } else if (look.is_requested || look.is_mark_held) && self.is_catching_up() {
+            // By the time that the operator or the other control plane lets go, this listing is history.
             self.caches = Caches::Behind;
         }
         match (self.state, wanted) {

@@ -38,14 +38,18 @@ pub struct Owners {
 pub struct Kin {
     /// Uids of Machines that this process has seen.
     pub machines: BTreeSet<Uid>,
-    /// MachineSets and MachineDeployments: names of their Machines begin with theirs.
+    /// MachineSets and MachineDeployments: names of their Machines begin with theirs. They count for VMs that tell no uid.
     pub families: BTreeSet<Name>,
 }
 
 impl Kin {
+    /// Two control planes that were named after one cluster have sets of the same names. So a name counts only where the
+    /// VM does not tell the uid of its Machine.
     fn vouches(&self, vm: &Listed) -> bool {
-        vm.machine_uid.as_ref().is_some_and(|uid| self.machines.contains(uid))
-            || self.is_named_by_family(vm.machine_name.as_str())
+        match &vm.machine_uid {
+            Some(uid) => self.machines.contains(uid),
+            None => self.is_named_by_family(vm.machine_name.as_str()),
+        }
     }
 
     fn is_named_by_family(&self, machine: &str) -> bool {

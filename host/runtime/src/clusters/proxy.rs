@@ -5,7 +5,6 @@
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 
 /// The variables of the environment, in capital letters or, where these are empty, in small ones.
 #[derive(Clone, Debug, Default)]
@@ -35,19 +34,34 @@ pub(crate) fn choose(server: &Uri, named: Option<&str>, environment: &Environmen
         Some("http") => environment.http.trim(),
         Some(_) | None => "",
     };
-    // It only says whether: the proxy's own text keeps user and password, which the client wants.
-    let matcher = Matcher::builder().all("http://proxy.invalid").no(environment.no.clone()).build();
-    let is_for_it = !wanted.is_empty() && !is_on_loopback(server) && matcher.intercept(server).is_some();
-    is_for_it.then(|| with_scheme(wanted))
+    let is_direct = wanted.is_empty() || is_on_loopback(server) || is_exempt(server, &environment.no);
+    (!is_direct).then(|| with_scheme(wanted))
 }
 
-/// The proxy that a kubeconfig names for the cluster of this context.
-pub(crate) fn named<'a>(kubeconfig: &'a Kubeconfig, options: &KubeConfigOptions) -> Option<&'a str> {
-    let context = options.context.as_ref().or(kubeconfig.current_context.as_ref())?;
-    let context = kubeconfig.contexts.iter().find(|one| one.name == *context)?.context.as_ref()?;
-    let name = options.cluster.as_ref().unwrap_or(&context.cluster);
-    let cluster = kubeconfig.clusters.iter().find(|one| one.name == *name)?.cluster.as_ref()?;
-    cluster.proxy_url.as_deref()
+/// True when NO_PROXY names the server. Blank entries count for nothing, and an entry with a port names that port only.
+fn is_exempt(server: &Uri, no: &str) -> bool {
+    let port = port(server).to_string();
+    let entries = no.split(',').map(|entry| split(entry.trim()));
+    let hosts = entries.filter(|(_, own)| own.is_empty() || *own == port).map(|(host, _)| host);
+    let hosts: Vec<&str> = hosts.filter(|host| !host.is_empty()).collect();
+    // It only says whether: the proxy's own text keeps user and password, which the client wants.
+    let matcher = Matcher::builder().all("http://proxy.invalid").no(hosts.join(",")).build();
+    hosts.contains(&"*") || matcher.intercept(server).is_none()
+}
+
+/// Splits an entry of NO_PROXY into host and port, which may be empty, and leaves away what kubectl does: brackets, and
+/// the `*` of `*.example.com`. An address of IPv6 has a port only behind brackets.
+fn split(entry: &str) -> (&str, &str) {
+    let (host, port) = match entry.strip_prefix('[').and_then(|entry| entry.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or_default()),
+        None => entry.split_once(':').filter(|(_, port)| !port.contains(':')).unwrap_or((entry, "")),
+    };
+    (host.strip_prefix('*').filter(|host| host.starts_with('.')).unwrap_or(host), port)
+}
+
+fn port(server: &Uri) -> u16 {
+    let usual = if server.scheme_str() == Some("https") { 443 } else { 80 };
+    server.port_u16().unwrap_or(usual)
 }
 
 /// Clusters on one's own machine are reached directly, as by kubectl.
@@ -65,6 +79,8 @@ fn with_scheme(proxy: &str) -> String {
 mod tests {
     use super::*;
 
+    const THROUGH: Option<&str> = Some("http://u:p@secure.proxy:3128");
+
     fn check(server: &'static str, no: &str, expected: Option<&str>) {
         let environment = Environment {
             https: "http://u:p@secure.proxy:3128".to_owned(),
@@ -77,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_environments_proxy_counts_by_the_servers_scheme() {
-        check("https://control.example:6443", "", Some("http://u:p@secure.proxy:3128"));
+        check("https://control.example:6443", "", THROUGH);
         check("http://control.example", "", Some("http://plain.proxy:3128"));
         let none = Environment::default();
         assert_eq!(choose(&Uri::from_static("https://control.example"), None, &none), None);
@@ -86,14 +102,59 @@ mod tests {
     #[test]
     fn servers_that_no_proxy_names_are_reached_directly() {
         let server = "https://api.control.example:6443";
-        for no in ["*", "api.control.example", ".control.example", "control.example, other"] {
+        for no in
+            ["*", "api.control.example", ".control.example", "*.control.example", "control.example, other"]
+        {
             check(server, no, None);
         }
-        for no in ["secure.proxy", "pi.control.example", "10.0.0.0/8", ",", "a,,b,"] {
-            check(server, no, Some("http://u:p@secure.proxy:3128"));
+        for no in ["secure.proxy", "pi.control.example", "10.0.0.0/8", ",", "a,,b,", "*.example.com"] {
+            check(server, no, THROUGH);
         }
         check("https://10.1.2.3:6443", "10.0.0.0/8,", None);
-        check("https://11.1.2.3:6443", "10.0.0.0/8", Some("http://u:p@secure.proxy:3128"));
+        check("https://10.1.2.3:6443", "other, *", None);
+        check("https://11.1.2.3:6443", "10.0.0.0/8", THROUGH);
+        check("https://[fd00::7]:6443", "fd00::/8", None);
+    }
+
+    #[test]
+    fn an_entry_with_a_port_names_that_port_only() {
+        let server = "https://api.control.example:6443";
+        for no in ["api.control.example:6443", "a,, .control.example:6443 ,", "*.control.example:6443"] {
+            check(server, no, None);
+        }
+        for no in
+            ["api.control.example:443", "control.example:https", ":6443", "6443", "api.control.example:64430"]
+        {
+            check(server, no, THROUGH);
+        }
+        check("https://api.control.example", "control.example:443", None);
+        check("http://control.example", "control.example:443", Some("http://plain.proxy:3128"));
+        check("http://control.example", "control.example:80", None);
+        check("https://10.1.2.3:6443", "10.1.2.3:6443", None);
+        check("https://10.1.2.3:6443", "10.1.2.3:443", THROUGH);
+        for no in ["[fd00::7]:6443", "[fd00::7]", "fd00::7"] {
+            check("https://[fd00::7]:6443", no, None);
+        }
+        check("https://[fd00::7]:6443", "[fd00::7]:443", THROUGH);
+    }
+
+    #[test]
+    fn entries_without_sense_name_no_server() {
+        for no in [
+            "%%",
+            ":",
+            "[",
+            "[]",
+            "[::1",
+            "a:b:c",
+            "10.0.0.0/99",
+            "http://api.control.example",
+            "*x",
+            "\u{0}",
+        ] {
+            check("https://api.control.example:6443", no, THROUGH);
+            check("https://10.1.2.3:6443", no, THROUGH);
+        }
     }
 
     #[test]
@@ -105,20 +166,10 @@ mod tests {
 
     #[test]
     fn a_kubeconfigs_own_proxy_counts_first() {
-        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
-            clusters: [{name: a, cluster: {server: 'https://a.example', proxy-url: 'http://own:1'}}, \
-            {name: b, cluster: {server: 'https://b.example'}}]\n\
-            contexts: [{name: a, context: {cluster: a, user: u}}, {name: b, context: {cluster: b, user: u}}]\n";
-        let kubeconfig = Kubeconfig::from_yaml(text).expect("a kubeconfig");
-        let of = |context: Option<&str>| {
-            let options =
-                KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-            named(&kubeconfig, &options).map(str::to_owned)
-        };
-        assert_eq!((of(None).as_deref(), of(Some("b"))), (Some("http://own:1"), None));
         let environment =
             Environment { https: "http://p".to_owned(), no: "*".to_owned(), ..Environment::default() };
         let server = Uri::from_static("https://a.example");
         assert_eq!(choose(&server, Some("http://own:1"), &environment).as_deref(), Some("http://own:1"));
+        assert_eq!(choose(&server, Some(""), &environment), None);
     }
 }

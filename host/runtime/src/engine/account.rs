@@ -1,33 +1,36 @@
 //! What the passes of one cloud account say about each other's retries.
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::id::{ObjectKey, ProviderName};
 use machinist_core::queue::Priority;
 use machinist_core::retry::{Failed, RetryPolicy};
 
-use crate::world::secret_keys;
+use crate::cloud_account::CloudAccount;
 
 use super::{Engine, Key};
 
-/// Whom a cloud knows as one: the driver, and the Secrets that its credentials come from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Account {
-    provider: ProviderName,
-    secrets: Vec<ObjectKey>,
-}
-
 impl Engine {
-    fn account(&self, key: &Key) -> Option<Account> {
+    fn account(&self, key: &Key) -> Option<CloudAccount> {
         let Key::Machine(machine) = key else { return None };
         let class = self.world.class_of(&*self.world.machines.get(machine)?)?;
-        let provider = ProviderName::folded(class.provider.as_deref().unwrap_or_default());
-        Some(Account { provider, secrets: secret_keys(&class) })
+        Some(CloudAccount::of(&class))
+    }
+
+    /// True when the account of this Machine has answered others a moment ago, and this one does not fail by itself.
+    pub(super) fn has_answering_account(&self, key: &Key, now: Timestamp) -> bool {
+        self.account(key).is_some_and(|account| self.accounts.eases(&account, key, now))
+    }
+
+    /// A Machine waits until its failed create may be repeated. An answer to another Machine shortens that.
+    pub(super) fn account_is_awaited(&mut self, key: &Key, now: Timestamp) {
+        if let Some(account) = self.account(key) {
+            self.accounts.waits(account, key.clone(), now);
+        }
     }
 
     /// Some of those that wait for this account may be tried.
     pub(super) fn account_answers(&mut self, key: &Key, now: Timestamp) {
         let Some(account) = self.account(key) else { return };
-        for (waiting, at) in self.accounts.answered(account, now) {
+        for (waiting, at) in self.accounts.answered(account, key.clone(), now) {
             // Its own pass, or whatever else has pushed it, may come first.
             self.queue.push(waiting, at, Priority::Resync);
         }

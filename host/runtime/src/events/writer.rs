@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, warn};
 
 use crate::clock::Clock;
-use crate::kube_error::act_error;
+use crate::kube_error::{act_error, is_not_served};
 use crate::metrics::{LostEvent, Metrics};
 
 use super::About;
@@ -209,22 +209,30 @@ impl Shared {
         }
     }
 
-    /// Through the API group that takes Events, with another try through the other one where the first is forbidden.
+    /// Through the API group that takes Events, with another try through the other one where the first is forbidden or
+    /// not served.
     async fn send(&self, letter: &Letter) -> Result<(), ActError> {
         let mut dialect = lock(&self.dialects).choose(self.clock.now());
         loop {
-            let error = match write(&self.client, dialect, letter).await {
-                Ok(()) => return Ok(()),
-                Err(error) => act_error(&error),
+            let Err(error) = write(&self.client, dialect, letter).await else { return Ok(()) };
+            let why = act_error(&error);
+            // An Event that is counted may have ended by itself.
+            let is_refused = match &why {
+                ActError::Denied { .. } => true,
+                ActError::Gone => matches!(letter, Letter::New(_)) && is_not_served(&error),
+                ActError::Conflict
+                | ActError::Throttled { .. }
+                | ActError::Invalid { .. }
+                | ActError::Unreachable { .. }
+                | ActError::Ambiguous { .. }
+                | ActError::Forbidden { .. } => false,
             };
-            let ActError::Denied { message } = &error else { return Err(error) };
-            let Some(other) = lock(&self.dialects).refused(dialect, self.clock.now()) else {
-                return Err(error);
-            };
+            let other = is_refused.then(|| lock(&self.dialects).refused(dialect, self.clock.now()));
+            let Some(other) = other.flatten() else { return Err(why) };
             if !self.has_told_dialect.swap(true, Ordering::Relaxed) {
                 warn!(
-                    error = message,
-                    "Events of events.k8s.io are forbidden: they are written as v1 Events"
+                    error = %error,
+                    "Events of events.k8s.io are forbidden or not served: they are written as v1 Events"
                 );
             }
             dialect = other;

@@ -173,9 +173,9 @@ async fn led(
             }
             Done::call(Outcome::DeleteVm(answer))
         }
-        Effect::RecordVm { provider_id, node_name } => {
-            let recorded =
-                record_vm(context, observed, memory, cluster, provider_id, node_name.as_ref()).await;
+        Effect::RecordVm { provider_id, node_name, is_proven } => {
+            let mark = is_proven.then_some(cluster.as_str());
+            let recorded = record_vm(context, observed, memory, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
                 world.creates.forget(&observed.view.machine.uid);
             }
@@ -334,16 +334,15 @@ async fn record_vm(
     context: &Context,
     observed: &Observed,
     memory: &Memory,
-    cluster: &str,
+    mark: Option<&str>,
     provider_id: &ProviderId,
     node_name: Option<&NodeName>,
 ) -> Wrote {
     // The VM is known: its create needs no note any more.
     let is_noted = observed.view.machine.create_intent.is_some() || !keeps_keys(observed);
     let until = memory.token_until.map(|until| json!({ TOKEN_UNTIL: until.to_string() }));
-    // The driver has just told of the VM, so it carries this mark.
-    let mark = observed.view.marks.of_machine.is_none();
-    let mark = mark.then(|| json!({ names::annotations::CLUSTER_MARK: cluster }));
+    let mark = mark.filter(|_| observed.view.marks.of_machine.is_none());
+    let mark = mark.map(|mark| json!({ names::annotations::CLUSTER_MARK: mark }));
     let parts = [default_priority(observed), until, mark, is_noted.then(no_intent)];
     let mut annotations = Map::new();
     for part in parts.into_iter().flatten() {

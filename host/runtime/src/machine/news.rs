@@ -11,13 +11,14 @@ use machinist_core::phase::Phase;
 use crate::events::{About, News};
 
 use super::observe::Observed;
+use super::publish::repeats;
 use super::vm_status;
 use crate::conditions::{READY, is_same_text};
 
 /// An effect that users see and that no condition shows.
 pub(super) fn of_deed(observed: &Observed, effect: &Effect, outcome: &Outcome) -> Option<News> {
     let deed = |reason, message| Some(normal(observed, reason, reason, message));
-    if let (Effect::RecordVm { provider_id, node_name }, Outcome::RecordVm(Ok(()))) = (effect, outcome) {
+    if let (Effect::RecordVm { provider_id, node_name, .. }, Outcome::RecordVm(Ok(()))) = (effect, outcome) {
         let node = node_name.as_ref().map(|name| format!(", its Node will be {name}")).unwrap_or_default();
         return deed("VmRecorded", format!("VM {provider_id} is recorded{node}"));
     }
@@ -45,7 +46,7 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
     let stored = stored(observed, READY);
     let reason = conclusion.reason.as_str();
     let message = crate::events::clip(&conclusion.message, crate::conditions::MESSAGE_BYTES);
-    let repeats = matches!(conclusion.wake, Wake::Retry { .. });
+    let repeats = repeats(observed, conclusion);
     let has_reason = stored.is_some_and(|stored| stored.reason == reason);
     let mut news = vec![News {
         severity: conclusion.reason.severity(),

@@ -33,6 +33,7 @@ use crate::world::{World, secret_keys};
 
 use super::choice::Choice;
 use super::claims::{self, Claims};
+use super::pass::Past;
 use super::{drain_status, going, keeping, slips};
 
 /// The facts of a pass, and the objects that they were taken from: effects are built from these, not from a second look.
@@ -53,7 +54,7 @@ pub(super) fn observe(
     world: &World,
     hold: &Hold,
     key: &ObjectKey,
-    failures: u32,
+    past: Past,
     rivals: &[ObjectKey],
     now: Timestamp,
 ) -> Option<Observed> {
@@ -101,7 +102,8 @@ pub(super) fn observe(
         virtual_capacity: keeping::virtual_capacity(class.as_deref()),
         settings: settings(&world.settings, &machine),
         names: &keeping::NAMES,
-        failures,
+        failures: past.failures,
+        account_answers: past.account_answers,
         machine: fact,
     };
     let (policies, inquiry) = world.policies.observe(world, &view, &machine, node.as_deref(), now);

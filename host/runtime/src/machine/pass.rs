@@ -12,6 +12,7 @@ use machinist_core::safety::meltdown::Permit;
 use tracing::{debug, warn};
 
 use crate::call_rooms::{Purpose, Visit};
+use crate::cloud_account::CloudAccount;
 use crate::context::Context;
 use crate::drain::Turn;
 use crate::engine::{Heard, Kind, Report};
@@ -28,18 +29,27 @@ use super::publish;
 /// A batch follows a batch only with new outcomes, so a pass is short. More than this is a bug, not a slow cloud.
 const BATCHES_PER_PASS: usize = 16;
 
+/// The facts about earlier passes that no object tells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Past {
+    /// Failed passes in a row until now.
+    pub(crate) failures: u32,
+    /// The cloud account of the Machine has answered others a moment ago, and this one does not fail by itself.
+    pub(crate) account_answers: bool,
+}
+
 /// Runs a pass. `jitter` spreads retries.
 pub(crate) async fn run(
     world: &World,
     context: &Context,
     key: &ObjectKey,
-    failures: u32,
+    past: Past,
     rivals: &[ObjectKey],
     jitter: f64,
 ) -> Report {
     let hold = *context.hold.borrow();
     let now = context.clock.now();
-    let Some(observed) = observe(world, &hold, key, failures, rivals, now) else {
+    let Some(observed) = observe(world, &hold, key, past, rivals, now) else {
         return Report::only(Wake::Gone);
     };
     let mut progress = Progress::default();
@@ -127,7 +137,8 @@ fn may_call(visit: &Visit, observed: &Observed, is_first: bool, effects: &[Effec
         Purpose::Creation => is_first,
         Purpose::Look => is_first && effects.iter().any(is_call),
     };
-    !must_ask || visit.enter(&observed.choice.provider, purpose)
+    let Some(class) = observed.class.as_deref().filter(|_| must_ask) else { return true };
+    visit.enter(CloudAccount::of(class), purpose)
 }
 
 /// What a pass carries from batch to batch beside the outcomes.

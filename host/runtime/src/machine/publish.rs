@@ -134,7 +134,7 @@ fn last_operation(
     let code = operation.code.map(machinist_core::driver_error::Code::name);
     let last = &current.last_operation;
     let said = last.description.as_deref().unwrap_or_default();
-    let is_same = is_same_text(said, &description, repeats(conclusion))
+    let is_same = is_same_text(said, &description, repeats(observed, conclusion))
         && last.error_code.as_deref() == code
         && observed
             .view
@@ -153,9 +153,13 @@ fn last_operation(
     }))
 }
 
-/// Something was tried, has failed, and is tried again.
-fn repeats(conclusion: &Conclusion) -> bool {
-    matches!(conclusion.wake, Wake::Retry { .. })
+/// Something was tried, has failed, and is tried again: in this pass, or in one before whose end it awaits.
+pub(super) fn repeats(observed: &Observed, conclusion: &Conclusion) -> bool {
+    match conclusion.wake {
+        Wake::Retry { .. } => true,
+        Wake::Look(_) => observed.view.failures > 0,
+        Wake::Resync | Wake::Now | Wake::After(_) | Wake::Gone => false,
+    }
 }
 
 /// Verbatim copies of the Node's conditions.
@@ -214,7 +218,7 @@ fn own(
     let domain =
         conclusion.status.failure_domain.as_ref().map(ToString::to_string).or(old.failure_domain.clone());
     let is_told = |new: &Condition| {
-        let repeats = new.type_ == READY && repeats(conclusion);
+        let repeats = new.type_ == READY && repeats(observed, conclusion);
         old.conditions.iter().any(|old| is_same(old, new, repeats))
     };
     let is_of_drain = |new: &&Condition| {

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::names;
 use machinist_core::machine::{Severity, Wake};
-use machinist_core::machine_set::{Conclusion, ConditionKind, Effect, Outcome, Why};
+use machinist_core::machine_set::{Conclusion, ConditionKind, Effect, Outcome, Reason, Why};
 
 use crate::conditions::{MESSAGE_BYTES, READY};
 use crate::events::{About, News};
@@ -99,6 +99,7 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
         severity: conclusion.reason.severity(),
         repeats: matches!(conclusion.wake, Wake::Retry { .. }),
         is_known: has_reason && stored.is_some_and(|stored| stored.message == message),
+        is_implied: is_in_between(conclusion.reason),
         ..News::normal(about(), "state", reason, conclusion.message.clone())
     }];
     let failure = conclusion.status.conditions.iter().find(|told| told.kind == ConditionKind::ReplicaFailure);
@@ -120,6 +121,35 @@ pub(super) fn of_conclusion(observed: &Observed, conclusion: &Conclusion) -> Vec
         }
     }
     news
+}
+
+/// Steps of what goes on. The Machines that are created and deleted have Events of their own, and conditions say the rest.
+fn is_in_between(reason: Reason) -> bool {
+    match reason {
+        Reason::Creating
+        | Reason::Removing
+        | Reason::Waiting
+        | Reason::WaitingForDeployment
+        | Reason::CachesBehind
+        | Reason::AllAvailable
+        | Reason::Deleting
+        | Reason::Deleted => true,
+        Reason::InvalidSet
+        | Reason::ClassNotNamed
+        | Reason::SelectsEverything
+        | Reason::SelectorMismatch
+        | Reason::CreationFailed
+        | Reason::DeletionFailed
+        | Reason::ClaimFailed
+        | Reason::FinalizerHeld
+        | Reason::WriteFailed
+        | Reason::Held
+        | Reason::InvalidOption
+        | Reason::UnreadableMachine
+        | Reason::Frozen
+        | Reason::ScaleUpDisabled
+        | Reason::Orphaning => false,
+    }
 }
 
 fn stored<'a>(observed: &'a Observed, kind: &str) -> Option<&'a Condition> {

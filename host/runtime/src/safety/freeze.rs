@@ -26,7 +26,7 @@ use crate::metrics::Part;
 use crate::names::{LED_UNTIL, NOBODY};
 
 use super::Watch;
-use super::mark_claim::MarkClaim;
+use super::mark_claim::{Holder, MarkClaim};
 
 /// An operator who asks to hold everything is heard within this time.
 const REQUEST_PERIOD: SignedDuration = SignedDuration::from_secs(10);
@@ -54,10 +54,10 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
         // From before the look: who begins to lead meanwhile looks again, for the claim, before anything is done.
         let is_leading = *leads.borrow_and_update();
         let began = now();
-        let (is_mark_held, look) =
-            tokio::join!(claim.is_held(&watch, is_leading), look(&watch, &refresh, &mut request, pace));
+        let (holder, look) =
+            tokio::join!(claim.holder(&watch, is_leading), look(&watch, &refresh, &mut request, pace));
         watch.metrics.round(Part::SafetyApiServer, now().duration_since(began));
-        let look = Look { is_mark_held, ..look };
+        let look = claimed(look, holder);
         let change = freeze.observe(look, pace, now());
         if change == Change::CatchUp {
             info!("the API servers answer again: listing everything before dangerous work goes on");
@@ -89,7 +89,7 @@ pub(super) async fn keep_gate(watch: Watch, hold: watch::Sender<Hold>, refresh: 
             }
             if Instant::now() < end
                 && (request.look(&watch).await != look.is_requested
-                    || claim.is_held(&watch, is_leading).await != look.is_mark_held)
+                    || claim.holder(&watch, is_leading).await != holder)
             {
                 break;
             }
@@ -120,6 +120,15 @@ async fn look(watch: &Watch, refresh: &Refresh, request: &mut Request, pace: Pac
         request.look(watch)
     );
     Look { control, target, is_requested, is_mark_held: false, is_caught_up: refresh.is_done() }
+}
+
+/// A target cluster that does not say who holds the mark counts as one that does not answer.
+fn claimed(look: Look, holder: Holder) -> Look {
+    match holder {
+        Holder::Own => look,
+        Holder::Another => Look { is_mark_held: true, ..look },
+        Holder::Unknown => Look { target: look.target.map(|_| Answer::Down), ..look },
+    }
 }
 
 /// An API server that knows its storage says of an object that there is none. One that cannot reach it, a balancer in front

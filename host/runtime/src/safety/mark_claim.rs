@@ -39,52 +39,69 @@ const RENEWED: &str = "machinist.dev/renewed";
 /// Between two looks.
 const PERIOD: std::time::Duration = std::time::Duration::from_mins(1);
 
+/// Until the next look while no look has told anything.
+const SOON: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// How long a look may take.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Whose the mark is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// No look has told yet. Nobody may act on a mark that another control plane may hold.
+    #[default]
+    Unknown,
+    /// This control plane holds it, or nobody asks.
+    Own,
+    /// Another control plane holds it.
+    Another,
+}
 
 /// The claim as this process knows it.
 #[derive(Default)]
 pub(super) struct MarkClaim {
     watch: ClaimWatch,
-    is_held: bool,
+    holder: Holder,
     has_warned: bool,
     own: Option<HolderName>,
     due: Option<tokio::time::Instant>,
 }
 
 impl MarkClaim {
-    /// True while another control plane holds the mark. Looks once a minute at most, and only while this process
-    /// leads. An answer that does not come leaves it as it was.
-    pub(super) async fn is_held(&mut self, watch: &Watch, leads: bool) -> bool {
-        let Some(target) = watch.context.target.clone().filter(|_| leads) else {
-            self.due = None;
-            return self.is_held && leads;
+    /// Says who holds the mark. Looks once a minute at most, and only while this process leads. An answer that does not
+    /// come leaves it as it was, and is asked for again soon while nothing is known.
+    pub(super) async fn holder(&mut self, watch: &Watch, leads: bool) -> Holder {
+        let asks = leads && watch.world.settings.controllers.machines;
+        let Some(target) = watch.context.target.clone().filter(|_| asks) else {
+            // Another process may have led meanwhile, and this one may begin to.
+            *self = Self { has_warned: self.has_warned, ..Self::default() };
+            return Holder::Own;
         };
         let now = tokio::time::Instant::now();
-        if self.due.is_some_and(|due| now < due) || !watch.world.settings.controllers.machines {
-            return self.is_held;
+        if self.due.is_some_and(|due| now < due) {
+            return self.holder;
         }
-        self.due = Some(now + PERIOD);
         let api: Api<Secret> = Api::namespaced(target, NAMESPACE);
         // The gate waits for this, and must notice a server that is away.
-        let Ok(looked) = tokio::time::timeout(PATIENCE, self.look(watch, &api)).await else {
-            return self.is_held;
-        };
-        match looked {
-            Ok(is_held) => self.is_held = is_held,
-            Err(error @ ActError::Denied { .. }) => {
-                self.is_held = false;
+        match tokio::time::timeout(PATIENCE, self.look(watch, &api)).await {
+            Ok(Ok(holder)) => self.holder = holder,
+            Ok(Err(error @ ActError::Denied { .. })) => {
+                self.holder = Holder::Own;
                 if !std::mem::replace(&mut self.has_warned, true) {
                     warn!(error = %error, "the claim on the cluster's mark cannot be kept: a second control plane is not noticed");
                 }
             }
+            // Another one has written it first: the next look tells who.
+            Ok(Err(ActError::Conflict)) => self.holder = Holder::Unknown,
             // The next look tells.
-            Err(_) => {}
+            Ok(Err(_)) | Err(_) => {}
         }
-        self.is_held
+        let pause = if self.holder == Holder::Unknown { SOON } else { PERIOD };
+        self.due = Some(tokio::time::Instant::now() + pause);
+        self.holder
     }
 
-    async fn look(&mut self, watch: &Watch, api: &Api<Secret>) -> Result<bool, ActError> {
+    async fn look(&mut self, watch: &Watch, api: &Api<Secret>) -> Result<Holder, ActError> {
         let own = self.own(watch).await?;
         let mark = &watch.world.settings.cluster;
         let name = object_name(mark);
@@ -99,11 +116,11 @@ impl MarkClaim {
         .map(|(key, value)| (key.to_owned(), value))
         .into();
         match (self.watch.observe(claim.as_ref(), &own, now), &found) {
-            (ClaimStep::Rest, _) => Ok(false),
+            (ClaimStep::Rest, _) => Ok(Holder::Own),
             (ClaimStep::Held, _) => {
                 let holder = claim.map(|claim| claim.holder).unwrap_or_default();
                 warn!(mark, holder, secret = name, "another control plane holds the cluster's mark");
-                Ok(true)
+                Ok(Holder::Another)
             }
             (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, Some(secret)) => {
                 if claim.is_some_and(|claim| ![&own.unique, &own.before].contains(&&claim.holder)) {
@@ -114,7 +131,7 @@ impl MarkClaim {
                 let patch = Metadata::of(meta).in_version(meta).with("annotations", json!(wanted)).patch();
                 let params = PatchParams::apply(FIELD_MANAGER);
                 within_deadline(api.patch(&name, &params, &Patch::Merge(patch))).await?;
-                Ok(false)
+                Ok(Holder::Own)
             }
             (ClaimStep::Create | ClaimStep::Renew | ClaimStep::TakeOver, None) => {
                 let secret = Secret {
@@ -129,7 +146,7 @@ impl MarkClaim {
                     ..Secret::default()
                 };
                 within_deadline(api.create(&PostParams::default(), &secret)).await?;
-                Ok(false)
+                Ok(Holder::Own)
             }
         }
     }

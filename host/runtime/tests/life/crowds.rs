@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::stage::{Stage, in_namespace};
+use serde_json::json;
+
+use crate::stage::{Stage, class, in_namespace, secret};
 use memory_api::wire::{Call, Fate};
 
 #[tokio::test(start_paused = true)]
@@ -113,4 +115,22 @@ async fn with_one_place_for_passes_a_slow_create_stops_nobody() {
     stage.until_running("a").await;
     assert_ne!(stage.phase("slow-0000"), "Running");
     stage.until("both are", 2 * SLOW, || stage.phase("slow-0000") == "Running").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_with_1100_creates_that_wait_leaves_another_account_of_the_same_driver_alone() {
+    let stage = Stage::set();
+    let mut other = secret();
+    other["metadata"]["name"] = json!("other-account");
+    stage.api.create("secrets", &other).unwrap();
+    let mut class = class();
+    class["metadata"]["name"] = json!("elsewhere");
+    class["secretRef"]["name"] = json!("other-account");
+    stage.api.create("machineclasses", &class).unwrap();
+    let _host = stage.host("host");
+    wait_for_a_slow_cloud(&stage, 1_100).await;
+    stage.wire.heal();
+    stage.add_machine_with("a", |machine| machine["spec"]["class"]["name"] = json!("elsewhere"));
+    stage.until("a is Running", Duration::from_secs(5), || stage.phase("a") == "Running").await;
+    assert_eq!(stage.phase("slow-1099"), "", "the first account still waits");
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use memory_api::wire::{Call, Fate};
 use serde_json::{Value, json};
 
 use crate::stage::{NAMESPACE, Stage, class, in_namespace, machine, secret};
@@ -172,6 +173,47 @@ async fn of_two_control_planes_with_one_mark_and_one_target_the_second_waits_unt
     assert!(told.contains("another control plane holds this cluster's mark"), "{told}");
     first.end().await;
     stage.until("it is taken over", LONG, || other_has_vm(&stage, "x")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copied_control_plane_removes_no_vm_even_when_somebody_deletes_its_machines() {
+    let stage = Stage::set();
+    let _first = stage.host("first");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let mut copy = restored(&stage.machine("a").unwrap());
+    copy["metadata"]["namespace"] = json!(OTHER);
+    add_other(&stage, &[]);
+    stage.api.create("machines", &copy).unwrap();
+    let _second = stage.host("second");
+    tokio::time::sleep(LONG).await;
+    stage.api.delete("machines", &format!("{OTHER}/a")).unwrap();
+    tokio::time::sleep(20 * LONG).await;
+    let left = stage.api.find("machines", &format!("{OTHER}/a")).expect("the copy waits");
+    let ready = left["status"]["machinist"]["conditions"].to_string();
+    assert!(ready.contains("Frozen") && ready.contains("stop it before you remove"), "{ready}");
+    assert_eq!((stage.cloud.vms(), stage.phase("a").as_str()), (1, "Running"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_long_as_nobody_knows_who_holds_the_mark_nothing_is_done() {
+    let stage = Stage::set();
+    let _first = stage.host("first");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    add_other(&stage, &["x"]);
+    let is_claim = |call: &Call| call.what == "secrets" && call.name.starts_with("machinist-cluster-mark-");
+    stage.wire.plan(
+        move |call| {
+            if call.actor == "second" && is_claim(call) { Fate::Lose } else { Fate::Pass }
+        },
+    );
+    let _second = stage.host("second");
+    tokio::time::sleep(20 * MINUTE).await;
+    assert!(!other_has_vm(&stage, "x"), "{}", stage.wire.trace());
+    stage.wire.heal();
+    tokio::time::sleep(20 * MINUTE).await;
+    assert!(!other_has_vm(&stage, "x"), "the first one still works");
 }
 
 #[tokio::test(start_paused = true)]

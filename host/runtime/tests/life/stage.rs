@@ -44,6 +44,8 @@ pub(crate) struct Stage {
     pub(crate) kubelets: Kubelets,
     pub(crate) clock: Clock,
     news: Arc<Mutex<Vec<mpsc::UnboundedSender<PluginMessage>>>>,
+    /// Names of the ConfigMaps that hosts have handed to their plugins, each time.
+    pub(crate) declared: Arc<Mutex<Vec<String>>>,
     pub(crate) policies: Panel,
     /// Of the hosts that are started from here on.
     pub(crate) settings: Mutex<Settings>,
@@ -84,6 +86,7 @@ impl Stage {
             kubelets,
             clock,
             news: Arc::default(),
+            declared: Arc::default(),
             policies: Panel::default(),
             settings: Mutex::new(Settings::for_cluster("test")),
             namespace: Mutex::new(NAMESPACE),
@@ -232,7 +235,7 @@ impl Stage {
         };
         let (outbox, inbox) = mpsc::unbounded_channel();
         self.news.lock().unwrap().push(outbox);
-        let plugins = Arc::new(NoPlugins { news: Mutex::new(Some(inbox)) });
+        let plugins = Arc::new(NoPlugins { news: Mutex::new(Some(inbox)), declared: self.declared.clone() });
         let metrics = Arc::default();
         let tenant = Tenant {
             control: self.client(name, &metrics),
@@ -270,8 +273,14 @@ impl Stage {
 
     /// The plugin in ConfigMap `plugins/driver` has this status.
     pub(crate) fn tell_of_plugin(&self, status: &str) {
-        let map = self.api.find("configmaps", "plugins/driver").unwrap();
-        self.send(&plugin_news(map["metadata"]["uid"].as_str().unwrap(), status, &[]));
+        self.tell_of_plugin_in("driver", status);
+    }
+
+    /// The plugin in this ConfigMap of the namespace `plugins` has this status.
+    pub(crate) fn tell_of_plugin_in(&self, name: &str, status: &str) {
+        let map = self.api.find("configmaps", &format!("plugins/{name}")).unwrap();
+        let news = plugin_news(map["metadata"]["uid"].as_str().unwrap(), status, &[]);
+        self.send(&PluginNews { config_map: Some(name.to_owned()), ..news });
     }
 
     /// A policy has come, gone or changed.
@@ -473,10 +482,12 @@ impl Drop for Host {
 /// A plugin host without plugins, whose news a test makes up.
 struct NoPlugins {
     news: Mutex<Option<mpsc::UnboundedReceiver<PluginMessage>>>,
+    declared: Arc<Mutex<Vec<String>>>,
 }
 
 impl Plugins for NoPlugins {
-    fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {
+    fn declare(&self, map: PluginConfigMap) -> BoxFuture<'_, ()> {
+        self.declared.lock().unwrap().push(map.name);
         Box::pin(async {})
     }
 

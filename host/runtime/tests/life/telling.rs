@@ -1,6 +1,6 @@
 //! Events: in time, in order, and by the group that takes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -53,8 +53,17 @@ async fn events_of_two_hundred_machines_made_at_once_are_written_within_two_seco
 
 #[tokio::test(start_paused = true)]
 async fn where_the_group_of_events_is_forbidden_they_are_written_as_events_of_the_core_group() {
+    falls_back_to_the_core_group(403).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_the_group_of_events_is_not_served_they_are_written_as_events_of_the_core_group() {
+    falls_back_to_the_core_group(404).await;
+}
+
+async fn falls_back_to_the_core_group(code: u16) {
     let stage = Stage::set();
-    stage.wire.plan(|call| if call.what == "events" { Fate::Refuse(403) } else { Fate::Pass });
+    stage.wire.plan(move |call| if call.what == "events" { Fate::Refuse(code) } else { Fate::Pass });
     let _host = stage.host("host");
     stage.add_machine("a");
     stage.until_running("a").await;
@@ -78,6 +87,24 @@ async fn where_the_group_of_events_is_forbidden_they_are_written_as_events_of_th
     stage.report_ready("a", "False");
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(refused(), 2, "it was tried again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_neither_group_is_served_each_event_is_tried_once_and_machines_run() {
+    let stage = Stage::set();
+    stage.wire.plan(|call| if is_event(call) { Fate::Refuse(404) } else { Fate::Pass });
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let named = |group: &str| {
+        let records = stage.wire.records(|call| call.what == group && call.verb == "POST");
+        records.into_iter().map(|record| record.call.name).collect::<Vec<_>>()
+    };
+    let core = named("v1/events");
+    let once: BTreeSet<&String> = core.iter().collect();
+    assert!(!core.is_empty() && once.len() == core.len(), "{core:?}");
+    assert_eq!(named("events").len(), 1, "{}", stage.wire.trace());
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use e2e::Host;
+use e2e::{Host, Lab, within};
 
 use super::scene::{install, start};
-use crate::machines::{Follow, Goal, create, start_host, stop};
+use crate::machines::{Follow, Goal, create, stop};
 
 const MACHINES: usize = 40;
 const KILLS: usize = 8;
-/// From the start of a host to the signal that kills it: within the creates of these Machines.
-const LIVES: Duration = Duration::from_millis(900);
+/// A host is killed when so many of its creates have reached the cloud, which answers each after 200 ms.
+const CREATES: u64 = 2;
 
 /// Machines whose host was killed.
 #[derive(Clone, Debug)]
@@ -25,22 +25,34 @@ pub(crate) struct Killed {
     pub(crate) tokens: usize,
 }
 
+/// Each host leads at once: with a Lease the next one would wait for it, and not be killed amid creates.
+async fn start_without_lease(lab: &Lab) -> Result<Host> {
+    let mut options = lab.host_options().quiet();
+    options.flags.push("--leader-elect=false".to_owned());
+    let mut host = Host::start(&options)?;
+    host.ready().await?;
+    Ok(host)
+}
+
 pub(super) async fn measure() -> Result<Killed> {
     const PREFIX: &str = "survivor";
     let lab = start("a host that is killed").await?;
-    let mut host = start_host(&lab).await?;
+    let mut host = start_without_lease(&lab).await?;
     install(&lab).await?;
     let before = lab.cloud.stats();
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Running, MACHINES);
     // Some come with each life of the host, so that each is killed amid creates.
     let mut last = Instant::now();
     for kill in 0..KILLS {
+        let creates = lab.cloud.stats().calls_of("vm.create");
         create(&lab, &format!("{PREFIX}-{kill}"), MACHINES / KILLS).await?;
-        tokio::time::sleep(LIVES).await;
+        within(Duration::from_secs(60), "the host is amid creates", async || {
+            Ok((lab.cloud.stats().calls_of("vm.create") >= creates + CREATES).then_some(()))
+        })
+        .await?;
         host.kill();
         last = Instant::now();
-        // As a pod's container that comes back: nothing is waited for.
-        host = Host::start(&lab.host_options().quiet())?;
+        host = start_without_lease(&lab).await?;
     }
     let running = follow.all().await?;
     let after_the_last = running.values().max().context("some are Running")?.duration_since(last);

@@ -179,6 +179,40 @@ async fn a_fault_of_all_machines_is_found_by_the_checks_that_look_for_it() {
     }
 }
 
+/// The checks that a driver fails which puts user data into JSON as it is; `user_data` is instead of the kit's own.
+async fn failures_of_plain_user_data(user_data: Option<&str>) -> Vec<String> {
+    let mut options = faulty(&BTreeMap::from([(String::new(), "plain-user-data")]), &[]);
+    options.selection = Selection::of(&["create/user-data".to_owned()]).expect("it exists");
+    // The simulated cloud takes `userData` in base64 only, and a tag as a text.
+    let places = options.profile.grants["secrets"][1]["places"].as_array_mut().expect("a list");
+    places.push(json!({ "json": "/tags/boot" }));
+    if let Some(text) = user_data {
+        text.clone_into(&mut options.profile.user_data);
+    }
+    report(options).await.failures()
+}
+
+/// A quote in it ends the JSON string, so that the host refuses the request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn user_data_with_a_quote_finds_a_driver_without_json_escape_and_user_data_without_one_does_not() {
+    assert_eq!(failures_of_plain_user_data(None).await, ["create/user-data"]);
+    assert_eq!(failures_of_plain_user_data(Some("#cloud-config")).await, Vec::<String>::new());
+}
+
+/// `describe` knows no class and cannot name a host that stands in one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_only_classes_name_is_declared_by_the_endpoint_of_the_profile() {
+    let rows: [(Option<&str>, &[&str]); 2] = [(None, &["host/declared"]), (Some("/cloudUrl"), &[])];
+    for (endpoint, failures) in rows {
+        let mut options = faulty(&BTreeMap::new(), &["no-hosts"]);
+        options.selection = Selection::of(&["host/declared".to_owned()]).expect("it exists");
+        options.profile.class.valid["cloudUrl"] = json!("http://cloud.test:8080");
+        options.profile.class.endpoint = endpoint.map(str::to_owned);
+        let report = report(options).await;
+        assert_eq!(report.failures(), failures, "{endpoint:?}: {}", report.text());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_report_never_repeats_the_secret_that_a_driver_has_told() {
     let mut options = faulty(&BTreeMap::from([(String::new(), "tells-secret")]), &[]);

@@ -19,6 +19,27 @@ async fn the_driver_of_the_simulated_cloud_passes_all_checks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_idempotency_keys_all_checks_pass_but_those_that_need_keys() {
+    let mut options = options(sim(), &file(PROFILE));
+    let settings = &mut options.profile.settings;
+    settings.insert("idempotencyKeys".to_owned(), false.into());
+    settings.insert("consistencyWindowMs".to_owned(), 2_000.into());
+    let report = report(options).await;
+    println!("{}", report.text());
+    assert_eq!(report.failures(), Vec::<String>::new(), "{}", report.text());
+    let reason = |result: &machinist_conformance::report::Result| match &result.verdict {
+        Err(Stop::Skipped(why)) => Some((result.id(), why.clone())),
+        Ok(()) | Err(Stop::Failed(_) | Stop::Trouble(_)) => None,
+    };
+    let skipped: Vec<(String, String)> = report.results.iter().filter_map(reason).collect();
+    let ids: Vec<&str> = skipped.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["create/at-once", "lag/create"], "{}", report.text());
+    for (id, why) in &skipped {
+        assert!(why.contains("no capability idempotency-key"), "{id}: {why}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_cloud_only_what_needs_none_is_checked() {
     let text = file(PROFILE).replace("cloud: simulated", "");
     let report = report(options(sim(), &text)).await;

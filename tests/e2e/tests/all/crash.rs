@@ -135,6 +135,11 @@ pub(crate) async fn start_with_short_leases(lab: &Lab) -> Result<Host> {
     start(lab, &SHORT_LEASES).await
 }
 
+/// Starts a host that leads at once, and waits until it is ready.
+pub(crate) async fn start_without_lease(lab: &Lab) -> Result<Host> {
+    start(lab, &NO_LEASES).await
+}
+
 async fn start(lab: &Lab, flags: &[&str]) -> Result<Host> {
     let mut options = lab.host_options();
     options.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));

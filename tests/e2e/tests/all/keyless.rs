@@ -7,7 +7,7 @@ use e2e::faults::{failing, failing_looks};
 use e2e::{Lab, LabOptions, within};
 use kube::api::{DeleteParams, ListParams};
 
-use crate::crash::{one_vm_each, start_with_short_leases};
+use crate::crash::{one_vm_each, start_without_lease};
 use crate::scene::{SIM, scene, turn};
 
 /// The consistency window that the driver declares.
@@ -78,15 +78,21 @@ async fn hosts_that_are_killed_leave_one_vm_for_each_machine() {
     const KILLS: usize = 8;
     const EACH: usize = 5;
     let _turn = turn().await;
-    let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
+    let mut options = LabOptions::default();
+    options.cloud.latency.create_ms = 100;
+    let lab = Lab::start(options).await.expect("the lab starts");
     let story = async || -> Result<()> {
-        let mut host = start_with_short_leases(&lab).await?;
+        let mut host = start_without_lease(&lab).await?;
         lab.install_driver_without_keys(&SIM, WINDOW).await?;
         for kill in 0..KILLS {
+            let creates = lab.cloud.stats().calls_of("vm.create");
             create(&lab, &format!("kill-{kill}"), EACH).await?;
-            tokio::time::sleep(Duration::from_millis(150) * u32::try_from(kill)?).await;
+            within(PATIENCE, "the host is amid creates", async || {
+                Ok((lab.cloud.stats().calls_of("vm.create") > creates).then_some(()))
+            })
+            .await?;
             host.kill();
-            host = start_with_short_leases(&lab).await?;
+            host = start_without_lease(&lab).await?;
         }
         ended(&lab, KILLS * EACH).await.with_context(|| host.log_end())
     };

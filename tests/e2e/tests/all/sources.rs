@@ -195,6 +195,34 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
 }
 
 #[tokio::test]
+async fn a_tag_that_is_resolved_again_brings_the_version_that_its_component_calls_itself() {
+    let registry = tokio::task::spawn_blocking(|| Registry::start(Door::Open)).await.expect("runs");
+    let registry = Arc::new(registry.expect("the registry starts"));
+    staged(&[], async |lab, _| {
+        let shell = Shell::new(lab)?;
+        let reference = format!("{}/acme/sim:1", registry.address());
+        shell.does(&["push", "sim.wasm", "--oci", &reference]).await?;
+        let key = "machinist.dev/plugin-version";
+        let mut map = naming(lab, "sim", &reference)?;
+        map.metadata.annotations = Some([(key.to_owned(), "0.0.1".to_owned())].into());
+        lab.put_plugin(&map).await?;
+        lab.plugin_state("sim", "Ready").await?;
+        let before = lab.plugin_status("sim").await?.context("it has a status")?;
+
+        shell.does(&["push", "sim-2.wasm", "--oci", &reference]).await?;
+        let said = shell.does(&["resolve", "sim"]).await?;
+        ensure!(said.contains("serves sim"), "{said}");
+        let status = lab.plugin_status("sim").await?.context("it has a status")?;
+        ensure!(status["held"]["digest"] != before["held"]["digest"], "{status}");
+        let annotations = maps(lab).get_metadata("sim").await?.metadata.annotations.unwrap_or_default();
+        let version = annotations.get(key).context("the version is there")?;
+        ensure!(version != "0.0.1" && status["held"]["version"] == json!(version), "{version}: {status}");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_push_asks_for_the_hosts_that_a_driver_wishes() {
     staged(&[], async |lab, _| {
         let shell = Shell::new(lab)?;

@@ -68,7 +68,7 @@ fn unknown_node(view: &MachineView, look: &Answer<driver::Vm>) -> Option<Effect>
         Err(error) => found_in(error)?,
     };
     let provider_id = view.machine.provider_id.clone().unwrap_or(found.provider_id);
-    found.node_name.map(|name| Effect::RecordVm { provider_id, node_name: Some(name) })
+    found.node_name.map(|name| Effect::RecordVm { provider_id, node_name: Some(name), is_proven: true })
 }
 
 /// An order to remove the VM was given.

@@ -69,9 +69,7 @@ pub(super) fn gone(
     removal.hooks_are_done()?;
     match &view.driver {
         DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => removal.by(driver),
-        DriverFact::Refused(refusal @ Refusal::Loading { .. }) => {
-            removal.blocked(Reason::DriverLoading, &refusal.to_string())
-        }
+        DriverFact::Refused(refusal @ Refusal::Loading { .. }) => removal.loading(refusal),
         DriverFact::Refused(refusal) => removal.blocked(Reason::DriverNotReady, &refusal.to_string()),
         DriverFact::NotChosen => removal.blocked(Reason::ClassMissing, &without_class(&view.class)),
     }
@@ -360,6 +358,15 @@ impl Removal<'_> {
         self.wait(conclusion, last_known_state)
     }
 
+    /// Each start loads its drivers: nothing has failed, and the end of it wakes the Machine. Nobody's word that the VM is
+    /// gone counts meanwhile, since the driver can be asked in a moment.
+    fn loading(&self, refusal: &Refusal) -> Stage<Gone> {
+        let note = DeletionNote::VmDeletionRefused { error: refusal.to_string() };
+        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        let told = (note, OperationState::Processing);
+        self.wait(finish(Reason::DriverLoading, refusal.to_string(), told, wake), None)
+    }
+
     /// There is nobody to ask.
     fn blocked(&self, reason: Reason, problem: &str) -> Stage<Gone> {
         if let Some(gone) = self.declared(problem) {
@@ -368,10 +375,7 @@ impl Removal<'_> {
         let message = format!("{problem}; {}", last_resort(self.view));
         let note = DeletionNote::VmDeletionRefused { error: problem.to_owned() };
         let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-        // Each start loads its drivers: nothing has failed, and the end of it wakes the Machine.
-        let state =
-            if reason == Reason::DriverLoading { OperationState::Processing } else { OperationState::Failed };
-        self.wait(finish(reason, message, (note, state), wake), None)
+        self.wait(finish(reason, message, (note, OperationState::Failed), wake), None)
     }
 
     /// Somebody's word counts where the cloud cannot be asked, and never against a look that shows the VM.

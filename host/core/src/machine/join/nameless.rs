@@ -25,7 +25,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress) -> Option<Step> {
     };
     let node_name = Some(found.node_name.filter(|_| found.provider_id.names_same_vm(stored))?);
     Some(match &progress.record {
-        None => Step::act(Effect::RecordVm { provider_id: stored.clone(), node_name }),
+        None => Step::act(Effect::RecordVm { provider_id: stored.clone(), node_name, is_proven: true }),
         Some(Ok(())) => {
             rest(Reason::NodeMissing, "label node is stored again, by the driver's word", Wake::Now)
         }

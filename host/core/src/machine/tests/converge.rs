@@ -83,7 +83,7 @@ impl World {
             }
             // Without an id that is known a VM is removed only when it shows.
             Effect::DeleteVm if self.shows_vm() => self.vms.clear(),
-            Effect::RecordVm { provider_id, node_name } => {
+            Effect::RecordVm { provider_id, node_name, .. } => {
                 self.case.view.machine.provider_id = Some(provider_id.clone());
                 self.case.view.machine.node_name.clone_from(node_name);
                 self.case.view.machine.has_priority = true;

@@ -86,6 +86,7 @@ pub(super) fn view() -> MachineView {
             bad_replacement_limit: None,
         },
         failures: 0,
+        account_answers: false,
         virtual_capacity: Quantities::new(),
         names: &NAMES,
     }

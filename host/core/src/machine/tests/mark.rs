@@ -1,5 +1,6 @@
 //! A Machine or class with another cluster's mark than the process has.
 
+use crate::gate::{FreezeReason, Gate};
 use crate::machine::{
     ClassFact, Effect, NodePresence, Progress, Step, TargetFact, invariants, invariants::Violation, step,
 };
@@ -92,5 +93,19 @@ fn invariants_name_what_is_done_under_another_mark() {
         let verdict =
             invariants::batch(&case.view, &Progress::default(), std::slice::from_ref(&effect), case.now);
         assert_eq!(verdict, Err(Violation::OtherMark), "{effect:?}");
+    }
+}
+
+#[test]
+fn nothing_of_a_copied_machine_is_created_emptied_or_removed_while_another_control_plane_holds_the_mark() {
+    let forced = deleting().with(|view| view.machine.going.is_forced = true);
+    let just_asked = deleting().with(|view| view.machine.phase = Phase::Running);
+    for case in [creating(), begun(), deleting(), forced, just_asked] {
+        let reason = FreezeReason::ClusterMarkHeld;
+        let held = case.clone().with(|view| view.gate = Gate::Frozen { since: seconds(0), reason });
+        let (reason, message, phase) = ends(&held).unwrap();
+        assert_eq!((reason.as_str(), phase), ("Frozen", None), "{message}");
+        assert!(message.contains("another control plane holds this cluster's mark"), "{message}");
+        assert!(ends(&case).is_err(), "without the other one it goes on");
     }
 }

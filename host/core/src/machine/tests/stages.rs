@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 
 use crate::act_error::ActError;
 use crate::drain::{self, AttachmentFact, EvictError, Look, PodFact, PodOwner, PodPhase, PodRef};
-use crate::driver_error::Code;
+use crate::driver_error::{Code, DriverError, Refusal};
 use crate::gate::Gate;
 use crate::health::Ailment;
 use crate::id::ObjectKey;
@@ -396,6 +396,19 @@ fn somebodys_word_counts_where_nobody_can_be_asked_and_never_against_a_vm_that_s
     assert!(text.contains("VmDeclaredGone") && text.ends_with("never again\n"), "{text}");
     let text = declared().on(Outcome::ProbeVm(Ok(vm()))).on(failing).tell();
     assert!(text.contains("VmDeletionFailed"), "{text}");
+    // At each start drivers are loaded, and can be asked a moment later.
+    let loading = Refusal::Loading { provider: "sim".into(), loading: "plugin sim is being loaded".into() };
+    let text = declared().with(|view| view.driver = DriverFact::Refused(loading)).tell();
+    assert!(text.contains("DriverLoading: the driver of provider \"sim\" is being loaded"), "{text}");
+    assert!(text.contains("Delete Processing") && !text.contains("release-finalizer"), "{text}");
+}
+
+#[test]
+fn a_deletion_that_no_further_try_helps_says_the_driver_is_tried_again_within_minutes_all_the_same() {
+    let error = DriverError { terminal: true, ..DriverError::new(Code::Unauthenticated, "no such key") };
+    let failing = Outcome::DeleteVm(Err(error.into()));
+    let text = deleting().on(failing).tell();
+    assert!(text.ends_with("retry from 5s to 10m0s\n"), "{text}");
 }
 
 #[test]

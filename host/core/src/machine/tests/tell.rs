@@ -42,8 +42,8 @@ pub(super) fn effect_of(outcome: &Outcome) -> &'static str {
 pub(super) fn effect_text(effect: &Effect) -> String {
     let name = effect.name();
     match effect {
-        Effect::RecordVm { provider_id, node_name: Some(node) } => format!("{name} {provider_id} {node}"),
-        Effect::RecordVm { provider_id, node_name: None } => format!("{name} {provider_id}"),
+        Effect::RecordVm { provider_id, node_name: Some(node), .. } => format!("{name} {provider_id} {node}"),
+        Effect::RecordVm { provider_id, node_name: None, .. } => format!("{name} {provider_id}"),
         Effect::SyncNode { node, change } => format!("{name} {node}{}", change_text(change)),
         Effect::DeleteNode { node, uid } => format!("{name} {node} {uid}"),
         Effect::Claim

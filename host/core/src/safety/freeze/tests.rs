@@ -56,7 +56,13 @@ fn another_holder_of_the_mark_shuts_the_gate_at_once_from_the_first_look_on() {
     assert_eq!(freeze.observe(held, PACE, at(0)), Change::Froze { reason });
     assert_eq!(freeze.gate(), Gate::Frozen { since: at(0), reason });
     assert_eq!(freeze.observe(held, PACE, at(60)), Change::None);
-    assert_eq!(freeze.observe(WELL, PACE, at(400)), Change::Thawed { since: at(0), reason });
+    // Whatever else holds as well: this reason permits least.
+    let all = Look { is_requested: true, is_mark_held: true, ..NO_TARGET };
+    assert_eq!(freeze.observe(all, PACE, at(70)), Change::None);
+    assert_eq!(freeze.observe(all, PACE, at(170)), Change::None);
+    assert_eq!(freeze.gate(), Gate::Frozen { since: at(0), reason });
+    freeze.observe(WELL, PACE, at(180));
+    assert_eq!(freeze.observe(CAUGHT_UP, PACE, at(400)), Change::Thawed { since: at(0), reason });
 }
 
 #[test]

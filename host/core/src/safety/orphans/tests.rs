@@ -257,15 +257,24 @@ fn when_most_vms_have_no_machine_more_evidence_is_asked_for() {
 
 /// `own` VMs with their Machines, and `others` whose Machines nobody here has ever seen.
 fn two_planes(own: usize, others: usize) -> (Watch, Vec<Listed>) {
-    let name = |number| format!("pool-{number}");
+    planes_of((own, "pool"), (others, "farm"))
+}
+
+/// The same, with the names of their sets.
+fn planes_of((own, ours): (usize, &str), (others, theirs): (usize, &str)) -> (Watch, Vec<Listed>) {
+    let name = |number| format!("{ours}-{number}");
     let owners = (0..own).map(|at| owner(&name(at), &format!("uid-{at}"), Some(&format!("own-{at}"))));
-    let kin = Kin { machines: BTreeSet::new(), families: ["pool".into()].into() };
+    let kin = Kin { machines: BTreeSet::new(), families: [ours.into()].into() };
     let mut watch = Watch::new([]);
     watch.owners = Owners::new(owners).with_kin(kin);
     let owned = (0..own).map(|at| vm(&format!("own-{at}"), &name(at), Some(&format!("uid-{at}"))));
     let foreign = (0..others).map(|number| Listed {
         created_at: Some(at(-1_000)),
-        ..vm(&format!("their-{number}"), &format!("farm-{number}"), Some(&format!("their-uid-{number}")))
+        ..vm(
+            &format!("their-{number}"),
+            &format!("{theirs}-{}", own + number),
+            Some(&format!("their-uid-{number}")),
+        )
     });
     (watch, owned.chain(foreign).collect())
 }
@@ -273,11 +282,14 @@ fn two_planes(own: usize, others: usize) -> (Watch, Vec<Listed>) {
 #[test]
 fn the_vms_of_another_control_plane_of_the_same_mark_are_never_deleted_whatever_its_size() {
     for (own, others) in [(50, 50), (80, 20), (16, 4), (0, 100), (4, 400)] {
-        let (mut watch, vms) = two_planes(own, others);
-        for round in 0..100 {
-            let findings = watch.round(&[listing("a", &vms)], &["a"], 5 * round);
-            assert_eq!(ids(&findings), [""; 0], "{own} {others}");
-            assert_eq!(findings.strangers, others);
+        // Also where both were named after one cluster, so that their sets have the same names.
+        for theirs in ["farm", "pool"] {
+            let (mut watch, vms) = planes_of((own, "pool"), (others, theirs));
+            for round in 0..100 {
+                let findings = watch.round(&[listing("a", &vms)], &["a"], 5 * round);
+                assert_eq!(ids(&findings), [""; 0], "{own} {others} {theirs}");
+                assert_eq!(findings.strangers, others);
+            }
         }
     }
 }
@@ -300,9 +312,11 @@ fn a_few_that_nobody_knows_go_as_ever_and_many_when_somebody_says_so() {
 fn many_that_were_of_this_control_plane_for_certain_go_after_more_listings() {
     let (mut watch, mut vms) = two_planes(50, 50);
     for (at, vm) in vms.iter_mut().skip(50).enumerate() {
-        // A set of ours has made half of them, and the others were seen.
-        let name = if at % 2 == 0 { format!("pool-late-{at}") } else { format!("loose{at}") };
+        // A set of ours has made half of them, whose cloud keeps no uids, and the others were seen.
+        let is_of_set = at % 2 == 0;
+        let name = if is_of_set { format!("pool-late-{at}") } else { format!("loose{at}") };
         vm.machine_name = name.as_str().into();
+        vm.machine_uid = vm.machine_uid.take().filter(|_| !is_of_set);
     }
     let machines = vms.iter().skip(50).filter_map(|vm| vm.machine_uid.clone()).collect();
     let kin = Kin { machines, families: ["pool".into()].into() };

@@ -200,3 +200,32 @@ async fn a_rollout_that_gets_nowhere_is_told_after_its_deadline_and_ends_when_it
     assert_eq!(condition(&stage, "Progressing"), ("True".into(), "NewMachineSetAvailable".into()));
     assert_tidy(&stage, 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_rolled_machine_costs_few_calls_of_the_cloud_and_few_events() {
+    let keyless =
+        crate::cloud::Habits { keeps_keys: false, reads_lag: 10 * SECOND, ..crate::cloud::Habits::default() };
+    let stage = Stage::with(keyless, KubeletHabits::default());
+    stage.add_class();
+    let stage = with_large(stage);
+    let _host = running(&stage, &pool(10)).await;
+    tokio::time::sleep(2 * MINUTE).await;
+    let (begun, told) = (stage.wire.len(), stage.api.all("events").len());
+    roll_to(&stage, "large");
+    until_complete(&stage).await;
+    assert_tidy(&stage, 10);
+    let calls = stage.wire.records_since(begun, |call| call.verb == "CALL");
+    // A create, an order and its proof; the driver looks once more before a create without keys.
+    assert!(calls.len() <= 4 * 10, "{} calls", calls.len());
+    let events = stage.api.all("events");
+    let reasons: BTreeMap<String, usize> = events[told..].iter().fold(BTreeMap::new(), |mut all, event| {
+        *all.entry(event["reason"].to_string()).or_default() += 1;
+        all
+    });
+    let about_machines =
+        events[told..].iter().filter(|event| event["regarding"]["kind"] == "Machine").count();
+    assert!(about_machines <= 4 * 10, "{reasons:?}");
+    // A step of the rollout is one Machine up and one down: two of the deployment and two of its sets, as with
+    // machine-controller-manager. A larger surge takes fewer steps.
+    assert!(events.len() - told - about_machines <= 4 * 10 + 4, "{reasons:?}");
+}

@@ -217,6 +217,9 @@ func notAskedFor(request driver.Request, zone string) (driver.VM, error) {
 }
 
 // A Machine that was restored from a backup has another uid and the name of before.
+//
+// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
+// marks together with the Machine's name.
 func belongs(vm simVM, request driver.Request) bool {
 	machine := request.Machine
 	return vm.Tags.areOf(request.Cluster) && (has(vm.Tags, uidTag, machine.UID) || has(vm.Tags, nameTag, machine.Name))

@@ -179,7 +179,14 @@ function notAskedFor({ machine }) {
   return { providerId: machine.providerId, nodeName: machine.name, state: 'unknown', failureDomain: parts.zone };
 }
 
-/** A Machine that was restored from a backup has another uid and the name of before. @param {CloudVm} vm @param {Request} request */
+/**
+ * A Machine that was restored from a backup has another uid and the name of before.
+ *
+ * A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
+ * marks together with the Machine's name.
+ * @param {CloudVm} vm
+ * @param {Request} request
+ */
 function belongs(vm, { cluster, machine }) {
   return isOf(vm, cluster) && (vm.tags.get(UID_TAG) === machine.uid || vm.tags.get(NAME_TAG) === machine.name);
 }

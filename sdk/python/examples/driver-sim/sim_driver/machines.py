@@ -181,7 +181,11 @@ def _not_asked_for(request: Request) -> Vm:
 
 
 def _belongs(vm: SimVm, request: Request) -> bool:
-    """A Machine that was restored from a backup has another uid and the name of before."""
+    """A Machine that was restored from a backup has another uid and the name of before.
+
+    A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
+    marks together with the Machine's name.
+    """
     machine = request.machine
     return vm.is_of(request.cluster) and (vm.tag(UID_TAG) == machine.uid or vm.tag(NAME_TAG) == machine.name)
 
