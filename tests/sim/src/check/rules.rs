@@ -75,7 +75,10 @@ pub(super) fn of_change(
         .flatten()
         .chain(owners::of_machine(facts, change, now))
         .collect(),
-        "machinesets" => owners::of_set(facts, change, now).into_iter().collect(),
+        "machinesets" => owners::of_set(facts, change, now)
+            .into_iter()
+            .chain(breaks(Rule::HandedDown, owners::handed_down_to_set(change)))
+            .collect(),
         "machinedeployments" => owners::of_deployment(facts, change).into_iter().collect(),
         _ => Vec::new(),
     }
@@ -150,6 +153,10 @@ fn budget(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> 
 fn healthy_stays(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
     let phase = |object| text(object, "/status/currentStatus/phase");
     if phase(change.new) != "Failed" || phase(change.old) == "Failed" {
+        return None;
+    }
+    // A failed update in place that nobody repeats: a Node that is well all the same does not make up for it.
+    if phase(change.old) == "InPlaceUpdateFailed" {
         return None;
     }
     let machine = facts.machines.get(text(change.new, "/metadata/uid")).filter(|_| !facts.has_judges)?;
