@@ -267,12 +267,13 @@ impl Plan {
                 self.hourly.lies = 30.0;
                 self.favourite = Some(Action::DeleteMachine);
             }
-            Planted::DeniesDoubt => {
+            Planted::DeniesDoubt | Planted::ClaimsDoubt | Planted::KeepsDoubt => {
                 self.cloud.keeps_keys = false;
                 self.cloud.reads_lag = Duration::from_secs(8);
                 self.calls.cloud = 0.5;
             }
-            Planted::MakesAgain => self.pools_do(PoolAction::Scale),
+            Planted::NeverRetries => self.calls.cloud = 0.5,
+            Planted::MakesAgain | Planted::AsksOverAndOver => self.pools_do(PoolAction::Scale),
             Planted::RaisesTooFar | Planted::EmptiesSets => self.pools_do(PoolAction::Roll),
             Planted::OverlooksBudgets => {
                 self.budget = Some("1/10m");

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request};
 use http_body_util::BodyExt;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 use machinist_api::names::{annotations, node_conditions};
 use machinist_core::driver::{
@@ -102,13 +102,21 @@ pub enum Planted {
     StaysFrozen,
     /// A create that may have made a VM is said to have made none.
     DeniesDoubt,
+    /// A create that failed for certain is said to have made a VM perhaps.
+    ClaimsDoubt,
+    /// A create that may have made a VM is waited for five minutes longer than reads of the cloud lag.
+    KeepsDoubt,
+    /// A create that has failed is never tried again.
+    NeverRetries,
+    /// Every deletion of a Machine is asked for over and over.
+    AsksOverAndOver,
     /// What stands in an annotation of a set goes to its Machines as it is.
     HandsDownTexts,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -143,13 +151,19 @@ impl Planted {
         Self::OverlooksFreeze,
         Self::StaysFrozen,
         Self::DeniesDoubt,
+        Self::ClaimsDoubt,
+        Self::KeepsDoubt,
+        Self::NeverRetries,
+        Self::AsksOverAndOver,
         Self::HandsDownTexts,
     ];
 
     /// Whose Machines must be for it to show.
     pub(crate) fn needs(self) -> Owners {
         match self {
-            Self::MakesAgain | Self::ForgetsOrdinals | Self::HandsDownTexts => Owners::Set,
+            Self::MakesAgain | Self::ForgetsOrdinals | Self::HandsDownTexts | Self::AsksOverAndOver => {
+                Owners::Set
+            }
             Self::RaisesTooFar
             | Self::EmptiesSets
             | Self::ChoosesOthers
@@ -181,6 +195,9 @@ impl Planted {
             Self::ReleasesSets => Rule::Orphans,
             Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,
             Self::HandsDownTexts => Rule::HandedDown,
+            Self::ClaimsDoubt | Self::KeepsDoubt => Rule::Doubt,
+            Self::NeverRetries => Rule::ComesUp,
+            Self::AsksOverAndOver => Rule::Repeats,
             Self::DeletesPods => Rule::Budget,
             Self::GateStaysOpen => Rule::Gate,
             Self::OrdersOverAndOver => Rule::Sparing,
@@ -205,6 +222,9 @@ pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Ar
     }
 }
 
+/// So much longer than reads lag, for a bug.
+const KEEPS_DOUBT_FOR: SignedDuration = SignedDuration::from_mins(5);
+
 struct Faulty {
     drivers: Arc<dyn Drivers>,
     bug: Planted,
@@ -222,7 +242,14 @@ impl Faulty {
 
 impl Drivers for Faulty {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
-        self.drivers.facts(provider, pin)
+        let facts = self.drivers.facts(provider, pin)?;
+        Ok(match self.bug {
+            Planted::KeepsDoubt => {
+                let consistency_window = facts.consistency_window + KEEPS_DOUBT_FOR;
+                DriverFacts { consistency_window, ..facts }
+            }
+            _ => facts,
+        })
     }
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
@@ -241,7 +268,12 @@ impl Drivers for Faulty {
             if let Some(second) = second {
                 let _ = self.drivers.create(second).await;
             }
-            if self.bug == Planted::DeniesDoubt { made.map_err(denied) } else { made }
+            match self.bug {
+                Planted::DeniesDoubt => made.map_err(denied),
+                Planted::ClaimsDoubt => made.map_err(claimed),
+                Planted::NeverRetries if made.is_err() => std::future::pending().await,
+                _ => made,
+            }
         }
         .boxed()
     }
@@ -324,6 +356,11 @@ impl Drivers for Faulty {
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
         self.drivers.validate_class(class)
     }
+}
+
+/// The same error, as if the driver did not know whether a VM was made.
+fn claimed(error: CallError) -> CallError {
+    DriverError { may_have_happened: true, ..DriverError::new(error.code(), "nobody knows") }.into()
 }
 
 /// The same error without its doubt.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Once;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_runtime::clock::Clock;
 use memory_api::ApiServer;
 use memory_api::wire::Wire;
@@ -30,9 +30,11 @@ const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
 
-/// From the end of the faults until a Machine has its VM: the longest pause after an error of a cloud is ten minutes, and a call that
-/// hangs lasts five.
-const COMES_UP_WITHIN: Duration = Duration::from_mins(20);
+/// From the end of the faults until a Machine has its VM: a host leads again, its requests and the Machine's class are well again.
+const COMES_UP_WITHIN: SignedDuration = SignedDuration::from_mins(3);
+
+/// And from the end of the pause after the last call that has failed.
+const MAKES_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// And so much longer for each Machine that is rolled after the others have been drained.
 const ROLLS_WITHIN: Duration = Duration::from_hours(3);
@@ -206,12 +208,12 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     let begin = wire.elapsed();
     let rolled = if plan.owners == Owners::Deployments { plan.machines } else { 0 };
     let limit = CONVERGES_WITHIN + ROLLS_WITHIN * u32::try_from(rolled * 2).unwrap_or(u32::MAX);
-    let without = without_vm(actors);
+    let (without, calm) = (without_vm(actors), actors.clock.now());
     while let Some(missing) = unfinished(actors) {
-        let late =
-            if wire.elapsed() - begin > COMES_UP_WITHIN { without_vm(actors) } else { BTreeSet::new() };
-        if let Some(name) = without.intersection(&late).next() {
-            let detail = format!("Machine {name} has no VM {COMES_UP_WITHIN:?} after the faults have ended");
+        let still = without_vm(actors);
+        if let Some((_, name)) = without.intersection(&still).find(|(uid, _)| is_late(actors, uid, calm)) {
+            let after = actors.clock.now().duration_since(calm);
+            let detail = format!("Machine {name} has no VM {after:#} after the faults have ended");
             return watchman.break_rule(Rule::ComesUp, detail);
         }
         if wire.elapsed() - begin > limit {
@@ -232,6 +234,7 @@ async fn panics(watchman: &Watchman) {
         if let Some(panic) = PANIC.take() {
             return watchman.break_rule(Rule::NoPanic, panic);
         }
+        watchman.tick();
     }
 }
 
@@ -263,13 +266,20 @@ fn unfinished(actors: &Actors) -> Option<String> {
     short.or_else(|| actors.cluster.unfinished_update())
 }
 
-/// Names of the Machines that are to have a VM and have none.
-fn without_vm(actors: &Actors) -> BTreeSet<String> {
+/// A Machine without a VM should have got one by now.
+fn is_late(actors: &Actors, uid: &str, calm: Timestamp) -> bool {
+    let by = (calm + COMES_UP_WITHIN).max(actors.watchman.back_by(uid).unwrap_or(calm));
+    actors.clock.now() > by + MAKES_WITHIN
+}
+
+/// Uids and names of the Machines that are to have a VM and have none.
+fn without_vm(actors: &Actors) -> BTreeSet<(String, String)> {
     let facts = actors.watchman.facts();
-    let is_without = |machine: &&MachineFact| {
+    let is_without = |(_, machine): &(&String, &MachineFact)| {
         machine.provider_id.is_empty() && machine.deleting_since.is_none() && machine.phase != "Failed"
     };
-    facts.machines.values().filter(is_without).map(|machine| machine.name.clone()).collect()
+    let without = facts.machines.iter().filter(is_without);
+    without.map(|(uid, machine)| (uid.clone(), machine.name.clone())).collect()
 }
 
 /// VMs of no Machine, which hosts remove in their time. Those that no host can know of are leaks.

@@ -189,6 +189,26 @@ fn a_freeze_that_is_believed_to_have_ended_is_found() {
 }
 
 #[test]
+fn a_driver_that_never_says_for_certain_that_no_vm_was_made_is_found() {
+    hunt(Planted::ClaimsDoubt);
+}
+
+#[test]
+fn a_doubt_that_outlives_the_lag_of_reads_is_found() {
+    hunt(Planted::KeepsDoubt);
+}
+
+#[test]
+fn a_create_that_is_never_tried_again_is_found() {
+    hunt(Planted::NeverRetries);
+}
+
+#[test]
+fn a_deletion_that_is_asked_for_without_a_pause_is_found() {
+    hunt(Planted::AsksOverAndOver);
+}
+
+#[test]
 fn a_host_that_takes_doubt_for_a_clear_no_is_found() {
     hunt(Planted::DeniesDoubt);
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use jiff::SignedDuration;
 use machinist_core::driver::{
     Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, Listed, MachineRequest,
     Page, Vm, VmState as State,
@@ -295,7 +294,7 @@ impl Drivers for Account {
                 reboot: true,
                 delete_by_id: false,
             },
-            consistency_window: SignedDuration::try_from(self.cloud.habits.reads_lag).unwrap_or_default(),
+            consistency_window: self.cloud.window(),
         })
     }
 
@@ -319,7 +318,15 @@ impl Drivers for Account {
     }
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
-        self.of_machine("get-status", request, Self::look)
+        let uid = request.machine.uid.to_string();
+        async move {
+            let answer = self.of_machine("get-status", request, Self::look).await;
+            if let Err(error) = &answer {
+                self.watchman.call_failed(&uid, error.code());
+            }
+            answer
+        }
+        .boxed()
     }
 
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {

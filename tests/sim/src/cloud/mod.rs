@@ -7,7 +7,7 @@ mod lies;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Wire;
@@ -82,6 +82,11 @@ impl SimCloud {
         };
         let set = self.lock().set_faults(faults);
         assert!(set.is_ok(), "the faults are within range: {set:?}");
+    }
+
+    /// How late its reads are at most, as its driver declares.
+    pub(crate) fn window(&self) -> SignedDuration {
+        SignedDuration::try_from(self.habits.reads_lag).unwrap_or_default()
     }
 
     /// The driver as one host reaches it.

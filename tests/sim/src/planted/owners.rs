@@ -37,6 +37,12 @@ where
             way.call(again).await?;
             Ok(Request::from_parts(head, Body::from(bytes.to_vec())))
         }
+        Planted::AsksOverAndOver if method == Method::DELETE && path.contains("/machines/") => {
+            for _ in 0..45 {
+                way.call(asked(Method::DELETE, &path, &Value::Null)?).await?;
+            }
+            Ok(request)
+        }
         Planted::HandsDownTexts if method == Method::POST && path.ends_with("/machines") => {
             let (head, body) = request.into_parts();
             let mut machine: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
