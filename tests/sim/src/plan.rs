@@ -118,6 +118,10 @@ pub struct Plan {
     pub(crate) favourite: Option<Action>,
     /// Whose the Machines are.
     pub(crate) owners: Owners,
+    /// Classes carry the cluster's mark from the beginning. Otherwise hosts store it once a listing has shown a VM.
+    pub(crate) marks_classes: bool,
+    /// An operator has said that VMs go of which nothing shows that they were ever this cluster's, however many they are.
+    pub(crate) releases_strangers: bool,
     /// What is done half of the time to sets and deployments.
     pub(crate) favourite_of_pools: Option<PoolAction>,
     /// The disruption budget of each deployment from its beginning; without one, some have one and other wishes.
@@ -202,6 +206,8 @@ impl Plan {
             favourite: None,
             // A week of many Machines is compared with earlier ones.
             owners: if is_large { Owners::Nobody } else { Owners::drawn(seed) },
+            marks_classes: is_large || Chance::new(seed, "class marks").happens(0.5),
+            releases_strangers: is_large || Chance::new(seed, "strangers").happens(0.5),
             favourite_of_pools: None,
             budget: None,
             planted: None,

@@ -12,7 +12,7 @@ use memory_api::wire::Wire;
 
 use crate::actors::Actors;
 use crate::check::{MachineFact, Rule, Violation, Watchman};
-use crate::cloud::SimCloud;
+use crate::cloud::{STRANGER, SimCloud};
 use crate::cluster::Cluster;
 use crate::faults::Faults;
 use crate::fleet::Fleet;
@@ -136,7 +136,7 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone())
             .taken_back_by(plan.owners);
     let pools = Pools::new(plan, api.clone());
-    let fleet = Fleet::new(api.clone(), plan.machines, plan.zones, pools);
+    let fleet = Fleet::new(plan, api.clone(), pools);
     let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
@@ -282,11 +282,30 @@ fn without_vm(actors: &Actors) -> BTreeSet<(String, String)> {
     without.map(|(uid, machine)| (uid.clone(), machine.name.clone())).collect()
 }
 
+/// More VMs of no Machine than so many, if they are one of so many of all, stay where nothing shows that they were ever
+/// this cluster's: the share rule of hosts.
+const FEW_ORPHANS: usize = 3;
+const LARGE_SHARE: usize = 5;
+
 /// VMs of no Machine, which hosts remove in their time. Those that no host can know of are leaks.
 fn left_over(actors: &Actors) -> Option<String> {
+    let (orphans, _) = orphans(actors);
+    (!orphans.is_empty()).then(|| format!("VMs without a Machine are there: {}", orphans.join(", ")))
+}
+
+/// VMs of no Machine that are to go, and those that may stay.
+fn orphans(actors: &Actors) -> (Vec<String>, Vec<String>) {
     let uids = actors.watchman.facts().machines.keys().cloned().collect();
     let orphans = actors.cloud.orphans(&uids);
-    (!orphans.is_empty()).then(|| format!("VMs without a Machine are there: {}", orphans.join(", ")))
+    let all = actors.cloud.orphans(&BTreeSet::new()).len();
+    let is_mass = orphans.len() > FEW_ORPHANS && orphans.len() * LARGE_SHARE >= all;
+    let has_owners = actors.plan.owners != Owners::Nobody;
+    // The Machines of sets and deployments are named after these. Of others a host knows that has seen them itself.
+    let is_stranger = |name: &str| name.starts_with(STRANGER) || !has_owners;
+    let stays = |name: &str| is_mass && !actors.plan.releases_strangers && is_stranger(name);
+    let (stay, go): (Vec<_>, Vec<_>) = orphans.into_iter().partition(|(_, name)| stays(name));
+    let ids = |vms: Vec<(String, String)>| vms.into_iter().map(|(id, _)| id).collect();
+    (ids(go), ids(stay))
 }
 
 async fn silence(actors: &Actors) {
@@ -305,9 +324,11 @@ fn leaks(actors: &Actors) {
     let facts = actors.watchman.facts();
     let known: Vec<String> = facts.machines.values().map(|machine| machine.provider_id.clone()).collect();
     drop(facts);
+    let (_, strangers) = orphans(actors);
     let lost = actors.cloud.look(|vm| {
         let id = crate::cloud::provider_id(&vm.zone, &vm.id);
-        (vm.state != simcloud::VmState::Terminated && !known.contains(&id)).then_some(id)
+        let is_known = known.contains(&id) || strangers.contains(&vm.id);
+        (vm.state != simcloud::VmState::Terminated && !is_known).then_some(id)
     });
     if !lost.is_empty() {
         actors.watchman.break_rule(Rule::NoLeak, format!("VMs of no Machine: {}", lost.join(", ")));

@@ -21,6 +21,9 @@ pub(crate) use lies::Lie;
 /// Where classes put their VMs, in turn.
 pub(crate) const ZONES: [&str; 3] = ["sim-1a", "sim-1b", "sim-1c"];
 
+/// VMs that were never those of a Machine of ours are named so.
+pub(crate) const STRANGER: &str = "nobody-";
+
 /// The tag with the Machine's uid.
 pub(crate) const UID_TAG: &str = "machine-uid";
 
@@ -171,11 +174,11 @@ impl SimCloud {
             ("cluster", crate::hosts::CLUSTER.to_owned()),
             // Classes list what is in their zone.
             ("zone", zone.to_owned()),
-            (UID_TAG, format!("nobody-{number}")),
-            ("machine-name", format!("nobody-{number}")),
+            (UID_TAG, format!("{STRANGER}{number}")),
+            ("machine-name", format!("{STRANGER}{number}")),
         ];
         let wanted = CreateVm {
-            name: format!("nobody-{number}"),
+            name: format!("{STRANGER}{number}"),
             zone: zone.to_owned(),
             kind: "sim.small".to_owned(),
             image: "linux-1".to_owned(),
@@ -191,12 +194,13 @@ impl SimCloud {
         }
     }
 
-    /// VMs of our cluster whose Machine is none of these.
-    pub(crate) fn orphans(&self, uids: &std::collections::BTreeSet<String>) -> Vec<String> {
+    /// Ids of VMs of our cluster whose Machine is none of these, with the Machine's name.
+    pub(crate) fn orphans(&self, uids: &std::collections::BTreeSet<String>) -> Vec<(String, String)> {
         self.look(|vm| {
             let is_ours = vm.tags.get("cluster").is_some_and(|cluster| cluster == crate::hosts::CLUSTER);
             let has_machine = vm.tags.get(UID_TAG).is_some_and(|uid| uids.contains(uid));
-            (is_ours && !has_machine && vm.state != VmState::Terminated).then(|| vm.id.clone())
+            let name = || vm.tags.get("machine-name").cloned().unwrap_or_default();
+            (is_ours && !has_machine && vm.state != VmState::Terminated).then(|| (vm.id.clone(), name()))
         })
     }
 
