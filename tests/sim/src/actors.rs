@@ -38,6 +38,7 @@ pub(crate) enum Action {
     KillVm,
     Cordon,
     MakeOrphan,
+    MakeSecondVm,
     HoldDeletion,
     Preserve,
     UpdateInPlace,
@@ -50,7 +51,7 @@ impl Action {
     }
 }
 
-const ACTIONS: [(u32, Action); 16] = [
+const ACTIONS: [(u32, Action); 17] = [
     (20, Action::DeleteMachine),
     (4, Action::ForceDelete),
     (20, Action::EditMachine),
@@ -64,6 +65,7 @@ const ACTIONS: [(u32, Action); 16] = [
     (5, Action::KillVm),
     (6, Action::Cordon),
     (2, Action::MakeOrphan),
+    (3, Action::MakeSecondVm),
     (8, Action::HoldDeletion),
     (8, Action::Preserve),
     (8, Action::UpdateInPlace),
@@ -181,6 +183,7 @@ impl Actors {
                 self.watchman.note(("somebody makes a VM of no Machine", ""));
                 self.cloud.make_orphan(chance.below(1_000_000));
             }
+            Action::MakeSecondVm => self.make_second_vm(chance),
             Action::DeleteNode | Action::Cordon => self.on_node(action, chance),
             Action::HoldDeletion => self.hold_deletion(chance),
             Action::Preserve => self.preserve(chance),
@@ -188,6 +191,20 @@ impl Actors {
             Action::KillKubelet | Action::FlawNode | Action::RebootVm | Action::KillVm => {
                 self.on_vm(action, chance);
             }
+        }
+    }
+
+    /// A VM beside that of a Machine, with the same marks: by hand, or by another program.
+    fn make_second_vm(&self, chance: &mut Chance) {
+        let Some(vm) = self.cluster.any_joined(chance) else { return };
+        let is_meant = |uid: &str, id: &str| {
+            let facts = self.watchman.facts();
+            let machine = facts.machines.get(uid);
+            machine.is_some_and(|machine| machine.provider_id == id && machine.deleting_since.is_none())
+        };
+        if let Some(second) = self.cloud.make_second(&vm, chance.below(1_000_000), is_meant) {
+            self.watchman
+                .note(("somebody makes a VM beside that of a Machine:", &format!("{second} and {vm}")));
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct CloudHabits {
     pub(crate) reads_lag: Duration,
     /// A class lists the VMs of its zone; otherwise those of all zones.
     pub(crate) lists_by_zone: bool,
+    /// Its driver can remove one VM of two.
+    pub(crate) deletes_by_id: bool,
     /// Creation has a second step.
     pub(crate) initializes: bool,
     /// From a create to a VM that runs.
@@ -183,6 +185,7 @@ impl Plan {
             keeps_keys,
             // Where there are many, they are listed all the time, and three times as many would be most of the work.
             lists_by_zone: is_large || Chance::new(seed, "listing").happens(0.5),
+            deletes_by_id: is_large || Chance::new(seed, "delete by id").happens(0.5),
             reads_lag: Duration::from_millis(chance.pick(lags).copied().unwrap_or_default()),
             initializes: chance.happens(0.3),
             boots_for: chance.between(Duration::from_secs(1), Duration::from_secs(90)),
@@ -277,6 +280,10 @@ impl Plan {
                 self.cloud.keeps_keys = false;
                 self.cloud.reads_lag = Duration::from_secs(8);
                 self.calls.cloud = 0.5;
+            }
+            Planted::TakesTheFirst | Planted::LeavesTheSecond => {
+                self.cloud.deletes_by_id = true;
+                self.favourite = Some(Action::MakeSecondVm);
             }
             Planted::NeverRetries => self.calls.cloud = 0.5,
             Planted::MakesAgain | Planted::AsksOverAndOver => self.pools_do(PoolAction::Scale),

@@ -110,13 +110,17 @@ pub enum Planted {
     NeverRetries,
     /// Every deletion of a Machine is asked for over and over.
     AsksOverAndOver,
+    /// The VM that a Machine has is removed in the place of the one beside it.
+    TakesTheFirst,
+    /// VMs beside those of Machines are said to be removed, and stay.
+    LeavesTheSecond,
     /// What stands in an annotation of a set goes to its Machines as it is.
     HandsDownTexts,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 41] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -155,6 +159,8 @@ impl Planted {
         Self::KeepsDoubt,
         Self::NeverRetries,
         Self::AsksOverAndOver,
+        Self::TakesTheFirst,
+        Self::LeavesTheSecond,
         Self::HandsDownTexts,
     ];
 
@@ -196,6 +202,7 @@ impl Planted {
             Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,
             Self::HandsDownTexts => Rule::HandedDown,
             Self::ClaimsDoubt | Self::KeepsDoubt => Rule::Doubt,
+            Self::TakesTheFirst | Self::LeavesTheSecond => Rule::SecondVms,
             Self::NeverRetries => Rule::ComesUp,
             Self::AsksOverAndOver => Rule::Repeats,
             Self::DeletesPods => Rule::Budget,
@@ -337,7 +344,11 @@ impl Drivers for Faulty {
     }
 
     fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
-        self.drivers.delete_by_id(request, vm)
+        match (self.bug, request.machine.provider_id.clone()) {
+            (Planted::TakesTheFirst, Some(first)) => self.drivers.delete_by_id(request, first),
+            (Planted::LeavesTheSecond, _) => async { Ok(()) }.boxed(),
+            _ => self.drivers.delete_by_id(request, vm),
+        }
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {

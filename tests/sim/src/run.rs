@@ -12,7 +12,7 @@ use memory_api::wire::Wire;
 
 use crate::actors::Actors;
 use crate::check::{MachineFact, Rule, Violation, Watchman};
-use crate::cloud::{STRANGER, SimCloud};
+use crate::cloud::{STRANGER, SimCloud, UID_TAG};
 use crate::cluster::Cluster;
 use crate::faults::Faults;
 use crate::fleet::Fleet;
@@ -217,7 +217,9 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
             return watchman.break_rule(Rule::ComesUp, detail);
         }
         if wire.elapsed() - begin > limit {
-            return watchman.break_rule(Rule::Converges, missing);
+            let is_second = seconds(actors).is_some_and(|second| second == missing);
+            let rule = if is_second { Rule::SecondVms } else { Rule::Converges };
+            return watchman.break_rule(rule, missing);
         }
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
@@ -262,7 +264,7 @@ fn calm(actors: &Actors) {
 
 /// What is not as it is wished.
 fn unfinished(actors: &Actors) -> Option<String> {
-    let short = actors.fleet.is_short_of().or_else(|| left_over(actors));
+    let short = actors.fleet.is_short_of().or_else(|| left_over(actors)).or_else(|| seconds(actors));
     short.or_else(|| actors.cluster.unfinished_update())
 }
 
@@ -291,6 +293,23 @@ const LARGE_SHARE: usize = 5;
 fn left_over(actors: &Actors) -> Option<String> {
     let (orphans, _) = orphans(actors);
     (!orphans.is_empty()).then(|| format!("VMs without a Machine are there: {}", orphans.join(", ")))
+}
+
+/// VMs beside those of Machines, where the driver can remove them.
+fn seconds(actors: &Actors) -> Option<String> {
+    let seconds = second_vms(actors);
+    (actors.cloud.deletes_by_id() && !seconds.is_empty())
+        .then(|| format!("second VMs of Machines are there: {}", seconds.join(", ")))
+}
+
+/// Ids of VMs beside those of Machines that are there.
+fn second_vms(actors: &Actors) -> Vec<String> {
+    let facts = actors.watchman.facts();
+    let is_second = |vm: &simcloud::VmView| {
+        let has_machine = vm.tags.get(UID_TAG).is_some_and(|uid| facts.machines.contains_key(uid));
+        vm.state != simcloud::VmState::Terminated && has_machine && actors.cloud.is_second(&vm.id)
+    };
+    actors.cloud.look(|vm| is_second(vm).then(|| vm.id.clone()))
 }
 
 /// VMs of no Machine that are to go, and those that may stay.
@@ -324,7 +343,10 @@ fn leaks(actors: &Actors) {
     let facts = actors.watchman.facts();
     let known: Vec<String> = facts.machines.values().map(|machine| machine.provider_id.clone()).collect();
     drop(facts);
-    let (_, strangers) = orphans(actors);
+    let (_, mut strangers) = orphans(actors);
+    if !actors.cloud.deletes_by_id() {
+        strangers.extend(second_vms(actors));
+    }
     let lost = actors.cloud.look(|vm| {
         let id = crate::cloud::provider_id(&vm.zone, &vm.id);
         let is_known = known.contains(&id) || strangers.contains(&vm.id);

@@ -209,6 +209,16 @@ fn a_deletion_that_is_asked_for_without_a_pause_is_found() {
 }
 
 #[test]
+fn a_vm_that_is_taken_for_the_second_one_of_its_machine_is_found() {
+    hunt(Planted::TakesTheFirst);
+}
+
+#[test]
+fn a_second_vm_that_never_goes_is_found() {
+    hunt(Planted::LeavesTheSecond);
+}
+
+#[test]
 fn a_host_that_takes_doubt_for_a_clear_no_is_found() {
     hunt(Planted::DeniesDoubt);
 }

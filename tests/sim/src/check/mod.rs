@@ -41,6 +41,9 @@ pub enum Rule {
     /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old enough and
     /// was listed often enough.
     NoUnaskedDelete,
+    /// Never a VM deleted as the second one of its Machine that a Machine has stored; and second ones go in the end, where the
+    /// driver offers that.
+    SecondVms,
     /// The finalizer goes only after the VM is gone.
     FinalizerLast,
     /// Never a pod taken away against its budget before the force deadline.
@@ -241,6 +244,14 @@ impl Watchman {
     /// A delete reaches the cloud.
     pub(crate) fn delete_asked(&self, vm: &str, actor: &str) {
         let broken = rules::of_delete(&mut self.facts(), &self.cloud, vm, actor, self.clock.now());
+        if let Some((rule, detail)) = broken {
+            self.break_rule(rule, detail);
+        }
+    }
+
+    /// An order to remove one VM of two, by its id, reaches the cloud.
+    pub(crate) fn delete_by_id_asked(&self, vm: &str, actor: &str) {
+        let broken = rules::of_delete_by_id(&self.facts(), &self.cloud, vm, actor, self.clock.now());
         if let Some((rule, detail)) = broken {
             self.break_rule(rule, detail);
         }

@@ -3,6 +3,7 @@
 mod ask;
 mod drivers;
 mod lies;
+mod seconds;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio::sync::Notify;
 use crate::check::Watchman;
 use crate::plan::CloudHabits;
 pub(crate) use lies::Lie;
+use seconds::Seconds;
 
 /// Where classes put their VMs, in turn.
 pub(crate) const ZONES: [&str; 3] = ["sim-1a", "sim-1b", "sim-1c"];
@@ -36,6 +38,7 @@ pub(crate) struct SimCloud {
     wire: Wire,
     changed: Arc<Notify>,
     lie: Arc<Mutex<Option<Lie>>>,
+    seconds: Arc<Mutex<Seconds>>,
 }
 
 impl SimCloud {
@@ -49,6 +52,7 @@ impl SimCloud {
             wire,
             changed: Arc::new(Notify::new()),
             lie: Arc::default(),
+            seconds: Arc::default(),
         };
         cloud.calm();
         cloud
@@ -149,9 +153,10 @@ impl SimCloud {
         model.vm(id).filter(|vm| vm.state != VmState::Terminated).cloned()
     }
 
-    /// How many live VMs more than one a Machine there have ever been.
+    /// How many live VMs more than one a Machine there have ever been, without those that somebody else has made.
     pub(crate) fn duplicates_ever(&self) -> u64 {
-        self.lock().stats().duplicates_ever
+        let ever = self.lock().stats().duplicates_ever;
+        ever.saturating_sub(self.duplicates_meant())
     }
 
     /// How many VMs were ever made.
