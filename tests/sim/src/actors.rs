@@ -1,5 +1,6 @@
 //! Who makes life hard for the hosts: users, operators and the weather, at random from the seed.
 
+mod names;
 mod owners;
 mod weather;
 mod wishes;
@@ -37,6 +38,7 @@ pub(crate) enum Action {
     RebootVm,
     KillVm,
     Cordon,
+    TakeName,
     MakeOrphan,
     MakeSecondVm,
     HoldDeletion,
@@ -51,7 +53,7 @@ impl Action {
     }
 }
 
-const ACTIONS: [(u32, Action); 17] = [
+const ACTIONS: [(u32, Action); 18] = [
     (20, Action::DeleteMachine),
     (4, Action::ForceDelete),
     (20, Action::EditMachine),
@@ -64,6 +66,7 @@ const ACTIONS: [(u32, Action); 17] = [
     (10, Action::RebootVm),
     (5, Action::KillVm),
     (6, Action::Cordon),
+    (3, Action::TakeName),
     (2, Action::MakeOrphan),
     (3, Action::MakeSecondVm),
     (8, Action::HoldDeletion),
@@ -183,6 +186,7 @@ impl Actors {
                 self.watchman.note(("somebody makes a VM of no Machine", ""));
                 self.cloud.make_orphan(chance.below(1_000_000));
             }
+            Action::TakeName => self.take_name(chance),
             Action::MakeSecondVm => self.make_second_vm(chance),
             Action::DeleteNode | Action::Cordon => self.on_node(action, chance),
             Action::HoldDeletion => self.hold_deletion(chance),

@@ -285,6 +285,10 @@ impl Plan {
                 self.cloud.deletes_by_id = true;
                 self.favourite = Some(Action::MakeSecondVm);
             }
+            Planted::WritesOthersNodes | Planted::GivesUpForNames => {
+                self.favourite = Some(Action::TakeName);
+                self.hourly.actions = 120.0;
+            }
             Planted::NeverRetries => self.calls.cloud = 0.5,
             Planted::MakesAgain | Planted::AsksOverAndOver => self.pools_do(PoolAction::Scale),
             Planted::RaisesTooFar | Planted::EmptiesSets => self.pools_do(PoolAction::Roll),

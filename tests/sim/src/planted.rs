@@ -114,13 +114,17 @@ pub enum Planted {
     TakesTheFirst,
     /// VMs beside those of Machines are said to be removed, and stay.
     LeavesTheSecond,
+    /// A Node that has the name of a Machine's Node is labelled, although it is another's.
+    WritesOthersNodes,
+    /// With a Machine that is failed for the name of its Node, another one of its set is.
+    GivesUpForNames,
     /// What stands in an annotation of a set goes to its Machines as it is.
     HandsDownTexts,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 43] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -161,15 +165,20 @@ impl Planted {
         Self::AsksOverAndOver,
         Self::TakesTheFirst,
         Self::LeavesTheSecond,
+        Self::WritesOthersNodes,
+        Self::GivesUpForNames,
         Self::HandsDownTexts,
     ];
 
     /// Whose Machines must be for it to show.
     pub(crate) fn needs(self) -> Owners {
         match self {
-            Self::MakesAgain | Self::ForgetsOrdinals | Self::HandsDownTexts | Self::AsksOverAndOver => {
-                Owners::Set
-            }
+            Self::MakesAgain
+            | Self::ForgetsOrdinals
+            | Self::HandsDownTexts
+            | Self::AsksOverAndOver
+            | Self::WritesOthersNodes
+            | Self::GivesUpForNames => Owners::Set,
             Self::RaisesTooFar
             | Self::EmptiesSets
             | Self::ChoosesOthers
@@ -203,6 +212,8 @@ impl Planted {
             Self::HandsDownTexts => Rule::HandedDown,
             Self::ClaimsDoubt | Self::KeepsDoubt => Rule::Doubt,
             Self::TakesTheFirst | Self::LeavesTheSecond => Rule::SecondVms,
+            Self::WritesOthersNodes => Rule::OthersNodes,
+            Self::GivesUpForNames => Rule::NamesTaken,
             Self::NeverRetries => Rule::ComesUp,
             Self::AsksOverAndOver => Rule::Repeats,
             Self::DeletesPods => Rule::Budget,

@@ -260,6 +260,7 @@ fn calm(actors: &Actors) {
     actors.fleet.mend();
     actors.fleet.pools().calm();
     actors.cluster.mend_all();
+    actors.remove_left_nodes();
 }
 
 /// What is not as it is wished.

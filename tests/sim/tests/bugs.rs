@@ -219,6 +219,16 @@ fn a_second_vm_that_never_goes_is_found() {
 }
 
 #[test]
+fn a_node_of_another_vm_that_is_written_is_found() {
+    hunt(Planted::WritesOthersNodes);
+}
+
+#[test]
+fn machines_that_are_failed_together_for_the_names_of_their_nodes_are_found() {
+    hunt(Planted::GivesUpForNames);
+}
+
+#[test]
 fn a_host_that_takes_doubt_for_a_clear_no_is_found() {
     hunt(Planted::DeniesDoubt);
 }

@@ -11,6 +11,7 @@ use super::doubt::Creates;
 use super::machine::MachineFact;
 use super::node::NodeFact;
 use super::owners::Owners;
+use super::taken::{self, NamesTaken};
 use super::workload::Workload;
 use crate::hosts::{TARGET, to_target};
 
@@ -50,6 +51,10 @@ pub(crate) struct Facts {
     pub(crate) nodes: BTreeMap<String, NodeTruth>,
     /// Nodes as their objects are, by name.
     pub(super) node_objects: BTreeMap<String, NodeFact>,
+    /// Names of Nodes that are those of VMs elsewhere.
+    pub(crate) left_nodes: BTreeSet<String>,
+    /// Machines that were failed since the names of their Nodes are taken.
+    pub(super) names_taken: NamesTaken,
     pub(super) workload: Workload,
     /// The results of the hosts' creates.
     pub(super) creates: Creates,
@@ -177,6 +182,9 @@ impl Facts {
         };
         let before = self.machines.get(&uid);
         let fact = MachineFact::learn(machine, before, change.actor, now);
+        if taken::is_given_up(change) {
+            self.names_taken.learn(self.owners.family(&fact.set), &uid, change.actor, now);
+        }
         self.owners.learn_machine(change.actor, before, Some(&fact), now);
         if !fact.node.is_empty() {
             self.by_node.insert(fact.node.clone(), uid.clone());
@@ -188,6 +196,7 @@ impl Facts {
         let name = text(change.new.or(change.old), "/metadata/name");
         let Some(node) = change.new else {
             self.node_objects.remove(name);
+            self.left_nodes.remove(name);
             if let Some(node) = self.nodes.get_mut(name) {
                 node.fit_since = None;
             }
@@ -241,6 +250,11 @@ impl Facts {
             self.led_since = Some(now);
         }
         lease.holder = holder;
+    }
+
+    /// The faults have ended.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.calm_since.is_some()
     }
 
     /// The host that runs and holds all Leases, and since when it does.

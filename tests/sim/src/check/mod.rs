@@ -13,6 +13,7 @@ mod meltdown;
 mod node;
 mod owners;
 mod rules;
+mod taken;
 mod verdicts;
 mod workload;
 
@@ -48,6 +49,10 @@ pub enum Rule {
     FinalizerLast,
     /// Never a pod taken away against its budget before the force deadline.
     Budget,
+    /// Never a Node written, or removed, that is that of another VM.
+    OthersNodes,
+    /// Never a second Machine of a group failed for the name of its Node while the first one is there, nor many of them soon.
+    NamesTaken,
     /// Nothing is written and no cloud is called without leading.
     Leader,
     /// Nothing is made, failed, removed or started anew, unless somebody asked for its end, while an API server is away for longer

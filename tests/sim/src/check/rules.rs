@@ -8,7 +8,7 @@ use memory_api::wire::Call;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::{doubt, drained, gate, hooks, keeping, meltdown, owners, verdicts};
+use super::{doubt, drained, gate, hooks, keeping, meltdown, owners, taken, verdicts};
 use crate::cloud::{SimCloud, UID_TAG, provider_id};
 
 /// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
@@ -54,6 +54,7 @@ pub(super) fn of_change(
         .flatten()
         .collect(),
         "nodes" => [
+            breaks(Rule::OthersNodes, taken::of_node(facts, change)),
             breaks(Rule::InPlace, keeping::of_node(facts, change, now)),
             breaks(Rule::Volumes, drained::of_node(facts, change)),
             breaks(Rule::Availability, owners::of_node(facts, change, now)),
@@ -63,6 +64,7 @@ pub(super) fn of_change(
         .collect(),
         "machines" => [
             breaks(Rule::FinalizerLast, finalizer_last(facts, cloud, change)),
+            breaks(Rule::NamesTaken, taken::of_machine(facts, change, now)),
             breaks(Rule::HealthyStays, healthy_stays(facts, change, now)),
             breaks(Rule::Gate, gate::of_machine(facts, change, now)),
             breaks(Rule::Meltdown, meltdown::of_change(facts, cloud, change, now)),
