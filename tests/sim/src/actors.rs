@@ -1,5 +1,6 @@
 //! Who makes life hard for the hosts: users, operators and the weather, at random from the seed.
 
+mod names;
 mod owners;
 mod weather;
 mod wishes;
@@ -37,7 +38,9 @@ pub(crate) enum Action {
     RebootVm,
     KillVm,
     Cordon,
+    TakeName,
     MakeOrphan,
+    MakeSecondVm,
     HoldDeletion,
     Preserve,
     UpdateInPlace,
@@ -50,7 +53,7 @@ impl Action {
     }
 }
 
-const ACTIONS: [(u32, Action); 16] = [
+const ACTIONS: [(u32, Action); 18] = [
     (20, Action::DeleteMachine),
     (4, Action::ForceDelete),
     (20, Action::EditMachine),
@@ -63,7 +66,9 @@ const ACTIONS: [(u32, Action); 16] = [
     (10, Action::RebootVm),
     (5, Action::KillVm),
     (6, Action::Cordon),
+    (3, Action::TakeName),
     (2, Action::MakeOrphan),
+    (3, Action::MakeSecondVm),
     (8, Action::HoldDeletion),
     (8, Action::Preserve),
     (8, Action::UpdateInPlace),
@@ -181,6 +186,8 @@ impl Actors {
                 self.watchman.note(("somebody makes a VM of no Machine", ""));
                 self.cloud.make_orphan(chance.below(1_000_000));
             }
+            Action::TakeName => self.take_name(chance),
+            Action::MakeSecondVm => self.make_second_vm(chance),
             Action::DeleteNode | Action::Cordon => self.on_node(action, chance),
             Action::HoldDeletion => self.hold_deletion(chance),
             Action::Preserve => self.preserve(chance),
@@ -188,6 +195,20 @@ impl Actors {
             Action::KillKubelet | Action::FlawNode | Action::RebootVm | Action::KillVm => {
                 self.on_vm(action, chance);
             }
+        }
+    }
+
+    /// A VM beside that of a Machine, with the same marks: by hand, or by another program.
+    fn make_second_vm(&self, chance: &mut Chance) {
+        let Some(vm) = self.cluster.any_joined(chance) else { return };
+        let is_meant = |uid: &str, id: &str| {
+            let facts = self.watchman.facts();
+            let machine = facts.machines.get(uid);
+            machine.is_some_and(|machine| machine.provider_id == id && machine.deleting_since.is_none())
+        };
+        if let Some(second) = self.cloud.make_second(&vm, chance.below(1_000_000), is_meant) {
+            self.watchman
+                .note(("somebody makes a VM beside that of a Machine:", &format!("{second} and {vm}")));
         }
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::chance::Chance;
 use crate::cloud::ZONES;
 use crate::hosts::{CLUSTER, NAMESPACE};
+use crate::plan::Plan;
 use crate::pools::{Owners, Pools};
 
 /// How often Machines are counted.
@@ -38,9 +39,10 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    pub(crate) fn new(api: ApiServer, wished: usize, zones: usize, pools: Pools) -> Self {
+    pub(crate) fn new(plan: &Plan, api: ApiServer, pools: Pools) -> Self {
+        let wished = plan.machines;
         let zones = match pools.owners {
-            Owners::Nobody => ZONES.get(..zones.max(1)).unwrap_or(&ZONES),
+            Owners::Nobody => ZONES.get(..plan.zones.max(1)).unwrap_or(&ZONES),
             // Each rolls from one to the other.
             Owners::Set | Owners::Deployments => &ZONES,
         };
@@ -48,7 +50,12 @@ impl Fleet {
         let made = fleet.api.create("secrets", &secret());
         assert!(made.is_ok(), "nothing was there before: {made:?}");
         for zone in ZONES {
-            let made = fleet.api.create("machineclasses", &class(zone));
+            let mut class = class(zone);
+            class["metadata"]["annotations"] = json!({
+                annotations::CLUSTER_MARK: plan.marks_classes.then_some(CLUSTER),
+                annotations::DELETE_STRANGERS: plan.releases_strangers.then_some("true"),
+            });
+            let made = fleet.api.create("machineclasses", &class);
             assert!(made.is_ok(), "nothing was there before: {made:?}");
         }
         fleet
@@ -76,6 +83,14 @@ impl Fleet {
     /// Where Machines are.
     pub(crate) fn zones(&self) -> &'static [&'static str] {
         self.zones
+    }
+
+    /// Each class carries the mark of the cluster whose VMs were made of it.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.zones.iter().all(|zone| {
+            let class = self.api.find("machineclasses", &format!("{NAMESPACE}/{zone}"));
+            class.is_some_and(|class| class["metadata"]["annotations"][annotations::CLUSTER_MARK].is_string())
+        })
     }
 
     /// Sets or deployments, where Machines have some.
@@ -194,12 +209,7 @@ fn secret() -> Value {
 
 fn class(zone: &str) -> Value {
     json!({
-        "metadata": {
-            "name": zone, "namespace": NAMESPACE,
-            // As hosts leave it once they have seen a VM of it; and VMs of no Machine are made here, as many as it
-            // likes.
-            "annotations": { annotations::CLUSTER_MARK: CLUSTER, annotations::DELETE_STRANGERS: "true" },
-        },
+        "metadata": { "name": zone, "namespace": NAMESPACE },
         "provider": "sim",
         "providerSpec": { "type": "sim.small", "zone": zone },
         "secretRef": { "name": "account", "namespace": NAMESPACE },

@@ -168,8 +168,10 @@ impl Hosts {
             self.watchman.note(("host starts", &name));
             let handles = Handles { kill: Arc::default(), shift_ms: Arc::default() };
             self.lock().insert(name.clone(), handles.clone());
+            self.watchman.facts().running.insert(name.clone());
             let process = self.start(&name, chance.bytes(), &handles);
             process.end(&handles.kill).await;
+            self.watchman.facts().running.remove(&name);
             // What has been sent and has not arrived never does.
             for way in [name.clone(), to_target(&name)] {
                 self.wire.cut(&way);

@@ -28,6 +28,8 @@ pub(crate) struct CloudHabits {
     pub(crate) reads_lag: Duration,
     /// A class lists the VMs of its zone; otherwise those of all zones.
     pub(crate) lists_by_zone: bool,
+    /// Its driver can remove one VM of two.
+    pub(crate) deletes_by_id: bool,
     /// Creation has a second step.
     pub(crate) initializes: bool,
     /// From a create to a VM that runs.
@@ -118,6 +120,10 @@ pub struct Plan {
     pub(crate) favourite: Option<Action>,
     /// Whose the Machines are.
     pub(crate) owners: Owners,
+    /// Classes carry the cluster's mark from the beginning. Otherwise hosts store it once a listing has shown a VM.
+    pub(crate) marks_classes: bool,
+    /// An operator has said that VMs go of which nothing shows that they were ever this cluster's, however many they are.
+    pub(crate) releases_strangers: bool,
     /// What is done half of the time to sets and deployments.
     pub(crate) favourite_of_pools: Option<PoolAction>,
     /// The disruption budget of each deployment from its beginning; without one, some have one and other wishes.
@@ -179,6 +185,7 @@ impl Plan {
             keeps_keys,
             // Where there are many, they are listed all the time, and three times as many would be most of the work.
             lists_by_zone: is_large || Chance::new(seed, "listing").happens(0.5),
+            deletes_by_id: is_large || Chance::new(seed, "delete by id").happens(0.5),
             reads_lag: Duration::from_millis(chance.pick(lags).copied().unwrap_or_default()),
             initializes: chance.happens(0.3),
             boots_for: chance.between(Duration::from_secs(1), Duration::from_secs(90)),
@@ -202,6 +209,8 @@ impl Plan {
             favourite: None,
             // A week of many Machines is compared with earlier ones.
             owners: if is_large { Owners::Nobody } else { Owners::drawn(seed) },
+            marks_classes: is_large || Chance::new(seed, "class marks").happens(0.5),
+            releases_strangers: is_large || Chance::new(seed, "strangers").happens(0.5),
             favourite_of_pools: None,
             budget: None,
             planted: None,
@@ -267,12 +276,21 @@ impl Plan {
                 self.hourly.lies = 30.0;
                 self.favourite = Some(Action::DeleteMachine);
             }
-            Planted::DeniesDoubt => {
+            Planted::DeniesDoubt | Planted::ClaimsDoubt | Planted::KeepsDoubt => {
                 self.cloud.keeps_keys = false;
                 self.cloud.reads_lag = Duration::from_secs(8);
                 self.calls.cloud = 0.5;
             }
-            Planted::MakesAgain => self.pools_do(PoolAction::Scale),
+            Planted::TakesTheFirst | Planted::LeavesTheSecond => {
+                self.cloud.deletes_by_id = true;
+                self.favourite = Some(Action::MakeSecondVm);
+            }
+            Planted::WritesOthersNodes | Planted::GivesUpForNames => {
+                self.favourite = Some(Action::TakeName);
+                self.hourly.actions = 120.0;
+            }
+            Planted::NeverRetries => self.calls.cloud = 0.5,
+            Planted::MakesAgain | Planted::AsksOverAndOver => self.pools_do(PoolAction::Scale),
             Planted::RaisesTooFar | Planted::EmptiesSets => self.pools_do(PoolAction::Roll),
             Planted::OverlooksBudgets => {
                 self.budget = Some("1/10m");

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request};
 use http_body_util::BodyExt;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::client::Body;
 use machinist_api::names::{annotations, node_conditions};
 use machinist_core::driver::{
@@ -102,13 +102,29 @@ pub enum Planted {
     StaysFrozen,
     /// A create that may have made a VM is said to have made none.
     DeniesDoubt,
+    /// A create that failed for certain is said to have made a VM perhaps.
+    ClaimsDoubt,
+    /// A create that may have made a VM is waited for five minutes longer than reads of the cloud lag.
+    KeepsDoubt,
+    /// A create that has failed is never tried again.
+    NeverRetries,
+    /// Every deletion of a Machine is asked for over and over.
+    AsksOverAndOver,
+    /// The VM that a Machine has is removed in the place of the one beside it.
+    TakesTheFirst,
+    /// VMs beside those of Machines are said to be removed, and stay.
+    LeavesTheSecond,
+    /// A Node that has the name of a Machine's Node is labelled, although it is another's.
+    WritesOthersNodes,
+    /// With a Machine that is failed for the name of its Node, another one of its set is.
+    GivesUpForNames,
     /// What stands in an annotation of a set goes to its Machines as it is.
     HandsDownTexts,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 43] = [
         Self::CreatesTwice,
         Self::DeletesUnasked,
         Self::DeletesOrphansAtOnce,
@@ -143,13 +159,26 @@ impl Planted {
         Self::OverlooksFreeze,
         Self::StaysFrozen,
         Self::DeniesDoubt,
+        Self::ClaimsDoubt,
+        Self::KeepsDoubt,
+        Self::NeverRetries,
+        Self::AsksOverAndOver,
+        Self::TakesTheFirst,
+        Self::LeavesTheSecond,
+        Self::WritesOthersNodes,
+        Self::GivesUpForNames,
         Self::HandsDownTexts,
     ];
 
     /// Whose Machines must be for it to show.
     pub(crate) fn needs(self) -> Owners {
         match self {
-            Self::MakesAgain | Self::ForgetsOrdinals | Self::HandsDownTexts => Owners::Set,
+            Self::MakesAgain
+            | Self::ForgetsOrdinals
+            | Self::HandsDownTexts
+            | Self::AsksOverAndOver
+            | Self::WritesOthersNodes
+            | Self::GivesUpForNames => Owners::Set,
             Self::RaisesTooFar
             | Self::EmptiesSets
             | Self::ChoosesOthers
@@ -181,6 +210,12 @@ impl Planted {
             Self::ReleasesSets => Rule::Orphans,
             Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,
             Self::HandsDownTexts => Rule::HandedDown,
+            Self::ClaimsDoubt | Self::KeepsDoubt => Rule::Doubt,
+            Self::TakesTheFirst | Self::LeavesTheSecond => Rule::SecondVms,
+            Self::WritesOthersNodes => Rule::OthersNodes,
+            Self::GivesUpForNames => Rule::NamesTaken,
+            Self::NeverRetries => Rule::ComesUp,
+            Self::AsksOverAndOver => Rule::Repeats,
             Self::DeletesPods => Rule::Budget,
             Self::GateStaysOpen => Rule::Gate,
             Self::OrdersOverAndOver => Rule::Sparing,
@@ -205,6 +240,9 @@ pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Ar
     }
 }
 
+/// So much longer than reads lag, for a bug.
+const KEEPS_DOUBT_FOR: SignedDuration = SignedDuration::from_mins(5);
+
 struct Faulty {
     drivers: Arc<dyn Drivers>,
     bug: Planted,
@@ -222,7 +260,14 @@ impl Faulty {
 
 impl Drivers for Faulty {
     fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
-        self.drivers.facts(provider, pin)
+        let facts = self.drivers.facts(provider, pin)?;
+        Ok(match self.bug {
+            Planted::KeepsDoubt => {
+                let consistency_window = facts.consistency_window + KEEPS_DOUBT_FOR;
+                DriverFacts { consistency_window, ..facts }
+            }
+            _ => facts,
+        })
     }
 
     fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
@@ -241,7 +286,12 @@ impl Drivers for Faulty {
             if let Some(second) = second {
                 let _ = self.drivers.create(second).await;
             }
-            if self.bug == Planted::DeniesDoubt { made.map_err(denied) } else { made }
+            match self.bug {
+                Planted::DeniesDoubt => made.map_err(denied),
+                Planted::ClaimsDoubt => made.map_err(claimed),
+                Planted::NeverRetries if made.is_err() => std::future::pending().await,
+                _ => made,
+            }
         }
         .boxed()
     }
@@ -305,7 +355,11 @@ impl Drivers for Faulty {
     }
 
     fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
-        self.drivers.delete_by_id(request, vm)
+        match (self.bug, request.machine.provider_id.clone()) {
+            (Planted::TakesTheFirst, Some(first)) => self.drivers.delete_by_id(request, first),
+            (Planted::LeavesTheSecond, _) => async { Ok(()) }.boxed(),
+            _ => self.drivers.delete_by_id(request, vm),
+        }
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
@@ -324,6 +378,11 @@ impl Drivers for Faulty {
     fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
         self.drivers.validate_class(class)
     }
+}
+
+/// The same error, as if the driver did not know whether a VM was made.
+fn claimed(error: CallError) -> CallError {
+    DriverError { may_have_happened: true, ..DriverError::new(error.code(), "nobody knows") }.into()
 }
 
 /// The same error without its doubt.

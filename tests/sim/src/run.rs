@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Once;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_runtime::clock::Clock;
 use memory_api::ApiServer;
 use memory_api::wire::Wire;
 
 use crate::actors::Actors;
 use crate::check::{MachineFact, Rule, Violation, Watchman};
-use crate::cloud::SimCloud;
+use crate::cloud::{STRANGER, SimCloud, UID_TAG};
 use crate::cluster::Cluster;
 use crate::faults::Faults;
 use crate::fleet::Fleet;
@@ -30,9 +30,11 @@ const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
 
-/// From the end of the faults until a Machine has its VM: the longest pause after an error of a cloud is ten minutes, and a call that
-/// hangs lasts five.
-const COMES_UP_WITHIN: Duration = Duration::from_mins(20);
+/// From the end of the faults until a Machine has its VM: a host leads again, its requests and the Machine's class are well again.
+const COMES_UP_WITHIN: SignedDuration = SignedDuration::from_mins(3);
+
+/// And from the end of the pause after the last call that has failed.
+const MAKES_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// And so much longer for each Machine that is rolled after the others have been drained.
 const ROLLS_WITHIN: Duration = Duration::from_hours(3);
@@ -134,7 +136,7 @@ async fn story(plan: &Plan, progress: &Progress) -> Report {
         Cluster::new(plan.seed, plan.apps, api.clone(), cloud.clone(), clock.clone(), watchman.clone())
             .taken_back_by(plan.owners);
     let pools = Pools::new(plan, api.clone());
-    let fleet = Fleet::new(api.clone(), plan.machines, plan.zones, pools);
+    let fleet = Fleet::new(plan, api.clone(), pools);
     let (watching, reacting, counting) = (watchman.clone(), cluster.clone(), fleet.clone());
     api.observe(move |change| {
         watching.changed(change);
@@ -206,16 +208,18 @@ async fn acts(plan: &Plan, actors: &Actors, wire: &Wire) {
     let begin = wire.elapsed();
     let rolled = if plan.owners == Owners::Deployments { plan.machines } else { 0 };
     let limit = CONVERGES_WITHIN + ROLLS_WITHIN * u32::try_from(rolled * 2).unwrap_or(u32::MAX);
-    let without = without_vm(actors);
+    let (without, calm) = (without_vm(actors), actors.clock.now());
     while let Some(missing) = unfinished(actors) {
-        let late =
-            if wire.elapsed() - begin > COMES_UP_WITHIN { without_vm(actors) } else { BTreeSet::new() };
-        if let Some(name) = without.intersection(&late).next() {
-            let detail = format!("Machine {name} has no VM {COMES_UP_WITHIN:?} after the faults have ended");
+        let still = without_vm(actors);
+        if let Some((_, name)) = without.intersection(&still).find(|(uid, _)| is_late(actors, uid, calm)) {
+            let after = actors.clock.now().duration_since(calm);
+            let detail = format!("Machine {name} has no VM {after:#} after the faults have ended");
             return watchman.break_rule(Rule::ComesUp, detail);
         }
         if wire.elapsed() - begin > limit {
-            return watchman.break_rule(Rule::Converges, missing);
+            let is_second = seconds(actors).is_some_and(|second| second == missing);
+            let rule = if is_second { Rule::SecondVms } else { Rule::Converges };
+            return watchman.break_rule(rule, missing);
         }
         tokio::time::sleep(Duration::from_secs(30)).await;
     }
@@ -232,6 +236,7 @@ async fn panics(watchman: &Watchman) {
         if let Some(panic) = PANIC.take() {
             return watchman.break_rule(Rule::NoPanic, panic);
         }
+        watchman.tick();
     }
 }
 
@@ -255,28 +260,72 @@ fn calm(actors: &Actors) {
     actors.fleet.mend();
     actors.fleet.pools().calm();
     actors.cluster.mend_all();
+    actors.remove_left_nodes();
 }
 
 /// What is not as it is wished.
 fn unfinished(actors: &Actors) -> Option<String> {
-    let short = actors.fleet.is_short_of().or_else(|| left_over(actors));
+    let short = actors.fleet.is_short_of().or_else(|| left_over(actors)).or_else(|| seconds(actors));
     short.or_else(|| actors.cluster.unfinished_update())
 }
 
-/// Names of the Machines that are to have a VM and have none.
-fn without_vm(actors: &Actors) -> BTreeSet<String> {
+/// A Machine without a VM should have got one by now.
+fn is_late(actors: &Actors, uid: &str, calm: Timestamp) -> bool {
+    let by = (calm + COMES_UP_WITHIN).max(actors.watchman.back_by(uid).unwrap_or(calm));
+    actors.clock.now() > by + MAKES_WITHIN
+}
+
+/// Uids and names of the Machines that are to have a VM and have none.
+fn without_vm(actors: &Actors) -> BTreeSet<(String, String)> {
     let facts = actors.watchman.facts();
-    let is_without = |machine: &&MachineFact| {
+    let is_without = |(_, machine): &(&String, &MachineFact)| {
         machine.provider_id.is_empty() && machine.deleting_since.is_none() && machine.phase != "Failed"
     };
-    facts.machines.values().filter(is_without).map(|machine| machine.name.clone()).collect()
+    let without = facts.machines.iter().filter(is_without);
+    without.map(|(uid, machine)| (uid.clone(), machine.name.clone())).collect()
 }
+
+/// More VMs of no Machine than so many, if they are one of so many of all, stay where nothing shows that they were ever
+/// this cluster's: the share rule of hosts.
+const FEW_ORPHANS: usize = 3;
+const LARGE_SHARE: usize = 5;
 
 /// VMs of no Machine, which hosts remove in their time. Those that no host can know of are leaks.
 fn left_over(actors: &Actors) -> Option<String> {
+    let (orphans, _) = orphans(actors);
+    (!orphans.is_empty()).then(|| format!("VMs without a Machine are there: {}", orphans.join(", ")))
+}
+
+/// VMs beside those of Machines, where the driver can remove them.
+fn seconds(actors: &Actors) -> Option<String> {
+    let seconds = second_vms(actors);
+    (actors.cloud.deletes_by_id() && !seconds.is_empty())
+        .then(|| format!("second VMs of Machines are there: {}", seconds.join(", ")))
+}
+
+/// Ids of VMs beside those of Machines that are there.
+fn second_vms(actors: &Actors) -> Vec<String> {
+    let facts = actors.watchman.facts();
+    let is_second = |vm: &simcloud::VmView| {
+        let has_machine = vm.tags.get(UID_TAG).is_some_and(|uid| facts.machines.contains_key(uid));
+        vm.state != simcloud::VmState::Terminated && has_machine && actors.cloud.is_second(&vm.id)
+    };
+    actors.cloud.look(|vm| is_second(vm).then(|| vm.id.clone()))
+}
+
+/// VMs of no Machine that are to go, and those that may stay.
+fn orphans(actors: &Actors) -> (Vec<String>, Vec<String>) {
     let uids = actors.watchman.facts().machines.keys().cloned().collect();
     let orphans = actors.cloud.orphans(&uids);
-    (!orphans.is_empty()).then(|| format!("VMs without a Machine are there: {}", orphans.join(", ")))
+    let all = actors.cloud.orphans(&BTreeSet::new()).len();
+    let is_mass = orphans.len() > FEW_ORPHANS && orphans.len() * LARGE_SHARE >= all;
+    let has_owners = actors.plan.owners != Owners::Nobody;
+    // The Machines of sets and deployments are named after these. Of others a host knows that has seen them itself.
+    let is_stranger = |name: &str| name.starts_with(STRANGER) || !has_owners;
+    let stays = |name: &str| is_mass && !actors.plan.releases_strangers && is_stranger(name);
+    let (stay, go): (Vec<_>, Vec<_>) = orphans.into_iter().partition(|(_, name)| stays(name));
+    let ids = |vms: Vec<(String, String)>| vms.into_iter().map(|(id, _)| id).collect();
+    (ids(go), ids(stay))
 }
 
 async fn silence(actors: &Actors) {
@@ -295,9 +344,14 @@ fn leaks(actors: &Actors) {
     let facts = actors.watchman.facts();
     let known: Vec<String> = facts.machines.values().map(|machine| machine.provider_id.clone()).collect();
     drop(facts);
+    let (_, mut strangers) = orphans(actors);
+    if !actors.cloud.deletes_by_id() {
+        strangers.extend(second_vms(actors));
+    }
     let lost = actors.cloud.look(|vm| {
         let id = crate::cloud::provider_id(&vm.zone, &vm.id);
-        (vm.state != simcloud::VmState::Terminated && !known.contains(&id)).then_some(id)
+        let is_known = known.contains(&id) || strangers.contains(&vm.id);
+        (vm.state != simcloud::VmState::Terminated && !is_known).then_some(id)
     });
     if !lost.is_empty() {
         actors.watchman.break_rule(Rule::NoLeak, format!("VMs of no Machine: {}", lost.join(", ")));

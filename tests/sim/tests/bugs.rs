@@ -189,6 +189,46 @@ fn a_freeze_that_is_believed_to_have_ended_is_found() {
 }
 
 #[test]
+fn a_driver_that_never_says_for_certain_that_no_vm_was_made_is_found() {
+    hunt(Planted::ClaimsDoubt);
+}
+
+#[test]
+fn a_doubt_that_outlives_the_lag_of_reads_is_found() {
+    hunt(Planted::KeepsDoubt);
+}
+
+#[test]
+fn a_create_that_is_never_tried_again_is_found() {
+    hunt(Planted::NeverRetries);
+}
+
+#[test]
+fn a_deletion_that_is_asked_for_without_a_pause_is_found() {
+    hunt(Planted::AsksOverAndOver);
+}
+
+#[test]
+fn a_vm_that_is_taken_for_the_second_one_of_its_machine_is_found() {
+    hunt(Planted::TakesTheFirst);
+}
+
+#[test]
+fn a_second_vm_that_never_goes_is_found() {
+    hunt(Planted::LeavesTheSecond);
+}
+
+#[test]
+fn a_node_of_another_vm_that_is_written_is_found() {
+    hunt(Planted::WritesOthersNodes);
+}
+
+#[test]
+fn machines_that_are_failed_together_for_the_names_of_their_nodes_are_found() {
+    hunt(Planted::GivesUpForNames);
+}
+
+#[test]
 fn a_host_that_takes_doubt_for_a_clear_no_is_found() {
     hunt(Planted::DeniesDoubt);
 }

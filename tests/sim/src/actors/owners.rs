@@ -46,7 +46,7 @@ pub(crate) enum PoolAction {
     ScaleDown,
 }
 
-const ACTIONS: [(u32, PoolAction); 14] = [
+const ACTIONS: [(u32, PoolAction); 15] = [
     (12, PoolAction::Scale),
     (16, PoolAction::Roll),
     (4, PoolAction::Retaint),
@@ -59,6 +59,7 @@ const ACTIONS: [(u32, PoolAction); 14] = [
     (2, PoolAction::Thaw),
     (3, PoolAction::Release),
     (6, PoolAction::Wish),
+    (3, PoolAction::Slip),
     (8, PoolAction::ScaleUp),
     (12, PoolAction::ScaleDown),
 ];
@@ -104,15 +105,7 @@ impl Actors {
                 self.edit_pool("user thaws", plural, &pool.name, &patch);
             }
             PoolAction::Release => self.release(&pool.name, chance),
-            PoolAction::Slip => {
-                let text = chance.pick(&SLIPS).copied().unwrap_or_default();
-                let patch = if chance.happens(0.5) {
-                    json!({ "metadata": { "annotations": { annotations::EFFECTIVE_CREATION_TIMEOUT: text } } })
-                } else {
-                    json!({ "spec": { "template": { "spec": { "creationTimeout": text } } } })
-                };
-                self.edit_pool("user mistypes a time-out of", plural, &pool.name, &patch);
-            }
+            PoolAction::Slip => self.mistype(plural, &pool.name, chance),
             PoolAction::EditSet if !is_deployment => {}
             PoolAction::Pause
             | PoolAction::Undo
@@ -207,6 +200,29 @@ impl Actors {
         self.watchman.note((what, &format!("{name}: {patch}")));
         // It may have been deleted.
         let _ = self.api.edit(plural, &format!("{NAMESPACE}/{name}"), patch);
+    }
+
+    /// A text that is no time-out, in an annotation or in the template.
+    fn mistype(&self, plural: &'static str, name: &str, chance: &mut Chance) {
+        let is_annotation = chance.happens(0.5);
+        let patch = move |text: Option<&str>| {
+            if is_annotation {
+                json!({ "metadata": { "annotations": { annotations::EFFECTIVE_CREATION_TIMEOUT: text } } })
+            } else {
+                json!({ "spec": { "template": { "spec": { "creationTimeout": text } } } })
+            }
+        };
+        let slip = patch(chance.pick(&SLIPS).copied());
+        self.edit_pool("user mistypes a time-out of", plural, name, &slip);
+        if chance.happens(0.8) {
+            let after = chance.between(Duration::from_secs(1), Duration::from_mins(15));
+            let right = patch(chance.pick(&[None, Some("25m")]).copied().flatten());
+            let (this, name) = (self.clone(), name.to_owned());
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                this.edit_pool("user corrects a time-out of", plural, &name, &right);
+            });
+        }
     }
 
     fn delete_owner(&self, plural: &str, name: &str, chance: &mut Chance) {

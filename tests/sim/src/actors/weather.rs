@@ -10,6 +10,10 @@ use crate::hosts::CLUSTER;
 impl Actors {
     /// As a control plane that was moved, and whose operator has not given the mark along.
     pub(super) async fn move_away(&self, mut chance: Chance) {
+        // Before that nothing shows which mark is the right one, and a VM with the wrong one stays its Machine's.
+        if !self.fleet.is_marked() {
+            return;
+        }
         self.faults.count("another mark");
         self.hosts.start_with_mark("elsewhere");
         tokio::time::sleep(chance.between(Duration::from_mins(1), Duration::from_mins(10))).await;

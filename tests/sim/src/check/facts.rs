@@ -1,6 +1,6 @@
 //! What the world is like, learned from each change at the moment when it happens.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 use memory_api::wire::Call;
@@ -11,6 +11,7 @@ use super::doubt::Creates;
 use super::machine::MachineFact;
 use super::node::NodeFact;
 use super::owners::Owners;
+use super::taken::{self, NamesTaken};
 use super::workload::Workload;
 use crate::hosts::{TARGET, to_target};
 
@@ -50,6 +51,10 @@ pub(crate) struct Facts {
     pub(crate) nodes: BTreeMap<String, NodeTruth>,
     /// Nodes as their objects are, by name.
     pub(super) node_objects: BTreeMap<String, NodeFact>,
+    /// Names of Nodes that are those of VMs elsewhere.
+    pub(crate) left_nodes: BTreeSet<String>,
+    /// Machines that were failed since the names of their Nodes are taken.
+    pub(super) names_taken: NamesTaken,
     pub(super) workload: Workload,
     /// The results of the hosts' creates.
     pub(super) creates: Creates,
@@ -59,6 +64,12 @@ pub(crate) struct Facts {
     /// Uids of Machines whose VM was ordered away, and when that was first done.
     pub(super) ordered_away: BTreeMap<String, Timestamp>,
     leases: BTreeMap<String, LeaseFact>,
+    /// When a Lease was last given to another holder.
+    led_since: Option<Timestamp>,
+    /// Hosts that have started and not ended.
+    pub(crate) running: BTreeSet<String>,
+    /// When the faults have ended.
+    pub(super) calm_since: Option<Timestamp>,
     /// Hosts that cannot reach the API server, and since when.
     pub(crate) cut_off: BTreeMap<String, Timestamp>,
     /// Ways that were cut off, and since when they are not.
@@ -160,6 +171,7 @@ impl Facts {
 
     fn machine(&mut self, change: &Change<'_>, now: Timestamp) {
         let uid = text(change.new.or(change.old), "/metadata/uid").to_owned();
+        self.creates.learn(&uid, change.new);
         let Some(machine) = change.new else {
             self.ordered_away.remove(&uid);
             if let Some(gone) = self.machines.remove(&uid) {
@@ -170,6 +182,9 @@ impl Facts {
         };
         let before = self.machines.get(&uid);
         let fact = MachineFact::learn(machine, before, change.actor, now);
+        if taken::is_given_up(change) {
+            self.names_taken.learn(self.owners.family(&fact.set), &uid, change.actor, now);
+        }
         self.owners.learn_machine(change.actor, before, Some(&fact), now);
         if !fact.node.is_empty() {
             self.by_node.insert(fact.node.clone(), uid.clone());
@@ -181,6 +196,7 @@ impl Facts {
         let name = text(change.new.or(change.old), "/metadata/name");
         let Some(node) = change.new else {
             self.node_objects.remove(name);
+            self.left_nodes.remove(name);
             if let Some(node) = self.nodes.get_mut(name) {
                 node.fit_since = None;
             }
@@ -208,6 +224,7 @@ impl Facts {
     pub(crate) fn calm(&mut self, now: Timestamp) {
         let ways = std::mem::take(&mut self.cut_off);
         self.back.extend(ways.into_keys().map(|way| (way, now)));
+        self.calm_since = Some(now);
     }
 
     /// By how much the clock of this host may have been ahead.
@@ -229,7 +246,27 @@ impl Facts {
             let until = now.checked_add(THEFT_GRACE).unwrap_or(now);
             lease.robbed = Some((std::mem::take(&mut lease.holder), until));
         }
+        if lease.holder != holder {
+            self.led_since = Some(now);
+        }
         lease.holder = holder;
+    }
+
+    /// The faults have ended.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.calm_since.is_some()
+    }
+
+    /// The host that runs and holds all Leases, and since when it does.
+    pub(super) fn leader(&self) -> Option<(&str, Timestamp)> {
+        let holder = self.leases.values().next()?.holder.as_str();
+        let holds_all = self.leases.len() >= 2 && self.leases.values().all(|lease| lease.holder == holder);
+        (holds_all && self.running.contains(holder)).then_some((holder, self.led_since?))
+    }
+
+    /// When the last of this host's ways that were cut off was open again.
+    pub(super) fn back_since(&self, host: &str) -> Option<Timestamp> {
+        [host.to_owned(), to_target(host)].iter().filter_map(|way| self.back.get(way)).max().copied()
     }
 
     /// Whether this host holds all Leases, or may not yet know that it does not.

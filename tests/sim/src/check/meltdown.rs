@@ -8,7 +8,7 @@ use super::facts::{Facts, text};
 use super::machine::MachineFact;
 use super::node::Looks;
 use super::rules::NEWS_TAKE;
-use crate::cloud::{SimCloud, UID_TAG};
+use crate::cloud::{SimCloud, UID_TAG, provider_id};
 
 /// As many of a group may be away: the default.
 const LIMIT: usize = 1;
@@ -75,6 +75,7 @@ fn zone(
     }
     let alive = cloud.look(|vm| {
         let is_its = vm.tags.get(UID_TAG).is_some_and(|tag| tag == uid);
+        let is_its = is_its && provider_id(&vm.zone, &vm.id) == machine.provider_id;
         (is_its && matches!(vm.state, VmState::Pending | VmState::Running)).then(|| vm.id.clone())
     });
     (!alive.is_empty()).then(|| {

@@ -13,14 +13,16 @@ mod meltdown;
 mod node;
 mod owners;
 mod rules;
+mod taken;
 mod verdicts;
 mod workload;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::{Answer, Creation};
+use machinist_core::driver_error::Code;
 use machinist_runtime::clock::Clock;
 use memory_api::Change;
 use memory_api::wire::{Call, Wire};
@@ -40,10 +42,17 @@ pub enum Rule {
     /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old enough and
     /// was listed often enough.
     NoUnaskedDelete,
+    /// Never a VM deleted as the second one of its Machine that a Machine has stored; and second ones go in the end, where the
+    /// driver offers that.
+    SecondVms,
     /// The finalizer goes only after the VM is gone.
     FinalizerLast,
     /// Never a pod taken away against its budget before the force deadline.
     Budget,
+    /// Never a Node written, or removed, that is that of another VM.
+    OthersNodes,
+    /// Never a second Machine of a group failed for the name of its Node while the first one is there, nor many of them soon.
+    NamesTaken,
     /// Nothing is written and no cloud is called without leading.
     Leader,
     /// Nothing is made, failed, removed or started anew, unless somebody asked for its end, while an API server is away for longer
@@ -83,11 +92,12 @@ pub enum Rule {
     Orphans,
     /// Never a Machine made for a frozen set.
     Frozen,
-    /// Never a Machine held for a VM that an earlier create may have made, when each of them failed for certain.
+    /// Never a Machine held for a VM that an earlier create may have made, when each of them failed for certain, nor for
+    /// longer than reads of the cloud lag.
     Doubt,
     /// Without faults every Machine has asked for its VM soon.
     ComesUp,
-    /// Never a text in the spec of a Machine that is no duration where one is expected, written by a host.
+    /// Never a text in the spec of a Machine or in the template of a set that is no duration where one is expected, written by a host.
     HandedDown,
     /// Never the same deletion of a Machine or set asked for again and again without a pause.
     Repeats,
@@ -210,17 +220,43 @@ impl Watchman {
 
     /// A host sends a create, whatever becomes of it on the way.
     pub(crate) fn create_sent(&self, uid: &str, actor: &str) {
-        self.facts().creates.sent(uid, actor);
+        self.facts().creates.sent(uid, actor, self.clock.now());
     }
 
     /// A create has come to its end at its host.
     pub(crate) fn create_ended(&self, uid: &str, actor: &str, answer: &Answer<Creation>) {
-        self.facts().creates.ended(uid, actor, answer);
+        self.facts().creates.ended(uid, actor, answer, self.cloud.window(), self.clock.now());
+    }
+
+    /// Another call about a Machine has failed at its host.
+    pub(crate) fn call_failed(&self, uid: &str, code: Code) {
+        self.facts().creates.failed(uid, code, self.clock.now(), SignedDuration::ZERO);
+    }
+
+    /// When a host has come back at the latest to a Machine without a VM, as far as its calls tell.
+    pub(crate) fn back_by(&self, uid: &str) -> Option<Timestamp> {
+        self.facts().creates.back_by(uid, self.cloud.window())
+    }
+
+    /// Time goes by.
+    pub(crate) fn tick(&self) {
+        let lasting = doubt::lasts_too_long(&self.facts(), self.cloud.window(), self.clock.now());
+        if let Some(detail) = lasting {
+            self.break_rule(Rule::Doubt, detail);
+        }
     }
 
     /// A delete reaches the cloud.
     pub(crate) fn delete_asked(&self, vm: &str, actor: &str) {
         let broken = rules::of_delete(&mut self.facts(), &self.cloud, vm, actor, self.clock.now());
+        if let Some((rule, detail)) = broken {
+            self.break_rule(rule, detail);
+        }
+    }
+
+    /// An order to remove one VM of two, by its id, reaches the cloud.
+    pub(crate) fn delete_by_id_asked(&self, vm: &str, actor: &str) {
+        let broken = rules::of_delete_by_id(&self.facts(), &self.cloud, vm, actor, self.clock.now());
         if let Some((rule, detail)) = broken {
             self.break_rule(rule, detail);
         }

@@ -8,8 +8,8 @@ use memory_api::wire::Call;
 use super::Rule;
 use super::facts::{Facts, text};
 use super::machine::MachineFact;
-use super::{doubt, drained, gate, hooks, keeping, meltdown, owners, verdicts};
-use crate::cloud::{SimCloud, UID_TAG};
+use super::{doubt, drained, gate, hooks, keeping, meltdown, owners, taken, verdicts};
+use crate::cloud::{SimCloud, UID_TAG, provider_id};
 
 /// From a change until whatever a host writes is in its knowledge. A watch that breaks comes back within half a minute, with
 /// jitter within a whole one. The pass that looked just before may ask the cloud, which takes up to a minute, half a minute
@@ -54,6 +54,7 @@ pub(super) fn of_change(
         .flatten()
         .collect(),
         "nodes" => [
+            breaks(Rule::OthersNodes, taken::of_node(facts, change)),
             breaks(Rule::InPlace, keeping::of_node(facts, change, now)),
             breaks(Rule::Volumes, drained::of_node(facts, change)),
             breaks(Rule::Availability, owners::of_node(facts, change, now)),
@@ -62,7 +63,8 @@ pub(super) fn of_change(
         .flatten()
         .collect(),
         "machines" => [
-            breaks(Rule::FinalizerLast, finalizer_last(cloud, change)),
+            breaks(Rule::FinalizerLast, finalizer_last(facts, cloud, change)),
+            breaks(Rule::NamesTaken, taken::of_machine(facts, change, now)),
             breaks(Rule::HealthyStays, healthy_stays(facts, change, now)),
             breaks(Rule::Gate, gate::of_machine(facts, change, now)),
             breaks(Rule::Meltdown, meltdown::of_change(facts, cloud, change, now)),
@@ -75,7 +77,10 @@ pub(super) fn of_change(
         .flatten()
         .chain(owners::of_machine(facts, change, now))
         .collect(),
-        "machinesets" => owners::of_set(facts, change, now).into_iter().collect(),
+        "machinesets" => owners::of_set(facts, change, now)
+            .into_iter()
+            .chain(breaks(Rule::HandedDown, owners::handed_down_to_set(change)))
+            .collect(),
         "machinedeployments" => owners::of_deployment(facts, change).into_iter().collect(),
         _ => Vec::new(),
     }
@@ -114,7 +119,7 @@ pub(super) fn may_force(facts: &Facts, machine: &MachineFact, actor: &str, now: 
         || (node.not_ready_since.is_none() && !has_lasted(node.looks_since, NEWS_TAKE, SignedDuration::ZERO))
 }
 
-fn finalizer_last(cloud: &SimCloud, change: &Change<'_>) -> Option<String> {
+fn finalizer_last(facts: &Facts, cloud: &SimCloud, change: &Change<'_>) -> Option<String> {
     let old = change.old?;
     let is_held = |object: &serde_json::Value| {
         let finalizers = object["metadata"]["finalizers"].as_array();
@@ -123,7 +128,16 @@ fn finalizer_last(cloud: &SimCloud, change: &Change<'_>) -> Option<String> {
     if !is_held(old) || change.new.is_some_and(is_held) {
         return None;
     }
-    let vms = cloud.existing(text(Some(old), "/metadata/uid"));
+    let uid = text(Some(old), "/metadata/uid");
+    let ordered_away = facts.ordered_away.get(uid);
+    // A second one that somebody makes at the last moment is not seen by the order.
+    let is_late = |vm: &String| {
+        let view = cloud.find(vm).filter(|_| cloud.is_second(vm));
+        view.is_some_and(|view| {
+            ordered_away.is_none_or(|order| view.created + cloud.window() + GRAIN > *order)
+        })
+    };
+    let vms: Vec<String> = cloud.existing(uid).into_iter().filter(|vm| !is_late(vm)).collect();
     let name = text(Some(old), "/metadata/name");
     (!vms.is_empty())
         .then(|| format!("{} released Machine {name} whose VM {} is there", change.actor, vms.join(", ")))
@@ -150,6 +164,10 @@ fn budget(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> 
 fn healthy_stays(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
     let phase = |object| text(object, "/status/currentStatus/phase");
     if phase(change.new) != "Failed" || phase(change.old) == "Failed" {
+        return None;
+    }
+    // A failed update in place that nobody repeats: a Node that is well all the same does not make up for it.
+    if phase(change.old) == "InPlaceUpdateFailed" {
         return None;
     }
     let machine = facts.machines.get(text(change.new, "/metadata/uid")).filter(|_| !facts.has_judges)?;
@@ -196,15 +214,39 @@ pub(super) fn of_delete(
         facts.ordered_away.entry(uid).or_insert(now);
         return broken;
     }
+    of_collection(facts, &format!("deletes VM {vm} of no Machine"), created, actor, now)
+}
+
+/// A VM goes that nobody has asked to go: it is old, and was listed often enough.
+fn of_collection(
+    facts: &Facts,
+    deed: &str,
+    created: Timestamp,
+    actor: &str,
+    now: Timestamp,
+) -> Option<(Rule, String)> {
     let age = now.duration_since(created) + facts.ahead(actor);
     // In order of time, and many in a week.
     let listings = facts.listings.len() - facts.listings.partition_point(|at| *at < created);
-    let broken = (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS).then(|| {
-        let detail = format!("{actor} deletes VM {vm} of no Machine after {age:#} and {listings} listings");
-        (Rule::NoUnaskedDelete, detail)
-    });
-    broken.or_else(|| {
-        let deed = format!("deletes VM {vm} of no Machine");
-        gate::of_deed(facts, actor, &deed, now).map(|detail| (Rule::Gate, detail))
-    })
+    let broken = (age < ORPHAN_AGE || listings < ORPHAN_SIGHTINGS)
+        .then(|| (Rule::NoUnaskedDelete, format!("{actor} {deed} after {age:#} and {listings} listings")));
+    broken.or_else(|| gate::of_deed(facts, actor, deed, now).map(|detail| (Rule::Gate, detail)))
+}
+
+/// One VM of two goes by its id: not the one that its Machine has, and as late as one without a Machine.
+pub(super) fn of_delete_by_id(
+    facts: &Facts,
+    cloud: &SimCloud,
+    vm: &str,
+    actor: &str,
+    now: Timestamp,
+) -> Option<(Rule, String)> {
+    let view = cloud.find(vm)?;
+    let id = provider_id(&view.zone, &view.id);
+    if let Some(machine) = facts.machines.values().find(|machine| machine.provider_id == id) {
+        let name = &machine.name;
+        let detail = format!("{actor} deletes by its id VM {vm}, which Machine {name} has stored");
+        return Some((Rule::SecondVms, detail));
+    }
+    of_collection(facts, &format!("deletes second VM {vm} by its id"), view.created, actor, now)
 }

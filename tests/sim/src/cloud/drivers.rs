@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use jiff::SignedDuration;
 use machinist_core::driver::{
     Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, Listed, MachineRequest,
     Page, Vm, VmState as State,
@@ -153,9 +152,12 @@ impl Account {
         Ok(Deletion::Deleted { last_known_state: None })
     }
 
-    async fn remove_one(&self, vm: ProviderId) -> Result<(), DriverError> {
+    async fn remove_one(&self, request: MachineRequest, vm: ProviderId) -> Result<(), DriverError> {
         let Some(id) = vm.as_str().rsplit('/').next() else { return Ok(()) };
-        self.watchman.delete_asked(id, &self.actor);
+        self.watchman.delete_by_id_asked(id, &self.actor);
+        if own_id(&request).as_deref() == Some(id) {
+            return Err(DriverError::new(Code::FailedPrecondition, "the Machine keeps this VM"));
+        }
         match self.cloud.ask::<VmView>(Request::new(Method::Delete, &format!("/v1/vms/{id}"))).await {
             Ok(_) => Ok(()),
             Err(error) if error.code == Code::NotFound => Ok(()),
@@ -293,9 +295,9 @@ impl Drivers for Account {
                 volume_ids: true,
                 idempotency_key: self.cloud.habits.keeps_keys,
                 reboot: true,
-                delete_by_id: false,
+                delete_by_id: self.cloud.deletes_by_id(),
             },
-            consistency_window: SignedDuration::try_from(self.cloud.habits.reads_lag).unwrap_or_default(),
+            consistency_window: self.cloud.window(),
         })
     }
 
@@ -319,7 +321,15 @@ impl Drivers for Account {
     }
 
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
-        self.of_machine("get-status", request, Self::look)
+        let uid = request.machine.uid.to_string();
+        async move {
+            let answer = self.of_machine("get-status", request, Self::look).await;
+            if let Err(error) = &answer {
+                self.watchman.call_failed(&uid, error.code());
+            }
+            answer
+        }
+        .boxed()
     }
 
     fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
@@ -327,7 +337,7 @@ impl Drivers for Account {
     }
 
     fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
-        self.of_machine("delete-by-id", request, move |account, _| account.remove_one(vm))
+        self.of_machine("delete-by-id", request, move |account, request| account.remove_one(request, vm))
     }
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {

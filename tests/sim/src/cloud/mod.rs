@@ -3,11 +3,12 @@
 mod ask;
 mod drivers;
 mod lies;
+mod seconds;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Wire;
@@ -17,9 +18,13 @@ use tokio::sync::Notify;
 use crate::check::Watchman;
 use crate::plan::CloudHabits;
 pub(crate) use lies::Lie;
+use seconds::Seconds;
 
 /// Where classes put their VMs, in turn.
 pub(crate) const ZONES: [&str; 3] = ["sim-1a", "sim-1b", "sim-1c"];
+
+/// VMs that were never those of a Machine of ours are named so.
+pub(crate) const STRANGER: &str = "nobody-";
 
 /// The tag with the Machine's uid.
 pub(crate) const UID_TAG: &str = "machine-uid";
@@ -33,6 +38,7 @@ pub(crate) struct SimCloud {
     wire: Wire,
     changed: Arc<Notify>,
     lie: Arc<Mutex<Option<Lie>>>,
+    seconds: Arc<Mutex<Seconds>>,
 }
 
 impl SimCloud {
@@ -46,6 +52,7 @@ impl SimCloud {
             wire,
             changed: Arc::new(Notify::new()),
             lie: Arc::default(),
+            seconds: Arc::default(),
         };
         cloud.calm();
         cloud
@@ -82,6 +89,11 @@ impl SimCloud {
         };
         let set = self.lock().set_faults(faults);
         assert!(set.is_ok(), "the faults are within range: {set:?}");
+    }
+
+    /// How late its reads are at most, as its driver declares.
+    pub(crate) fn window(&self) -> SignedDuration {
+        SignedDuration::try_from(self.habits.reads_lag).unwrap_or_default()
     }
 
     /// The driver as one host reaches it.
@@ -141,9 +153,10 @@ impl SimCloud {
         model.vm(id).filter(|vm| vm.state != VmState::Terminated).cloned()
     }
 
-    /// How many live VMs more than one a Machine there have ever been.
+    /// How many live VMs more than one a Machine there have ever been, without those that somebody else has made.
     pub(crate) fn duplicates_ever(&self) -> u64 {
-        self.lock().stats().duplicates_ever
+        let ever = self.lock().stats().duplicates_ever;
+        ever.saturating_sub(self.duplicates_meant())
     }
 
     /// How many VMs were ever made.
@@ -166,11 +179,11 @@ impl SimCloud {
             ("cluster", crate::hosts::CLUSTER.to_owned()),
             // Classes list what is in their zone.
             ("zone", zone.to_owned()),
-            (UID_TAG, format!("nobody-{number}")),
-            ("machine-name", format!("nobody-{number}")),
+            (UID_TAG, format!("{STRANGER}{number}")),
+            ("machine-name", format!("{STRANGER}{number}")),
         ];
         let wanted = CreateVm {
-            name: format!("nobody-{number}"),
+            name: format!("{STRANGER}{number}"),
             zone: zone.to_owned(),
             kind: "sim.small".to_owned(),
             image: "linux-1".to_owned(),
@@ -186,12 +199,13 @@ impl SimCloud {
         }
     }
 
-    /// VMs of our cluster whose Machine is none of these.
-    pub(crate) fn orphans(&self, uids: &std::collections::BTreeSet<String>) -> Vec<String> {
+    /// Ids of VMs of our cluster whose Machine is none of these, with the Machine's name.
+    pub(crate) fn orphans(&self, uids: &std::collections::BTreeSet<String>) -> Vec<(String, String)> {
         self.look(|vm| {
             let is_ours = vm.tags.get("cluster").is_some_and(|cluster| cluster == crate::hosts::CLUSTER);
             let has_machine = vm.tags.get(UID_TAG).is_some_and(|uid| uids.contains(uid));
-            (is_ours && !has_machine && vm.state != VmState::Terminated).then(|| vm.id.clone())
+            let name = || vm.tags.get("machine-name").cloned().unwrap_or_default();
+            (is_ours && !has_machine && vm.state != VmState::Terminated).then(|| (vm.id.clone(), name()))
         })
     }
 

@@ -160,7 +160,7 @@ impl Cluster {
     }
 
     /// In some clusters as the driver writes it, in others in a form of its own, as most clouds' controllers do.
-    fn id_on_node(&self, zone: &str, vm: &str) -> String {
+    pub(crate) fn id_on_node(&self, zone: &str, vm: &str) -> String {
         if self.has_own_ids { format!("sim://{vm}") } else { provider_id(zone, vm) }
     }
 

@@ -37,6 +37,17 @@ where
             way.call(again).await?;
             Ok(Request::from_parts(head, Body::from(bytes.to_vec())))
         }
+        Planted::WritesOthersNodes | Planted::GivesUpForNames
+            if method == Method::PATCH && path.contains("/machines/") && path.ends_with("/status") =>
+        {
+            named(way, request, bug).await
+        }
+        Planted::AsksOverAndOver if method == Method::DELETE && path.contains("/machines/") => {
+            for _ in 0..45 {
+                way.call(asked(Method::DELETE, &path, &Value::Null)?).await?;
+            }
+            Ok(request)
+        }
         Planted::HandsDownTexts if method == Method::POST && path.ends_with("/machines") => {
             let (head, body) = request.into_parts();
             let mut machine: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
@@ -99,6 +110,31 @@ where
     }
 }
 
+/// A host fails a Machine for the name of its Node, and something else goes with that.
+async fn named<S>(way: &mut S, request: Request<Body>, bug: Planted) -> Result<Request<Body>, BoxError>
+where
+    S: Service<Request<Body>, Response = Reply, Error = BoxError>,
+{
+    let path = request.uri().path().to_owned();
+    let (head, body) = request.into_parts();
+    let bytes = body.collect().await?.to_bytes();
+    let sent = Request::from_parts(head, Body::from(bytes.to_vec()));
+    let Some((all, name)) = path.trim_end_matches("/status").rsplit_once('/') else { return Ok(sent) };
+    if !String::from_utf8_lossy(&bytes).contains("VM using old node obj") {
+        return Ok(sent);
+    }
+    if bug == Planted::WritesOthersNodes {
+        let label = json!({ "metadata": { "labels": { "example.com/own": "true" } } });
+        way.call(asked(Method::PATCH, &format!("/api/v1/nodes/{name}"), &label)?).await?;
+        return Ok(sent);
+    }
+    let mut patch: Value = serde_json::from_slice(&bytes)?;
+    remove(&mut patch, "metadata");
+    let Some(other) = sibling(&got(way, all).await?, name) else { return Ok(sent) };
+    way.call(sent).await?;
+    asked(Method::PATCH, &format!("{all}/{other}/status"), &patch)
+}
+
 /// The answer as the bug lets it be seen.
 pub(super) fn seen(reply: Reply, bug: Planted) -> Reply {
     let (said, instead) = match bug {
@@ -114,6 +150,19 @@ pub(super) fn seen(reply: Reply, bug: Planted) -> Reply {
         });
         frames.boxed_unsync()
     })
+}
+
+/// Another Machine of the same set that has not failed.
+fn sibling(listed: &Value, name: &str) -> Option<String> {
+    let machines = || listed["items"].as_array().into_iter().flatten();
+    let this = machines().find(|machine| machine["metadata"]["name"] == name)?;
+    let is_such = |machine: &&Value| {
+        machine["metadata"]["ownerReferences"] == this["metadata"]["ownerReferences"]
+            && machine["metadata"]["name"] != name
+            && machine["metadata"]["deletionTimestamp"].is_null()
+            && machine["status"]["currentStatus"]["phase"] != "Failed"
+    };
+    machines().find(is_such).and_then(|machine| machine["metadata"]["name"].as_str().map(str::to_owned))
 }
 
 /// A Machine of the same set that nobody has chosen, where this one was.

@@ -76,6 +76,12 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
+    /// The deployment of a set, or the set itself without one. Empty without a set.
+    pub(in super::super) fn family<'a>(&'a self, set: &'a str) -> &'a str {
+        let deployment = self.sets.get(set).map(|set| set.deployment.as_str());
+        deployment.filter(|uid| !uid.is_empty()).unwrap_or(set)
+    }
+
     /// The set of this uid is being deleted.
     pub(crate) fn is_going(&self, set: &str) -> bool {
         self.sets.get(set).is_some_and(|set| set.deleting_since.is_some())

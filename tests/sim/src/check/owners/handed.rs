@@ -1,4 +1,4 @@
-//! Texts that hosts write into the specs of Machines.
+//! Texts that hosts write into the specs of Machines and the templates of sets.
 
 use machinist_core::duration;
 use memory_api::Change;
@@ -8,14 +8,31 @@ use serde_json::Value;
 const DURATIONS: [&str; 5] =
     ["creationTimeout", "healthTimeout", "drainTimeout", "inPlaceUpdateTimeout", "machinePreserveTimeout"];
 
-/// A host writes a text that is no duration, or a negative one. What it found there and left is not its doing.
+/// A host writes a text into the spec of a Machine that is no duration, or a negative one. A text that was there before, and stays,
+/// is not its doing.
 pub(in super::super) fn of_machine(change: &Change<'_>) -> Option<String> {
-    let field = |object: Option<&Value>, name: &str| object.map(|object| object["spec"][name].clone());
+    let (field, text) = written(change.old.map(spec), spec(change.new?))?;
+    Some(format!("{} writes spec.{field} {text} on a Machine", change.actor))
+}
+
+/// The same in the template of a set.
+pub(in super::super) fn of_set(change: &Change<'_>) -> Option<String> {
+    let template = |object| &spec(object)["template"]["spec"];
+    let (field, text) = written(change.old.map(template), template(change.new?))?;
+    Some(format!("{} writes spec.template.spec.{field} {text} on a set", change.actor))
+}
+
+fn spec(object: &Value) -> &Value {
+    &object["spec"]
+}
+
+/// The first field with a new text that is no duration.
+fn written<'a>(old: Option<&Value>, new: &'a Value) -> Option<(&'static str, &'a Value)> {
     DURATIONS.iter().find_map(|name| {
-        let now = field(change.new, name)?;
-        let is_read = now.is_null()
-            || now.as_str().is_some_and(|text| duration::parse(text).is_ok_and(|time| !time.is_negative()));
-        let is_new = field(change.old, name).as_ref() != Some(&now);
-        (is_new && !is_read).then(|| format!("{} writes spec.{name} {now} on a Machine", change.actor))
+        let text = &new[*name];
+        let is_read = text.is_null()
+            || text.as_str().is_some_and(|text| duration::parse(text).is_ok_and(|time| !time.is_negative()));
+        let is_new = old.is_none_or(|old| old[*name] != *text);
+        (is_new && !is_read).then_some((*name, text))
     })
 }

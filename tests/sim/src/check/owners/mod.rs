@@ -8,6 +8,6 @@ mod sets;
 
 pub(crate) use facts::Owners;
 pub(super) use facts::controller;
-pub(super) use handed::of_machine as handed_down;
+pub(super) use handed::{of_machine as handed_down, of_set as handed_down_to_set};
 pub(super) use machines::{is_asked, of_machine, of_node};
 pub(super) use sets::{of_deployment, of_set};
