@@ -126,6 +126,9 @@ impl Actors {
             self.often("moves", hourly.moves, |actors, chance| async move {
                 actors.move_away(chance).await;
             }),
+            self.often("tokens", hourly.kept_tokens, |actors, chance| async move {
+                actors.keep_tokens(chance).await;
+            }),
             self.often("policies", hourly.policy_swaps, |actors, chance| async move {
                 actors.swap_policy(chance);
             }),

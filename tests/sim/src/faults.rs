@@ -18,6 +18,8 @@ struct Inner {
     cut_off: BTreeSet<String>,
     /// The cloud answers all calls so.
     cloud_code: Option<Code>,
+    /// Nobody may delete bootstrap tokens.
+    keeps_tokens: bool,
     /// Hosts that die at a call that comes so many calls later.
     doomed: BTreeMap<String, (usize, bool)>,
     counts: BTreeMap<&'static str, u64>,
@@ -36,6 +38,7 @@ impl Faults {
             calls,
             cut_off: BTreeSet::new(),
             cloud_code: None,
+            keeps_tokens: false,
             doomed: BTreeMap::new(),
             counts: BTreeMap::new(),
             is_calm: false,
@@ -70,6 +73,7 @@ impl Faults {
         inner.is_calm = true;
         inner.cut_off.clear();
         inner.cloud_code = None;
+        inner.keeps_tokens = false;
         inner.doomed.clear();
     }
 
@@ -86,6 +90,11 @@ impl Faults {
     /// The cloud answers every call so, or properly again.
     pub(crate) fn cloud_answers(&self, code: Option<Code>) {
         self.lock().cloud_code = code;
+    }
+
+    /// Bootstrap tokens cannot be deleted, or can again.
+    pub(crate) fn keep_tokens(&self, keeps: bool) {
+        self.lock().keeps_tokens = keeps;
     }
 
     /// The host dies at the call so many calls from now, before or after it is carried out.
@@ -125,6 +134,10 @@ impl Inner {
         let is_stream = matches!(call.verb, "LIST" | "WATCH");
         if is_write && self.chance.happens(rates.conflict) {
             return self.counted("409", Fate::Refuse(409));
+        }
+        let is_token = call.what == "secrets" && call.name.starts_with("bootstrap-token-");
+        if self.keeps_tokens && call.verb == "DELETE" && is_token {
+            return self.counted("token kept", Fate::Refuse(403));
         }
         if self.chance.happens(rates.throttled) {
             return self.counted("429", Fate::Refuse(429));

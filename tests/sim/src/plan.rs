@@ -94,6 +94,8 @@ pub(crate) struct Hourly {
     pub(crate) policy_swaps: f64,
     /// The control plane is moved, and its hosts start with another mark until somebody notices.
     pub(crate) moves: f64,
+    /// Nobody may delete bootstrap tokens for a while.
+    pub(crate) kept_tokens: f64,
     /// Users and the autoscaler do something to sets and deployments.
     pub(crate) pools: f64,
 }
@@ -177,6 +179,10 @@ impl Plan {
                 let mut chance = Chance::new(seed, "moves");
                 if chance.happens(0.3) { chance.below(100) as f64 / 100.0 * rare } else { 0.0 }
             },
+            kept_tokens: {
+                let mut chance = Chance::new(seed, "kept tokens");
+                if chance.happens(0.5) { 2.0 * chance.below(100) as f64 / 100.0 * rare } else { 0.0 }
+            },
             pools: 10.0 + 50.0 * Chance::new(seed, "pool rate").below(100) as f64 / 100.0,
         };
         let keeps_keys = chance.happens(0.7);
@@ -253,8 +259,11 @@ impl Plan {
             }
             Planted::LeavesVolumes => {
                 self.favourite = Some(Action::DeleteMachine);
-                // Volumes are attached for a while before their Machines go.
-                self.hourly.actions = 20.0;
+                // Volumes are attached for a while before their Machines go, and some detach late.
+                self.hourly.actions = 60.0;
+                self.apps *= 4;
+                self.cloud.boots_for = Duration::from_secs(5);
+                self.calls = CallFaults::default();
             }
             Planted::KeepsAttachments => {
                 self.favourite = Some(Action::ForceDelete);

@@ -20,6 +20,15 @@ impl Actors {
         self.hosts.start_with_mark(CLUSTER);
     }
 
+    /// Nobody may delete bootstrap tokens for a while.
+    pub(super) async fn keep_tokens(&self, mut chance: Chance) {
+        self.watchman.note(("bootstrap tokens cannot be deleted", ""));
+        self.faults.keep_tokens(true);
+        tokio::time::sleep(chance.between(Duration::from_secs(30), Duration::from_mins(20))).await;
+        self.faults.keep_tokens(false);
+        self.watchman.note(("bootstrap tokens can be deleted again", ""));
+    }
+
     /// All Nodes of a zone are silent for a while, and their VMs live.
     pub(super) async fn zone_outage(&self, mut chance: Chance) {
         let Some(zone) = chance.pick(self.fleet.zones()).copied() else { return };

@@ -75,9 +75,11 @@ impl NodeFact {
             is_deleting: !text(object, "/metadata/deletionTimestamp").is_empty(),
             looks,
             looks_since: since(looks == before.looks, before.looks_since),
+            // From False to Unknown it is not ready all the same, and a host that is cut off has not heard of that.
             not_ready_since: ready
                 .filter(|_| status != "True")
-                .and_then(|ready| text(Some(ready), "/lastTransitionTime").parse().ok()),
+                .and_then(|ready| text(Some(ready), "/lastTransitionTime").parse().ok())
+                .map(|since: Timestamp| before.not_ready_since.map_or(since, |before| before.min(since))),
             is_selected,
             selected_since: since(is_selected == before.is_selected, before.selected_since),
             update_since: since(update == before.update, before.update_since),

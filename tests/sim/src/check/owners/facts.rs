@@ -100,9 +100,12 @@ impl Owners {
             }
             ("machinesets", Some(object)) => {
                 let set = self.sets.entry(uid).or_default();
+                let (is_known, before) = (!set.name.is_empty(), set.deployment.clone());
                 set.learn(object, is_host, now);
                 let deployment = set.deployment.clone();
-                let is_meddled = set.meddled_at == Some(now);
+                // A deployment that comes to a set has another number for it, and no part in what that has done before.
+                let is_adopted = is_known && deployment != before;
+                let is_meddled = set.meddled_at == Some(now) || is_adopted;
                 self.meddle(&deployment, !is_meddled, now);
             }
             ("machinedeployments", None) => {

@@ -96,9 +96,11 @@ fn raised(
     if is_meddled || deployment.deleting_since.is_some() {
         return None;
     }
-    // That one goes is known to who has ordered it, and to others after a while.
+    // That one goes is known to who has ordered it, and to others after a while. One whose Node somebody deletes goes by itself.
     let is_known = |machine: &MachineFact| {
-        machine.is_taken || machine.deleting_since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE)
+        let has_lost_node = facts.node_objects.get(&machine.node).is_none_or(|node| node.is_deleting);
+        (machine.is_taken && !has_lost_node)
+            || machine.deleting_since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE)
     };
     let of = |set: &str| -> (usize, usize) {
         let its = facts.machines.values().filter(|machine| machine.set == set);
