@@ -21,7 +21,8 @@ async fn a_new_project_passes(language: Language) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_project_in_rust_passes() {
     let component = guests::bytes("templated-driver").expect("the driver builds");
-    passes(component, &file("sdk/author/templates/shared/conformance.yaml.in")).await;
+    let profile = file("sdk/author/templates/shared/conformance.yaml.in").replace("@name@", "templated");
+    passes(component, &profile).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -20,6 +20,9 @@ const FIRST_LEAST: f64 = 5.0;
 const FIRST_MOST: f64 = 100.0;
 /// A cloud's `Retry-After` is honoured up to here.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+/// A `Retry-After` up to here holds back all requests of the account only while complaints are more than chance; the
+/// request that got it waits in any case.
+const SHORT_PAUSE: Duration = Duration::from_secs(5);
 /// Cuts are this far apart at least.
 const BETWEEN_CUTS: Duration = Duration::from_secs(1);
 /// An account is free again after this time without a complaint and without a request that had to wait.
@@ -188,7 +191,7 @@ impl Pace {
                 // A trial wants answers: it is held up for half of its time at most.
                 let pause = retry_after.unwrap_or_default();
                 let has_just_paused = self.closed_at.is_some_and(|at| now.duration_since(at) < 2 * pause);
-                if is_excess && !(is_on_trial && has_just_paused) {
+                if (is_excess && !(is_on_trial && has_just_paused)) || pause > SHORT_PAUSE {
                     self.close(now, retry_after);
                 }
             }
