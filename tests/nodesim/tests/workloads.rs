@@ -95,6 +95,8 @@ async fn a_pod_moves_with_its_volume_and_stays_where_the_kubelet_is_dead() {
     assert_eq!(status.volumes_in_use.unwrap(), [VOLUME]);
     assert!(first.status.unwrap().container_statuses.unwrap()[0].ready);
 
+    // It goes where db-0 is, and must be there before that moves.
+    assert_eq!(node_of(&world.ready("other").await), from);
     world.cordon(from).await;
     world.pods.evict("db-0", &EvictParams::default()).await.unwrap();
     let second = world.ready("db-0").await;
