@@ -169,7 +169,7 @@ pub(super) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Ste
 }
 
 /// How long after a failed create in doubt its code lets the next one come: no longer than after a first failure while the
-/// account answers others ([`retry::Accounts`]).
+/// account answers ([`retry::Accounts`]).
 fn pause_after(view: &MachineView, error: &CallError) -> SignedDuration {
     let policy = retry::policy(Situation::Create, error.code(), view.settings.resource_exhausted_retry);
     let failures = if view.account_answers && policy == RetryPolicy::SHORT {

@@ -59,7 +59,7 @@ pub struct MachineView {
     pub names: &'static Names,
     /// Failed passes in a row until now.
     pub failures: u32,
-    /// The cloud account of the class has answered other Machines a moment ago, and this one does not fail by itself.
+    /// The cloud account of the class has answered a moment ago, and this one does not fail by itself.
     pub account_answers: bool,
 }
 

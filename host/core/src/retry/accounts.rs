@@ -48,41 +48,20 @@ pub struct Accounts<A, K> {
 #[derive(Clone, Debug)]
 struct Account<K> {
     answered: Option<Timestamp>,
-    /// The last two keys that it has answered, and when.
-    heard: [Option<(K, Timestamp)>; 2],
     /// The keys that wait, and how soon each may be tried.
     waiting: BTreeMap<K, Timestamp>,
 }
 
 impl<K> Default for Account<K> {
     fn default() -> Self {
-        Self { answered: None, heard: [None, None], waiting: BTreeMap::new() }
+        Self { answered: None, waiting: BTreeMap::new() }
     }
 }
 
 impl<K> Account<K> {
     fn answers(&self, now: Timestamp) -> bool {
-        self.answered.is_some_and(|at| is_recent(at, now))
+        self.answered.is_some_and(|at| now.duration_since(at).abs() < SPEAKS_FOR)
     }
-}
-
-impl<K: PartialEq> Account<K> {
-    fn answers_others(&self, key: &K, now: Timestamp) -> bool {
-        self.heard.iter().flatten().any(|(heard, at)| heard != key && is_recent(*at, now))
-    }
-
-    fn hears(&mut self, key: K, now: Timestamp) {
-        let last = self.heard[0].take();
-        if last.as_ref().is_some_and(|(heard, _)| *heard != key) {
-            self.heard[1] = last;
-        }
-        self.heard[0] = Some((key, now));
-        self.answered = Some(now);
-    }
-}
-
-fn is_recent(at: Timestamp, now: Timestamp) -> bool {
-    now.duration_since(at).abs() < SPEAKS_FOR
 }
 
 impl<A, K> Default for Accounts<A, K> {
@@ -97,7 +76,7 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
     pub fn failed(&mut self, account: A, key: K, attempt: Failed, now: Timestamp) -> SignedDuration {
         self.came(&key);
         if attempt.policy != RetryPolicy::SHORT {
-            if self.accounts.get(&account).is_some_and(|account| account.answers_others(&key, now)) {
+            if self.accounts.get(&account).is_some_and(|account| account.answers(now)) {
                 self.fails_alone(key);
             }
             return attempt.delay;
@@ -120,11 +99,11 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
         *own
     }
 
-    /// True when the account has answered another key a moment ago, and this one does not fail by itself. For keys that
-    /// wait for a time of their own.
+    /// True when the account has answered a moment ago, and the key does not fail by itself. For keys that wait for a time
+    /// of their own.
     pub fn eases(&self, account: &A, key: &K, now: Timestamp) -> bool {
         let own = self.own.get(key).copied().unwrap_or_default();
-        own <= OWN_FAULT && self.accounts.get(account).is_some_and(|account| account.answers_others(key, now))
+        own <= OWN_FAULT && self.accounts.get(account).is_some_and(|account| account.answers(now))
     }
 
     /// A call of `key` has failed before, and the key waits for a time of its own. An answer calls it, as it calls those
@@ -134,11 +113,11 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
         self.accounts.entry(account).or_default().waiting.insert(key, earliest);
     }
 
-    /// The account has answered a call of `key`. Which keys are to be tried sooner than they were told, and when.
-    pub fn answered(&mut self, account: A, key: K, now: Timestamp) -> Vec<(K, Timestamp)> {
+    /// The account has answered a call. Which keys are to be tried sooner than they were told, and when.
+    pub fn answered(&mut self, account: A, now: Timestamp) -> Vec<(K, Timestamp)> {
         self.accounts.retain(|_, account| !account.waiting.is_empty() || account.answers(now));
         let account = self.accounts.entry(account).or_default();
-        account.hears(key, now);
+        account.answered = Some(now);
         let mut next: Vec<(Timestamp, K)> =
             account.waiting.iter().map(|(key, earliest)| (*earliest, key.clone())).collect();
         next.sort();
@@ -200,7 +179,7 @@ mod tests {
         }
 
         fn answers(&mut self, second: i64) -> Vec<(&'static str, i64)> {
-            let called = self.accounts.answered("account", "somebody", at(second));
+            let called = self.accounts.answered("account", at(second));
             called.into_iter().map(|(key, at)| (key, at.as_second())).collect()
         }
     }
@@ -245,7 +224,7 @@ mod tests {
         assert_eq!(world.fails("b", 61), 5);
         assert_eq!(world.fails("b", 66), 10, "the last answer is too long ago");
         assert_eq!(
-            world.accounts.answered("other", "x", at(67)),
+            world.accounts.answered("other", at(67)),
             [],
             "another account says nothing of this one"
         );
@@ -272,7 +251,6 @@ mod tests {
         world.accounts.waits("account", "doubtful", at(0));
         assert_eq!(world.answers(3), [("doubtful", 5)]);
         assert!(eases(&world, "doubtful", 4) && !eases(&world, "doubtful", 40));
-        assert!(!eases(&world, "somebody", 4), "what it has answered to this key says nothing of others");
         assert!(world.answers(41).is_empty(), "it is called once");
         let steady = RetryPolicy::steady(SignedDuration::from_secs(1));
         for _ in 0..9 {

@@ -15,7 +15,7 @@ impl Engine {
         Some(CloudAccount::of(&class))
     }
 
-    /// True when the account of this Machine has answered others a moment ago, and this one does not fail by itself.
+    /// True when the account of this Machine has answered a moment ago, and this one does not fail by itself.
     pub(super) fn has_answering_account(&self, key: &Key, now: Timestamp) -> bool {
         self.account(key).is_some_and(|account| self.accounts.eases(&account, key, now))
     }
@@ -30,7 +30,7 @@ impl Engine {
     /// Some of those that wait for this account may be tried.
     pub(super) fn account_answers(&mut self, key: &Key, now: Timestamp) {
         let Some(account) = self.account(key) else { return };
-        for (waiting, at) in self.accounts.answered(account, key.clone(), now) {
+        for (waiting, at) in self.accounts.answered(account, now) {
             // Its own pass, or whatever else has pushed it, may come first.
             self.queue.push(waiting, at, Priority::Resync);
         }

@@ -34,7 +34,7 @@ const BATCHES_PER_PASS: usize = 16;
 pub(crate) struct Past {
     /// Failed passes in a row until now.
     pub(crate) failures: u32,
-    /// The cloud account of the Machine has answered others a moment ago, and this one does not fail by itself.
+    /// The cloud account of the Machine has answered a moment ago, and this one does not fail by itself.
     pub(crate) account_answers: bool,
 }
 
