@@ -223,11 +223,7 @@ mod tests {
         assert_eq!(pauses, [5, 5, 5, 5, 5, 5, 5, 5, 108, 108], "at last it fails by itself");
         assert_eq!(world.fails("b", 61), 5);
         assert_eq!(world.fails("b", 66), 10, "the last answer is too long ago");
-        assert_eq!(
-            world.accounts.answered("other", at(67)),
-            [],
-            "another account says nothing of this one"
-        );
+        assert_eq!(world.accounts.answered("other", at(67)), [], "another account says nothing of this one");
     }
 
     #[test]
