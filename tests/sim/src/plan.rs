@@ -289,6 +289,9 @@ impl Plan {
                 self.cloud.keeps_keys = false;
                 self.cloud.reads_lag = Duration::from_secs(8);
                 self.calls.cloud = 0.5;
+                // Many creates, of which few are in doubt.
+                self.favourite = Some(Action::DeleteMachine);
+                self.hourly.actions = 120.0;
             }
             Planted::TakesTheFirst | Planted::LeavesTheSecond => {
                 self.cloud.deletes_by_id = true;
