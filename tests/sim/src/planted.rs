@@ -288,7 +288,7 @@ impl Drivers for Faulty {
             }
             match self.bug {
                 Planted::DeniesDoubt => made.map_err(denied),
-                Planted::ClaimsDoubt => made.map_err(claimed),
+                Planted::ClaimsDoubt => made.map_err(|error| claimed(&error)),
                 Planted::NeverRetries if made.is_err() => std::future::pending().await,
                 _ => made,
             }
@@ -381,7 +381,7 @@ impl Drivers for Faulty {
 }
 
 /// The same error, as if the driver did not know whether a VM was made.
-fn claimed(error: CallError) -> CallError {
+fn claimed(error: &CallError) -> CallError {
     DriverError { may_have_happened: true, ..DriverError::new(error.code(), "nobody knows") }.into()
 }
 
