@@ -124,7 +124,8 @@ pub struct Plan {
     pub(crate) owners: Owners,
     /// Classes carry the cluster's mark from the beginning. Otherwise hosts store it once a listing has shown a VM.
     pub(crate) marks_classes: bool,
-    /// An operator has said that VMs go of which nothing shows that they were ever this cluster's, however many they are.
+    /// An operator has said that VMs go of which nothing shows that they were ever this cluster's, however many they
+    /// are.
     pub(crate) releases_strangers: bool,
     /// What is done half of the time to sets and deployments.
     pub(crate) favourite_of_pools: Option<PoolAction>,
@@ -289,6 +290,9 @@ impl Plan {
                 self.cloud.keeps_keys = false;
                 self.cloud.reads_lag = Duration::from_secs(8);
                 self.calls.cloud = 0.5;
+                // Many creates, of which few are in doubt.
+                self.favourite = Some(Action::DeleteMachine);
+                self.hourly.actions = 120.0;
             }
             Planted::TakesTheFirst | Planted::LeavesTheSecond => {
                 self.cloud.deletes_by_id = true;

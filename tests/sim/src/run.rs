@@ -30,7 +30,8 @@ const BEGIN: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// fail, twenty to be given up when it never joins, and a drain that a budget holds up two hours.
 const CONVERGES_WITHIN: Duration = Duration::from_hours(6);
 
-/// From the end of the faults until a Machine has its VM: a host leads again, its requests and the Machine's class are well again.
+/// From the end of the faults until a Machine has its VM: a host leads again, its requests and the Machine's class are
+/// well again.
 const COMES_UP_WITHIN: SignedDuration = SignedDuration::from_mins(3);
 
 /// And from the end of the pause after the last call that has failed.

@@ -11,8 +11,9 @@ use serde_json::Value;
 use super::facts::{Facts, text};
 use super::rules::{HOST, NEWS_TAKE};
 
-/// After the end of a doubt a host queries the cloud once more, which may hang for a minute, and writes the result. Without
-/// faults that is soon; with them a query or a write may fail, and the longest pause before the next one is three minutes.
+/// After the end of a doubt a host queries the cloud once more, which may hang for a minute, and writes the result.
+/// Without faults that is soon; with them a query or a write may fail, and the longest pause before the next one is
+/// three minutes.
 const CONCLUDES_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 const CONCLUDES_DISTURBED_WITHIN: SignedDuration = SignedDuration::from_mins(4);
 
@@ -117,8 +118,8 @@ fn is_held(machine: &Value) -> bool {
     conditions.any(|condition| condition["type"] == "Ready" && condition["reason"] == "CreationUnresolved")
 }
 
-/// Returns the Machine that a host holds for longer than reads of the cloud may lag: counted from the end of the last create, or
-/// from when that host began to lead, which knows no earlier create's end.
+/// Returns the Machine that a host holds for longer than reads of the cloud may lag: counted from the end of the last
+/// create, or from when that host began to lead, which knows no earlier create's end.
 pub(super) fn lasts_too_long(facts: &Facts, window: SignedDuration, now: Timestamp) -> Option<String> {
     if facts.creates.held.is_empty() {
         return None;

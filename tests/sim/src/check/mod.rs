@@ -42,8 +42,8 @@ pub enum Rule {
     /// Never a delete for a VM whose Machine is not being deleted, nor for one without a Machine before it is old enough and
     /// was listed often enough.
     NoUnaskedDelete,
-    /// Never a VM deleted as the second one of its Machine that a Machine has stored; and second ones go in the end, where the
-    /// driver offers that.
+    /// Never a VM deleted as the second one of its Machine that a Machine has stored; and second ones go in the end,
+    /// where the driver offers that.
     SecondVms,
     /// The finalizer goes only after the VM is gone.
     FinalizerLast,
@@ -51,7 +51,8 @@ pub enum Rule {
     Budget,
     /// Never a Node written, or removed, that is that of another VM.
     OthersNodes,
-    /// Never a second Machine of a group failed for the name of its Node while the first one is there, nor many of them soon.
+    /// Never a second Machine of a group failed for the name of its Node while the first one is there, nor many of them
+    /// soon.
     NamesTaken,
     /// Nothing is written and no cloud is called without leading.
     Leader,
@@ -92,12 +93,13 @@ pub enum Rule {
     Orphans,
     /// Never a Machine made for a frozen set.
     Frozen,
-    /// Never a Machine held for a VM that an earlier create may have made, when each of them failed for certain, nor for
-    /// longer than reads of the cloud lag.
+    /// Never a Machine held for a VM that an earlier create may have made, when each of them failed for certain, nor
+    /// for longer than reads of the cloud lag.
     Doubt,
     /// Without faults every Machine has asked for its VM soon.
     ComesUp,
-    /// Never a text in the spec of a Machine or in the template of a set that is no duration where one is expected, written by a host.
+    /// Never a text in the spec of a Machine or in the template of a set that is no duration where one is expected,
+    /// written by a host.
     HandedDown,
     /// Never the same deletion of a Machine or set asked for again and again without a pause.
     Repeats,

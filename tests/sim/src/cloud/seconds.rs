@@ -17,7 +17,8 @@ pub(super) struct Seconds {
 }
 
 impl SimCloud {
-    /// Somebody makes a VM with the marks of this one, if `is_meant` agrees to its Machine's uid and its id. Returns its id.
+    /// Somebody makes a VM with the marks of this one, if `is_meant` agrees to its Machine's uid and its id. Returns
+    /// its id.
     pub(crate) fn make_second(
         &self,
         vm: &str,

@@ -8,8 +8,8 @@ use serde_json::Value;
 const DURATIONS: [&str; 5] =
     ["creationTimeout", "healthTimeout", "drainTimeout", "inPlaceUpdateTimeout", "machinePreserveTimeout"];
 
-/// A host writes a text into the spec of a Machine that is no duration, or a negative one. A text that was there before, and stays,
-/// is not its doing.
+/// A host writes a text into the spec of a Machine that is no duration, or a negative one. A text that was there
+/// before, and stays, is not its doing.
 pub(in super::super) fn of_machine(change: &Change<'_>) -> Option<String> {
     let (field, text) = written(change.old.map(spec), spec(change.new?))?;
     Some(format!("{} writes spec.{field} {text} on a Machine", change.actor))

@@ -96,7 +96,8 @@ fn raised(
     if is_meddled || deployment.deleting_since.is_some() {
         return None;
     }
-    // That one goes is known to who has ordered it, and to others after a while. One whose Node somebody deletes goes by itself.
+    // That one goes is known to who has ordered it, and to others after a while. One whose Node somebody deletes goes
+    // by itself.
     let is_known = |machine: &MachineFact| {
         let has_lost_node = facts.node_objects.get(&machine.node).is_none_or(|node| node.is_deleting);
         (machine.is_taken && !has_lost_node)
