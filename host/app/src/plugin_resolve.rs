@@ -22,7 +22,7 @@ use crate::plugin_push::{may_load, version};
 use crate::plugin_registry::Artifact;
 use crate::plugin_wait::{held_version, wait};
 
-/// What becomes of the annotation that orders the versions.
+/// The change of the annotation that orders the versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NextVersion {
     /// It is not there, and nobody misses it.

@@ -45,7 +45,7 @@ const SOON: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long a look may take.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// Whose the mark is.
+/// The holder of the mark, as far as this process knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Holder {
     /// No look has told yet. Nobody may act on a mark that another control plane may hold.
