@@ -122,9 +122,10 @@ pub(super) fn waits(machine: &MachineFact) -> bool {
         && machine.marked_at.is_none()
 }
 
-/// What the Node of a Machine is to carry while an update in place goes on.
-pub(super) fn node(machine: &MachineFact, node: &NodeFact, is_of_new: bool, change: &mut NodeChange) {
-    if !is_of_new {
+/// Adds to `change` the labels of updates in place that the Node of a Machine gains or loses. `stays` says that the Machine
+/// needs no update: it is of the new set, or the strategy is another one.
+pub(super) fn node(machine: &MachineFact, node: &NodeFact, stays: bool, change: &mut NodeChange) {
+    if !stays {
         // One that was selected before is emptied as soon as it is a candidate: that is to select it.
         let is_left_over = node.stage == Some(UpdateStage::Selected);
         change.candidate = (!node.is_candidate && !is_left_over).then_some(true);

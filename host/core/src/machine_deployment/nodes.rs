@@ -29,9 +29,9 @@ pub(super) fn writes(
                 old_taint: old_taint(strategy, node, is_new),
                 ..NodeChange::default()
             };
-            if let Strategy::InPlaceUpdate(..) = strategy {
-                in_place::node(machine, node, is_new, &mut change);
-            }
+            // Under another strategy nobody is a candidate any more, and no Node stays so from an update that was given up.
+            let is_updated_in_place = matches!(strategy, Strategy::InPlaceUpdate(..));
+            in_place::node(machine, node, is_new || !is_updated_in_place, &mut change);
             if selected.iter().any(|chosen| chosen.name == node.name) {
                 change.selected = Some(true);
                 change.candidate = (!node.is_candidate).then_some(true);

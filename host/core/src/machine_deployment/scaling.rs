@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use super::group::{Cost, Group, Tally};
+use super::group::{Cost, Group, Tally, sum};
 use super::strategy::{Bounds, Strategy};
 use super::targets::Targets;
 use super::view::{DeploymentView, SetFact};
@@ -43,8 +43,9 @@ pub(super) fn scale(
     let is_shared = active.len() > 1;
     let only = if is_shared { None } else { active.first().copied().or(group.new.as_ref()) };
     if let Some(only) = only {
-        targets.set(only, alone(group, only, bounds));
-        return Scaling { targets, is_whole: true };
+        let wanted = alone(group, only, strategy, bounds);
+        targets.set(only, wanted);
+        return Scaling { targets, is_whole: wanted == bounds.desired };
     }
     if strategy == Strategy::Recreate {
         return Scaling { targets, is_whole: true };
@@ -72,11 +73,15 @@ pub(super) fn only_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>
     bounds.desired.min(new.wanted.saturating_add(room))
 }
 
-/// Where only one set has Machines it gets all of them; Machines of others that are still going have their places.
-fn alone(group: &Group<'_>, only: &Tally<'_>, bounds: Bounds) -> u32 {
+/// Where only one set has Machines it gets all of them. As long as Machines of others are there or going, these have their
+/// places, as have those of its own that are going, and under Recreate none comes before them.
+fn alone(group: &Group<'_>, only: &Tally<'_>, strategy: Strategy, bounds: Bounds) -> u32 {
     let others = group.all().filter(|tally| tally.set.uid != only.set.uid);
-    let others = super::group::sum(others.map(|tally| tally.occupied));
-    let room = bounds.most().saturating_sub(others);
+    let room = match sum(others.map(|tally| tally.occupied)) {
+        0 => bounds.most(),
+        _ if strategy == Strategy::Recreate => 0,
+        others => bounds.most().saturating_sub(others.saturating_add(only.going)),
+    };
     bounds.desired.min(room.max(only.wanted))
 }
 

@@ -14,9 +14,16 @@ const SPEAKS_FOR: SignedDuration = SignedDuration::from_secs(20);
 /// account answers.
 const CALLED_BY_AN_ANSWER: usize = 2;
 
-/// Failures in a row while its account answers others after which a key fails by itself. Calls of which every third fails do so
-/// this often once in six thousand times.
-const OWN_FAULT: u32 = 8;
+/// Failures in a row while its account answers others after which a key fails by itself. Calls of which every second one
+/// fails do so this often once in four thousand times.
+const OWN_FAULT: u32 = 12;
+
+/// The shortest pause after a failure while the account answers others: it is there, and most failures are chance.
+const BETWEEN_ANSWERS: SignedDuration = SignedDuration::from_secs(2);
+
+/// Retries of all keys that fail while others are answered stay below so many in a second, as long as a first pause of
+/// their policy allows for it.
+const RETRIES_PER_SECOND: usize = 40;
 
 /// A failed attempt.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +40,9 @@ pub struct Failed {
 
 /// The keys of each account whose last call has failed in a way that passes by itself.
 ///
-/// Promises: no key is tried sooner than after the first pause of its policy, nor sooner than the cloud has asked for, so that
-/// shortened retries are never closer than first ones; an answer calls at most two keys; a key that fails again and again
-/// while others do not goes back to pauses that grow.
+/// Promises: no key is tried sooner than after two seconds, and the more of them fail the later, up to the first pause of
+/// their policy; nor sooner than the cloud has asked for; an answer calls at most two keys; a key that fails again and
+/// again while others do not goes back to pauses that grow.
 ///
 /// The size is bounded by the number of keys that fail, and of accounts that answered a moment ago.
 #[derive(Clone, Debug)]
@@ -81,14 +88,16 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
             }
             return attempt.delay;
         }
-        let first = attempt.policy.delay(1, attempt.jitter);
         let hint = scale(attempt.hint.unwrap_or_default(), 1.0 + SPREAD * unit(attempt.jitter));
-        let soonest = first.max(hint).min(attempt.delay);
+        let no_sooner = |pause: SignedDuration| pause.max(hint).min(attempt.delay);
         let account = self.accounts.entry(account).or_default();
         if account.answers(now) {
-            return if self.fails_alone(key) > OWN_FAULT { attempt.delay } else { soonest };
+            let is_own_fault = self.fails_alone(key) > OWN_FAULT;
+            let pause = between_answers(self.own.len(), attempt);
+            return if is_own_fault { attempt.delay } else { no_sooner(pause) };
         }
-        let earliest = now.checked_add(soonest).unwrap_or(Timestamp::MAX);
+        let first = no_sooner(attempt.policy.delay(1, attempt.jitter));
+        let earliest = now.checked_add(first).unwrap_or(Timestamp::MAX);
         account.waiting.insert(key, earliest);
         attempt.delay
     }
@@ -140,6 +149,13 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
         self.came(key);
         self.own.remove(key);
     }
+}
+
+/// The pause of one of so many keys that fail while others are answered.
+fn between_answers(failing: usize, attempt: Failed) -> SignedDuration {
+    let crowd = i64::try_from(failing / RETRIES_PER_SECOND).unwrap_or(i64::MAX);
+    let base = BETWEEN_ANSWERS.max(SignedDuration::from_secs(crowd)).min(attempt.policy.base);
+    RetryPolicy { base, ..attempt.policy }.delay(1, attempt.jitter)
 }
 
 #[cfg(test)]
@@ -198,7 +214,7 @@ mod tests {
             world.fails("a", second * 120);
         }
         assert_eq!(world.answers(2_300), [("a", 2_300)]);
-        assert_eq!(world.fails("a", 2_301), 5);
+        assert_eq!(world.fails("a", 2_301), 2);
     }
 
     #[test]
@@ -213,17 +229,29 @@ mod tests {
     }
 
     #[test]
-    fn while_an_account_answers_others_a_failure_is_as_good_as_a_first_one() {
+    fn while_an_account_answers_others_a_failure_is_tried_again_within_seconds() {
         let mut world = World::new();
         let busy = |world: &mut World, second| {
             world.answers(second);
             world.fails("a", second)
         };
-        let pauses: Vec<i64> = (0..10).map(|try_| busy(&mut world, try_ * 5)).collect();
-        assert_eq!(pauses, [5, 5, 5, 5, 5, 5, 5, 5, 108, 108], "at last it fails by itself");
-        assert_eq!(world.fails("b", 61), 5);
-        assert_eq!(world.fails("b", 66), 10, "the last answer is too long ago");
+        let pauses: Vec<i64> = (0..14).map(|try_| busy(&mut world, try_ * 2)).collect();
+        assert_eq!(pauses, [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 108, 108], "at last it fails by itself");
+        assert_eq!(world.fails("b", 41), 2);
+        assert_eq!(world.fails("b", 46), 10, "the last answer is too long ago");
         assert_eq!(world.accounts.answered("other", at(67)), [], "another account says nothing of this one");
+    }
+
+    #[test]
+    fn the_more_fail_at_the_same_time_the_longer_are_their_pauses_up_to_a_first_one() {
+        let attempt = Failed {
+            policy: RetryPolicy::SHORT,
+            delay: SignedDuration::from_mins(1),
+            hint: None,
+            jitter: 0.5,
+        };
+        let pauses = [1, 100, 160, 1_000].map(|failing| between_answers(failing, attempt).as_secs());
+        assert_eq!(pauses, [2, 2, 4, 5]);
     }
 
     #[test]
@@ -249,7 +277,7 @@ mod tests {
         assert!(eases(&world, "doubtful", 4) && !eases(&world, "doubtful", 40));
         assert!(world.answers(41).is_empty(), "it is called once");
         let steady = RetryPolicy::steady(SignedDuration::from_secs(1));
-        for _ in 0..9 {
+        for _ in 0..13 {
             world.fails_by("doubtful", 42, steady, None);
         }
         assert!(!eases(&world, "doubtful", 43) && eases(&world, "another", 43), "it fails by itself");

@@ -60,6 +60,8 @@ pub(super) fn observe(
 ) -> Option<Observed> {
     let machine = world.machines.get(key)?;
     let class = world.class_of(&machine);
+    let class_name = machine.spec.class.name.as_deref().unwrap_or_default();
+    let class_key = ObjectKey { namespace: key.namespace.clone(), name: Name::new(class_name) };
     let choice = Choice::of(class.as_deref());
     let (secret, secret_data) = secrets(world, class.as_deref());
     let driver = match &class {
@@ -88,7 +90,7 @@ pub(super) fn observe(
     let look = world.looks().fact(key, &fact.uid, is_told_gone, now);
     let mut view = MachineView {
         look: Some(look),
-        class: class_fact(world, machine.spec.class.name.as_deref(), class.as_deref(), &choice),
+        class: class_fact(world, &class_key, class.as_deref(), &choice),
         secret,
         driver,
         target,
@@ -231,11 +233,16 @@ fn taint_fact(taint: &Taint) -> TaintFact {
 /// The class of that name, as far as it can be used.
 pub(crate) fn class_fact(
     world: &World,
-    name: Option<&str>,
+    key: &ObjectKey,
     class: Option<&MachineClass>,
     choice: &Choice,
 ) -> ClassFact {
-    let name = ClassName::new(name.unwrap_or_default());
+    let name = ClassName::new(key.name.as_str());
+    // An older copy may still serve deletions. No VM is made by it.
+    if world.classes.is_unreadable(key) {
+        let message = "it cannot be decoded, and the log says why: correct it".into();
+        return ClassFact::Invalid { name, message };
+    }
     let Some(class) = class else { return ClassFact::Missing(name) };
     if class.metadata.deletion_timestamp.is_some() {
         return ClassFact::Deleting(name);
@@ -246,8 +253,7 @@ pub(crate) fn class_fact(
     if let Some(problem) = choice.problem() {
         return ClassFact::Invalid { name, message: problem.to_owned() };
     }
-    let namespace = class.metadata.namespace.as_deref().unwrap_or_default();
-    match world.class_checks.problem(&ObjectKey::new(namespace, name.as_str())) {
+    match world.class_checks.problem(key) {
         Some(message) => ClassFact::Invalid { name, message },
         None => ClassFact::Ready(name),
     }

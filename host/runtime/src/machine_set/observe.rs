@@ -222,8 +222,9 @@ fn told(set: &MachineSet) -> ToldFact {
 }
 
 fn class(world: &World, key: &ObjectKey, name: Option<&str>) -> ClassFact {
-    let class = name.and_then(|name| world.classes.get(&ObjectKey::new(key.namespace.as_str(), name)));
-    class_fact(world, name, class.as_deref(), &Choice::of(class.as_deref()))
+    let key = ObjectKey::new(key.namespace.as_str(), name.unwrap_or_default());
+    let class = world.classes.get(&key);
+    class_fact(world, &key, class.as_deref(), &Choice::of(class.as_deref()))
 }
 
 /// The deployment that controls the set, and is there.

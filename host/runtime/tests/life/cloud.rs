@@ -9,8 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use machinist_core::driver::{
-    Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, Listed, MachineRequest,
-    Page, Vm, VmState,
+    Answer, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, DriverFacts, ListRequest, Listed,
+    MachineRequest, Page, Vm, VmState,
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
@@ -53,6 +53,7 @@ struct Made {
     made_at: Instant,
     gone_at: Option<Instant>,
     user_data: Option<Vec<u8>>,
+    conditions: Vec<CloudCondition>,
 }
 
 impl Made {
@@ -204,6 +205,7 @@ impl Cloud {
             made_at: Instant::now(),
             gone_at: None,
             user_data: None,
+            conditions: Vec::new(),
         };
         state.vms.insert(id.clone(), vm);
         id
@@ -224,6 +226,13 @@ impl Cloud {
     pub(crate) fn lose(&self, machine_name: &str) {
         for vm in self.lock().vms.values_mut().filter(|vm| vm.machine_name == machine_name) {
             vm.gone_at = Some(Instant::now());
+        }
+    }
+
+    /// From now on the cloud says this of the VM.
+    pub(crate) fn says(&self, machine_name: &str, conditions: &[CloudCondition]) {
+        for vm in self.lock().vms.values_mut().filter(|vm| vm.machine_name == machine_name) {
+            vm.conditions = conditions.to_vec();
         }
     }
 
@@ -270,6 +279,7 @@ impl Cloud {
             made_at: Instant::now(),
             gone_at: None,
             user_data: request.secrets.user_data.clone(),
+            conditions: Vec::new(),
         };
         let answer = shown(&id, &vm);
         let user_data = String::from_utf8(vm.user_data.clone().unwrap_or_default()).unwrap();
@@ -372,7 +382,7 @@ fn shown(id: &str, vm: &Made) -> Vm {
         state: if vm.gone_at.is_some() { VmState::Stopping } else { VmState::Running },
         addresses: Vec::new(),
         failure_domain: Some("zone-a".into()),
-        conditions: Vec::new(),
+        conditions: vm.conditions.clone(),
         last_known_state: None,
     }
 }

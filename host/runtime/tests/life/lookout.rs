@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use machinist_core::driver::CloudCondition;
 use memory_api::wire::{Call, Fate};
 use serde_json::{Value, json};
 
@@ -136,6 +137,32 @@ async fn a_vm_that_vanishes_is_told_within_two_hours_and_its_healthy_node_keeps_
     assert!(stage.events("a").contains(&"VmGone".to_owned()), "{:?}", stage.events("a"));
     stage.report_ready("a", "Unknown");
     stage.until("it fails", 15 * MINUTE, || stage.phase("a") == "Failed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_cloud_says_of_a_vm_is_in_the_status_and_in_an_event_and_harms_nobody() {
+    let stage = Stage::set();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let text = str::to_owned;
+    let retires = CloudCondition {
+        kind: text("Retirement"),
+        status: text("True"),
+        reason: text("HostDegraded"),
+        message: text("stops on the first"),
+    };
+    stage.cloud.says("a", &[retires]);
+    let of_vm = || stage.machine("a").unwrap()["status"]["machinist"]["vm"]["conditions"].clone();
+    let is_told = || of_vm()[0]["type"] == "Retirement" && of_vm()[0]["message"] == "stops on the first";
+    stage.until("the status has it", 120 * MINUTE, is_told).await;
+    let events = || stage.events("a").into_iter().filter(|reason| reason == "VmChanged").count();
+    assert_eq!(events(), 1, "{:?}", stage.events("a"));
+    tokio::time::sleep(240 * MINUTE).await;
+    assert_eq!((events(), stage.phase("a").as_str()), (1, "Running"), "what stays is told once");
+    stage.cloud.says("a", &[]);
+    stage.until("it is told no more", 120 * MINUTE, || of_vm().as_array().is_none_or(Vec::is_empty)).await;
+    stage.until("an Event tells it", MINUTE, || events() == 2).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -207,11 +207,13 @@ async fn a_second_vm_that_a_driver_can_remove_by_its_id_goes_and_the_machine_kee
 
 #[tokio::test(start_paused = true)]
 async fn a_second_vm_that_stays_is_told_every_day() {
-    let (stage, _host) = running(&["a"]).await;
+    let (stage, host) = running(&["a"]).await;
+    assert_eq!(host.figures("machinist_second_vms"), ["machinist_second_vms 0"]);
     let uid = stage.machine("a").unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     stage.cloud.plant("test", "a", &uid);
     let told = |stage: &Stage| stage.wire.records(|call| call.verb == "POST" && call.what == "events").len();
     tokio::time::sleep(2 * LONG).await;
+    assert_eq!(host.figures("machinist_second_vms"), ["machinist_second_vms 1"]);
     let first = told(&stage);
     tokio::time::sleep(20 * 60 * MINUTE).await;
     assert_eq!(told(&stage), first, "not more often");

@@ -18,6 +18,7 @@ use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins, Ports};
 use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::{Ended, Tenant};
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -236,7 +237,7 @@ impl Stage {
         let (outbox, inbox) = mpsc::unbounded_channel();
         self.news.lock().unwrap().push(outbox);
         let plugins = Arc::new(NoPlugins { news: Mutex::new(Some(inbox)), declared: self.declared.clone() });
-        let metrics = Arc::default();
+        let metrics: Arc<Metrics> = Arc::default();
         let tenant = Tenant {
             control: self.client(name, &metrics),
             namespace: (*self.namespace.lock().unwrap()).to_owned(),
@@ -252,12 +253,21 @@ impl Stage {
             // Another start has other random numbers.
             seed: [start; 32],
             identity: name.to_owned(),
-            metrics,
+            metrics: metrics.clone(),
         };
         let stop = CancellationToken::new();
         let (synced, is_synced) = watch::channel(false);
         let run = tokio::spawn(tenant.run(is_leading, synced, stop.clone()));
-        Host { name: name.to_owned(), leads, is_synced, stop, run, election, wire: self.wire.clone() }
+        Host {
+            name: name.to_owned(),
+            leads,
+            is_synced,
+            stop,
+            run,
+            election,
+            metrics,
+            wire: self.wire.clone(),
+        }
     }
 
     /// The plugins of these providers have changed.
@@ -436,10 +446,20 @@ pub(crate) struct Host {
     stop: CancellationToken,
     run: JoinHandle<Ended>,
     election: Option<(CancellationToken, JoinHandle<()>)>,
+    metrics: Arc<Metrics>,
     wire: Wire,
 }
 
 impl Host {
+    /// The lines of its metrics that begin so.
+    pub(crate) fn figures(&self, begin: &str) -> Vec<String> {
+        let mut registry = Registry::default();
+        self.metrics.register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        text.lines().filter(|line| line.starts_with(begin)).map(str::to_owned).collect()
+    }
+
     /// True while it leads.
     pub(crate) fn leads(&self) -> bool {
         *self.leads.borrow()

@@ -19,6 +19,8 @@ const CONCLUDES_DISTURBED_WITHIN: SignedDuration = SignedDuration::from_mins(4);
 
 /// The longest pauses of a host after a failed call: without quota or capacity, and after all other errors.
 const LONGEST_PAUSE_WITHOUT_CAPACITY: SignedDuration = SignedDuration::from_mins(10);
+/// The longest of a create whose error is terminal.
+const LONGEST_PAUSE_WITHOUT_HOPE: SignedDuration = SignedDuration::from_hours(1);
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(3);
 
 /// No call lasts longer.
@@ -78,6 +80,8 @@ impl Creates {
     pub(crate) fn failed(&mut self, uid: &str, code: Code, now: Timestamp, at_least: SignedDuration) {
         let pause = match code {
             Code::ResourceExhausted => LONGEST_PAUSE_WITHOUT_CAPACITY,
+            // Its VM was made and has died: the cloud makes no other one for it, and it fails at its time for creation.
+            Code::FailedPrecondition => LONGEST_PAUSE_WITHOUT_HOPE,
             _ => LONGEST_PAUSE,
         };
         let by = now + pause.max(at_least);

@@ -47,11 +47,12 @@ pub(super) fn of_delete(
     })
 }
 
-/// A host lets a Node go: whatever was attached to it when its VM was ordered away was asked to go.
+/// A host lets a Node go: whatever was attached to it when its VM was ordered away was asked to go. A host that deletes by
+/// force and cannot reach the cluster asks in vain, and Kubernetes detaches what is left once the Node is gone.
 pub(super) fn of_node(facts: &Facts, change: &Change<'_>) -> Option<String> {
     let node = text(change.old.filter(|_| change.new.is_none()), "/metadata/name");
     let uid = facts.by_node.get(node)?;
-    let ordered_away = *facts.ordered_away.get(uid)?;
+    let ordered_away = *facts.ordered_away.get(uid).filter(|_| !facts.ordered_blindly.contains(uid))?;
     let is_left = |made: Timestamp| ordered_away.duration_since(made) > NEWS_TAKE;
     let mut attachments = facts.workload.attachments_of(node);
     let (left, _) = attachments.find(|(_, one)| !one.is_deleting && !one.is_tried && is_left(one.made))?;

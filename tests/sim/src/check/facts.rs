@@ -63,6 +63,8 @@ pub(crate) struct Facts {
     pub(crate) has_judges: bool,
     /// Uids of Machines whose VM was ordered away, and when that was first done.
     pub(super) ordered_away: BTreeMap<String, Timestamp>,
+    /// Those of which a host did so that could not reach the cluster of their Nodes.
+    pub(super) ordered_blindly: BTreeSet<String>,
     leases: BTreeMap<String, LeaseFact>,
     /// When a Lease was last given to another holder.
     led_since: Option<Timestamp>,
@@ -72,6 +74,8 @@ pub(crate) struct Facts {
     pub(super) calm_since: Option<Timestamp>,
     /// Hosts that cannot reach the API server, and since when.
     pub(crate) cut_off: BTreeMap<String, Timestamp>,
+    /// When hosts made or deleted Machines or made a set want another number, the latest of each second.
+    deeds: BTreeMap<i64, Timestamp>,
     /// Ways that were cut off, and since when they are not.
     pub(crate) back: BTreeMap<String, Timestamp>,
     /// Clocks of hosts that have ever been ahead, and by how much at most.
@@ -96,6 +100,7 @@ const REPEATS_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 impl Facts {
     /// Takes over what a change says.
     pub(super) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
+        self.did(change, now);
         match change.plural {
             "machines" => self.machine(change, now),
             "machinesets" | "machinedeployments" => self.owners.learn(change, now),
@@ -174,8 +179,10 @@ impl Facts {
         self.creates.learn(&uid, change.new);
         let Some(machine) = change.new else {
             self.ordered_away.remove(&uid);
+            self.ordered_blindly.remove(&uid);
             if let Some(gone) = self.machines.remove(&uid) {
-                self.owners.learn_machine(change.actor, Some(&gone), None, now);
+                let has_node = self.has_node(&gone);
+                self.owners.learn_machine(change.actor, Some(&gone), (None, has_node), now);
                 self.by_node.remove(&gone.node);
             }
             return;
@@ -185,7 +192,8 @@ impl Facts {
         if taken::is_given_up(change) {
             self.names_taken.learn(self.owners.family(&fact.set), &uid, change.actor, now);
         }
-        self.owners.learn_machine(change.actor, before, Some(&fact), now);
+        let has_node = before.is_some_and(|before| self.has_node(before));
+        self.owners.learn_machine(change.actor, before, (Some(&fact), has_node), now);
         if !fact.node.is_empty() {
             self.by_node.insert(fact.node.clone(), uid.clone());
         }
@@ -204,6 +212,10 @@ impl Facts {
         };
         let fact = NodeFact::learn(node, self.node_objects.get(name), now);
         self.node_objects.insert(name.to_owned(), fact);
+    }
+
+    fn has_node(&self, machine: &MachineFact) -> bool {
+        self.node_objects.get(&machine.node).is_some_and(|node| !node.is_deleting)
     }
 
     /// The Machine's Node, if its object is there and is of the Machine's VM.
@@ -225,6 +237,27 @@ impl Facts {
         let ways = std::mem::take(&mut self.cut_off);
         self.back.extend(ways.into_keys().map(|way| (way, now)));
         self.calm_since = Some(now);
+    }
+
+    /// When hosts have heard of what somebody did then, by what they did next. One that waits for a crash, an outage or a
+    /// freeze to end has done nothing.
+    pub(super) fn heard_at(&self, then: Timestamp, now: Timestamp) -> Timestamp {
+        let next = self.deeds.range(then.as_second()..).map(|(_, deed)| *deed).find(|deed| *deed >= then);
+        next.unwrap_or(now)
+    }
+
+    /// A host has done something that others may have wished otherwise meanwhile.
+    fn did(&mut self, change: &Change<'_>, now: Timestamp) {
+        let replicas = |object: Option<&Value>| object.map(|object| object["spec"]["replicas"].clone());
+        let is_going = |object: Option<&Value>| !text(object, "/metadata/deletionTimestamp").is_empty();
+        let is_deed = match change.plural {
+            "machines" => change.old.is_none() || is_going(change.old) != is_going(change.new),
+            "machinesets" => replicas(change.old) != replicas(change.new),
+            _ => false,
+        };
+        if is_deed && change.actor.starts_with(super::rules::HOST) {
+            self.deeds.insert(now.as_second(), now);
+        }
     }
 
     /// By how much the clock of this host may have been ahead.

@@ -211,6 +211,9 @@ pub(super) fn of_delete(
         let broken = hooks::of_delete(facts, machine, actor, now).map(|detail| (Rule::PreTerminate, detail));
         let broken =
             broken.or_else(|| is_first.then(|| drained::of_delete(facts, machine, actor, now)).flatten());
+        if facts.is_blind(actor, now) {
+            facts.ordered_blindly.insert(uid.clone());
+        }
         facts.ordered_away.entry(uid).or_insert(now);
         return broken;
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::act_error::ActError;
 use crate::drain::{self, Cause, End, Force, Report};
+use crate::gate::{FreezeReason, Gate};
 use crate::health::Status;
 use crate::phase::{OperationState, Phase};
 
@@ -15,8 +16,8 @@ use super::super::drain_told::is_worth_telling;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::force;
 use super::super::hooks::{self, Held, whole_seconds};
-use super::super::step::retry_write;
-use super::super::view::{MachineView, NodeFact};
+use super::super::step::{PREREQUISITE, retry_write};
+use super::super::view::{MachineView, NodeFact, NodePresence, TargetFact};
 use super::node::is_past;
 use super::{Stage, act, finish, stop};
 
@@ -56,7 +57,7 @@ pub(super) fn over(
         said_on_node(view, node, progress, force)?;
     }
     hooks_are_done(view, now)?;
-    let Some(node) = node else { return Continue(Drained::without(DeletionNote::NoNodeToDrain)) };
+    let Some(node) = node else { return without_node(view, force) };
     let trouble = cordoned(node, progress, force)?;
     let settings = view.settings.drain();
     match drain::step(&request(view, node, force, &settings, now), &progress.drain, now) {
@@ -64,6 +65,24 @@ pub(super) fn over(
         drain::Step::Done { report } => Continue(done(report, trouble)),
         drain::Step::Wait { report, wake } => stop(waiting(view, report, wake, now)),
     }
+}
+
+/// A Node that the caches do not show may be there all the same while they are as old as an outage.
+fn without_node(view: &MachineView, force: Option<Force>) -> Stage<Drained> {
+    let is_unseen = match view.gate {
+        Gate::Frozen { reason, .. } => {
+            matches!(reason, FreezeReason::TargetClusterUnreachable | FreezeReason::CatchingUp)
+        }
+        Gate::Open => false,
+    };
+    let may_be_there = matches!(view.target, TargetFact::Cluster(NodePresence::Absent));
+    if !is_unseen || !may_be_there || view.machine.provider_id.is_none() || force.is_some() {
+        return Continue(Drained::without(DeletionNote::NoNodeToDrain));
+    }
+    let error = "the API server of the target cluster does not answer, so that nobody knows whether there is a Node to drain";
+    let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+    let note = DeletionNote::DrainFailed { error: error.to_owned() };
+    stop(finish(Reason::DrainFailed, error, (note, OperationState::Failed), wake))
 }
 
 /// Others see on the Node that its Machine is going, and whether it had failed. What was said first stays.

@@ -4,7 +4,8 @@ use expect_test::expect;
 
 use crate::act_error::ActError;
 use crate::driver_error::{Code, DriverError};
-use crate::machine::{ClassFact, NodePresence, OrderFact, Outcome, TargetFact};
+use crate::gate::{FreezeReason, Gate};
+use crate::machine::{ClassFact, MachineView, NodePresence, OrderFact, Outcome, TargetFact};
 use crate::phase::Phase;
 
 use super::facts::{operation, vm};
@@ -240,4 +241,22 @@ fn what_cannot_be_removed_after_the_vm_keeps_the_finalizer() {
 fn a_machine_that_says_terminating_and_is_not_deleted_is_not_removed() {
     let case = running().with(|view| view.machine.phase = Phase::Terminating);
     assert!(!case.tell().contains("delete-"));
+}
+
+#[test]
+fn a_node_that_an_outage_may_hide_is_waited_for_where_there_is_a_vm_and_nobody_forces_it() {
+    let unseen = || deleting().with(|view| view.target = TargetFact::Cluster(NodePresence::Absent));
+    let frozen =
+        |reason| move |view: &mut MachineView| view.gate = Gate::Frozen { since: seconds(0), reason };
+    for reason in [FreezeReason::TargetClusterUnreachable, FreezeReason::CatchingUp] {
+        let text = unseen().with(frozen(reason)).tell();
+        assert!(text.contains("DrainFailed") && !text.contains("delete-vm"), "{text}");
+        let forced = unseen().with(frozen(reason)).with(|view| view.machine.going.is_forced = true).tell();
+        assert!(forced.contains("act delete-vm"), "{forced}");
+        let late = unseen().with(frozen(reason)).at(99 + 7_200 + 1).tell();
+        assert!(late.contains("act delete-vm"), "{late}");
+    }
+    for case in [unseen(), unseen().with(frozen(FreezeReason::Requested))] {
+        assert!(case.tell().contains("act delete-vm"), "{}", case.tell());
+    }
 }

@@ -218,3 +218,21 @@ fn turned_back_nodes_that_were_not_handed_over_are_let_go() {
         then at once
     "#]]);
 }
+
+#[test]
+fn under_another_strategy_no_node_waits_to_be_updated() {
+    let mut old = old(&[Running, Running, Running]);
+    let node = old.machines[0].node.as_mut().unwrap();
+    (node.is_selected, node.is_cordoned, node.stage) = (true, true, Some(UpdateStage::Selected));
+    update(vec![old, new(&[])], super::facts::rolling(1, 0)).check(&expect![[r#"
+        write-deployment revision=2
+        write-node node-a0 -candidate -selected uncordon
+        write-node node-a1 -candidate
+        write-node node-a2 -candidate
+        write-set workers-b max=3
+        write-set workers-a 3→2 -scale-up-disabled max=3
+        WaitingForMachines: 0 of 3 Machines are available and of the current template; 2 of all Machines are available, of which 2 must stay: goes on
+        event Normal ScalingMachineSet: Scaled down machine set workers-a to 2
+        then at once
+    "#]]);
+}

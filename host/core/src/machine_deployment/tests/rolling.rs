@@ -275,6 +275,32 @@ fn while_it_is_paused_nothing_rolls_and_the_number_is_followed() {
 }
 
 #[test]
+fn while_it_is_paused_recreate_makes_none_before_the_old_are_gone() {
+    let paused = |sets: Vec<SetFact>| {
+        case(sets).wants(4, "b").with(|view| {
+            view.deployment.spec.is_paused = true;
+            view.deployment.spec.strategy = recreate();
+        })
+    };
+    let mut going = noted(set("a", 1, &[Running]), 3, 3);
+    going.wanted = 0;
+    going.machines[0].is_deleting = true;
+    report(&mut going);
+    paused(vec![going, noted(new(&[Running]), 3, 3)]).check(&expect![[r#"
+        Paused: 1 of 4 Machines are available and of the current template; the rollout is paused: set spec.paused to false to go on
+        then rest
+    "#]]);
+    let mut gone = noted(set("a", 1, &[]), 3, 3);
+    report(&mut gone);
+    paused(vec![gone, noted(new(&[Running]), 3, 3)]).check(&expect![[r#"
+        write-set workers-b 1→4 desired=4 max=4
+        Paused: 1 of 4 Machines are available and of the current template; the rollout is paused
+        event Normal ScalingMachineSet: Scaled up machine set workers-b to 4
+        then at once
+    "#]]);
+}
+
+#[test]
 fn more_than_there_is_room_for_is_noted_by_nobody_while_it_is_paused() {
     let mut old = noted(old(&[Running, Running]), 3, 4);
     old.machines[0].is_deleting = true;

@@ -192,3 +192,28 @@ async fn a_deployment_does_nothing_while_one_of_its_sets_cannot_be_decoded() {
     until_complete(&stage).await;
     assert_eq!(machines_of(&stage, "large").len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_gone_is_asked_for_with_pauses_while_the_caches_show_it() {
+    let stage = stage();
+    let _host = running(&stage, &pool(1)).await;
+    roll_to(&stage, "large");
+    until_complete(&stage).await;
+    let old = in_namespace(&name_of(&set_of(&stage, "small")));
+    stage.wire.plan(|call: &Call| {
+        let hears = call.what == "machinesets" && matches!(call.verb, "WATCH" | "LIST");
+        if hears { Fate::Hang } else { Fate::Pass }
+    });
+    stage.api.drop_watches("host", Some("machinesets"));
+    stage.api.edit("machinesets", &old, &json!({ "metadata": { "finalizers": null } })).unwrap();
+    stage.api.delete("machinesets", &old).unwrap();
+    edit(&stage, &json!({ "spec": { "revisionHistoryLimit": 0 } }));
+    tokio::time::sleep(MINUTE).await;
+    let deletions = stage.wire.records(|call| call.verb == "DELETE" && call.what == "machinesets");
+    let few = 1..=20;
+    assert!(few.contains(&deletions.len()), "{}", memory_api::wire::table(&deletions));
+    stage.wire.heal();
+    stage.api.drop_watches("host", Some("machinesets"));
+    until_complete(&stage).await;
+    assert_quiet(&stage).await;
+}

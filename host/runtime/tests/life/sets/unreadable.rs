@@ -138,3 +138,28 @@ async fn a_set_that_cannot_be_decoded_does_nothing_and_others_go_on() {
     edit(&stage, &json!({ "spec": { "selector": { "matchLabels": { "set": "pool" } } } }));
     stage.until("it goes on", 5 * MINUTE, || names(&stage).len() == 5).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_vm_is_made_of_a_class_that_cannot_be_decoded_any_more_and_those_of_it_can_go() {
+    let stage = stage(2);
+    let _host = stage.host("host");
+    until_settled(&stage, 2).await;
+    let class = in_namespace("small");
+    stage.api.edit("machineclasses", &class, &json!({ "nodeTemplate": { "capacity": "odd" } })).unwrap();
+    scale(&stage, 3);
+    let says = |machine: &str| {
+        let machine = stage.machine(machine).unwrap();
+        machine["status"]["lastOperation"]["description"].as_str().unwrap_or_default().to_owned()
+    };
+    let is_held = || names(&stage).iter().any(|name| says(name).contains("cannot be decoded"));
+    stage.until("the third says why", 5 * MINUTE, is_held).await;
+    tokio::time::sleep(30 * MINUTE).await;
+    assert_eq!((names(&stage).len(), stage.cloud.vms()), (3, 2));
+    scale(&stage, 1);
+    stage.until("two are gone", 10 * MINUTE, || names(&stage).len() == 1).await;
+    assert_eq!(stage.cloud.vms(), 1, "an older copy serves deletions");
+    scale(&stage, 2);
+    stage.api.edit("machineclasses", &class, &json!({ "nodeTemplate": null })).unwrap();
+    until_settled(&stage, 2).await;
+    assert_eq!(stage.cloud.vms(), 2);
+}

@@ -119,7 +119,7 @@ impl Owners {
         }
     }
 
-    /// A host takes a Machine away.
+    /// A host takes a Machine away whose Node is there.
     fn disrupt(&mut self, machine: &MachineFact, now: Timestamp) {
         let set = self.sets.get(&machine.set).filter(|_| machine.is_disrupted());
         if let Some(deployment) = set.and_then(|set| self.deployments.get_mut(&set.deployment)) {
@@ -133,12 +133,12 @@ impl Owners {
         }
     }
 
-    /// Takes over what a change of a Machine says. `before` and `after` are what is known of it.
+    /// Takes over what a change of a Machine says. `before` and `after` are what is known of it, and whether its Node is there.
     pub(in super::super) fn learn_machine(
         &mut self,
         actor: &str,
         before: Option<&MachineFact>,
-        after: Option<&MachineFact>,
+        (after, has_node): (Option<&MachineFact>, bool),
         now: Timestamp,
     ) {
         let is_host = actor.starts_with(HOST);
@@ -154,7 +154,9 @@ impl Owners {
             if before.has_ordinal {
                 self.used_names.insert((before.set.clone(), before.name.clone()));
             }
-            self.disrupt(before, now);
+            if has_node {
+                self.disrupt(before, now);
+            }
         }
         let (was, is) = (before.map(|one| &one.set), after.map(|one| &one.set));
         if is_host || was == is || after.is_none() {

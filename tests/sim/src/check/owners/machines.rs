@@ -88,7 +88,8 @@ fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -
     if owners.used_names.contains(&(uid.to_owned(), name.to_owned())) {
         says(Rule::Names, "an earlier Machine had this name".to_owned());
     }
-    let is_quiet = |meddled: Option<Timestamp>| meddled.is_none() || is_old(meddled);
+    let is_quiet =
+        |meddled: Option<Timestamp>| meddled.is_none_or(|then| is_old(Some(facts.heard_at(then, now))));
     let live = 1 + facts.machines.values().filter(|other| other.set == uid && other.is_living()).count();
     let wanted = set.wanted.since(now - NEWS_TAKE).max().unwrap_or_default();
     if is_quiet(set.meddled_at) && (live > wanted || is_old(set.disabled_since)) {
@@ -174,13 +175,15 @@ fn chosen(
 /// From when a Machine is let go until it is deleted, by a host that comes after one that has ended.
 const LET_GO_TAKES: SignedDuration = SignedDuration::from_mins(5);
 
-/// More have gone than the budget allows within its time, while neither the budget nor the number was another one.
+/// More have gone than the budget allows within its time, while neither the budget nor the number was another one, nor how
+/// many there may be beyond it.
 fn disruptions(machine: &MachineFact, deployment: &DeploymentFact, now: Timestamp) -> Option<String> {
     let (most, minutes) = deployment.budget.last().filter(|_| machine.is_disrupted())?;
     let within = SignedDuration::from_mins(minutes);
     let since = now - within - NEWS_TAKE;
     let is_settled = deployment.budget.since(since).count() == 1
         && deployment.desired.since(since).count() == 1
+        && deployment.most.since(since).count() == 1
         && !deployment.recreates.since(since).any(|recreates| recreates)
         && deployment.deleting_since.is_none()
         && deployment.meddled_at.is_none_or(|meddled| meddled < since);

@@ -1,6 +1,6 @@
 //! What hosts do to sets and deployments.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use memory_api::Change;
 use serde_json::Value;
 
@@ -10,6 +10,9 @@ use super::super::machine::MachineFact;
 use super::super::rules::NEWS_TAKE;
 use super::facts::{DeploymentFact, SetFact, controller, is_held};
 use super::machines::{of_deployment as machines_of, sets_of};
+
+/// From a write of one controller of a host until another one of the same host sees it, where no watch breaks.
+const OWN_NEWS_TAKE: SignedDuration = SignedDuration::from_secs(2);
 
 /// A host changes a deployment.
 pub(in super::super) fn of_deployment(facts: &Facts, change: &Change<'_>) -> Option<(Rule, String)> {
@@ -92,16 +95,17 @@ fn raised(
     (deployment_uid, deployment): (&str, &DeploymentFact),
     now: Timestamp,
 ) -> Option<String> {
-    let is_meddled = deployment.meddled_at.is_some_and(|meddled| now.duration_since(meddled) <= NEWS_TAKE);
+    let is_news = |then: Timestamp| now.duration_since(facts.heard_at(then, now)) <= NEWS_TAKE;
+    let is_meddled = deployment.meddled_at.is_some_and(is_news);
     if is_meddled || deployment.deleting_since.is_some() {
         return None;
     }
-    // That one goes is known to who has ordered it, and to others after a while. One whose Node somebody deletes goes
-    // by itself.
+    // That one goes is known after a while, and sooner where a host has ordered it: its set, whose deployment sees it a moment
+    // later. One whose Node somebody deletes goes by itself.
     let is_known = |machine: &MachineFact| {
         let has_lost_node = facts.node_objects.get(&machine.node).is_none_or(|node| node.is_deleting);
-        (machine.is_taken && !has_lost_node)
-            || machine.deleting_since.is_some_and(|since| now.duration_since(since) > NEWS_TAKE)
+        let takes = if machine.is_taken && !has_lost_node { OWN_NEWS_TAKE } else { NEWS_TAKE };
+        machine.deleting_since.is_some_and(|since| now.duration_since(since) > takes)
     };
     let of = |set: &str| -> (usize, usize) {
         let its = facts.machines.values().filter(|machine| machine.set == set);
