@@ -72,7 +72,8 @@ pub(super) async fn measure() -> Result<Crowd> {
     create(&lab, PREFIX, MACHINES).await?;
     follow.all().await?;
     requests::settled(&host).await?;
-    let lost = host.metrics().await?.sum("machinist_events_lost_total", &[]);
+    // The sum of no figures is -0.
+    let lost = host.metrics().await?.sum("machinist_events_lost_total", &[]).abs();
     let late = seen.late();
     watch.abort();
     late.first().context("a watch has seen Events")?;

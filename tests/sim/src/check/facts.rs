@@ -74,8 +74,6 @@ pub(crate) struct Facts {
     pub(super) calm_since: Option<Timestamp>,
     /// Hosts that cannot reach the API server, and since when.
     pub(crate) cut_off: BTreeMap<String, Timestamp>,
-    /// When hosts made or deleted Machines or made a set want another number, the latest of each second.
-    deeds: BTreeMap<i64, Timestamp>,
     /// Ways that were cut off, and since when they are not.
     pub(crate) back: BTreeMap<String, Timestamp>,
     /// Clocks of hosts that have ever been ahead, and by how much at most.
@@ -100,7 +98,6 @@ const REPEATS_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 impl Facts {
     /// Takes over what a change says.
     pub(super) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
-        self.did(change, now);
         match change.plural {
             "machines" => self.machine(change, now),
             "machinesets" | "machinedeployments" => self.owners.learn(change, now),
@@ -237,27 +234,6 @@ impl Facts {
         let ways = std::mem::take(&mut self.cut_off);
         self.back.extend(ways.into_keys().map(|way| (way, now)));
         self.calm_since = Some(now);
-    }
-
-    /// When hosts have heard of what somebody did then, by what they did next. One that waits for a crash, an outage or a
-    /// freeze to end has done nothing.
-    pub(super) fn heard_at(&self, then: Timestamp, now: Timestamp) -> Timestamp {
-        let next = self.deeds.range(then.as_second()..).map(|(_, deed)| *deed).find(|deed| *deed >= then);
-        next.unwrap_or(now)
-    }
-
-    /// A host has done something that others may have wished otherwise meanwhile.
-    fn did(&mut self, change: &Change<'_>, now: Timestamp) {
-        let replicas = |object: Option<&Value>| object.map(|object| object["spec"]["replicas"].clone());
-        let is_going = |object: Option<&Value>| !text(object, "/metadata/deletionTimestamp").is_empty();
-        let is_deed = match change.plural {
-            "machines" => change.old.is_none() || is_going(change.old) != is_going(change.new),
-            "machinesets" => replicas(change.old) != replicas(change.new),
-            _ => false,
-        };
-        if is_deed && change.actor.starts_with(super::rules::HOST) {
-            self.deeds.insert(now.as_second(), now);
-        }
     }
 
     /// By how much the clock of this host may have been ahead.

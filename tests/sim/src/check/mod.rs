@@ -230,9 +230,14 @@ impl Watchman {
         self.facts().creates.ended(uid, actor, answer, self.cloud.window(), self.clock.now());
     }
 
-    /// Another call about a Machine has failed at its host.
-    pub(crate) fn call_failed(&self, uid: &str, code: Code) {
-        self.facts().creates.failed(uid, code, self.clock.now(), SignedDuration::ZERO);
+    /// A host looks for the VM of a Machine.
+    pub(crate) fn look_sent(&self, uid: &str, actor: &str) {
+        self.facts().creates.looks(uid, actor, self.clock.now());
+    }
+
+    /// A look has come to its end at its host, with this error or without.
+    pub(crate) fn look_ended(&self, uid: &str, actor: &str, error: Option<Code>) {
+        self.facts().creates.looked(uid, actor, error, self.clock.now());
     }
 
     /// When a host has come back at the latest to a Machine without a VM, as far as its calls tell.

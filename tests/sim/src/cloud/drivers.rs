@@ -323,10 +323,9 @@ impl Drivers for Account {
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
         let uid = request.machine.uid.to_string();
         async move {
+            self.watchman.look_sent(&uid, &self.actor);
             let answer = self.of_machine("get-status", request, Self::look).await;
-            if let Err(error) = &answer {
-                self.watchman.call_failed(&uid, error.code());
-            }
+            self.watchman.look_ended(&uid, &self.actor, answer.as_ref().err().map(CallError::code));
             answer
         }
         .boxed()

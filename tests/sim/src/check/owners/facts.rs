@@ -58,6 +58,9 @@ pub(crate) struct DeploymentFact {
     pub(super) leaves_since: Option<Timestamp>,
     /// When somebody who is no host has changed a set of it.
     pub(super) meddled_at: Option<Timestamp>,
+    /// When a host has told a set of it a number after that: it has heard of it. One that waits for a crash, an outage or a
+    /// freeze to end has not.
+    heard_at: Option<Timestamp>,
 }
 
 /// All of them.
@@ -101,12 +104,17 @@ impl Owners {
             ("machinesets", Some(object)) => {
                 let set = self.sets.entry(uid).or_default();
                 let (is_known, before) = (!set.name.is_empty(), set.deployment.clone());
+                let wanted = set.wanted.last();
                 set.learn(object, is_host, now);
                 let deployment = set.deployment.clone();
+                let is_told = is_host && set.wanted.last() != wanted;
                 // A deployment that comes to a set has another number for it, and no part in what that has done before.
                 let is_adopted = is_known && deployment != before;
                 let is_meddled = set.meddled_at == Some(now) || is_adopted;
                 self.meddle(&deployment, !is_meddled, now);
+                if is_told {
+                    self.told(&deployment, now);
+                }
             }
             ("machinedeployments", None) => {
                 self.deployments.remove(&uid);
@@ -130,6 +138,14 @@ impl Owners {
     fn meddle(&mut self, deployment: &str, is_host: bool, now: Timestamp) {
         if !is_host && let Some(deployment) = self.deployments.get_mut(deployment) {
             deployment.meddled_at = Some(now);
+            deployment.heard_at = None;
+        }
+    }
+
+    /// A host tells a set of this deployment another number.
+    fn told(&mut self, deployment: &str, now: Timestamp) {
+        if let Some(deployment) = self.deployments.get_mut(deployment) {
+            deployment.heard_at = deployment.heard_at.or(Some(now));
         }
     }
 
@@ -205,6 +221,12 @@ impl SetFact {
 }
 
 impl DeploymentFact {
+    /// Whether others have changed a set of it and hosts need not have heard of that for longer than news take.
+    pub(super) fn is_meddled(&self, now: Timestamp) -> bool {
+        self.meddled_at.is_some()
+            && self.heard_at.is_none_or(|heard| now.duration_since(heard) <= super::super::rules::NEWS_TAKE)
+    }
+
     fn learn(&mut self, object: &Value, now: Timestamp) {
         let (most, fewest) = bounds(object);
         self.name = text(Some(object), "/metadata/name").to_owned();

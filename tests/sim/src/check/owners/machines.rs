@@ -88,14 +88,13 @@ fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -
     if owners.used_names.contains(&(uid.to_owned(), name.to_owned())) {
         says(Rule::Names, "an earlier Machine had this name".to_owned());
     }
-    let is_quiet =
-        |meddled: Option<Timestamp>| meddled.is_none_or(|then| is_old(Some(facts.heard_at(then, now))));
+    let is_quiet = |meddled: Option<Timestamp>| meddled.is_none() || is_old(meddled);
     let live = 1 + facts.machines.values().filter(|other| other.set == uid && other.is_living()).count();
     let wanted = set.wanted.since(now - NEWS_TAKE).max().unwrap_or_default();
     if is_quiet(set.meddled_at) && (live > wanted || is_old(set.disabled_since)) {
         says(Rule::Surplus, format!("that makes {live}, and {wanted} are wanted"));
     }
-    if let Some(deployment) = owners.deployments.get(&set.deployment).filter(|one| is_quiet(one.meddled_at)) {
+    if let Some(deployment) = owners.deployments.get(&set.deployment).filter(|one| !one.is_meddled(now)) {
         let all = 1 + of_deployment(facts, &set.deployment).filter(|(_, other)| other.is_living()).count();
         let most = deployment.most.since(now - NEWS_TAKE).max().unwrap_or_default();
         let wanted: usize = sets_of(facts, &set.deployment).map(|(_, set)| set.wanted.last()).sum();

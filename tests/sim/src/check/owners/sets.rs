@@ -95,9 +95,7 @@ fn raised(
     (deployment_uid, deployment): (&str, &DeploymentFact),
     now: Timestamp,
 ) -> Option<String> {
-    let is_news = |then: Timestamp| now.duration_since(facts.heard_at(then, now)) <= NEWS_TAKE;
-    let is_meddled = deployment.meddled_at.is_some_and(is_news);
-    if is_meddled || deployment.deleting_since.is_some() {
+    if deployment.is_meddled(now) || deployment.deleting_since.is_some() {
         return None;
     }
     // That one goes is known after a while, and sooner where a host has ordered it: its set, whose deployment sees it a moment
