@@ -20,7 +20,7 @@ mod workload;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use machinist_core::driver::{Answer, Creation};
 use machinist_core::driver_error::Code;
 use machinist_runtime::clock::Clock;
