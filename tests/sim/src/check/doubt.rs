@@ -43,8 +43,8 @@ struct CreateFact {
 pub(crate) struct Creates {
     /// By uid of the Machine, and host.
     last: BTreeMap<String, BTreeMap<String, CreateFact>>,
-    /// Looks that last, by uid of the Machine and host, and since when: a pass is held up by its call.
-    looks: BTreeMap<(String, String), Timestamp>,
+    /// Other calls that last, by uid of the Machine and host, and since when: a pass is held up by its call.
+    calls: BTreeMap<(String, String), Timestamp>,
     /// Uids of Machines whose status says that a create may have made a VM.
     held: BTreeSet<String>,
     /// When a host comes back to a Machine at the latest, by what its calls of the driver have answered.
@@ -78,14 +78,14 @@ impl Creates {
         }
     }
 
-    /// A host looks for the VM of a Machine.
-    pub(crate) fn looks(&mut self, uid: &str, actor: &str, now: Timestamp) {
-        self.looks.insert((uid.to_owned(), actor.to_owned()), now);
+    /// A host looks for the VM of a Machine, or initializes it.
+    pub(crate) fn calls(&mut self, uid: &str, actor: &str, now: Timestamp) {
+        self.calls.insert((uid.to_owned(), actor.to_owned()), now);
     }
 
-    /// It knows.
-    pub(crate) fn looked(&mut self, uid: &str, actor: &str, error: Option<Code>, now: Timestamp) {
-        self.looks.remove(&(uid.to_owned(), actor.to_owned()));
+    /// The call has ended.
+    pub(crate) fn called(&mut self, uid: &str, actor: &str, error: Option<Code>, now: Timestamp) {
+        self.calls.remove(&(uid.to_owned(), actor.to_owned()));
         if let Some(code) = error {
             self.failed(uid, code, now, SignedDuration::ZERO);
         }
@@ -156,9 +156,9 @@ pub(super) fn lasts_too_long(facts: &Facts, window: SignedDuration, now: Timesta
         let creates = facts.creates.last.get(*uid).into_iter().flat_map(BTreeMap::values);
         let ends = creates.map(|create| create.ended.unwrap_or(create.sent + LONGEST_CALL));
         let begin = ends.chain([leads_since]).max().unwrap_or(leads_since);
-        let look = facts.creates.looks.get(&((*uid).clone(), leader.to_owned()));
-        let looks_until = look.map_or(begin, |sent| *sent + LONGEST_CALL);
-        let by = (begin + window + slack).max(back + NEWS_TAKE + slack).max(looks_until + slack);
+        let call = facts.creates.calls.get(&((*uid).clone(), leader.to_owned()));
+        let calls_until = call.map_or(begin, |sent| *sent + LONGEST_CALL);
+        let by = (begin + window + slack).max(back + NEWS_TAKE + slack).max(calls_until + slack);
         now > by
     };
     let uid = facts.creates.held.iter().find(overdue)?;

@@ -313,7 +313,14 @@ impl Drivers for Account {
     }
 
     fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
-        self.of_machine("initialize", request, Self::finish)
+        let uid = request.machine.uid.to_string();
+        async move {
+            self.watchman.call_sent(&uid, &self.actor);
+            let answer = self.of_machine("initialize", request, Self::finish).await;
+            self.watchman.call_ended(&uid, &self.actor, None);
+            answer
+        }
+        .boxed()
     }
 
     fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
@@ -323,9 +330,9 @@ impl Drivers for Account {
     fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
         let uid = request.machine.uid.to_string();
         async move {
-            self.watchman.look_sent(&uid, &self.actor);
+            self.watchman.call_sent(&uid, &self.actor);
             let answer = self.of_machine("get-status", request, Self::look).await;
-            self.watchman.look_ended(&uid, &self.actor, answer.as_ref().err().map(CallError::code));
+            self.watchman.call_ended(&uid, &self.actor, answer.as_ref().err().map(CallError::code));
             answer
         }
         .boxed()
