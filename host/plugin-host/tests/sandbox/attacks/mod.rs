@@ -3,6 +3,7 @@
 
 mod accounts;
 mod addresses;
+mod claims;
 mod floods;
 mod neighbours;
 mod requests;
