@@ -9,5 +9,6 @@ mod listing;
 mod model;
 mod properties;
 mod requests;
+mod takeover;
 mod trials;
 mod world;
