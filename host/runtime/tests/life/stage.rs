@@ -18,6 +18,8 @@ use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::{PluginConfigMap, PluginMessage, PluginNews, Plugins, Ports};
 use machinist_runtime::settings::Settings;
 use machinist_runtime::tenant::{Ended, Tenant};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -236,7 +238,7 @@ impl Stage {
         let (outbox, inbox) = mpsc::unbounded_channel();
         self.news.lock().unwrap().push(outbox);
         let plugins = Arc::new(NoPlugins { news: Mutex::new(Some(inbox)), declared: self.declared.clone() });
-        let metrics = Arc::default();
+        let metrics: Arc<Metrics> = Arc::default();
         let tenant = Tenant {
             control: self.client(name, &metrics),
             namespace: (*self.namespace.lock().unwrap()).to_owned(),
@@ -252,12 +254,13 @@ impl Stage {
             // Another start has other random numbers.
             seed: [start; 32],
             identity: name.to_owned(),
-            metrics,
+            metrics: metrics.clone(),
         };
         let stop = CancellationToken::new();
         let (synced, is_synced) = watch::channel(false);
         let run = tokio::spawn(tenant.run(is_leading, synced, stop.clone()));
-        Host { name: name.to_owned(), leads, is_synced, stop, run, election, wire: self.wire.clone() }
+        let wire = self.wire.clone();
+        Host { name: name.to_owned(), leads, is_synced, stop, run, election, wire, metrics }
     }
 
     /// The plugins of these providers have changed.
@@ -437,6 +440,7 @@ pub(crate) struct Host {
     run: JoinHandle<Ended>,
     election: Option<(CancellationToken, JoinHandle<()>)>,
     wire: Wire,
+    metrics: Arc<Metrics>,
 }
 
 impl Host {
@@ -448,6 +452,15 @@ impl Host {
     /// True once its caches were complete.
     pub(crate) fn is_synced(&self) -> bool {
         *self.is_synced.borrow()
+    }
+
+    /// The value of a metric without labels.
+    pub(crate) fn metric(&self, name: &str) -> String {
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        self.metrics.register(&mut registry);
+        encode(&mut text, &registry).unwrap();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no metric {name}")).to_owned()
     }
 
     /// Takes leadership away.
