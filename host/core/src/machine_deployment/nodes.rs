@@ -29,7 +29,7 @@ pub(super) fn writes(
                 old_taint: old_taint(strategy, node, is_new),
                 ..NodeChange::default()
             };
-            // Under another strategy nobody is a candidate any more, and no Node stays so from an update that was given up.
+            // Under another strategy the labels of an update that was given up come off.
             let is_updated_in_place = matches!(strategy, Strategy::InPlaceUpdate(..));
             in_place::node(machine, node, is_new || !is_updated_in_place, &mut change);
             if selected.iter().any(|chosen| chosen.name == node.name) {

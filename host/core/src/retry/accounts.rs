@@ -40,8 +40,8 @@ pub struct Failed {
 
 /// The keys of each account whose last call has failed in a way that passes by itself.
 ///
-/// Promises: no key is tried sooner than after two seconds, and the more of them fail the later, up to the first pause of
-/// their policy; nor sooner than the cloud has asked for; an answer calls at most two keys; a key that fails again and
+/// Promises: no key is tried sooner than after two seconds (spread), and the more of them fail the later, up to the first
+/// pause of their policy; nor sooner than the cloud has asked for; an answer calls at most two keys; a key that fails again and
 /// again while others do not goes back to pauses that grow.
 ///
 /// The size is bounded by the number of keys that fail, and of accounts that answered a moment ago.

@@ -19,9 +19,9 @@ const CONCLUDES_DISTURBED_WITHIN: SignedDuration = SignedDuration::from_mins(4);
 
 /// The longest pauses of a host after a failed call: without quota or capacity, and after all other errors.
 const LONGEST_PAUSE_WITHOUT_CAPACITY: SignedDuration = SignedDuration::from_mins(10);
-/// The longest of a create whose error is terminal.
-const LONGEST_PAUSE_WITHOUT_HOPE: SignedDuration = SignedDuration::from_hours(1);
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(3);
+/// The longest pause after a create whose error is terminal.
+const LONGEST_PAUSE_WITHOUT_HOPE: SignedDuration = SignedDuration::from_hours(1);
 
 /// No call lasts longer.
 const LONGEST_CALL: SignedDuration = SignedDuration::from_mins(5);
@@ -79,12 +79,12 @@ impl Creates {
     }
 
     /// A host looks for the VM of a Machine, or initializes it.
-    pub(crate) fn calls(&mut self, uid: &str, actor: &str, now: Timestamp) {
+    pub(crate) fn call_sent(&mut self, uid: &str, actor: &str, now: Timestamp) {
         self.calls.insert((uid.to_owned(), actor.to_owned()), now);
     }
 
     /// The call has ended.
-    pub(crate) fn called(&mut self, uid: &str, actor: &str, error: Option<Code>, now: Timestamp) {
+    pub(crate) fn call_ended(&mut self, uid: &str, actor: &str, error: Option<Code>, now: Timestamp) {
         self.calls.remove(&(uid.to_owned(), actor.to_owned()));
         if let Some(code) = error {
             self.failed(uid, code, now, SignedDuration::ZERO);

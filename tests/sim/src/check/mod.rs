@@ -232,12 +232,12 @@ impl Watchman {
 
     /// A host looks for the VM of a Machine, or initializes it.
     pub(crate) fn call_sent(&self, uid: &str, actor: &str) {
-        self.facts().creates.calls(uid, actor, self.clock.now());
+        self.facts().creates.call_sent(uid, actor, self.clock.now());
     }
 
     /// That call has come to its end at its host, with this error of a look or without.
     pub(crate) fn call_ended(&self, uid: &str, actor: &str, error: Option<Code>) {
-        self.facts().creates.called(uid, actor, error, self.clock.now());
+        self.facts().creates.call_ended(uid, actor, error, self.clock.now());
     }
 
     /// When a host has come back at the latest to a Machine without a VM, as far as its calls tell.

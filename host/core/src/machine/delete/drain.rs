@@ -67,21 +67,24 @@ pub(super) fn over(
     }
 }
 
-/// A Node that the caches do not show may be there all the same while they are as old as an outage.
+/// No Node shows. While the caches are as old as an outage, the VM may have one all the same.
 fn without_node(view: &MachineView, force: Option<Force>) -> Stage<Drained> {
-    let is_unseen = match view.gate {
-        Gate::Frozen { reason, .. } => {
-            matches!(reason, FreezeReason::TargetClusterUnreachable | FreezeReason::CatchingUp)
-        }
-        Gate::Open => false,
+    let outage = match view.gate {
+        Gate::Frozen {
+            reason: reason @ (FreezeReason::TargetClusterUnreachable | FreezeReason::CatchingUp),
+            ..
+        } => Some(reason),
+        Gate::Frozen { .. } | Gate::Open => None,
     };
     let may_be_there = matches!(view.target, TargetFact::Cluster(NodePresence::Absent));
-    if !is_unseen || !may_be_there || view.machine.provider_id.is_none() || force.is_some() {
+    let Some(outage) =
+        outage.filter(|_| may_be_there && view.machine.provider_id.is_some() && force.is_none())
+    else {
         return Continue(Drained::without(DeletionNote::NoNodeToDrain));
-    }
-    let error = "the API server of the target cluster does not answer, so that nobody knows whether there is a Node to drain";
+    };
+    let error = format!("the VM may have a Node that has to be drained: {}", outage.sentence());
     let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
-    let note = DeletionNote::DrainFailed { error: error.to_owned() };
+    let note = DeletionNote::DrainFailed { error: error.clone() };
     stop(finish(Reason::DrainFailed, error, (note, OperationState::Failed), wake))
 }
 

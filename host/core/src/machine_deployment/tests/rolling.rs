@@ -275,6 +275,21 @@ fn while_it_is_paused_nothing_rolls_and_the_number_is_followed() {
 }
 
 #[test]
+fn while_it_is_paused_a_set_that_is_scaled_alone_counts_all_that_are_going() {
+    let mut old = noted(old(&[Running]), 3, 4);
+    old.wanted = 0;
+    old.machines[0].is_deleting = true;
+    report(&mut old);
+    let mut new = noted(new(&[Running, Running]), 3, 4);
+    new.wanted = 1;
+    new.machines[0].is_deleting = true;
+    report(&mut new);
+    let paused = case(vec![old, new]).wants(5, "b").with(|view| view.deployment.spec.is_paused = true);
+    // Six at most, of which one of each set is going.
+    assert!(paused.told().contains("write-set workers-b 1→4"), "{}", paused.told());
+}
+
+#[test]
 fn while_it_is_paused_recreate_makes_none_before_the_old_are_gone() {
     let paused = |sets: Vec<SetFact>| {
         case(sets).wants(4, "b").with(|view| {
