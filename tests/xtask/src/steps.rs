@@ -139,7 +139,7 @@ impl Name {
 }
 
 /// End-to-end tests wait more than they compute: several at a time take half as long, also on two cores. What a user sets is kept.
-const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "4");
+const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "6");
 
 /// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles them
 /// once more for another. Binaries come with the integration tests of their packages. Tidy has run: its tests are not counted
