@@ -138,7 +138,7 @@ impl Name {
     }
 }
 
-/// End-to-end tests wait more than they compute: several at a time take half as long, also on two cores. What a user sets is kept.
+/// End-to-end tests wait more than they compute: four at a time leave two cores half idle. What a user sets is kept.
 const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "6");
 
 /// One choice of packages for compiling and for testing: cargo chooses the features of dependencies by it, and compiles them

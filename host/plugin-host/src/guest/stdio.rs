@@ -29,7 +29,7 @@ impl Tail {
         kept.extend(fresh);
     }
 
-    /// What is kept, as text.
+    /// Returns what is kept, as text.
     pub(crate) fn text(&self) -> String {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (front, back) = kept.as_slices();

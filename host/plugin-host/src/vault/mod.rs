@@ -87,7 +87,7 @@ struct Issued {
 }
 
 impl Issued {
-    /// Signatures change with each request, the other values hardly: their spellings are not made anew.
+    /// Adds the signatures, which change with each request. The other values hardly change: their spellings are used again.
     fn with_signatures(&self, needles: Arc<Needles>) -> Arc<Needles> {
         if self.signatures.is_empty() {
             return needles;

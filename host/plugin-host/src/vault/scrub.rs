@@ -242,7 +242,7 @@ impl Scrubber {
         if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
     }
 
-    /// What was held back; the stream is over.
+    /// Ends the stream and returns the rest of it, which was held back.
     pub fn finish(&mut self) -> Bytes {
         let rest = self.held.split().freeze();
         self.needles.scrub(&rest).map_or(rest, Bytes::from)

@@ -46,7 +46,7 @@ pub(super) fn request(
     }
 }
 
-/// What user data is rendered with.
+/// Values that the template of user data asks for.
 pub(super) struct UserData<'a> {
     /// The bootstrap token; `None` without a target cluster.
     pub(super) token: Option<&'a str>,

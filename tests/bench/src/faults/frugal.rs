@@ -1,5 +1,7 @@
 //! Requests to the cloud and Events for a deletion, and for a Machine of a rollout.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use e2e::Lab;
 use e2e::manifests::deployments::deployment;
@@ -16,10 +18,10 @@ const SURGE: u32 = 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Frugal {
     pub(crate) machines: u32,
-    /// Requests to the cloud for a deletion.
-    pub(crate) deletion: f64,
-    /// Requests to the cloud for a Machine of a rollout: one deleted, one created.
-    pub(crate) rolled: f64,
+    /// Requests to the cloud for all deletions, by operation.
+    pub(crate) deletion: BTreeMap<String, u64>,
+    /// Requests to the cloud for a whole rollout, by operation: each Machine is one deleted and one created.
+    pub(crate) rolled: BTreeMap<String, u64>,
     /// Events about Machines for a Machine of a rollout.
     pub(crate) events: f64,
 }
@@ -40,7 +42,7 @@ pub(super) async fn measure() -> Result<Frugal> {
     let follow = Follow::start(lab.machines(), PREFIX, Goal::Gone, machines);
     delete(&lab, &names).await?;
     follow.all().await?;
-    let deletion = each(drivers_calls(&before, &lab.cloud.stats()).values().sum())?;
+    let deletion = drivers_calls(&before, &lab.cloud.stats());
 
     const POOL: &str = "pool";
     lab.create_deployment(&deployment(POOL, "small", MACHINES, SURGE, 0)).await?;
@@ -52,7 +54,7 @@ pub(super) async fn measure() -> Result<Frugal> {
     lab.roll(POOL, "large").await?;
     runs(&lab, POOL).await?;
     requests::settled(&host).await?;
-    let rolled = each(drivers_calls(&before, &lab.cloud.stats()).values().sum())?;
+    let rolled = drivers_calls(&before, &lab.cloud.stats());
     let events = each(u64::try_from(seen.late().len())?)?;
     watch.abort();
     stop(host).await?;

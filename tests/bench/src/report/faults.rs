@@ -95,11 +95,16 @@ fn render_crowd(page: &mut String, Crowd { machines, late, events, lost }: &Crow
 }
 
 fn render_frugal(page: &mut String, Frugal { machines, deletion, rolled, events }: &Frugal) {
-    for (what, figure, aim) in [
+    let each = |total: u64| float(total) / f64::from(*machines);
+    for (what, calls, aim) in [
         ("requests to the cloud for a deletion", deletion, DELETION_CALLS),
         ("requests to the cloud for a Machine of a rollout", rolled, ROLLED_CALLS),
-        ("Events for a Machine of a rollout", events, ROLLED_EVENTS),
     ] {
-        row(page, &format!("{what}, of {machines}"), format!("**{figure:.2}**"), Some((aim, *figure)));
+        let which = calls.iter().map(|(operation, calls)| format!("{operation} {:.2}", each(*calls)));
+        let what = format!("{what}, of {machines} ({})", which.collect::<Vec<_>>().join(", "));
+        let figure = each(calls.values().sum());
+        row(page, &what, format!("**{figure:.2}**"), Some((aim, figure)));
     }
+    let what = format!("Events for a Machine of a rollout, of {machines}");
+    row(page, &what, format!("**{events:.2}**"), Some((ROLLED_EVENTS, *events)));
 }
