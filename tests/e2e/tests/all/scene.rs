@@ -12,8 +12,8 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// A lab needs half a gigabyte, and most of two cores while it starts. Then it waits, mostly: six keep two cores half busy.
-static LABS: Semaphore = Semaphore::const_new(6);
+/// A lab needs half a gigabyte, and most of two cores while it starts. Then it waits, mostly: six leave a third of two cores idle.
+static LABS: Semaphore = Semaphore::const_new(8);
 
 pub(crate) static SIM: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("sim-driver").expect("builds"));
 pub(crate) static PLAIN: LazyLock<Vec<u8>> = LazyLock::new(|| guests::bytes("plain-driver").expect("builds"));

@@ -87,6 +87,7 @@ async fn an_instance_of_another_cluster_is_left_alone_even_under_a_machines_own_
 }
 
 #[tokio::test]
+#[ignore = "nightly: waits two minutes for the pauses between tries"]
 async fn two_instances_with_a_machines_name_are_named_and_go_with_it() {
     installed(async |lab, _| {
         // As machine-controller-manager makes them: the tags of the class, none of ours. The launch gets lost, so that a look

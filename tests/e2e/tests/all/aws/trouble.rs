@@ -30,6 +30,7 @@ async fn a_launch_whose_answer_is_lost_is_answered_again_with_the_same_instance(
 }
 
 #[tokio::test]
+#[ignore = "nightly: a minute of throttling"]
 async fn a_storm_of_throttling_is_ridden_out_without_a_storm_of_errors() {
     const MACHINES: usize = 10;
     const STORM: u64 = 20;
