@@ -104,6 +104,7 @@ async fn credentials_that_are_not_accepted_are_told_apart() {
 type Change = fn(&mut Value);
 
 #[tokio::test]
+#[ignore = "nightly: many classes one after the other"]
 async fn a_class_that_names_what_ec2_does_not_have_says_which_field_to_correct() {
     installed(async |lab, _| {
         let rows: [(&str, Change, &str, &str, &[&str]); 6] = [
@@ -164,6 +165,7 @@ async fn a_class_that_names_what_ec2_does_not_have_says_which_field_to_correct()
 }
 
 #[tokio::test]
+#[ignore = "nightly: many answers one after the other"]
 async fn answers_that_are_not_ec2s_are_named_and_what_they_hid_is_found() {
     installed(async |lab, _| {
         let html = |is_after_work| Effect::Html { status: 502, is_after_work };

@@ -40,6 +40,7 @@ async fn takes_those_that_are_meant(dialect: Dialect) {
 }
 
 #[tokio::test]
+#[ignore = "nightly: a scale-down by names runs on each change"]
 async fn a_scale_down_by_names_and_times_takes_those_that_are_meant() {
     takes_those_that_are_meant(Dialect::NamesAndTimes).await;
 }
@@ -50,6 +51,7 @@ async fn a_scale_down_by_names_takes_those_that_are_meant() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: a scale-down by names runs on each change"]
 async fn a_scale_down_by_priorities_takes_those_that_are_meant() {
     takes_those_that_are_meant(Dialect::Priorities).await;
 }
