@@ -58,6 +58,12 @@ impl Account {
         MEMORY.mul_f64(self.used().processors(now))
     }
 
+    /// What has not faded of an effort made in this time, if all of it was made at its beginning.
+    #[cfg(test)]
+    pub(crate) fn left_of(effort: Duration, after: Duration) -> Duration {
+        effort.mul_f64((-after.div_duration_f64(MEMORY)).exp())
+    }
+
     fn used(&self) -> Used {
         *self.lock()
     }

@@ -288,7 +288,7 @@ mod tests {
         let guests = threads.guests();
         let runtime = Builder::new_current_thread().build().unwrap();
         for gives_way in [false, true] {
-            let account = Arc::new(Account::default());
+            let (account, begin) = (Arc::new(Account::default()), Instant::now());
             let call = async {
                 let inner = spawn(async { spawn(computes(2 * LONG)).await });
                 beside(async { spawn(computes(LONG)).await }.boxed()).await.unwrap();
@@ -296,8 +296,10 @@ mod tests {
             };
             let (manners, effort) = (Manners::default(), Effort::of(Arc::clone(&account)));
             runtime.block_on(guests.run(call.boxed(), &effort, (&manners, gives_way))).unwrap();
-            let spent = account.spent(Instant::now());
-            assert!(spent > 2 * LONG, "{spent:?} of {:?}", 3 * LONG);
+            let now = Instant::now();
+            // On a processor that has much else to do the tasks take long, and what they did first has faded.
+            let (spent, least) = (account.spent(now), Account::left_of(3 * LONG, now - begin));
+            assert!(spent >= least, "{spent:?}, not {least:?}");
             assert!(!effort.is_long() && !manners.is_rude(Instant::now()), "the call itself was short");
         }
         threads.end();
