@@ -96,6 +96,8 @@ pub enum Fate {
     AnswerAfter(CallError),
     /// It is carried out so long after it was sent, and answered.
     Delay(Duration),
+    /// It is carried out at once, and answered so long after.
+    DelayAnswer(Duration),
     /// A listing that asks for any version shows what was a moment ago. Everything else is carried out.
     Stale,
 }
@@ -286,6 +288,15 @@ impl Wire {
                     return std::future::pending().await;
                 }
                 let (code, answer) = act(Manner::Plain).await;
+                self.end(number, code);
+                answer
+            }
+            Fate::DelayAnswer(delay) => {
+                let (code, answer) = act(Manner::Plain).await;
+                tokio::time::sleep(delay).await;
+                if self.lock().cut.contains(actor) {
+                    return std::future::pending().await;
+                }
                 self.end(number, code);
                 answer
             }

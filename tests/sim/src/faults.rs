@@ -153,7 +153,8 @@ impl Inner {
         }
         if self.chance.happens(rates.slow) {
             let delay = self.chance.between(Duration::from_millis(50), Duration::from_secs(4));
-            return self.counted("slow", Fate::Delay(delay));
+            let fate = if self.chance.happens(0.5) { Fate::Delay(delay) } else { Fate::DelayAnswer(delay) };
+            return self.counted("slow", fate);
         }
         // A listing or watch that nobody answers ends with its connection, which is not simulated.
         if !is_stream && self.chance.happens(rates.hangs) {

@@ -47,6 +47,7 @@ pub(crate) async fn run(
     rivals: &[ObjectKey],
     jitter: f64,
 ) -> Report {
+    world.newborns.answered(key).await;
     let hold = *context.hold.borrow();
     let now = context.clock.now();
     let Some(observed) = observe(world, &hold, key, past, rivals, now) else {

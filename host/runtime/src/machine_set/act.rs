@@ -247,13 +247,11 @@ impl Scene<'_> {
         };
         let body = body::machine(&self.observed.set, &body::of_class(template, class), name, ordinal, birth);
         let request = creation(self.namespace(), &body).map_err(|message| ActError::Invalid { message })?;
+        let key = ObjectKey::new(self.namespace(), name.as_str());
+        let expected = (birth == Birth::Claimed).then(|| self.world.newborns.expect(key));
         let made: Machine = within_deadline(self.context.control.request(request)).await?;
-        if birth == Birth::Claimed {
-            let uid = Uid::new(made.metadata.uid.as_deref().unwrap_or_default());
-            // Once the cache shows it, its own pass may have asked for a VM before this answer came.
-            if self.world.machines.get(&ObjectKey::new(self.namespace(), name.as_str())).is_none() {
-                self.world.newborns.made(uid);
-            }
+        if let Some(expected) = expected {
+            expected.made(Uid::new(made.metadata.uid.as_deref().unwrap_or_default()));
         }
         Ok(Some((Kind::Machine, made.resource_version().unwrap_or_default())))
     }

@@ -9,6 +9,7 @@ use memory_api::wire::{Call, Fate, table};
 use crate::cloud::Habits;
 use crate::deletions::{add_pods_to, kubelet};
 use crate::kubelet::KubeletHabits;
+use crate::sets::{set, until_settled};
 use crate::stage::{Stage, in_namespace};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -92,6 +93,34 @@ async fn a_life_with_pods_is_told_by_four_events() {
     stage.until_gone("a").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(stage.events("a"), ["VmRecorded", "NodeHealthy", "Draining", "VmTerminating"]);
+}
+
+/// A set makes 20 Machines, and the API server answers each request that makes one so long after a watch shows the Machine. The
+/// functions of the driver that were called until all of them run.
+async fn called_for_a_set_whose_answers_come(after: Duration) -> Vec<String> {
+    let stage = Stage::set();
+    stage.wire.plan(move |call| {
+        if call.verb == "POST" && call.what == "machines" { Fate::DelayAnswer(after) } else { Fate::Pass }
+    });
+    stage.api.create("machinesets", &set("pool", 20)).unwrap();
+    let _host = stage.host("host");
+    until_settled(&stage, 20).await;
+    stage.assert_one_vm_each(20);
+    called_since(&stage, 0)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_a_set_costs_one_call_though_the_watch_shows_it_before_the_answer_does() {
+    for after in [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(900)] {
+        assert_eq!(called_for_a_set_whose_answers_come(after).await, vec!["create"; 20], "{after:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_does_not_come_for_long_costs_a_look_and_no_second_vm() {
+    let calls = called_for_a_set_whose_answers_come(Duration::from_secs(5)).await;
+    let count = |what: &str| calls.iter().filter(|call| *call == what).count();
+    assert_eq!((count("create"), count("get-status")), (20, 20), "{calls:?}");
 }
 
 /// Every fifth call of the driver is answered with this error, in no order that anybody knows.
