@@ -138,8 +138,8 @@ mod tests {
         assert!(!newborns.contains(&uid()));
     }
 
-    #[test]
-    fn of_two_requests_for_one_name_only_the_last_makes_a_newborn() {
+    #[tokio::test(start_paused = true)]
+    async fn of_two_requests_for_one_name_only_the_last_makes_a_newborn() {
         let newborns = Newborns::default();
         let (first, last) = (newborns.expect(key()), newborns.expect(key()));
         first.made(Uid::new("0"));

@@ -33,5 +33,5 @@ mod usage;
 pub use apply::apply;
 pub use build::binary;
 pub use options::Options;
-pub use plane::{ControlPlane, Pids, client_from};
+pub use plane::{ControlPlane, Pids, client_from, free_port};
 pub use usage::{ProcessUsage, process_usage};

@@ -1,7 +1,6 @@
 //! The host as a process, as its users run it.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -104,7 +103,7 @@ impl Host {
     }
 
     fn spawn(mut command: Command, options: &HostOptions) -> Result<Self> {
-        let port = free_port()?;
+        let port = control_plane::free_port()?;
         let log = File::options()
             .create(true)
             .append(true)
@@ -245,9 +244,4 @@ fn http() -> Result<reqwest::Client> {
         .timeout(Duration::from_secs(10))
         .build()
         .context("failed to make an HTTP client")
-}
-
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).context("failed to find a free port")?;
-    Ok(listener.local_addr()?.port())
 }

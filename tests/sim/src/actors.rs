@@ -44,6 +44,7 @@ pub(crate) enum Action {
     HoldDeletion,
     Preserve,
     UpdateInPlace,
+    Spoil,
 }
 
 impl Action {
@@ -53,7 +54,7 @@ impl Action {
     }
 }
 
-const ACTIONS: [(u32, Action); 18] = [
+const ACTIONS: [(u32, Action); 19] = [
     (20, Action::DeleteMachine),
     (4, Action::ForceDelete),
     (20, Action::EditMachine),
@@ -72,6 +73,7 @@ const ACTIONS: [(u32, Action); 18] = [
     (8, Action::HoldDeletion),
     (8, Action::Preserve),
     (8, Action::UpdateInPlace),
+    (2, Action::Spoil),
 ];
 
 /// Everything that can be disturbed.
@@ -195,6 +197,7 @@ impl Actors {
             Action::HoldDeletion => self.hold_deletion(chance),
             Action::Preserve => self.preserve(chance),
             Action::UpdateInPlace => self.update_in_place(chance),
+            Action::Spoil => self.spoil(chance),
             Action::KillKubelet | Action::FlawNode | Action::RebootVm | Action::KillVm => {
                 self.on_vm(action, chance);
             }

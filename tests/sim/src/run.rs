@@ -262,6 +262,7 @@ fn calm(actors: &Actors) {
     actors.fleet.pools().calm();
     actors.cluster.mend_all();
     actors.remove_left_nodes();
+    actors.correct_all();
 }
 
 /// What is not as it is wished.

@@ -213,3 +213,22 @@ fn a_process_shows_what_it_looks_after_as_the_two_binaries_do() {
         r#"mcm_misc_scrape_failure_total{kind="MachineDeployment-count",binary="machine-controller-manager"} 1"#,
     ]);
 }
+
+#[test]
+fn the_queues_have_the_names_of_machine_controller_managers() {
+    let scrape = Scrape::of(Controllers::ALL, &[], &[]);
+    for name in [
+        "machine",
+        "machineclass",
+        "machinedeployment",
+        "machinesafetyapiserver",
+        "machinesafetyorphanvms",
+        "machinesafetyovershooting",
+        "machineset",
+        "machinetermination",
+        "node",
+        "secret",
+    ] {
+        scrape.check(&[format!("mcm_workqueue_adds_total{{name=\"{name}\"}} 0").as_str()]);
+    }
+}

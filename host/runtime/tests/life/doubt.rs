@@ -7,7 +7,7 @@ use machinist_core::driver_error::{CallError, Code, DriverError, Refusal};
 
 use crate::cloud::{Habits, guest_error};
 use crate::kubelet::KubeletHabits;
-use crate::stage::{Host, Stage};
+use crate::stage::{Host, Stage, in_namespace};
 use memory_api::wire::{Call, Fate, table};
 
 /// A cloud that makes another VM for each create and shows it only after ten seconds.
@@ -55,18 +55,34 @@ fn faulty(call: &Call) -> Fate {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_crowd_in_a_cloud_where_a_fifth_of_the_calls_fails_runs_within_a_minute() {
+/// So many Machines come and go, each within a minute.
+async fn come_and_go(count: usize) {
     let stage = stage();
     stage.wire.plan(faulty);
-    add_machines(&stage, 60);
+    add_machines(&stage, count);
     let _host = stage.host("host");
-    until_all_run(&stage, 60, Duration::from_secs(60)).await;
+    until_all_run(&stage, count, Duration::from_secs(60)).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    stage.assert_one_vm_each(60);
+    stage.assert_one_vm_each(count);
     assert_eq!(stage.tokens(), Vec::<String>::new());
     let creates = stage.wire.records(|call| call.calls("create"));
     assert!(creates.iter().filter(|record| record.code != Some(200)).count() > 5, "{}", table(&creates));
+    for number in 0..count {
+        stage.api.delete("machines", &in_namespace(&format!("m{number}"))).unwrap();
+    }
+    let is_over = || stage.api.count("machines") == 0;
+    stage.until("all are gone", Duration::from_secs(60), is_over).await;
+    stage.assert_nothing_left();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_in_a_cloud_where_a_fifth_of_the_calls_fails_comes_and_goes_within_a_minute() {
+    come_and_go(60).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_of_two_hundred_in_a_cloud_where_a_fifth_of_the_calls_fails_comes_and_goes_within_a_minute() {
+    come_and_go(200).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use machinist_core::bootstrap_token::{id, secret_name};
+use machinist_core::id::Uid;
 use serde_json::{Value, json};
 
 use crate::cloud::Habits;
@@ -218,4 +220,49 @@ async fn an_update_whose_labels_are_taken_off_does_not_begin() {
         ("Running".into(), String::new())
     );
     assert_eq!(node(&stage)["spec"]["unschedulable"], Value::Null);
+}
+
+/// The Secret of a token with this id, which belongs to a Machine of this uid.
+fn token_of(id: &str, owner: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": secret_name(id).as_str(),
+            "namespace": "kube-system",
+            "annotations": { "machinist.dev/machine-uid": owner },
+        },
+        "type": "bootstrap.kubernetes.io/token",
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_under_a_later_id_is_extended_and_deleted_also_when_the_first_id_is_free_again() {
+    for is_free_again in [true, false] {
+        let habits = KubeletHabits { never_joins: true, ..KubeletHabits::default() };
+        let stage = Stage::with(Habits::default(), habits);
+        stage.add_class();
+        stage.add_machine("a");
+        let uid = Uid::new(stage.machine("a").unwrap()["metadata"]["uid"].as_str().unwrap());
+        let [first, second] = [0, 1].map(|attempt| id(&uid, attempt));
+        stage.api.create("secrets", &token_of(&first, "another")).unwrap();
+        let _host = stage.host("host");
+        stage.until("Pending", SOON, || stage.phase("a") == "Pending").await;
+        let path = |id: &str| format!("kube-system/{}", secret_name(id));
+        let ends = || {
+            let secret = stage.api.find("secrets", &path(&second)).unwrap();
+            memory_api::decode(&secret["data"]["expiration"]).parse::<jiff::Timestamp>().unwrap()
+        };
+        let before = ends();
+        if is_free_again {
+            stage.api.delete("secrets", &path(&first)).unwrap();
+        }
+        let raised = json!({ "spec": { "creationTimeout": "90m" } });
+        stage.api.edit("machines", &in_namespace("a"), &raised).unwrap();
+        tokio::time::sleep(SOON).await;
+        assert!(ends().duration_since(before) >= jiff::SignedDuration::from_mins(69), "it is extended");
+        stage.api.delete("machines", &in_namespace("a")).unwrap();
+        stage.until_gone("a").await;
+        assert!(stage.api.find("secrets", &path(&second)).is_none(), "it is deleted");
+        let is_left = stage.api.find("secrets", &path(&first)).is_some();
+        assert_eq!(is_left, !is_free_again, "that of another Machine is left alone");
+    }
 }

@@ -67,6 +67,8 @@ async fn a_moved_control_plane_with_another_mark_loses_no_vm_and_says_which_flag
     let (stage, vm) = moved(|_| {}).await;
     let host = stage.host("moved");
     stage.until("it says so", MINUTE, || stage.reason("a") == "ClusterMarkDiffers").await;
+    let counted = host.figures("machinist_machines_of_another_cluster");
+    assert_eq!(counted, ["machinist_machines_of_another_cluster 1"]);
     stage.api.delete("machines", &in_namespace("a")).unwrap();
     stage.until("terminating", MINUTE, || stage.phase("a") == "Terminating").await;
     stage

@@ -242,3 +242,17 @@ async fn a_second_vm_of_a_machine_is_told_stays_as_long_as_its_machine_and_goes_
     tokio::time::sleep(LONG).await;
     assert_eq!((stage.cloud.vms(), stage.phase("b").as_str()), (1, "Running"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn many_vms_that_nobody_knows_stay_until_their_class_says_that_they_go() {
+    let (stage, _host) = running(&["a", "b"]).await;
+    let plant = |number: u8| stage.cloud.plant("test", &format!("gone-{number}"), &format!("uid-{number}"));
+    let unknown: Vec<String> = (0..5).map(plant).collect();
+    let left = || unknown.iter().filter(|vm| stage.cloud.has(vm)).count();
+    tokio::time::sleep(12 * LONG).await;
+    assert_eq!(left(), 5);
+    let released = json!({ "metadata": { "annotations": { "machinist.dev/delete-unknown-vms": "true" } } });
+    stage.api.edit("machineclasses", &in_namespace("small"), &released).unwrap();
+    stage.until("they are gone", 12 * LONG, || left() == 0).await;
+    assert_eq!(stage.cloud.vms(), 2);
+}

@@ -158,3 +158,11 @@ async fn a_driver_that_is_being_loaded_is_awaited_without_a_word_of_failure() {
     stage.tell_of_plugins(&["sim"]);
     assert_goes_on(&stage).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_class_of_another_kind_is_found_by_its_name_and_makes_a_vm() {
+    let stage = Stage::set();
+    let _host = stage.host("host");
+    stage.add_machine_with("a", |machine| machine["spec"]["class"]["kind"] = json!("AWSMachineClass"));
+    assert_goes_on(&stage).await;
+}

@@ -97,7 +97,7 @@ fn a_deletion_is_a_look_and_an_order_and_may_be_repeated() {
     assert_eq!(world.sent(), ["DescribeInstances", "TerminateInstances"]);
     assert_eq!(world.live().len(), 1);
     assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
-    world.sent();
+    assert_eq!(world.sent(), ["DescribeInstances"], "the proof that it is gone");
     // By uid, by name, by id: nothing is there to order.
     world.delete(&request).unwrap();
     assert_eq!(world.sent(), ["DescribeInstances"; 3]);

@@ -1,7 +1,7 @@
 //! Events of many Machines that are created at once: how late they come, and how many.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -29,9 +29,16 @@ pub(crate) struct Crowd {
     pub(crate) lost: f64,
 }
 
-/// How late each Event came to a watch of all Events of Machines.
+/// What came to a watch of all Events.
 #[derive(Clone)]
-pub(super) struct Seen(Arc<Mutex<Vec<Duration>>>);
+pub(super) struct Seen(Arc<Mutex<Came>>);
+
+#[derive(Debug, Default)]
+struct Came {
+    all: u64,
+    /// How late those about Machines were.
+    about_machines: Vec<Duration>,
+}
 
 impl Seen {
     /// Watches from now on, until the handle is dropped or aborted.
@@ -47,17 +54,28 @@ impl Seen {
             if let watcher::Event::Apply(event) = event? {
                 let about_a_machine =
                     event.regarding.as_ref().is_some_and(|object| object.kind.as_deref() == Some("Machine"));
-                let late = event.event_time.and_then(|time| (Timestamp::now() - time.0).try_into().ok());
-                if let (true, Some(late)) = (about_a_machine, late) {
-                    self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(late);
-                }
+                let late: Option<Duration> =
+                    event.event_time.and_then(|time| (Timestamp::now() - time.0).try_into().ok());
+                let mut came = self.came();
+                came.all += 1;
+                came.about_machines.extend(late.filter(|_| about_a_machine));
             }
         }
         anyhow::bail!("the watch of Events ended")
     }
 
+    /// How late each Event about a Machine was.
     pub(super) fn late(&self) -> Vec<Duration> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.came().about_machines.clone()
+    }
+
+    /// How many there were of any kind.
+    pub(super) fn all(&self) -> u64 {
+        self.came().all
+    }
+
+    fn came(&self) -> MutexGuard<'_, Came> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -18,12 +18,16 @@ const SURGE: u32 = 10;
 #[derive(Clone, Debug)]
 pub(crate) struct Frugal {
     pub(crate) machines: u32,
+    /// How many are made beyond those that are wanted.
+    pub(crate) surge: u32,
     /// Requests to the cloud for all deletions, by operation.
     pub(crate) deletion: BTreeMap<String, u64>,
     /// Requests to the cloud for a whole rollout, by operation: each Machine is one deleted and one created.
     pub(crate) rolled: BTreeMap<String, u64>,
-    /// Events about Machines for a Machine of a rollout.
+    /// Events for a Machine of a rollout, those of its sets and deployment too.
     pub(crate) events: f64,
+    /// Those of them that are about Machines.
+    pub(crate) about_machines: f64,
 }
 
 pub(super) async fn measure() -> Result<Frugal> {
@@ -55,10 +59,11 @@ pub(super) async fn measure() -> Result<Frugal> {
     runs(&lab, POOL).await?;
     requests::settled(&host).await?;
     let rolled = drivers_calls(&before, &lab.cloud.stats());
-    let events = each(u64::try_from(seen.late().len())?)?;
+    let events = each(seen.all())?;
+    let about_machines = each(u64::try_from(seen.late().len())?)?;
     watch.abort();
     stop(host).await?;
-    Ok(Frugal { machines: MACHINES, deletion, rolled, events })
+    Ok(Frugal { machines: MACHINES, surge: SURGE, deletion, rolled, events, about_machines })
 }
 
 async fn runs(lab: &Lab, deployment: &str) -> Result<()> {

@@ -94,7 +94,10 @@ fn render_crowd(page: &mut String, Crowd { machines, late, events, lost }: &Crow
     row(page, &what, spread(late), Some((EVENTS_P99_SECS, secs(late.p99()))));
 }
 
-fn render_frugal(page: &mut String, Frugal { machines, deletion, rolled, events }: &Frugal) {
+fn render_frugal(
+    page: &mut String,
+    Frugal { machines, surge, deletion, rolled, events, about_machines }: &Frugal,
+) {
     let each = |total: u64| float(total) / f64::from(*machines);
     for (what, calls, aim) in [
         ("requests to the cloud for a deletion", deletion, DELETION_CALLS),
@@ -105,6 +108,9 @@ fn render_frugal(page: &mut String, Frugal { machines, deletion, rolled, events 
         let figure = each(calls.values().sum());
         row(page, &what, format!("**{figure:.2}**"), Some((aim, figure)));
     }
-    let what = format!("Events for a Machine of a rollout, of {machines}");
+    let what = format!(
+        "Events for a Machine of a rollout, of {machines}, {surge} at a time, those of its sets and deployment too ({about_machines:.2} about \
+         Machines)"
+    );
     row(page, &what, format!("**{events:.2}**"), Some((ROLLED_EVENTS, *events)));
 }

@@ -1,4 +1,4 @@
-//! Users who hold deletions, preserve Machines, and update Nodes in place.
+//! Users who hold deletions, preserve Machines, update Nodes in place, and write Machines that nobody can decode.
 
 use std::time::Duration;
 
@@ -10,6 +10,9 @@ use crate::chance::Chance;
 
 /// Who changes his mind does so within this time.
 const SOON: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(15));
+
+/// In the place of a list of taints.
+const SPOILT: &str = "odd";
 
 impl Actors {
     /// Puts a hook on a Machine, mostly deletes it then, and mostly takes the hook off later.
@@ -86,4 +89,38 @@ impl Actors {
             }
         });
     }
+
+    /// Writes something into a Machine that the definitions of an older version let in and that nobody can decode, and corrects it
+    /// later.
+    pub(super) fn spoil(&self, chance: &mut Chance) {
+        let Some(name) = self.fleet.any(chance) else { return };
+        self.watchman.note(("user writes taints that are no list on", &name));
+        let _ = self.api.edit("machines", &format!("{NAMESPACE}/{name}"), &taints(&json!(SPOILT)));
+        let this = self.clone();
+        let after = chance.between(SOON.0, SOON.1);
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            this.correct(&name);
+        });
+    }
+
+    /// Corrects all Machines that nobody can decode.
+    pub(crate) fn correct_all(&self) {
+        for machine in self.api.all("machines") {
+            self.correct(machine["metadata"]["name"].as_str().unwrap_or_default());
+        }
+    }
+
+    fn correct(&self, name: &str) {
+        let path = format!("{NAMESPACE}/{name}");
+        let machine = self.api.find("machines", &path).unwrap_or_default();
+        if machine["spec"]["nodeTemplate"]["spec"]["taints"] == SPOILT {
+            self.watchman.note(("user corrects the taints on", name));
+            let _ = self.api.edit("machines", &path, &taints(&Value::Null));
+        }
+    }
+}
+
+fn taints(taints: &Value) -> Value {
+    json!({ "spec": { "nodeTemplate": { "spec": { "taints": taints } } } })
 }

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use memory_api::wire::Call;
+use memory_api::wire::{Call, Fate};
 use serde_json::{Value, json};
 
-use super::{Census, edit, look, names, scale, stage, until_settled};
+use super::{Census, edit, look, names, scale, set, stage, until_settled};
+use crate::cloud::Habits;
+use crate::kubelet::KubeletHabits;
+use crate::stage::Stage;
 
 #[tokio::test(start_paused = true)]
 async fn a_set_makes_its_machines_and_says_so() {
@@ -163,4 +166,63 @@ async fn failed_machines_are_replaced_and_as_many_kept_as_the_set_says() {
     let is_counted = || status()["autoPreserveFailedMachineCount"] == 1;
     stage.until("it is counted", Duration::from_secs(60), is_counted).await;
     drop(host);
+}
+
+/// How many Machines sets have deleted because they had been unhealthy for too long.
+fn stale(host: &crate::stage::Host) -> String {
+    let name = "mcm_machine_stale_machines_total ";
+    host.figures(name).first().and_then(|line| line.strip_prefix(name)).unwrap_or_default().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_health_has_failed_it_counts_as_stale_and_one_that_is_gone_already_does_not() {
+    for (is_gone, counted) in [(false, "1"), (true, "0")] {
+        let stage = stage(3);
+        let host = stage.host("host");
+        until_settled(&stage, 3).await;
+        let failed = names(&stage).remove(0);
+        stage.wire.plan(move |call: &Call| {
+            let is_it = is_gone && call.verb == "DELETE" && call.what == "machines";
+            if is_it { Fate::Refuse(404) } else { Fate::Pass }
+        });
+        stage.report_ready(&failed, "Unknown");
+        let asked = || stage.wire.records(|call| call.verb == "DELETE" && call.what == "machines").len();
+        stage.until("its set deletes it", Duration::from_secs(3_600), || asked() > 0).await;
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(stale(&host), counted, "answered by 404: {is_gone}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_never_joins_is_replaced_and_does_not_count_as_stale() {
+    let habits = KubeletHabits { never_joins: true, ..KubeletHabits::default() };
+    let stage = Stage::with(Habits::default(), habits);
+    stage.add_class();
+    stage.api.create("machinesets", &set("pool", 1)).unwrap();
+    let host = stage.host("host");
+    stage.until("it is made", Duration::from_secs(60), || !names(&stage).is_empty()).await;
+    let first = names(&stage).remove(0);
+    let holds = || !names(&stage).contains(&first);
+    stage.until("it is replaced", Duration::from_secs(3_600), holds).await;
+    assert_eq!(stale(&host), "0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wish_on_the_node_of_another_vm_keeps_no_machine() {
+    let stage = stage(3);
+    let _host = stage.host("host");
+    until_settled(&stage, 3).await;
+    let all = names(&stage);
+    let node_of =
+        |name: &str| stage.machine(name).unwrap()["metadata"]["labels"]["node"].as_str().unwrap().to_owned();
+    let (lost, own, theirs) = (&all[0], node_of(&all[0]), node_of(&all[1]));
+    let wish = json!({ "metadata": { "annotations": { "node.machine.sapcloud.io/preserve": "now" } } });
+    stage.api.edit("nodes", &theirs, &wish).unwrap();
+    // The cloud has given the name of a lost VM to the VM of another Machine.
+    let renamed = json!({ "metadata": { "labels": { "node": theirs } } });
+    stage.api.edit("machines", &crate::stage::in_namespace(lost), &renamed).unwrap();
+    stage.api.delete("nodes", &own).unwrap();
+    let holds = || !names(&stage).contains(lost);
+    stage.until("the lost one is replaced", Duration::from_secs(3_600), holds).await;
+    assert!(names(&stage).contains(&all[1]), "{:?}", names(&stage));
 }

@@ -39,6 +39,11 @@ fn it_runs_the_binary_that_it_has_built_under_the_deployments_user() {
         assert!(runs.iter().any(|run| run.split(" && ").any(|command| command.trim() == link)), "{link}");
     }
     let pod = deployment().unwrap()["spec"]["template"]["spec"]["securityContext"].clone();
+    // The default of --cache-dir: pods made for machine-controller-manager name no other, and mount none.
+    let (user, group) = (&pod["runAsUser"], &pod["runAsGroup"]);
+    let folder =
+        format!("install --directory --mode 0700 --owner {user} --group {group} /var/cache/machinist");
+    assert!(runs.contains(&folder), "{runs:?}");
     assert_eq!(only("USER"), format!("{}:{}", pod["runAsUser"], pod["runAsGroup"]));
     assert_eq!(only("EXPOSE"), container(&deployment().unwrap())["ports"][0]["containerPort"].to_string());
     assert!(container(&deployment().unwrap())["command"].is_null(), "the entry point is the image's");
