@@ -77,6 +77,10 @@ pub(super) fn observe(
         );
     }
     machines.retain(|_, machine| !world.departed.contains(machine.metadata.uid.as_deref()));
+    // The copy of a Machine that cannot be decoded says what was, also of its owner.
+    let undecoded: BTreeSet<ObjectKey> =
+        world.machines.unreadable().into_iter().map(|(key, _)| key).collect();
+    machines.retain(|key, _| !undecoded.contains(key));
     let unreadable = unreadable(world, key, &set);
     machines.extend(unreadable.iter().map(|(key, machine)| (key.clone(), machine.clone())));
     let fact_of = |(key, machine): (&ObjectKey, &Arc<Machine>)| {

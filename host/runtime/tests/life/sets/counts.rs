@@ -210,8 +210,9 @@ async fn a_machine_that_never_joins_is_replaced_and_does_not_count_as_stale() {
 #[tokio::test(start_paused = true)]
 async fn a_wish_on_the_node_of_another_vm_keeps_no_machine() {
     let stage = stage(3);
-    let _host = stage.host("host");
+    let host = stage.host("host");
     until_settled(&stage, 3).await;
+    host.end().await;
     let all = names(&stage);
     let node_of =
         |name: &str| stage.machine(name).unwrap()["metadata"]["labels"]["node"].as_str().unwrap().to_owned();
@@ -221,7 +222,9 @@ async fn a_wish_on_the_node_of_another_vm_keeps_no_machine() {
     // The cloud has given the name of a lost VM to the VM of another Machine.
     let renamed = json!({ "metadata": { "labels": { "node": theirs } } });
     stage.api.edit("machines", &crate::stage::in_namespace(lost), &renamed).unwrap();
+    stage.api.edit("nodes", &own, &json!({ "metadata": { "finalizers": null } })).unwrap();
     stage.api.delete("nodes", &own).unwrap();
+    let _next = stage.host("next");
     let holds = || !names(&stage).contains(lost);
     stage.until("the lost one is replaced", Duration::from_secs(3_600), holds).await;
     assert!(names(&stage).contains(&all[1]), "{:?}", names(&stage));

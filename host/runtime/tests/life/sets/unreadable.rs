@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{Census, edit, look, names, scale, stage, told, until_settled};
 use crate::stage::{Stage, in_namespace};
+use memory_api::Propagation;
 use memory_api::wire::Call;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -162,4 +163,21 @@ async fn no_vm_is_made_of_a_class_that_cannot_be_decoded_any_more_and_those_of_i
     stage.api.edit("machineclasses", &class, &json!({ "nodeTemplate": null })).unwrap();
     until_settled(&stage, 2).await;
     assert_eq!(stage.cloud.vms(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_leaves_its_machines_leaves_one_that_cannot_be_decoded_too() {
+    let stage = stage(3);
+    let _host = stage.host("host");
+    until_settled(&stage, 3).await;
+    spoil(&stage, &names(&stage)[0]);
+    until_told(&stage, &names(&stage)[0]).await;
+    stage.api.delete_with("machinesets", &in_namespace("pool"), Propagation::Orphan).unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    stage.api.collect_garbage();
+    stage.until("the set is gone", 5 * MINUTE, || look(&stage, "pool").is_none()).await;
+    tokio::time::sleep(5 * MINUTE).await;
+    assert_eq!((names(&stage).len(), stage.cloud.vms()), (3, 3));
+    let deletions = stage.wire.records(|call| call.verb == "DELETE" && call.what == "machines");
+    assert_eq!(deletions.len(), 0, "{}", memory_api::wire::table(&deletions));
 }

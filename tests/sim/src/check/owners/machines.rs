@@ -94,7 +94,9 @@ fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -
     if is_quiet(set.meddled_at) && (live > wanted || is_old(set.disabled_since)) {
         says(Rule::Surplus, format!("that makes {live}, and {wanted} are wanted"));
     }
-    if let Some(deployment) = owners.deployments.get(&set.deployment).filter(|one| !one.is_meddled(now)) {
+    // Who comes out of an outage may make what its set is still to have, before the deployment has told it a smaller number.
+    let deployment = owners.deployments.get(&set.deployment);
+    if let Some(deployment) = deployment.filter(|one| !one.is_meddled(now) && !facts.is_blind(actor, now)) {
         let all = 1 + of_deployment(facts, &set.deployment).filter(|(_, other)| other.is_living()).count();
         let most = deployment.most.since(now - NEWS_TAKE).max().unwrap_or_default();
         let wanted: usize = sets_of(facts, &set.deployment).map(|(_, set)| set.wanted.last()).sum();
