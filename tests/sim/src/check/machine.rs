@@ -44,6 +44,8 @@ pub(crate) struct MachineFact {
     pub(crate) is_exhausted: bool,
     /// Uid of the set that controls it; empty without one.
     pub(crate) set: String,
+    /// When another set, or somebody else, has left it to this one.
+    pub(crate) came_at: Option<Timestamp>,
     /// It has its place in the order of its set's Machines.
     pub(crate) has_ordinal: bool,
     /// The autoscaler has chosen it: the time of its choice, and since when that is known here.
@@ -116,6 +118,7 @@ impl MachineFact {
             },
             is_exhausted: text(object, "/spec/providerID").is_empty() && is_out_of_capacity(machine),
             set: controller(machine),
+            came_at: before.came_at,
             has_ordinal: annotation(annotations::ORDINAL).is_some(),
             marked_at,
             marked_since: None,
@@ -123,6 +126,9 @@ impl MachineFact {
             fell: None,
             is_taken: false,
         };
+        if !before.name.is_empty() && before.set != fact.set {
+            fact.came_at = Some(now);
+        }
         fact.away_since = since(fact.is_away(), before.away_since);
         fact.fell = since(!fact.is_available(), before.fell);
         fact.marked_since = since(fact.marked_at.is_some(), before.marked_since);

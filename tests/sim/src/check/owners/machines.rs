@@ -89,7 +89,10 @@ fn made_for(facts: &Facts, uid: &str, name: &str, actor: &str, now: Timestamp) -
         says(Rule::Names, "an earlier Machine had this name".to_owned());
     }
     let is_quiet = |meddled: Option<Timestamp>| meddled.is_none() || is_old(meddled);
-    let live = 1 + facts.machines.values().filter(|other| other.set == uid && other.is_living()).count();
+    // One that has come from another set a moment ago may not be seen by the pass that fills a gap.
+    let is_seen = |other: &&MachineFact| other.came_at.is_none() || is_old(other.came_at);
+    let own = facts.machines.values().filter(|other| other.set == uid && other.is_living());
+    let live = 1 + own.filter(is_seen).count();
     let wanted = set.wanted.since(now - NEWS_TAKE).max().unwrap_or_default();
     if is_quiet(set.meddled_at) && (live > wanted || is_old(set.disabled_since)) {
         says(Rule::Surplus, format!("that makes {live}, and {wanted} are wanted"));
