@@ -1,6 +1,6 @@
 //! Machines that this process has made and has not asked a VM for: their first pass need not look for one.
 //!
-//! A watch often shows a Machine before the API server has answered the request that makes it. Whoever wants to pass over it waits
+//! A watch often shows a Machine before the API server has answered the request that makes it. The Machine's pass waits
 //! for that answer, since a moment of waiting is cheaper than a request to the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,14 +13,14 @@ use tokio::sync::watch;
 /// How long a pass waits for the answer. After this the cloud is asked, and what is answered later is not believed.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
-/// Lost with the process, after which Machines are looked for.
+/// The process keeps them in memory only: the next one looks for the VM of each Machine.
 #[derive(Debug, Default)]
 pub(crate) struct Newborns(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
     made: BTreeSet<Uid>,
-    /// Machines whose making is not answered yet. Closed by the answer.
+    /// Machines whose request has no answer yet. The answer closes the channel.
     unanswered: BTreeMap<ObjectKey, watch::Receiver<()>>,
 }
 
@@ -56,7 +56,7 @@ impl Newborns {
     }
 }
 
-/// A Machine that is being made. Dropped, it is answered.
+/// A Machine that is being made. Dropping this wakes the pass that waits for the answer.
 pub(crate) struct Expected<'a> {
     newborns: &'a Newborns,
     machine: ObjectKey,

@@ -37,7 +37,7 @@ fn cluster() -> Stub {
     })
 }
 
-/// What a command says, on stdout and on stderr.
+/// Runs a command that must succeed, and returns its stdout and stderr.
 fn said(arguments: &[&str]) -> (String, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let stub = cluster();

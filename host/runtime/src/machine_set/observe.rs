@@ -78,10 +78,9 @@ pub(super) fn observe(
     }
     machines.retain(|_, machine| !world.departed.contains(machine.metadata.uid.as_deref()));
     // The copy of a Machine that cannot be decoded says what was, also of its owner.
-    let undecoded: BTreeSet<ObjectKey> =
-        world.machines.unreadable().into_iter().map(|(key, _)| key).collect();
-    machines.retain(|key, _| !undecoded.contains(key));
-    let unreadable = unreadable(world, key, &set);
+    let undecoded: BTreeMap<ObjectKey, Arc<ObjectMeta>> = world.machines.unreadable().into_iter().collect();
+    machines.retain(|key, _| !undecoded.contains_key(key));
+    let unreadable = unreadable(world, key, &set, undecoded);
     machines.extend(unreadable.iter().map(|(key, machine)| (key.clone(), machine.clone())));
     let fact_of = |(key, machine): (&ObjectKey, &Arc<Machine>)| {
         let fact = child::fact(world, &members.shared_nodes, &set, template.as_ref(), machine);
@@ -111,10 +110,15 @@ pub(super) fn observe(
     Some(Observed { view, set, template, machines, shared_nodes: members.shared_nodes.clone() })
 }
 
-/// Machines that the set controls and that cannot be decoded.
-fn unreadable(world: &World, key: &ObjectKey, set: &MachineSet) -> BTreeMap<ObjectKey, Arc<Machine>> {
-    let all = world.machines.unreadable().into_iter();
-    let own = all.filter(|(machine, meta)| machine.namespace == key.namespace && is_own(set, meta));
+/// Machines that the set controls, of all that cannot be decoded.
+fn unreadable(
+    world: &World,
+    key: &ObjectKey,
+    set: &MachineSet,
+    all: BTreeMap<ObjectKey, Arc<ObjectMeta>>,
+) -> BTreeMap<ObjectKey, Arc<Machine>> {
+    let own =
+        all.into_iter().filter(|(machine, meta)| machine.namespace == key.namespace && is_own(set, meta));
     own.map(|(machine, meta)| (machine, Arc::new(child::unreadable(world, &meta)))).collect()
 }
 

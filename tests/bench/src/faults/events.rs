@@ -29,7 +29,7 @@ pub(crate) struct Crowd {
     pub(crate) lost: f64,
 }
 
-/// What came to a watch of all Events.
+/// Counts the Events that a watch shows, and times those about Machines.
 #[derive(Clone)]
 pub(super) struct Seen(Arc<Mutex<Came>>);
 

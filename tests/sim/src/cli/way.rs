@@ -85,8 +85,8 @@ fn line(options: &Options, reports: &[Report], under_way: &UnderWay, took: Durat
         + under_way.iter().map(|progress| progress.faults()).sum::<u64>();
     let wished = options.hours * options.seeds as f64;
     format!(
-        "{:>4.0} s: {} of {} seeds, {simulated:.1} of {wished:.1} simulated hours and the calm after them, {calls} requests \
-         and calls, {faults} faults",
+        "{:>4.0} s: {} of {} seeds, {simulated:.1} simulated hours ({wished:.1} with faults are wished, the calm \
+         after them comes on top), {calls} requests and calls, {faults} faults",
         took.as_secs_f64(),
         reports.len(),
         options.seeds,

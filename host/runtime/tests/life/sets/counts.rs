@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Census, edit, look, names, scale, set, stage, until_settled};
 use crate::cloud::Habits;
 use crate::kubelet::KubeletHabits;
-use crate::stage::Stage;
+use crate::stage::{Host, Stage, in_namespace};
 
 #[tokio::test(start_paused = true)]
 async fn a_set_makes_its_machines_and_says_so() {
@@ -86,7 +86,7 @@ async fn a_smaller_set_lets_the_least_useful_go_and_never_falls_below() {
     until_settled(&stage, 6).await;
     let all = names(&stage);
     let chosen = &all[4];
-    let path = crate::stage::in_namespace(chosen);
+    let path = in_namespace(chosen);
     let annotations = json!({ "machinepriority.machine.sapcloud.io": "1" });
     stage.api.edit("machines", &path, &json!({ "metadata": { "annotations": annotations } })).unwrap();
     census.begin();
@@ -111,7 +111,7 @@ async fn a_machine_that_somebody_deletes_is_replaced() {
     let _host = stage.host("host");
     until_settled(&stage, 2).await;
     let gone = names(&stage).remove(0);
-    stage.api.delete("machines", &crate::stage::in_namespace(&gone)).unwrap();
+    stage.api.delete("machines", &in_namespace(&gone)).unwrap();
     let holds = || !names(&stage).contains(&gone) && super::running(&stage) == 2;
     stage.until("another took its place", Duration::from_secs(300), holds).await;
     until_settled(&stage, 2).await;
@@ -130,7 +130,7 @@ async fn a_machine_that_the_autoscaler_marked_goes_also_when_the_number_is_raise
         "machinepriority.machine.sapcloud.io": "1",
         "machine.sapcloud.io/marked-for-deletion-time": marked,
     });
-    let path = crate::stage::in_namespace(&chosen);
+    let path = in_namespace(&chosen);
     stage.api.edit("machines", &path, &json!({ "metadata": { "annotations": annotations } })).unwrap();
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert!(names(&stage).contains(&chosen), "marked alone says nothing");
@@ -169,7 +169,7 @@ async fn failed_machines_are_replaced_and_as_many_kept_as_the_set_says() {
 }
 
 /// How many Machines sets have deleted because they had been unhealthy for too long.
-fn stale(host: &crate::stage::Host) -> String {
+fn stale(host: &Host) -> String {
     let name = "mcm_machine_stale_machines_total ";
     host.figures(name).first().and_then(|line| line.strip_prefix(name)).unwrap_or_default().to_owned()
 }
@@ -221,7 +221,7 @@ async fn a_wish_on_the_node_of_another_vm_keeps_no_machine() {
     stage.api.edit("nodes", &theirs, &wish).unwrap();
     // The cloud has given the name of a lost VM to the VM of another Machine.
     let renamed = json!({ "metadata": { "labels": { "node": theirs } } });
-    stage.api.edit("machines", &crate::stage::in_namespace(lost), &renamed).unwrap();
+    stage.api.edit("machines", &in_namespace(lost), &renamed).unwrap();
     stage.api.edit("nodes", &own, &json!({ "metadata": { "finalizers": null } })).unwrap();
     stage.api.delete("nodes", &own).unwrap();
     let _next = stage.host("next");
