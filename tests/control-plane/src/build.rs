@@ -195,6 +195,10 @@ fn cache_root() -> anyhow::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -258,6 +262,10 @@ mod tests {
         let second = File::options().append(true).open(&path).unwrap();
         assert!(matches!(second.try_lock(), Err(TryLockError::WouldBlock)));
         drop(held);
-        second.try_lock().unwrap();
+        // Not `try_lock`: a process that another test starts right now holds a copy of the file until it runs its own
+        // program.
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(second.lock().is_ok()));
+        assert!(receiver.recv_timeout(Duration::from_secs(10)).expect("the lock was not released"));
     }
 }
