@@ -122,6 +122,7 @@ async fn a_pod_moves_with_its_volume_and_stays_where_the_kubelet_is_dead() {
         world.pods.get_opt("other").await.unwrap().is_none().then_some(())
     })
     .await;
+    until("it is counted", async || (world.nodesim.pod_stats().removed > removed).then_some(())).await;
     assert_eq!(world.nodesim.pod_stats().removed, removed + 1);
     let stays = world.pods.get("db-0").await.unwrap();
     assert!(stays.metadata.deletion_timestamp.is_some());

@@ -32,6 +32,7 @@ async fn all_run(lab: &Lab, count: usize, patience: Duration) -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: a minute of refusals; the same crowd comes and goes in the tests of the runtime each time"]
 async fn a_crowd_comes_and_goes_while_a_fifth_of_all_calls_fails() {
     const MACHINES: usize = 60;
     scene(LabOptions::default(), async |lab, host| {
