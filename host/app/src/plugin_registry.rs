@@ -9,6 +9,7 @@ use machinist_artifacts::{
     ContentDigest, Credentials, Limits, Logins, Pulled, Reference, Registry, SigningKey,
 };
 use machinist_core::error_chain::chain;
+use machinist_plugin_host::LoopbackRegistries;
 
 use crate::args::RegistryFlags;
 
@@ -32,7 +33,8 @@ impl<'a> Artifact<'a> {
             Some(logins) => login(&logins, reference).await,
             None => None,
         };
-        Ok(Self { reference, login, registry: Registry::new(Limits::default())? })
+        let registry = Registry::new(Limits::default(), LoopbackRegistries::Allowed.judge())?;
+        Ok(Self { reference, login, registry })
     }
 
     pub(crate) async fn pull(&self) -> anyhow::Result<Pulled> {

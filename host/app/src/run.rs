@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use machinist_plugin_host::tape::RecordSettings;
-use machinist_plugin_host::{CacheKey, HostSettings, PluginHost};
+use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost};
 use machinist_runtime::clock::Clock;
 use machinist_runtime::lease::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
@@ -48,7 +48,10 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let cache = cache.transpose()?;
     let host = cache
         .as_ref()
-        .map(|cache| plugin_host((&flags, cache.path()), checked.record, &incidents, &clients.control))
+        .map(|cache| {
+            let wanted = (checked.record, checked.loopback_registries);
+            plugin_host((&flags, cache.path()), wanted, &incidents, &clients.control)
+        })
         .transpose()?;
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
@@ -189,7 +192,7 @@ fn log(format: LogFormat, filter: EnvFilter) {
 
 fn plugin_host(
     (flags, cache): (&ProcessFlags, &Path),
-    record: Option<RecordSettings>,
+    (record, loopback_registries): (Option<RecordSettings>, LoopbackRegistries),
     incidents: &Arc<Incidents>,
     control: &kube::Client,
 ) -> anyhow::Result<PluginHost> {
@@ -203,6 +206,7 @@ fn plugin_host(
         info!(folder = %record.folder.display(), "calls of drivers are recorded");
     }
     settings.record = record;
+    settings.loopback_registries = loopback_registries;
     let incidents = incidents.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
     PluginHost::start(settings)

@@ -94,7 +94,7 @@ fn an_artifact_that_is_no_component_is_not_signed() {
     let private = format!("{key}.key");
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let client = machinist_artifacts::Registry::new(Limits::default()).unwrap();
+    let client = machinist_artifacts::Registry::new(Limits::default(), |_| Ok(())).unwrap();
     for (tag, bytes) in [("text", &b"not a component"[..]), ("module", &b"\0asm\x01\0\0\0"[..])] {
         let reference = shop.reference(&format!("acme/junk:{tag}"));
         let parsed: Reference = reference.parse().unwrap();

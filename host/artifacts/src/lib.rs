@@ -30,5 +30,5 @@ pub mod store;
 pub use credentials::{Credentials, Logins};
 pub use digest::ContentDigest;
 pub use reference::{Reference, Version};
-pub use registry::{Error, Limits, Pulled, Registry, Target};
+pub use registry::{Error, Judge, Limits, Pulled, Registry, Target};
 pub use signature::{Keyring, SigningKey};

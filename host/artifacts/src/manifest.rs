@@ -1,6 +1,8 @@
 //! The layout of a component in a registry: an OCI manifest whose configuration is
 //! `application/vnd.wasm.config.v0+json` and whose only layer is `application/wasm`. Pure.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -22,8 +24,6 @@ pub(crate) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
 
 /// A component has one manifest, and perhaps signatures and proofs beside it. More is not read.
 const MOST_ENTRIES: usize = 32;
-/// The most layers that are named in an error.
-const MOST_NAMED: usize = 4;
 
 /// What a manifest leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,12 +43,12 @@ pub struct Blob {
     pub size_bytes: u64,
 }
 
-/// Why a manifest is not of a component.
+/// Why a manifest is not of a component. No text of the manifest is in it: whoever answers may be no registry.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// No JSON, or no manifest.
-    #[error("the manifest cannot be read")]
-    Json(#[source] serde_json::Error),
+    #[error("the manifest cannot be read{0}")]
+    Json(JsonPlace),
     /// Another version of the format.
     #[error("the manifest has schemaVersion {found}, and 2 is known")]
     SchemaVersion {
@@ -56,33 +56,31 @@ pub enum ManifestError {
         found: u64,
     },
     /// Something else, such as a container image of Docker.
-    #[error("it is {found:?}, not a manifest of OCI: push the component with `machinist plugin push --oci`")]
+    #[error("it is {found}, not a manifest of OCI: push the component with `machinist plugin push --oci`")]
     Kind {
         /// Its media type.
-        found: String,
+        found: Kind,
     },
     /// An artifact of another kind, such as a container image.
     #[error(
-        "its configuration is {found:?}, that of a component is {}: it is another kind of artifact",
+        "its configuration is {found}, that of a component is {}: it is another kind of artifact",
         CONFIG
     )]
     Config {
         /// Its media type.
-        found: String,
+        found: Kind,
     },
     /// Not one layer.
-    #[error("it has {count} layers ({named}), and a component is one of {}", COMPONENT)]
+    #[error("it has {count} layers, and a component is one of {}", COMPONENT)]
     Layers {
         /// How many.
         count: usize,
-        /// What they are.
-        named: String,
     },
     /// The layer is no component.
-    #[error("its layer is {found:?}, and a component is {}", COMPONENT)]
+    #[error("its layer is {found}, and a component is {}", COMPONENT)]
     Layer {
         /// Its media type.
-        found: String,
+        found: Kind,
     },
     /// Too many manifests.
     #[error("the index names {count} manifests, and {most} are the most")]
@@ -104,8 +102,80 @@ pub enum ManifestError {
     #[error("the index leads to another index, and only one is followed")]
     Deep,
     /// A digest is none.
-    #[error("the manifest has a wrong digest")]
-    Digest(#[source] NotADigest),
+    #[error("the manifest has a wrong digest: none of sha256: and 64 hex digits")]
+    Digest,
+}
+
+/// A media type that people know by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One of these.
+    Known(&'static str),
+    /// None is given.
+    Missing,
+    /// Some other.
+    Unknown,
+}
+
+/// What lies in registries beside components.
+const KNOWN: [&str; 16] = [
+    MANIFEST,
+    INDEX,
+    CONFIG,
+    COMPONENT,
+    "application/json",
+    "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+    "application/vnd.cncf.helm.config.v1+json",
+    "application/vnd.docker.container.image.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.docker.distribution.manifest.v1+prettyjws",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.image.rootfs.diff.tar.gzip",
+    "application/vnd.oci.empty.v1+json",
+    "application/vnd.oci.image.config.v1+json",
+    "application/vnd.oci.image.layer.v1.tar+gzip",
+    "text/html",
+];
+
+impl Kind {
+    fn of(media_type: &str) -> Self {
+        match KNOWN.iter().find(|known| **known == media_type) {
+            Some(known) => Self::Known(known),
+            None if media_type.is_empty() => Self::Missing,
+            None => Self::Unknown,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(name) => f.write_str(name),
+            Self::Missing => f.write_str("without a media type"),
+            Self::Unknown => f.write_str("of a media type that is not known"),
+        }
+    }
+}
+
+/// Where JSON ends to be what is expected. The parser's own message repeats what it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonPlace {
+    /// From 1.
+    pub line: usize,
+    /// From 1.
+    pub column: usize,
+}
+
+impl From<&serde_json::Error> for JsonPlace {
+    fn from(error: &serde_json::Error) -> Self {
+        Self { line: error.line(), column: error.column() }
+    }
+}
+
+impl fmt::Display for JsonPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": it is no such JSON at line {} column {}", self.line, self.column)
+    }
 }
 
 #[derive(Deserialize)]
@@ -159,7 +229,7 @@ impl RawBlob {
 /// Reads a manifest. `kind` is the media type that the registry gave it; empty where that is not known, and then one that
 /// does not name it itself goes by its shape.
 pub fn read(bytes: &[u8], kind: &str) -> Result<Document, ManifestError> {
-    let raw: Raw = serde_json::from_slice(bytes).map_err(ManifestError::Json)?;
+    let raw: Raw = serde_json::from_slice(bytes).map_err(|error| ManifestError::Json((&error).into()))?;
     let shape = if raw.manifests.is_empty() { MANIFEST } else { INDEX };
     let given = raw.media_type.as_deref().unwrap_or(if kind.is_empty() { shape } else { kind });
     if raw.schema_version != 2 {
@@ -168,24 +238,22 @@ pub fn read(bytes: &[u8], kind: &str) -> Result<Document, ManifestError> {
     match given.split(';').next().unwrap_or_default().trim() {
         MANIFEST => component(&raw),
         INDEX => chosen(&raw.manifests),
-        found => Err(ManifestError::Kind { found: short(found) }),
+        found => Err(ManifestError::Kind { found: Kind::of(found) }),
     }
 }
 
 fn component(raw: &Raw) -> Result<Document, ManifestError> {
     let config = raw.config.as_ref().map(|config| config.media_type.as_str()).unwrap_or_default();
     if config != CONFIG {
-        return Err(ManifestError::Config { found: short(config) });
+        return Err(ManifestError::Config { found: Kind::of(config) });
     }
     let [layer] = raw.layers.as_slice() else {
-        let named: Vec<String> =
-            raw.layers.iter().take(MOST_NAMED).map(|layer| short(&layer.media_type)).collect();
-        return Err(ManifestError::Layers { count: raw.layers.len(), named: named.join(", ") });
+        return Err(ManifestError::Layers { count: raw.layers.len() });
     };
     if layer.media_type != COMPONENT {
-        return Err(ManifestError::Layer { found: short(&layer.media_type) });
+        return Err(ManifestError::Layer { found: Kind::of(&layer.media_type) });
     }
-    layer.blob().map(Document::Component).map_err(ManifestError::Digest)
+    layer.blob().map(Document::Component).map_err(|_| ManifestError::Digest)
 }
 
 fn chosen(manifests: &[RawBlob]) -> Result<Document, ManifestError> {
@@ -202,11 +270,7 @@ fn chosen(manifests: &[RawBlob]) -> Result<Document, ManifestError> {
     if entry.media_type != MANIFEST {
         return Err(ManifestError::Deep);
     }
-    entry.blob().map(Document::Index).map_err(ManifestError::Digest)
-}
-
-fn short(text: &str) -> String {
-    text.chars().take(120).collect()
+    entry.blob().map(Document::Index).map_err(|_| ManifestError::Digest)
 }
 
 /// A component's configuration and manifest. The same component is the same artifact, whenever it is made.
@@ -253,9 +317,12 @@ mod tests {
             |value| value["config"]["mediaType"] = json!("application/vnd.oci.image.config.v1+json"),
             "another kind",
         );
-        check(|value| value["config"] = json!(null), "its configuration is \"\"");
+        check(|value| value["config"] = json!(null), "its configuration is without a media type");
         check(|value| value["layers"] = json!([]), "it has 0 layers");
-        check(|value| value["layers"][0]["mediaType"] = json!("text/plain"), "its layer is \"text/plain\"");
+        check(
+            |value| value["layers"][0]["mediaType"] = json!("text/plain"),
+            "its layer is of a media type that is not known",
+        );
         check(|value| value["layers"][0]["digest"] = json!("sha512:00"), "wrong digest");
         check(|value| value["schemaVersion"] = json!(1), "schemaVersion 1");
         check(
@@ -267,7 +334,7 @@ mod tests {
                 let layer = value["layers"][0].clone();
                 value["layers"] = json!([layer, layer]);
             },
-            "it has 2 layers (application/wasm, application/wasm)",
+            "it has 2 layers, and",
         );
     }
 

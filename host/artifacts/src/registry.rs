@@ -1,7 +1,11 @@
 //! A client for registries that believes nothing: every answer has a size, a time and a digest that it must keep.
 
+#[cfg(test)]
+mod attacks;
 mod challenge;
+mod clients;
 mod error;
+mod hop;
 mod push;
 mod session;
 #[cfg(test)]
@@ -10,7 +14,6 @@ mod tests;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::{Client, redirect};
 
 use crate::credentials::Credentials;
 use crate::digest::ContentDigest;
@@ -18,7 +21,10 @@ use crate::manifest::{self, Blob, Document};
 use crate::reference::Reference;
 use crate::signature::cosign;
 
+use clients::Clients;
+pub use clients::Judge;
 pub use error::Error;
+pub use hop::RedirectError;
 use session::{Scope, Session};
 
 /// How long a registry may take, and how much it may send.
@@ -56,10 +62,7 @@ impl Default for Limits {
 /// Asks registries. A clone shares its connections.
 #[derive(Clone, Debug)]
 pub struct Registry {
-    /// For registries on this machine: no TLS, no proxy.
-    here: Client,
-    /// For all others: TLS only, by the proxy of the environment where there is one.
-    elsewhere: Client,
+    clients: Clients,
     limits: Limits,
 }
 
@@ -85,24 +88,10 @@ pub struct Pulled {
     pub component: Bytes,
 }
 
-/// An answer leads to storage elsewhere, and from there perhaps once more.
-const MOST_REDIRECTS: usize = 4;
-
 impl Registry {
-    /// A client with these limits.
-    pub fn new(limits: Limits) -> Result<Self, Error> {
-        let client = || {
-            Client::builder()
-                .connect_timeout(limits.connect)
-                .user_agent(concat!("machinist/", env!("CARGO_PKG_VERSION")))
-        };
-        let here = client().no_proxy().redirect(redirect::Policy::limited(MOST_REDIRECTS));
-        let elsewhere = client().https_only(true).redirect(redirect::Policy::limited(MOST_REDIRECTS));
-        Ok(Self {
-            here: here.build().map_err(Error::Setup)?,
-            elsewhere: elsewhere.build().map_err(Error::Setup)?,
-            limits,
-        })
+    /// A client with these limits, for registries at the addresses that the judge lets pass.
+    pub fn new(limits: Limits, judge: Judge) -> Result<Self, Error> {
+        Ok(Self { clients: Clients::new(&limits, judge)?, limits })
     }
 
     /// What the reference stands for. An index is followed once.
@@ -111,7 +100,7 @@ impl Registry {
         reference: &Reference,
         credentials: Option<&Credentials>,
     ) -> Result<Target, Error> {
-        let session = self.session(reference, credentials, Scope::Pull);
+        let session = self.session(reference, credentials, Scope::Pull)?;
         let (digest, first, document) = session.manifest(reference).await?;
         match document {
             Document::Component(component) => Ok(Target { digest, component, documents: vec![first] }),
@@ -148,7 +137,7 @@ impl Registry {
         blob: &Blob,
         credentials: Option<&Credentials>,
     ) -> Result<Bytes, Error> {
-        let session = self.session(reference, credentials, Scope::Pull);
+        let session = self.session(reference, credentials, Scope::Pull)?;
         session.blob(blob, self.limits.component_bytes, self.limits.transfer).await
     }
 
@@ -159,7 +148,7 @@ impl Registry {
         manifest: ContentDigest,
         credentials: Option<&Credentials>,
     ) -> Result<Vec<cosign::Signed>, Error> {
-        let session = self.session(reference, credentials, Scope::Pull);
+        let session = self.session(reference, credentials, Scope::Pull)?;
         let at = reference.tagged(cosign::tag(manifest));
         let (_, bytes, _) = match session.document(&at).await {
             Ok(found) => found,
@@ -186,7 +175,7 @@ impl Registry {
         credentials: Option<&Credentials>,
     ) -> Result<ContentDigest, Error> {
         let (config, manifest) = manifest::of_component(component, imports, exports);
-        let session = self.session(reference, credentials, Scope::Push);
+        let session = self.session(reference, credentials, Scope::Push)?;
         session.put_blob(component.clone()).await?;
         session.put_blob(config.into()).await?;
         session.put_manifest(reference, manifest.into()).await
@@ -205,7 +194,7 @@ impl Registry {
             return Ok(());
         }
         all.push(signed.clone());
-        let session = self.session(reference, credentials, Scope::Push);
+        let session = self.session(reference, credentials, Scope::Push)?;
         let (config, document) = cosign::document(&all);
         for signed in &all {
             session.put_blob(signed.payload.clone().into()).await?;
@@ -215,9 +204,12 @@ impl Registry {
         session.put_manifest(&at, document.into()).await.map(drop)
     }
 
-    fn session(&self, reference: &Reference, credentials: Option<&Credentials>, scope: Scope) -> Session<'_> {
-        let (client, scheme) =
-            if reference.is_on_loopback() { (&self.here, "http") } else { (&self.elsewhere, "https") };
-        Session::new(client, scheme, reference, credentials.cloned(), scope, &self.limits)
+    fn session(
+        &self,
+        reference: &Reference,
+        credentials: Option<&Credentials>,
+        scope: Scope,
+    ) -> Result<Session<'_>, Error> {
+        Session::new(&self.clients, reference, credentials.cloned(), scope, &self.limits)
     }
 }

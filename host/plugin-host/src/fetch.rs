@@ -11,8 +11,10 @@ use machinist_artifacts::signature::cosign::Signed;
 use machinist_artifacts::signature::{Keyring, SignatureError};
 use machinist_artifacts::store::Store;
 use machinist_artifacts::{ContentDigest, Limits, Logins, Registry, Target};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
+use crate::bounds;
+use crate::source::registries::LoopbackRegistries;
 use crate::source::remote::{Origin, Remote};
 use crate::source::{DIRECTORY, Declared, Encoding, Packed, SourceId};
 
@@ -110,6 +112,7 @@ impl Error {
 pub(crate) struct Fetcher {
     registry: Mutex<Option<Registry>>,
     limits: Limits,
+    loopback: LoopbackRegistries,
     store: Store,
     secrets: Option<Arc<dyn PullSecrets>>,
     trust: Trust,
@@ -130,11 +133,12 @@ const SIGNATURES: &str = "signatures";
 impl Fetcher {
     pub(crate) fn new(
         folder: PathBuf,
-        limits: Limits,
+        (limits, loopback): (Limits, LoopbackRegistries),
         secrets: Option<Arc<dyn PullSecrets>>,
         (trust, strict): (Trust, Arc<AtomicBool>),
     ) -> Self {
-        Self { registry: Mutex::default(), limits, store: Store::new(folder), secrets, trust, strict }
+        let store = Store::new(folder);
+        Self { registry: Mutex::default(), limits, loopback, store, secrets, trust, strict }
     }
 
     /// The component's bytes as they travel. Tells what a reference stands for as soon as that is known.
@@ -167,9 +171,12 @@ impl Fetcher {
             return Ok(fetched);
         }
         let target = remote.target();
-        let failed = |source: machinist_artifacts::Error| Error::Registry {
-            reference: target.to_string(),
-            source: Box::new(source),
+        let failed = |error: machinist_artifacts::Error| {
+            if let Some(said) = error.said() {
+                let said = bounds::text(said, bounds::TEXT_BYTES);
+                debug!(%source, reference = %target, said, "the registry refuses");
+            }
+            Error::Registry { reference: target.to_string(), source: Box::new(error) }
         };
         let login = self.login(source, remote).await?;
         let registry = self.registry().map_err(failed)?;
@@ -257,7 +264,7 @@ impl Fetcher {
         if let Some(registry) = &*slot {
             return Ok(registry.clone());
         }
-        let registry = Registry::new(self.limits.clone())?;
+        let registry = Registry::new(self.limits.clone(), self.loopback.judge())?;
         Ok(slot.insert(registry).clone())
     }
 

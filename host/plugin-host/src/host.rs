@@ -198,7 +198,7 @@ impl PluginHost {
         let loader = Loader {
             fetcher: Fetcher::new(
                 settings.cache_dir.join("artifacts"),
-                settings.registry.clone(),
+                (settings.registry.clone(), settings.loopback_registries),
                 settings.pull_secrets.clone(),
                 (settings.trust.clone(), Arc::clone(&strict)),
             ),

@@ -92,6 +92,7 @@ pub use patience::stand_back;
 pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
 pub use report::{HeldReport, PluginReport, RolloutReport};
 pub use settings::HostSettings;
+pub use source::registries::LoopbackRegistries;
 pub use source::{SourceId, is_name};
 pub use state::PluginState;
 pub use tier::CodeTier;

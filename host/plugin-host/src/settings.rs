@@ -12,6 +12,7 @@ use crate::fetch::{PullSecrets, Trust};
 use crate::guest::log::LogListener;
 use crate::limits::Limits;
 use crate::seat::MOST_PARKED;
+use crate::source::registries::LoopbackRegistries;
 use crate::state::QuarantineRule;
 use crate::tape::RecordSettings;
 use crate::witness::MemoryWitness;
@@ -51,6 +52,8 @@ pub struct HostSettings {
     pub trust: Trust,
     /// How long a registry may take, and how much it may send.
     pub registry: machinist_artifacts::Limits,
+    /// Whether registries on this machine are asked.
+    pub loopback_registries: LoopbackRegistries,
     /// Reads the Secrets with logins for registries; without it only registries that ask for none are read.
     pub pull_secrets: Option<Arc<dyn PullSecrets>>,
     /// How the host speaks to clouds.
@@ -91,6 +94,7 @@ impl HostSettings {
             shutdown_deadline: Duration::from_secs(25),
             trust: Trust::default(),
             registry: machinist_artifacts::Limits::default(),
+            loopback_registries: LoopbackRegistries::default(),
             pull_secrets: None,
             egress: EgressSettings::default(),
             record: None,

@@ -4,6 +4,7 @@ pub mod age;
 pub mod configmap;
 mod encoding;
 pub mod parts;
+pub mod registries;
 pub mod remote;
 pub(crate) mod stock;
 pub(crate) mod unpack;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use machinist_core::lease::LeaseTimes;
 use machinist_core::request_rate::Rate;
+use machinist_plugin_host::LoopbackRegistries;
 use machinist_plugin_host::tape::RecordSettings;
 use machinist_runtime::clusters::Access;
 use machinist_runtime::settings::Settings;
@@ -33,6 +34,8 @@ pub(crate) struct Checked {
     pub(crate) target: Option<Access>,
     /// How fast the clients of the clusters may ask; `None` for no limit.
     pub(crate) rate: Option<Rate>,
+    /// Whether plugins may come from registries on this machine.
+    pub(crate) loopback_registries: LoopbackRegistries,
     /// Whether calls of drivers are recorded.
     pub(crate) record: Option<RecordSettings>,
     /// Of the tenant, but for the name of the cluster.
@@ -64,6 +67,13 @@ impl RunFlags {
             control,
             target,
             rate: self.requests.rate(&mut problems),
+            loopback_registries: if problems
+                .take("--allow-loopback-registries", &process.allow_loopback_registries)
+            {
+                LoopbackRegistries::Allowed
+            } else {
+                LoopbackRegistries::Refused
+            },
             record: self.record.settings(&mut problems),
             settings: Settings {
                 controllers: problems.take("--controllers", &process.controllers),

@@ -86,6 +86,11 @@ pub(crate) struct ProcessFlags {
     /// everywhere
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     pub(crate) require_signature: Vec<String>,
+    /// Ask registries on the machine of the host, without TLS, for plugins that name one as `oci:`. For tests and
+    /// development: anyone who can write ConfigMaps in the namespace of the plugins can then send requests to programs
+    /// beside the host
+    #[arg(long, default_value = "false", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) allow_loopback_registries: Given<bool>,
     /// The mark of this cluster on all of its VMs. Must differ among the clusters of a cloud account, and stay the
     /// same for ever, also when the control plane is moved or restored: Machines with another mark are held. Empty for
     /// the uid of the namespace, which needs `get` on it

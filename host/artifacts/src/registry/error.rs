@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::RedirectError;
 use crate::digest::ContentDigest;
 use crate::manifest::ManifestError;
 use crate::signature::cosign::DocumentError;
@@ -50,8 +51,27 @@ pub enum Error {
     Challenge {
         /// Host and port.
         registry: String,
-        /// What it asks.
+        /// What it asks, in our words.
         detail: String,
+    },
+    /// It is in a network in which no registry is asked.
+    #[error("registry {registry} is not asked: {why}")]
+    Prohibited {
+        /// Host and port.
+        registry: String,
+        /// What is wrong with its address.
+        why: &'static str,
+    },
+    /// It sends us elsewhere, where we do not go.
+    #[error("registry {registry} answers {what} with a redirect that is not followed")]
+    Redirect {
+        /// Host and port.
+        registry: String,
+        /// What was asked for.
+        what: String,
+        /// Why not.
+        #[source]
+        source: RedirectError,
     },
     /// It is not there.
     #[error("registry {registry} has no {what}")]
@@ -61,8 +81,9 @@ pub enum Error {
         /// What was asked for.
         what: String,
     },
-    /// It answers something else than was asked.
-    #[error("registry {registry} answers {status} to {what}: {detail}")]
+    /// It answers something else than was asked. Its text is no part of the message: whatever listens there might say
+    /// what is not for those who read the message.
+    #[error("registry {registry} answers {status} to {what}")]
     Answer {
         /// Host and port.
         registry: String,
@@ -70,8 +91,18 @@ pub enum Error {
         what: String,
         /// The status.
         status: u16,
-        /// The beginning of what it says.
-        detail: String,
+        /// The beginning of what it says, on one line.
+        said: String,
+    },
+    /// It answers well, but not what the protocol says.
+    #[error("registry {registry} answers {what} otherwise than registries do: {detail}")]
+    Protocol {
+        /// Host and port.
+        registry: String,
+        /// What was asked for.
+        what: String,
+        /// What is wrong, in our words.
+        detail: &'static str,
     },
     /// More bytes than may be.
     #[error("{what} of registry {registry} has more than {most} bytes, which are the most")]
@@ -138,12 +169,22 @@ impl Error {
             | Self::Slow { .. }
             | Self::Unauthorised { .. }
             | Self::Challenge { .. }
+            | Self::Redirect { .. }
+            | Self::Protocol { .. }
             | Self::Absent { .. }
             | Self::Answer { .. }
             | Self::Digest { .. }
             | Self::Size { .. }
             | Self::Signatures { .. } => true,
-            Self::Setup(_) | Self::TooLarge { .. } | Self::Manifest { .. } => false,
+            Self::Setup(_) | Self::Prohibited { .. } | Self::TooLarge { .. } | Self::Manifest { .. } => false,
+        }
+    }
+
+    /// The beginning of what the server says about its refusal: for a log or a terminal, never for a status.
+    pub fn said(&self) -> Option<&str> {
+        match self {
+            Self::Answer { said, .. } if !said.is_empty() => Some(said),
+            _ => None,
         }
     }
 }

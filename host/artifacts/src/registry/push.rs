@@ -1,9 +1,8 @@
 //! Bringing blobs and manifests.
 
 use bytes::Bytes;
-use reqwest::Method;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
-use url::Url;
+use reqwest::{Method, RequestBuilder};
 
 use super::Error;
 use super::session::Session;
@@ -17,7 +16,7 @@ impl Session<'_> {
         let digest = ContentDigest::of(&bytes);
         let what = format!("blob {digest}");
         let known = self.address(&self.url(&format!("blobs/{digest}")), &what)?;
-        let look = self.ask(&what, || self.request(Method::HEAD, known.clone()));
+        let look = self.ask(&what, &Method::HEAD, &known, |request| request);
         match self.within(self.limits.question, &what, look).await {
             Ok(_) => return Ok(()),
             Err(Error::Absent { .. }) => {}
@@ -25,9 +24,8 @@ impl Session<'_> {
         }
         let begin = self.address(&self.url("blobs/uploads/"), &what)?;
         let work = async {
-            let begun = self
-                .ask(&what, || self.request(Method::POST, begin.clone()).header(CONTENT_LENGTH, 0))
-                .await?;
+            let begun =
+                self.ask(&what, &Method::POST, &begin, |request| request.header(CONTENT_LENGTH, 0)).await?;
             let location = begun.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let odd = || self.odd(&what, "the upload has no place");
             let mut place = begin.join(location.ok_or_else(odd)?).map_err(|_| odd())?;
@@ -36,12 +34,10 @@ impl Session<'_> {
                 return Err(self.odd(&what, "the upload leads to another server"));
             }
             place.query_pairs_mut().append_pair("digest", &digest.to_string());
-            let put = || {
-                self.request(Method::PUT, place.clone())
-                    .header(CONTENT_TYPE, "application/octet-stream")
-                    .body(bytes.clone())
+            let dress = |request: RequestBuilder| {
+                request.header(CONTENT_TYPE, "application/octet-stream").body(bytes.clone())
             };
-            self.ask(&what, put).await.map(drop)
+            self.ask(&what, &Method::PUT, &place, dress).await.map(drop)
         };
         self.within(self.limits.transfer, &what, work).await
     }
@@ -59,18 +55,8 @@ impl Session<'_> {
         };
         let what = format!("manifest {reference}");
         let url = self.address(&self.url(&format!("manifests/{version}")), &what)?;
-        let put =
-            || self.request(Method::PUT, url.clone()).header(CONTENT_TYPE, MANIFEST).body(bytes.clone());
-        self.within(self.limits.question, &what, self.ask(&what, put)).await?;
+        let dress = |request: RequestBuilder| request.header(CONTENT_TYPE, MANIFEST).body(bytes.clone());
+        self.within(self.limits.question, &what, self.ask(&what, &Method::PUT, &url, dress)).await?;
         Ok(digest)
-    }
-
-    fn address(&self, url: &str, what: &str) -> Result<Url, Error> {
-        Url::parse(url).map_err(|_| self.odd(what, "its name makes no address"))
-    }
-
-    fn odd(&self, what: &str, detail: &str) -> Error {
-        let (registry, what) = (self.registry.clone(), what.to_owned());
-        Error::Answer { registry, what, status: 0, detail: detail.to_owned() }
     }
 }

@@ -4,14 +4,16 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use url::Url;
 
 use super::challenge::{self, Challenge};
+use super::clients::Clients;
+use super::hop::{self, MOST_REDIRECTS, RedirectError};
 use super::{Error, Limits};
 use crate::credentials::{Credentials, LoginProof};
 use crate::digest::ContentDigest;
@@ -26,8 +28,9 @@ pub(super) enum Scope {
 }
 
 pub(super) struct Session<'a> {
-    client: &'a Client,
-    scheme: &'static str,
+    clients: &'a Clients,
+    /// The registry itself: the only server that sees the login, beside its token service.
+    home: Url,
     pub(super) registry: String,
     repository: String,
     credentials: Option<Credentials>,
@@ -51,26 +54,39 @@ struct Token {
 }
 
 /// Of what a registry says about an error.
-const MOST_DETAIL_BYTES: u64 = 2_000;
-const MOST_DETAIL_CHARS: usize = 300;
+const MOST_SAID_BYTES: u64 = 2_000;
+const MOST_SAID_CHARS: usize = 300;
+/// The longest names of hosts.
+const MOST_HOST_CHARS: usize = 253;
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        client: &'a Client,
-        scheme: &'static str,
+        clients: &'a Clients,
         reference: &Reference,
         credentials: Option<Credentials>,
         scope: Scope,
         limits: &'a Limits,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let (registry, repository) = (reference.host().to_owned(), reference.repository.clone());
+        let scheme = if reference.is_on_loopback() { "http" } else { "https" };
+        let prohibited = |why| Error::Prohibited { registry: registry.clone(), why };
+        let home = Url::parse(&format!("{scheme}://{registry}/"));
+        let home = home.map_err(|_| prohibited("its name makes no address"))?;
+        // As the parser reads it, whatever notation the reference has.
+        if scheme == "https" && hop::is_on_loopback(&home) {
+            return Err(prohibited("a registry on this machine is called localhost, 127.0.0.1 or [::1]"));
+        }
         let proof = Mutex::new(Proof::Nothing);
-        Self { client, scheme, registry, repository, credentials, scope, limits, proof }
+        Ok(Self { clients, home, registry, repository, credentials, scope, limits, proof })
     }
 
     /// Below the repository.
     pub(super) fn url(&self, path: &str) -> String {
-        format!("{}://{}/v2/{}/{path}", self.scheme, self.registry, self.repository)
+        format!("{}v2/{}/{path}", self.home, self.repository)
+    }
+
+    pub(super) fn address(&self, url: &str, what: &str) -> Result<Url, Error> {
+        Url::parse(url).map_err(|_| self.odd(what, "its name makes no address"))
     }
 
     /// A manifest with its digest and its bytes.
@@ -95,11 +111,11 @@ impl<'a> Session<'a> {
                 (digest.to_string(), format!("manifest {}@{digest}", reference.repository))
             }
         };
-        let url = self.url(&format!("manifests/{version}"));
+        let url = self.address(&self.url(&format!("manifests/{version}")), &what)?;
         let limit = self.limits.question;
         let work = async {
-            let request = || self.client.request(Method::GET, &url).header(ACCEPT, manifest::ACCEPTED);
-            let response = self.ask(&what, request).await?;
+            let dress = |request: RequestBuilder| request.header(ACCEPT, manifest::ACCEPTED);
+            let response = self.ask(&what, &Method::GET, &url, dress).await?;
             let kind = text_of(&response, CONTENT_TYPE.as_str());
             let claimed = text_of(&response, "docker-content-digest").parse().ok();
             Ok((self.read(&what, response, self.limits.document_bytes).await?, kind, claimed))
@@ -123,9 +139,9 @@ impl<'a> Session<'a> {
         if blob.size_bytes > most {
             return Err(Error::TooLarge { registry: registry(), what, most });
         }
-        let url = self.url(&format!("blobs/{}", blob.digest));
+        let url = self.address(&self.url(&format!("blobs/{}", blob.digest)), &what)?;
         let work = async {
-            let response = self.ask(&what, || self.client.request(Method::GET, &url)).await?;
+            let response = self.ask(&what, &Method::GET, &url, |request| request).await?;
             self.read(&what, response, most).await
         };
         let bytes = self.within(limit, &what, work).await?;
@@ -140,25 +156,50 @@ impl<'a> Session<'a> {
         Ok(bytes)
     }
 
-    /// A good answer; anything else is an error. Shows who we are when that is asked for.
+    /// A good answer; anything else is an error. Shows who we are when the registry asks for that; a server to which it
+    /// redirects sees no login and gets no answer to a challenge.
     pub(super) async fn ask(
         &self,
         what: &str,
-        request: impl Fn() -> RequestBuilder,
+        method: &Method,
+        url: &Url,
+        dress: impl Fn(RequestBuilder) -> RequestBuilder,
     ) -> Result<Response, Error> {
-        let proof = self.proof.lock().await.clone();
-        let response = self.send(what, self.signed(request(), &proof)).await?;
-        if response.status() != StatusCode::UNAUTHORIZED {
-            return self.good(what, response).await;
+        let refused =
+            |source| Error::Redirect { registry: self.registry.clone(), what: what.to_owned(), source };
+        let (mut at, mut is_away, mut redirects, mut has_proven) = (url.clone(), false, 0, false);
+        loop {
+            let request = self.clients.request(method.clone(), &at);
+            let request = dress(request.map_err(|why| match redirects {
+                0 => self.prohibited(why),
+                _ => refused(RedirectError::Prohibited(why)),
+            })?);
+            let proof = if is_away { Proof::Nothing } else { self.proof.lock().await.clone() };
+            let response = self.send(what, self.signed(request, &proof)).await?;
+            if let Some(location) = redirect(method, &response) {
+                redirects += 1;
+                if redirects > MOST_REDIRECTS {
+                    return Err(refused(RedirectError::TooMany));
+                }
+                at = hop::next(&at, location.as_deref()).map_err(refused)?;
+                // Who was elsewhere once does not come back with a login.
+                is_away = is_away || at.origin() != self.home.origin();
+                continue;
+            }
+            let is_asked = response.status() == StatusCode::UNAUTHORIZED;
+            if is_asked && is_away {
+                return Err(refused(RedirectError::Login));
+            }
+            if !is_asked || has_proven {
+                return self.good(what, response).await;
+            }
+            let next = self.prove(&text_of(&response, WWW_AUTHENTICATE.as_str())).await?;
+            if next == proof {
+                return Err(self.unauthorised());
+            }
+            *self.proof.lock().await = next;
+            has_proven = true;
         }
-        let asked = text_of(&response, WWW_AUTHENTICATE.as_str());
-        let next = self.prove(&asked).await?;
-        if next == proof {
-            return Err(self.unauthorised());
-        }
-        *self.proof.lock().await = next.clone();
-        let response = self.send(what, self.signed(request(), &next)).await?;
-        self.good(what, response).await
     }
 
     fn signed(&self, request: RequestBuilder, proof: &Proof) -> RequestBuilder {
@@ -174,16 +215,15 @@ impl<'a> Session<'a> {
     }
 
     async fn prove(&self, asked: &str) -> Result<Proof, Error> {
-        let odd = |detail: String| Error::Challenge { registry: self.registry.clone(), detail };
-        let said = || asked.chars().take(MOST_DETAIL_CHARS).collect::<String>();
+        let odd = |detail: &str| self.challenge(detail.to_owned());
         match challenge::read(asked) {
-            None => Err(odd(format!("WWW-Authenticate: {}", said()))),
+            None => Err(odd("it is neither Basic nor Bearer with a realm")),
             Some(Challenge::Basic) if !self.has_password() => Err(self.unauthorised()),
             Some(Challenge::Basic) => Ok(Proof::Login),
             Some(Challenge::Bearer { realm, service }) => {
-                let mut url = Url::parse(&realm).map_err(|_| odd(format!("its realm is {:?}", said())))?;
-                if url.scheme() != self.scheme && url.scheme() != "https" {
-                    return Err(odd(format!("the login would go to {realm:?}, which is not encrypted")));
+                let mut url = Url::parse(&realm).map_err(|_| odd("its realm is no address"))?;
+                if !hop::may_give_tokens(&self.home, &url) {
+                    return Err(self.foreign(&url));
                 }
                 let actions = match self.scope {
                     Scope::Pull => "pull",
@@ -191,21 +231,45 @@ impl<'a> Session<'a> {
                 };
                 let scope = format!("repository:{}:{actions}", self.repository);
                 if let Some(Credentials { proof: LoginProof::IdentityToken(token), .. }) = &self.credentials {
-                    let request = self.exchange(url, token, &scope, service.as_deref());
+                    let request = self.exchange(&url, token, &scope, service.as_deref())?;
                     return self.token(request).await;
                 }
                 url.query_pairs_mut().append_pair("scope", &scope);
                 if let Some(service) = service {
                     url.query_pairs_mut().append_pair("service", &service);
                 }
-                let request = self.client.request(Method::GET, url);
+                let request = self.clients.request(Method::GET, &url).map_err(|why| odd(why))?;
                 self.token(self.signed(request, &Proof::Login)).await
             }
         }
     }
 
+    /// The realm is not the registry's: neither the login nor a token from there is given to the other.
+    fn foreign(&self, realm: &Url) -> Error {
+        let host: String = realm.host_str().unwrap_or("nowhere").chars().take(MOST_HOST_CHARS).collect();
+        let port = realm.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let scheme = if realm.scheme() == "https" { "" } else { " without TLS" };
+        self.challenge(format!(
+            "tokens would come from {host}{port}{scheme}, which is not in the registry's domain, so the login stays here"
+        ))
+    }
+
+    fn challenge(&self, detail: String) -> Error {
+        Error::Challenge { registry: self.registry.clone(), detail }
+    }
+
+    fn prohibited(&self, why: &'static str) -> Error {
+        Error::Prohibited { registry: self.registry.clone(), why }
+    }
+
     /// Asks the token service for a token in exchange for the one of the login.
-    fn exchange(&self, realm: Url, token: &str, scope: &str, service: Option<&str>) -> RequestBuilder {
+    fn exchange(
+        &self,
+        realm: &Url,
+        token: &str,
+        scope: &str,
+        service: Option<&str>,
+    ) -> Result<RequestBuilder, Error> {
         let mut form = url::form_urlencoded::Serializer::new(String::new());
         form.append_pair("grant_type", "refresh_token")
             .append_pair("client_id", "machinist")
@@ -214,8 +278,9 @@ impl<'a> Session<'a> {
         if let Some(service) = service {
             form.append_pair("service", service);
         }
-        let request = self.client.request(Method::POST, realm);
-        request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form.finish())
+        let request = self.clients.request(Method::POST, realm);
+        let request = request.map_err(|why| self.challenge(why.to_owned()))?;
+        Ok(request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form.finish()))
     }
 
     fn has_password(&self) -> bool {
@@ -232,10 +297,9 @@ impl<'a> Session<'a> {
         let bytes = self.within(self.limits.question, what, work).await?;
         let token: Option<Token> = serde_json::from_slice(&bytes).ok();
         let token = token.and_then(|answer| answer.token.or(answer.access_token));
-        token.map(Proof::Token).ok_or_else(|| Error::Challenge {
-            registry: self.registry.clone(),
-            detail: "the answer of its realm has no token".to_owned(),
-        })
+        token
+            .map(Proof::Token)
+            .ok_or_else(|| self.challenge("the answer of its realm has no token".to_owned()))
     }
 
     pub(super) async fn send(&self, what: &str, request: RequestBuilder) -> Result<Response, Error> {
@@ -256,10 +320,10 @@ impl<'a> Session<'a> {
             return Err(Error::Absent { registry, what: what.to_owned() });
         }
         // What it says is for people only: as much as there is within the limit.
-        let detail = self.read(what, response, MOST_DETAIL_BYTES).await.unwrap_or_default();
-        let detail = String::from_utf8_lossy(&detail);
-        let detail: String = detail.chars().filter(|c| !c.is_control()).take(MOST_DETAIL_CHARS).collect();
-        Err(Error::Answer { registry, what: what.to_owned(), status: status.as_u16(), detail })
+        let body = self.read(what, response, MOST_SAID_BYTES).await.unwrap_or_default();
+        let said = String::from_utf8_lossy(&body);
+        let said: String = said.chars().filter(|c| !c.is_control()).take(MOST_SAID_CHARS).collect();
+        Err(Error::Answer { registry, what: what.to_owned(), status: status.as_u16(), said })
     }
 
     /// The body, up to a limit.
@@ -310,9 +374,19 @@ impl<'a> Session<'a> {
         }
     }
 
-    pub(super) fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        self.client.request(method, url)
+    pub(super) fn odd(&self, what: &str, detail: &'static str) -> Error {
+        Error::Protocol { registry: self.registry.clone(), what: what.to_owned(), detail }
     }
+}
+
+/// Where the answer sends a request that only reads; the inner nothing is a redirect to nowhere.
+fn redirect(method: &Method, response: &Response) -> Option<Option<String>> {
+    let reads = *method == Method::GET || *method == Method::HEAD;
+    let leads = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    (reads && leads).then(|| {
+        let location = response.headers().get(LOCATION);
+        location.and_then(|location| location.to_str().ok()).map(str::to_owned)
+    })
 }
 
 fn text_of(response: &Response, header: &str) -> String {

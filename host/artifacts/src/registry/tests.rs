@@ -46,7 +46,7 @@ async fn an_identity_token_goes_to_the_token_service_alone_and_is_exchanged() {
     let config = format!(r#"{{"auths":{{"{}":{{"identitytoken":"{TOKEN}"}}}}}}"#, door.address);
     let logins = Logins::parse(config.as_bytes()).unwrap();
     let reference = format!("{}/acme/sim:1", door.address).parse().unwrap();
-    let registry = Registry::new(Limits::default()).unwrap();
+    let registry = Registry::new(Limits::default(), |_| Ok(())).unwrap();
     let outcome = registry.resolve(&reference, logins.find(&reference)).await;
     server.abort();
     assert!(matches!(outcome, Err(Error::Absent { .. })), "it was let in: {outcome:?}");

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Keyring, PublicKey, SignatureError, SigningKey, decoded};
-use crate::digest::{ContentDigest, NotADigest};
-use crate::manifest::{self, Blob, RawBlob};
+use crate::digest::ContentDigest;
+use crate::manifest::{self, Blob, JsonPlace, RawBlob};
 use crate::reference::Reference;
 use crate::signature::KeyError;
 
@@ -38,8 +38,8 @@ pub(crate) struct Place {
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
     /// No manifest.
-    #[error("it is no manifest")]
-    Json(#[source] serde_json::Error),
+    #[error("it is no manifest{0}")]
+    Json(JsonPlace),
     /// Too many.
     #[error("it has {count} layers, and {MOST_SIGNATURES} are the most")]
     TooMany {
@@ -48,7 +48,7 @@ pub enum DocumentError {
     },
     /// A digest is none.
     #[error("it has a wrong digest")]
-    Digest(#[source] NotADigest),
+    Digest,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +82,8 @@ pub fn tag(manifest: ContentDigest) -> String {
 
 /// Where the signatures in a document are. Layers that are something else are passed over.
 pub(crate) fn places(document: &[u8]) -> Result<Vec<Place>, DocumentError> {
-    let raw: RawDocument = serde_json::from_slice(document).map_err(DocumentError::Json)?;
+    let raw: RawDocument =
+        serde_json::from_slice(document).map_err(|error| DocumentError::Json((&error).into()))?;
     if raw.layers.len() > MOST_SIGNATURES {
         return Err(DocumentError::TooMany { count: raw.layers.len() });
     }
@@ -90,7 +91,7 @@ pub(crate) fn places(document: &[u8]) -> Result<Vec<Place>, DocumentError> {
     signed
         .filter_map(|layer| Some((layer.annotations.get(SIGNATURE)?.clone(), layer)))
         .map(|(signature, layer)| {
-            Ok(Place { payload: layer.blob().map_err(DocumentError::Digest)?, signature })
+            Ok(Place { payload: layer.blob().map_err(|_| DocumentError::Digest)?, signature })
         })
         .collect()
 }

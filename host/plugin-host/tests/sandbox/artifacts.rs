@@ -25,7 +25,10 @@ struct Shop {
 async fn shop(door: Door) -> Shop {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let started = tokio::task::spawn_blocking(move || registry::Registry::start(door));
-    Shop { registry: started.await.unwrap().unwrap(), client: Registry::new(Limits::default()).unwrap() }
+    Shop {
+        registry: started.await.unwrap().unwrap(),
+        client: Registry::new(Limits::default(), |_| Ok(())).unwrap(),
+    }
 }
 
 impl Shop {

@@ -13,7 +13,9 @@ use jiff::Timestamp;
 use machinist_core::driver::{Answer, ClassSpec, Creation, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::id::{Name, Uid};
 use machinist_plugin_host::source::configmap::{KIND_LABEL, NAME_LABEL, RawConfigMap};
-use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginReport, PluginState, SourceId};
+use machinist_plugin_host::{
+    CacheKey, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, SourceId,
+};
 use prometheus_client::registry::Registry;
 
 /// Longer than any step takes on a busy machine: only a defect waits this long.
@@ -39,7 +41,8 @@ pub(crate) fn settings() -> HostSettings {
 }
 
 pub(crate) fn settings_in(cache: &Path) -> HostSettings {
-    HostSettings::new(cache, CacheKey::Bytes(KEY), compiler(), Vec::<OsString>::new())
+    let settings = HostSettings::new(cache, CacheKey::Bytes(KEY), compiler(), Vec::<OsString>::new());
+    HostSettings { loopback_registries: LoopbackRegistries::Allowed, ..settings }
 }
 
 /// Where the log goes with `--nocapture`.

@@ -18,6 +18,9 @@ use crate::push::{Shell, maps};
 use crate::scene::{SIM, runs, turn};
 
 /// A lab with Secret and class, and a host with these flags.
+/// The registries of the tests are on this machine.
+const LOOPBACK: &str = "--allow-loopback-registries";
+
 async fn staged(flags: &[String], test: impl AsyncFnOnce(&Lab, &Host) -> Result<()>) {
     let _turn = turn().await;
     let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
@@ -156,7 +159,7 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
     let registry = Arc::new(registry.expect("the registry starts"));
     let keys = tempfile::tempdir().expect("a folder");
     let key = pair_of_keys(keys.path()).expect("keys are made");
-    let flags = [format!("--plugin-keys={key}.pub"), "--require-signature=*".to_owned()];
+    let flags = [format!("--plugin-keys={key}.pub"), "--require-signature=*".to_owned(), LOOPBACK.to_owned()];
     staged(&flags, async |lab, host| {
         let shell = Shell::new(lab)?;
         let (private, reference) = (format!("{key}.key"), format!("{}/acme/sim:1", registry.address()));
@@ -198,7 +201,7 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
 async fn a_tag_that_is_resolved_again_brings_the_version_that_its_component_calls_itself() {
     let registry = tokio::task::spawn_blocking(|| Registry::start(Door::Open)).await.expect("runs");
     let registry = Arc::new(registry.expect("the registry starts"));
-    staged(&[], async |lab, _| {
+    staged(&[LOOPBACK.to_owned()], async |lab, _| {
         let shell = Shell::new(lab)?;
         let reference = format!("{}/acme/sim:1", registry.address());
         shell.does(&["push", "sim.wasm", "--oci", &reference]).await?;

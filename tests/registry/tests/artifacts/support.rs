@@ -49,7 +49,7 @@ pub(crate) fn client(patience: Duration) -> Registry {
     // Fails only when another provider was installed before, and then there is one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let limits = Limits { silence: patience, question: patience, transfer: patience, ..Limits::default() };
-    Registry::new(limits).unwrap()
+    Registry::new(limits, |_| Ok(())).unwrap()
 }
 
 /// An error and its causes.
