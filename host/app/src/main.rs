@@ -54,6 +54,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 use machinist_core::error_chain::chain;
+use machinist_plugin_host::shown;
 
 use args::{Command, Machinist, PluginCommand};
 use called::{Called, own_kubeconfig};
@@ -160,7 +161,10 @@ fn report(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("machinist: {}", chain(error.as_ref()));
+            // Lines are ours, such as a list of wrong flags; whatever else commands a terminal is others'.
+            for (number, line) in chain(error.as_ref()).lines().enumerate() {
+                eprintln!("{}{}", if number == 0 { "machinist: " } else { "" }, shown(line));
+            }
             ExitCode::FAILURE
         }
     }

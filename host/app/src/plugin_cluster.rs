@@ -2,7 +2,10 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use machinist_plugin_host::shown;
 use machinist_plugin_host::source::configmap::RawConfigMap;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::args::ClusterFlags;
 use crate::cluster::client_of;
@@ -26,6 +29,32 @@ pub(crate) fn raw(map: ConfigMap) -> RawConfigMap {
         annotations: meta.annotations.unwrap_or_default(),
         data: map.data.unwrap_or_default(),
         binary_data: binary_data.into_iter().map(|(key, value)| (key, value.0.into())).collect(),
+    }
+}
+
+/// What the host has written onto a ConfigMap. Others may have written it: its texts are shown as [`shown`] shows them.
+pub(crate) fn status<T: DeserializeOwned>(annotation: &str) -> serde_json::Result<T> {
+    serde_json::from_value(visible(serde_json::from_str(annotation)?))
+}
+
+fn visible(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(shown(&text)),
+        Value::Array(items) => items.into_iter().map(visible).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, value)| (shown(&key), visible_field(&key, value))).collect()
+        }
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
+    }
+}
+
+/// The example of a shadow's call is the only text of several lines, and is shown as such.
+fn visible_field(key: &str, value: Value) -> Value {
+    match value {
+        Value::String(text) if key == "text" => {
+            Value::String(text.lines().map(shown).collect::<Vec<_>>().join("\n"))
+        }
+        other => visible(other),
     }
 }
 
@@ -60,6 +89,23 @@ mod tests {
         let status = kube::core::Status { code, message: "no".to_owned(), ..kube::core::Status::default() };
         let said = explained(kube::Error::Api(Box::new(status)), "write ConfigMap sim").to_string();
         assert!(said.starts_with("failed to write ConfigMap sim: no; ") && said.contains(part), "{said}");
+    }
+
+    #[test]
+    fn attack_a_status_that_somebody_has_forged_commands_no_terminal() {
+        let forged = serde_json::json!({
+            "reason": "x\u{1b}[2J\nsim READY yes\u{202e}", "warnings": ["\u{9b}31m"], "since": 3,
+            "rollout": { "shadow": { "functions": { "a\u{1b}": {} }, "examples": [{ "text": "a\n\u{1b}b" }] } },
+        });
+        let status: Value = status(&forged.to_string()).unwrap();
+        let expected = serde_json::json!({
+            "reason": "x\\u{1b}[2J\\nsim READY yes\\u{202e}", "warnings": ["\\u{9b}31m"], "since": 3,
+            "rollout": { "shadow": { "functions": { "a\\u{1b}": {} }, "examples": [{ "text": "a\n\\u{1b}b" }] } },
+        });
+        assert_eq!(status, expected);
+        let long: Value =
+            super::status(&serde_json::json!({ "reason": "x".repeat(200_000) }).to_string()).unwrap();
+        assert!(long["reason"].as_str().unwrap().len() < 5_000);
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::SourceId;
 use machinist_plugin_host::source::configmap::RawConfigMap;
 use machinist_plugin_host::source::parts::{Assembly, Found, Index, Part, assemble};
 use machinist_plugin_host::source::{Content, Declared, Encoding, Packed};
+use machinist_plugin_host::{SourceId, shown_json};
 
 use crate::args::{InspectFlags, Output};
 use crate::plugin_cluster::{config_maps, explained, raw};
@@ -33,7 +33,7 @@ pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     let inspected = look(declared).await?;
     let view = View::of(&inspected, &grants, terms.as_ref(), warnings);
     match flags.output {
-        Output::Json => println!("{}", serde_json::to_string_pretty(&view)?),
+        Output::Json => println!("{}", shown_json(&serde_json::to_string_pretty(&view)?)),
         Output::Table => print!("{}", view.to_text()),
     }
     match inspected.refusal {

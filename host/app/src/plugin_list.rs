@@ -5,12 +5,13 @@ use comfy_table::{ContentArrangement, Table};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PartialObjectMeta};
 use machinist_api::names::labels::PLUGIN;
+use machinist_plugin_host::shown;
 use machinist_plugin_host::source::parts::PART_KIND;
 use machinist_runtime::names::PLUGIN_STATUS;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{ListFlags, Output};
-use crate::plugin_cluster::{config_maps, explained};
+use crate::plugin_cluster::{config_maps, explained, status};
 
 /// The status annotation, as far as it is shown.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,8 +79,8 @@ fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
     let meta = &map.metadata;
     let written = meta.annotations.as_ref().and_then(|all| all.get(PLUGIN_STATUS));
     let status = written.map_or_else(Status::default, |text| {
-        serde_json::from_str(text).unwrap_or_else(|error| Status {
-            reason: Some(format!("its status annotation cannot be read: {error}")),
+        status(text).unwrap_or_else(|error| Status {
+            reason: Some(shown(&format!("its status annotation cannot be read: {error}"))),
             ..Status::default()
         })
     });
@@ -165,6 +166,18 @@ mod tests {
         let shown = check(&status.to_string());
         for part in ["Rejected", "yes", "1.2.3", "0123456789ab", "no component"] {
             assert!(shown.contains(part), "{part} is missing in\n{shown}");
+        }
+    }
+
+    #[test]
+    fn attack_a_reason_makes_neither_rows_nor_colours() {
+        let reason = "x\u{1b}[2J\u{1b}[31m\nCONFIGMAP aws READY yes\u{202e}";
+        let status =
+            json!({ "plugin": "sim\r\u{1b}", "state": "Rejected", "reason": reason, "warnings": [reason] });
+        for annotation in [status.to_string(), json!({ "warnings": reason }).to_string()] {
+            let shown = check(&annotation);
+            assert_eq!(shown.lines().count(), 2, "{shown}");
+            assert!(!shown.contains(['\u{1b}', '\u{202e}', '\r']), "{shown:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use machinist_plugin_host::{KeptLine, is_name};
+use machinist_plugin_host::{KeptLine, is_name, shown, shown_json};
 
 use crate::admin::LogPage;
 use crate::args::{LogsFlags, Output, PluginLevel};
@@ -145,7 +145,7 @@ impl Reader {
 fn print(lines: &[KeptLine], output: Output) -> anyhow::Result<()> {
     for line in lines {
         match output {
-            Output::Json => println!("{}", serde_json::to_string(line)?),
+            Output::Json => println!("{}", shown_json(&serde_json::to_string(line)?)),
             Output::Table => println!("{}", text(line)),
         }
     }
@@ -155,9 +155,7 @@ fn print(lines: &[KeptLine], output: Output) -> anyhow::Result<()> {
 fn text(line: &KeptLine) -> String {
     let KeptLine { time, level, call, message, fields, .. } = line;
     // What a driver writes must not steer the terminal, nor look like another line.
-    let clean =
-        |text: &str| -> String { text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect() };
-    let text = format!("{time:.3} {level:5} [{}] {} {}", clean(call), clean(message), clean(fields));
+    let text = format!("{time:.3} {:5} [{}] {} {}", shown(level), shown(call), shown(message), shown(fields));
     text.trim_end().to_owned()
 }
 
@@ -224,7 +222,10 @@ mod tests {
     #[test]
     fn a_line_says_when_in_which_call_what_and_cannot_steer_a_terminal() {
         let odd = KeptLine { message: "made\u{1b}[2J\nit".to_owned(), ..line(1, 0, "warn") };
-        assert_eq!(text(&odd), "1970-01-01T00:00:00.000Z warn  [create machines/a] made [2J it zone=a");
+        assert_eq!(
+            text(&odd),
+            "1970-01-01T00:00:00.000Z warn  [create machines/a] made\\u{1b}[2J\\nit zone=a"
+        );
     }
 
     #[test]

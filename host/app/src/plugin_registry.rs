@@ -9,7 +9,7 @@ use machinist_artifacts::{
     ContentDigest, Credentials, Limits, Logins, Pulled, Reference, Registry, SigningKey,
 };
 use machinist_core::error_chain::chain;
-use machinist_plugin_host::LoopbackRegistries;
+use machinist_plugin_host::{LoopbackRegistries, shown};
 
 use crate::args::RegistryFlags;
 
@@ -39,13 +39,16 @@ impl<'a> Artifact<'a> {
 
     pub(crate) async fn pull(&self) -> anyhow::Result<Pulled> {
         let pulled = self.registry.pull(self.reference, self.login.as_ref()).await;
-        pulled.with_context(|| format!("failed to fetch {}", self.reference))
+        pulled.map_err(told).with_context(|| format!("failed to fetch {}", self.reference))
     }
 
     /// Who has signed it, as far as can be told without their keys.
     pub(crate) async fn signatures(&self, manifest: ContentDigest) -> anyhow::Result<usize> {
         let signed = self.registry.signatures(self.reference, manifest, self.login.as_ref()).await;
-        Ok(signed.with_context(|| format!("failed to look for signatures of {}", self.reference))?.len())
+        Ok(signed
+            .map_err(told)
+            .with_context(|| format!("failed to look for signatures of {}", self.reference))?
+            .len())
     }
 
     pub(crate) async fn push(
@@ -59,7 +62,7 @@ impl<'a> Artifact<'a> {
         }
         let digest =
             self.registry.push(self.reference, component, imports, exports, self.login.as_ref()).await;
-        digest.with_context(|| format!("failed to push {}", self.reference))
+        digest.map_err(told).with_context(|| format!("failed to push {}", self.reference))
     }
 
     /// Signs what the digest stands for.
@@ -68,7 +71,16 @@ impl<'a> Artifact<'a> {
         let pushed = self.registry.push_signature(self.reference, manifest, &signed, self.login.as_ref());
         pushed
             .await
+            .map_err(told)
             .with_context(|| format!("failed to push the signature of {}", self.reference.at(manifest)))
+    }
+}
+
+/// The error, with what the registry says about it: here a person has chosen the registry.
+fn told(error: machinist_artifacts::Error) -> anyhow::Error {
+    match error.said().map(shown) {
+        Some(said) => anyhow::anyhow!("{error}; it says: {said}"),
+        None => error.into(),
     }
 }
 

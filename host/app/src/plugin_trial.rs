@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::TrialFlags;
-use crate::plugin_cluster::{config_maps, explained};
+use crate::plugin_cluster::{config_maps, explained, status};
 use crate::plugin_ownership::MANAGER;
 use crate::plugin_shadow::Shadow;
 
@@ -153,7 +153,7 @@ async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Ve
         .items
         .into_iter()
         .filter_map(|map| Some((map.metadata.name?, map.metadata.annotations?.remove(PLUGIN_STATUS)?)))
-        .filter_map(|(name, text)| Some((name, serde_json::from_str(&text).ok()?)));
+        .filter_map(|(name, text)| Some((name, status(&text).ok()?)));
     Ok(statuses.collect())
 }
 
@@ -195,7 +195,7 @@ async fn wait(api: &Api<ConfigMap>, map: &str, held: &Held, wish: Wish) -> anyho
             .await
             .map_err(|error| explained(error, &format!("read ConfigMap {map}")))?;
         let text = found.metadata.annotations.unwrap_or_default().remove(PLUGIN_STATUS).unwrap_or_default();
-        let status: Status = serde_json::from_str(&text).unwrap_or_default();
+        let status: Status = status(&text).unwrap_or_default();
         if is_done(&status, held, wish) {
             return Ok(status);
         }

@@ -7,7 +7,7 @@ use machinist_plugin_host::grants::{
 };
 use machinist_plugin_host::limits::Limits;
 use machinist_plugin_host::verify::Contract;
-use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms};
+use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -173,7 +173,7 @@ struct Text(String);
 impl Text {
     fn line(&mut self, name: &str, value: &str) {
         // Writing into a text does not fail.
-        let _ = writeln!(self.0, "{:<20} {value}", format!("{name}:"));
+        let _ = writeln!(self.0, "{:<20} {}", format!("{name}:"), shown(value));
     }
 
     fn list(&mut self, name: &str, values: &[String]) {
@@ -182,7 +182,7 @@ impl Text {
         }
         let _ = writeln!(self.0, "{name}:");
         for value in values {
-            let _ = writeln!(self.0, "  {value}");
+            let _ = writeln!(self.0, "  {}", shown(value));
         }
     }
 }

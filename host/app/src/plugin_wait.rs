@@ -10,7 +10,7 @@ use machinist_runtime::names::PLUGIN_STATUS;
 use serde::Deserialize;
 
 use crate::leader::whoever_leads;
-use crate::plugin_cluster::explained;
+use crate::plugin_cluster::{explained, status};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -53,7 +53,7 @@ pub(crate) enum Verdict {
 
 /// Reads the annotation.
 pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
-    let status: Status = annotation.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let status: Status = annotation.and_then(|text| status(text).ok()).unwrap_or_default();
     if status.content.as_deref() != Some(content) {
         return Verdict::Unseen;
     }
@@ -92,7 +92,7 @@ pub(crate) fn verdict(annotation: Option<&str>, content: &str) -> Verdict {
 
 /// The version of the component that the host holds for this content.
 pub(crate) fn held_version(annotation: Option<&str>, content: &str) -> Option<String> {
-    let status: Status = serde_json::from_str(annotation?).ok()?;
+    let status: Status = status(annotation?).ok()?;
     let held = status.held.filter(|_| status.content.as_deref() == Some(content))?;
     Some(held.version).filter(|version| !version.is_empty())
 }

@@ -6,9 +6,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use machinist_core::driver_error::Breakage;
+use machinist_core::error_chain::chain;
 
 /// A text for people: an error, a warning, what is awaited. A status holds several of them.
 pub(crate) const TEXT_BYTES: usize = 4 * 1024;
+/// Why something is not loaded: what the host adds, such as the time of the next attempt, has room within [`TEXT_BYTES`].
+const REASON_BYTES: usize = 3 * 1024;
 /// A word for people and alerts: a cloud's code, the reason of a condition.
 pub(crate) const WORD_BYTES: usize = 256;
 /// The longest names of Kubernetes and DNS.
@@ -37,6 +40,36 @@ pub(crate) fn text(text: &str, most_bytes: usize) -> String {
             // Writing into a text cannot fail.
             let _written = write!(shown, "… ({} bytes left out)", text.len() - place);
             break;
+        }
+    }
+    shown
+}
+
+/// An error with its causes, for people: why something is not loaded, whoever wrote the words that it repeats.
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+    text(&chain(error), REASON_BYTES)
+}
+
+/// What others say, such as an annotation, a registry or a component, for a terminal or a status: one line of at most 4 KiB
+/// without characters that command a terminal or turn the direction of writing.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    self::text(text, TEXT_BYTES)
+}
+
+/// JSON for programs that a terminal may show: such characters are written as escapes of JSON, so that it means the same.
+#[must_use]
+pub fn shown_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        // Line ends stand between values; within them JSON has escaped them.
+        if character == '\n' || !is_hidden(character) {
+            shown.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            // Writing into a text cannot fail.
+            let _written = write!(shown, "\\u{unit:04x}");
         }
     }
     shown
@@ -144,6 +177,14 @@ mod tests {
         }
         assert_eq!(opaque("a state", "a\nb".to_owned(), 3), Ok("a\nb".to_owned()));
         assert!(opaque("a state", "abcd".to_owned(), 3).is_err() && few("things", vec![1, 2], 1).is_err());
+    }
+
+    #[test]
+    fn json_means_the_same_and_commands_nothing() {
+        let value = serde_json::json!({ "reason": "x\u{1b}[2J\u{9b}1m\u{202e}\n\u{10ffff}ü" });
+        let shown = shown_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(!shown.replace('\n', "").contains(is_hidden), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 
     proptest! {

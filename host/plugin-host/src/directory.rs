@@ -18,10 +18,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
-use machinist_core::error_chain::chain;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
+use crate::bounds;
 use crate::host::Inner;
 use crate::source::SourceId;
 use due::{Due, Known};
@@ -87,7 +87,7 @@ async fn step(inner: Arc<Inner>, root: Arc<Path>, known: Known) -> Known {
 
 fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
     let looked = look::look(root);
-    let trouble = looked.as_ref().err().map(|error| chain(error));
+    let trouble = looked.as_ref().err().map(|error| bounds::reason(error));
     tell(inner, root, trouble);
     let Ok(look) = looked else { return known };
     for odd in known.odd(&look.odd) {
@@ -112,7 +112,7 @@ fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
                     if error.is_passing() {
                         known.again(&name);
                     }
-                    inner.follow(inner.shelf.refuse(&SourceId::in_directory(&name), &chain(&error)));
+                    inner.follow(inner.shelf.refuse(&SourceId::in_directory(&name), &bounds::reason(&error)));
                 }
             },
         }

@@ -262,9 +262,8 @@ impl Inner {
             let routes = Arc::clone(&self.shelf.routes());
             let refusal = match routes.find(&target.provider, target.pin.as_ref()) {
                 Route::Found(generation) => {
-                    // A class that names its version has chosen.
-                    return match routes.withdrawn(&target.provider) {
-                        Some(refusal) if target.pin.is_none() && makes(operation) => Err(refusal.clone()),
+                    return match routes.withdrawn(&target.provider, target.pin.as_ref()) {
+                        Some(refusal) if makes(operation) => Err(refusal.clone()),
                         Some(_) | None => Chosen::of(generation, &routes, target),
                     };
                 }

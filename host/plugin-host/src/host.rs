@@ -13,7 +13,6 @@ use machinist_core::driver::{
     Vm,
 };
 use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::error_chain::chain;
 use machinist_core::id::{PluginName, ProviderId, ProviderName};
 use machinist_core::policy::{PolicyFact, Question, RawAnswer};
 use prometheus_client::registry::Registry;
@@ -25,6 +24,7 @@ use tracing::warn;
 use wasmtime::Engine;
 
 use crate::ask;
+use crate::bounds;
 use crate::call::Sandbox;
 use crate::code_cache::CodeCache;
 use crate::code_cache::key::Key;
@@ -365,7 +365,7 @@ impl PluginHost {
             let prepared = match inner.loader.load(&declared.with(component), &|_| {}).await {
                 Ok(Loaded::Driver(prepared, _)) => prepared,
                 Ok(Loaded::Policy(..)) => return Err(ReplayError::Policy),
-                Err(error) => return Err(ReplayError::Load(chain(&error))),
+                Err(error) => return Err(ReplayError::Load(bounds::reason(&error))),
             };
             let mut replayed = Vec::with_capacity(recordings.len());
             for recording in &recordings {
@@ -526,11 +526,12 @@ impl Inner {
                 }
                 Err(error) if error.is_passing() => {
                     let pause = pauses.next();
-                    let reason = format!("{}; next attempt in {} s", chain(&error), pause.as_secs());
-                    self.shelf.reject(id, declaration, reason);
+                    let reason = bounds::reason(&error);
+                    let reason = format!("{reason}; next attempt in {} s", pause.as_secs());
+                    self.shelf.reject(id, declaration, &reason);
                     sleep(pause).await;
                 }
-                Err(error) => return self.shelf.reject(id, declaration, chain(&error)),
+                Err(error) => return self.shelf.reject(id, declaration, &bounds::reason(&error)),
             }
         }
     }
@@ -546,7 +547,7 @@ impl Inner {
                     Err(error) => {
                         let (plugin, source, is_passing) =
                             (&declared.plugin, &declared.source, error.is_passing());
-                        let error = chain(&error);
+                        let error = bounds::reason(&error);
                         warn!(%plugin, %source, is_passing, error, "no optimised code, the slower one goes on");
                         if !is_passing {
                             return;

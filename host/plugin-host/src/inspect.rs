@@ -2,8 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use machinist_core::error_chain::chain;
-
+use crate::bounds;
 use crate::convert::About;
 use crate::digest::Digest;
 use crate::limits::Limits;
@@ -92,7 +91,7 @@ pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
             inspected.limits = Some(prepared.limits);
             inspected.about = Some(about);
         }
-        Err(error) => inspected.refusal = Some(chain(&error)),
+        Err(error) => inspected.refusal = Some(bounds::reason(&error)),
     }
     let fetched = fetched.into_inner().unwrap_or_else(PoisonError::into_inner);
     (inspected.digest, inspected.size_bytes) = fetched.unzip();

@@ -78,6 +78,7 @@ pub mod verify;
 mod witness;
 mod workshop;
 
+pub use bounds::{shown, shown_json};
 pub use code_cache::key::CacheKey;
 pub use compile::child::compile_main;
 pub use convert::About;

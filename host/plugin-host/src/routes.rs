@@ -21,13 +21,20 @@ pub(crate) struct Routes {
     trials: BTreeMap<ProviderName, Arc<Generation>>,
     /// Why a version that serves, since there is no other, makes nothing.
     withdrawn: BTreeMap<ProviderName, Refusal>,
-    pinned: BTreeMap<(ProviderName, Digest), Arc<Generation>>,
+    pinned: BTreeMap<(ProviderName, Digest), Pinned>,
     policies: BTreeMap<PluginName, Arc<PolicyGeneration>>,
     /// All policies that are declared and can be understood, whether they can be asked or not.
     policy_facts: Arc<[PolicyFact]>,
     is_loading: bool,
     /// What an operator wants to know when a provider is not served.
     not_serving: Vec<String>,
+}
+
+/// A version that classes may name.
+struct Pinned {
+    generation: Arc<Generation>,
+    /// Why it makes nothing.
+    withdrawn: Option<Refusal>,
 }
 
 /// What a provider's name leads to.
@@ -71,14 +78,26 @@ impl Routes {
             let Some(generation) = version.generation.driver() else { continue };
             let digest = generation.prepared.digest;
             for provider in &version.providers {
-                // Newest first: of two with one digest, the newer one's settings hold. Only the plugin that serves a
-                // provider answers for it.
+                // Newest first: of two with one digest, the newer one's settings hold, unless that one was withdrawn. Only
+                // the plugin that serves a provider answers for it.
                 let is_owner = routes
                     .serving
                     .get(provider)
                     .is_some_and(|serving| serving.prepared.plugin == generation.prepared.plugin);
                 if is_owner {
-                    routes.pinned.entry((provider.clone(), digest)).or_insert_with(|| Arc::clone(generation));
+                    let withdrawn = match &version.standing {
+                        Standing::Withdrawn { reason } => Some(pinned_withdrawn(generation, reason)),
+                        Standing::Whole | Standing::Trial => None,
+                    };
+                    let key = (provider.clone(), digest);
+                    let has_better = routes
+                        .pinned
+                        .get(&key)
+                        .is_some_and(|known| known.withdrawn.is_none() || withdrawn.is_some());
+                    if !has_better {
+                        let generation = Arc::clone(generation);
+                        routes.pinned.insert(key, Pinned { generation, withdrawn });
+                    }
                 }
             }
         }
@@ -107,16 +126,21 @@ impl Routes {
         self.trials.get(&ProviderName::folded(provider.as_str()))
     }
 
-    /// Why what serves this provider may not make anything: it was withdrawn, and there is no other version.
-    pub(crate) fn withdrawn(&self, provider: &ProviderName) -> Option<&Refusal> {
-        self.withdrawn.get(&ProviderName::folded(provider.as_str()))
+    /// Why what answers may not make anything: it was withdrawn, and either there is no other version, or the class names
+    /// this one.
+    pub(crate) fn withdrawn(&self, provider: &ProviderName, pin: Option<&Digest>) -> Option<&Refusal> {
+        let provider = ProviderName::folded(provider.as_str());
+        match pin {
+            None => self.withdrawn.get(&provider),
+            Some(digest) => self.pinned.get(&(provider, *digest))?.withdrawn.as_ref(),
+        }
     }
 
     pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&Digest>) -> Route {
         let provider = ProviderName::folded(provider.as_str());
         let found = match pin {
             None => self.serving.get(&provider),
-            Some(digest) => self.pinned.get(&(provider.clone(), *digest)),
+            Some(digest) => self.pinned.get(&(provider.clone(), *digest)).map(|pinned| &pinned.generation),
         };
         match found {
             Some(generation) => Route::Found(Arc::clone(generation)),
@@ -130,8 +154,14 @@ impl Routes {
 
     fn not_loaded(&self, provider: &ProviderName, pin: &Digest, serving: &Generation) -> Refusal {
         let loaded = self.pinned.iter().filter(|((name, _), _)| name == provider);
-        let versions = loaded.map(|((_, digest), generation)| {
-            let serves = if *digest == serving.prepared.digest { ", serves" } else { "" };
+        let versions = loaded.map(|((_, digest), Pinned { generation, withdrawn })| {
+            let serves = if *digest == serving.prepared.digest {
+                ", serves"
+            } else if withdrawn.is_some() {
+                ", withdrawn"
+            } else {
+                ""
+            };
             format!("{digest} ({} {}{serves})", generation.about.name, generation.about.version)
         });
         let problems = self.not_serving.iter().cloned();
@@ -164,6 +194,18 @@ fn only_withdrawn(generation: &Generation, reason: &str) -> Refusal {
         state: format!(
             "version {} was withdrawn ({reason}) and is the only one: it deletes Machines and makes none, until another version is \
              there or `machinist plugin promote` lets it serve",
+            generation.about.version
+        ),
+    }
+}
+
+/// Nor is one trusted to it by a class that names it: whoever writes classes does not undo what an operator has decided.
+fn pinned_withdrawn(generation: &Generation, reason: &str) -> Refusal {
+    Refusal::NotReady {
+        plugin: generation.prepared.plugin.to_string(),
+        state: format!(
+            "the class names version {}, which was withdrawn ({reason}): it deletes Machines and makes none, until the class \
+             names another version or none, or `machinist plugin promote` lets this one serve",
             generation.about.version
         ),
     }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
-use machinist_core::error_chain::chain;
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::Mode;
 use tokio::sync::{broadcast, watch};
 use tracing::{info, warn};
 
+use crate::bounds;
 use crate::digest::Digest;
 use crate::generation::{Generation, Served};
 use crate::load::Progress;
@@ -193,7 +193,7 @@ impl Shelf {
             },
             Err(error) => {
                 contents.stock.take_index(&id);
-                let stage = Stage::Rejected { reason: chain(&error) };
+                let stage = Stage::Rejected { reason: bounds::reason(&error) };
                 contents.settle(seen, fingerprint, stage, Vec::new(), now)
             }
         });
@@ -213,7 +213,7 @@ impl Shelf {
         let plugin = PluginKey { name: PluginName::new(id.name.as_str()), role };
         let (fingerprint, kind) = (Fingerprint::of_trouble(reason), role.name().to_owned());
         let seen = Seen { id: id.clone(), plugin, age: Age::default(), fingerprint, kind, terms };
-        let stage = Stage::Rejected { reason: reason.to_owned() };
+        let stage = Stage::Rejected { reason: bounds::shown(reason) };
         let orders = contents.settle(seen, fingerprint, stage, Vec::new(), now);
         self.publish(&mut contents, now);
         orders
@@ -251,10 +251,10 @@ impl Shelf {
         self.publish(&mut contents, now);
     }
 
-    pub(crate) fn reject(&self, id: &SourceId, declaration: Declaration, reason: String) {
+    pub(crate) fn reject(&self, id: &SourceId, declaration: Declaration, reason: &str) {
         let now = Timestamp::now();
         let mut contents = self.contents();
-        contents.registry.reach(id, declaration, Stage::Rejected { reason }, now);
+        contents.registry.reach(id, declaration, Stage::Rejected { reason: bounds::shown(reason) }, now);
         self.publish(&mut contents, now);
     }
 
@@ -434,19 +434,21 @@ impl Contents {
             .then(|| "no Machine that it may be about is failed until it can be asked or is gone".to_owned())
     }
 
+    /// All that is said about a source, wherever it is said: nothing in it is longer or commands more than [`bounds`] lets pass.
     fn report(&self, id: &SourceId, source: &Source<Served>, now: Timestamp) -> PluginReport {
         let details = self.details.get(id).cloned().unwrap_or_default();
         let (state, reason) = state(source, self.registry.is_on_trial(source), now);
         let holds = self.holds(source, details.terms.as_ref());
+        let warnings = details.warnings.into_iter().chain(details.lost).chain(holds);
         PluginReport {
             plugin: source.plugin.name.clone(),
             kind: details.kind,
             source: id.clone(),
             content: details.content,
             state,
-            reason,
+            reason: reason.as_deref().map(bounds::shown),
             since: source.since,
-            warnings: details.warnings.into_iter().chain(details.lost).chain(holds).collect(),
+            warnings: warnings.take(bounds::ITEMS).map(|warning| bounds::shown(&warning)).collect(),
             digest: details.digest,
             size_bytes: details.size_bytes,
             compile_ms: details.compile_ms,

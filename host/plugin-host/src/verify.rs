@@ -3,6 +3,7 @@
 use semver::Version;
 use wasmparser::{Encoding, Parser, Payload};
 
+use crate::bounds;
 use crate::source::{Kind, configmap};
 
 /// What a component imports and exports.
@@ -32,7 +33,7 @@ pub enum Error {
     #[error("it is damaged or truncated")]
     Damaged(#[source] wasmparser::BinaryReaderError),
     /// Imports that this host does not have.
-    #[error("it imports what this host does not offer: {}", names.join(", "))]
+    #[error("it imports what this host does not offer: {}", shown(names))]
     UnknownImports {
         /// Their names.
         names: Vec<String>,
@@ -251,6 +252,9 @@ fn version(contract: Contract, exports: Vec<String>) -> Result<Version, Error> {
     }
 }
 
+/// Enough to find what is wrong: a driver of a language runtime imports some forty interfaces.
+const MOST_SHOWN: usize = 10;
+
 /// What a component imports and exports, in the order in which it says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names {
@@ -290,8 +294,17 @@ pub(crate) fn names(component: &[u8]) -> Result<Names, Error> {
     Ok(names)
 }
 
-fn shown(exports: &[String]) -> String {
-    if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") }
+/// Names of a component that nobody has checked, for people: some of them, each short and on one line.
+fn shown(names: &[String]) -> String {
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    let some = names.iter().take(MOST_SHOWN).map(|name| bounds::text(name, bounds::WORD_BYTES));
+    let mut shown = some.collect::<Vec<_>>().join(", ");
+    if let Some(more) = names.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
+        shown.push_str(&format!(" and {more} more"));
+    }
+    shown
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Workshop {
                 while let Some(tier) = tiers.next() {
                     match self.compile(bytes, digest, tier).await {
                         Err(Error::Compile(error)) if error.is_of_this_tier() && tiers.peek().is_some() => {
-                            let error = machinist_core::error_chain::chain(&error);
+                            let error = crate::bounds::reason(&error);
                             info!(%digest, tier = tier.name(), error, "component does not compile in this tier");
                         }
                         outcome => return outcome,

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::args::ExplainFlags;
 use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, reach, said};
 use crate::leader::{self, Place};
+use crate::plugin_cluster::status;
 
 /// All of it.
 pub(super) struct Facts {
@@ -123,7 +124,7 @@ async fn plugin(control: &Client, class: &Look<MachineClass>, namespace: &str) -
     let statuses = maps
         .items
         .into_iter()
-        .filter_map(|map| serde_json::from_str::<Value>(map.metadata.annotations?.get(PLUGIN_STATUS)?).ok());
+        .filter_map(|map| status::<Value>(map.metadata.annotations?.get(PLUGIN_STATUS)?).ok());
     let serves = |status: &Value| {
         let providers =
             status.pointer("/held/providers").and_then(Value::as_array).cloned().unwrap_or_default();

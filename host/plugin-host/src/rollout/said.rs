@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::bounds;
 use crate::digest::Digest;
 use crate::source::configmap::Fingerprint;
 
@@ -77,7 +78,7 @@ impl Said {
         let Ended { digest, decision, reason } = rollout?;
         let decision = match decision.as_str() {
             "promoted" => Decision::Promoted,
-            "withdrawn" => Decision::Withdrawn(reason),
+            "withdrawn" => Decision::Withdrawn(bounds::shown(&reason)),
             _ => return None,
         };
         Some(Self { digest: digest.parse().ok()?, content: Some(content), decision })

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Contents, Details, Order, Orders, chain};
+use super::{Contents, Details, Order, Orders, bounds};
 use crate::policy::Terms;
 use crate::registry::Stage;
 use crate::source::configmap::Fingerprint;
@@ -157,7 +157,7 @@ impl Contents {
             }
             Err(error) => {
                 let warnings = declared.warnings.clone();
-                let reason = chain(&error);
+                let reason = bounds::reason(&error);
                 let fingerprint = content.and(&reason);
                 self.settle(seen, fingerprint, Stage::Rejected { reason }, warnings, now)
             }

@@ -217,13 +217,45 @@ async fn what_was_withdrawn_and_is_alone_after_a_restart_deletes_and_makes_nothi
         let looked = next.host.get_status(request("plain", "{}")).await;
         assert!(matches!(looked, Err(CallError::Guest(_))), "{looked:?}");
         next.host.delete(request("plain", "{}")).await.expect("it deletes");
-        // A class that pins it has chosen, and so has whoever promotes it.
-        let mut pinned = request("plain", "{}");
-        pinned.class.driver_digest = Some(DriverDigest::from(digest));
-        assert_eq!(version(&next.host.create(pinned).await), "2.0.0");
         next.declare(map().annotation(ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
         assert_eq!(next.version("plain").await, "2.0.0");
     }
+}
+
+#[tokio::test]
+async fn attack_a_class_pins_a_version_that_was_withdrawn() {
+    let world = World::new();
+    world.ready(stable()).await;
+    let map = || newer("{mode: canary, share: 100%}");
+    let report = on_trial(&world, map()).await;
+    let digest = report.digest.expect("a digest");
+    world.declare(map().annotation(ROLLOUT_ANNOTATION, &format!("withdraw={digest}"))).await;
+    assert_eq!(world.report(&report.source).state, PluginState::Withdrawn);
+    let pinned = || {
+        let mut pinned = request("plain", "{}");
+        pinned.class.driver_digest = Some(DriverDigest::from(digest));
+        pinned
+    };
+    let refused = [
+        world.host.create(pinned()).await.map(drop).expect_err("nothing is made"),
+        world.host.initialize(pinned()).await.map(drop).expect_err("nothing is changed"),
+        world.host.reboot(pinned()).await.expect_err("nothing is rebooted"),
+    ];
+    for refusal in refused {
+        let refusal = refusal.to_string();
+        for part in
+            ["the class names version 2.0.0", "withdrawn (somebody has withdrawn it)", "plugin promote"]
+        {
+            assert!(refusal.contains(part), "{part} is missing in {refusal}");
+        }
+    }
+    // What it has made goes on being looked at and deleted by it.
+    let looked = world.host.get_status(pinned()).await;
+    assert!(matches!(looked, Err(CallError::Guest(_))), "{looked:?}");
+    world.host.delete(pinned()).await.expect("it deletes");
+    assert_eq!(world.version("plain").await, "1.0.0", "others are served by the version before");
+    world.declare(map().annotation(ROLLOUT_ANNOTATION, &format!("promote={digest}"))).await;
+    assert_eq!(version(&world.host.create(pinned()).await), "2.0.0");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod addresses;
+mod declarations;
 mod floods;
 mod neighbours;
 mod requests;
