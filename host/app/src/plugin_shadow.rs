@@ -29,6 +29,7 @@ pub(crate) struct Shadow {
 struct Counts {
     same: u64,
     differs: u64,
+    unread: u64,
     broken: u64,
     left_out: u64,
 }
@@ -45,8 +46,8 @@ struct Example {
 impl From<&ShadowReport> for Shadow {
     fn from(report: &ShadowReport) -> Self {
         let counts = |of: &ShadowCounts| {
-            let ShadowCounts { same, differs, broken, left_out } = *of;
-            Counts { same, differs, broken, left_out }
+            let ShadowCounts { same, differs, unread, broken, left_out } = *of;
+            Counts { same, differs, unread, broken, left_out }
         };
         let functions = report.functions.iter().map(|(name, of)| ((*name).to_owned(), counts(of)));
         let examples = report.examples.iter().take(MOST_EXAMPLES).map(|example| Example {
@@ -61,13 +62,18 @@ impl From<&ShadowReport> for Shadow {
 
 /// How the calls compare, in one sentence; empty before the first.
 pub(crate) fn summary(report: &ShadowReport) -> String {
-    let ShadowCounts { same, differs, broken, left_out } = report.totals();
+    let ShadowCounts { same, differs, unread, broken, left_out } = report.totals();
     let compared = same + differs;
-    if compared + broken + left_out == 0 {
+    if compared + unread + broken + left_out == 0 {
         return String::new();
     }
     let mut text = format!("; {differs} of {compared} calls would have been otherwise");
-    for (count, what) in [(broken, "broke"), (left_out, "were left out")] {
+    let others = [
+        (unread, "made reads that shadow-reads of its grants do not list"),
+        (broken, "broke"),
+        (left_out, "were left out"),
+    ];
+    for (count, what) in others {
         if count > 0 {
             let _ = write!(text, ", {count} {what}");
         }
@@ -94,17 +100,23 @@ impl Shadow {
         }
         let mut table = Table::new();
         table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(["FUNCTION", "SAME", "DIFFERS", "BROKEN", "LEFT OUT"]);
-        for (function, Counts { same, differs, broken, left_out }) in &self.functions {
+        table.set_header(["FUNCTION", "SAME", "DIFFERS", "UNREAD", "BROKEN", "LEFT OUT"]);
+        for (function, Counts { same, differs, unread, broken, left_out }) in &self.functions {
             table.add_row([
                 function.clone(),
                 same.to_string(),
                 differs.to_string(),
+                unread.to_string(),
                 broken.to_string(),
                 left_out.to_string(),
             ]);
         }
         let mut text = format!("{table}\n");
+        if self.functions.values().any(|counts| counts.unread > 0) {
+            text.push_str(
+                "UNREAD: it read what the recording lacks and shadow-reads of its grants do not list; list it to compare these\n",
+            );
+        }
         for Example { function, subject, seen, text: example } in &self.examples {
             let times = if *seen == 1 { "once".to_owned() } else { format!("{seen} times") };
             let _ = writeln!(text, "\n{function}, {times}, the last of {subject}:");
@@ -121,7 +133,7 @@ mod tests {
     use super::*;
 
     fn shadow() -> Shadow {
-        let counts = Counts { same: 3, differs: 2, broken: 0, left_out: 1 };
+        let counts = Counts { same: 3, differs: 2, unread: 4, broken: 0, left_out: 1 };
         let example = Example {
             function: "CreateMachine".to_owned(),
             subject: "ns/m".to_owned(),
@@ -136,7 +148,7 @@ mod tests {
         let text = shadow().shown();
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let lines: Vec<_> = text.lines().map(words).collect();
-        assert_eq!(lines[1], ["CreateMachine", "3", "2", "0", "1"], "{text}");
+        assert_eq!(lines[1], ["CreateMachine", "3", "2", "4", "0", "1"], "{text}");
         assert!(
             text.ends_with(
                 "\nCreateMachine, 2 times, the last of ns/m:\n  answer differs:\n    answer.Ok: 1 -> 2\n"

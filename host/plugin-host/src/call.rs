@@ -1,5 +1,6 @@
 //! One call: a fresh store and a fresh instance, bounded in every direction, and gone afterwards.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,9 @@ use crate::bindings::ProviderIndices;
 use crate::bounds::{self, TEXT_BYTES};
 use crate::breakage::{self, OutOfCpu, Verdict};
 use crate::digest::Digest;
+use crate::effort::Effort;
 use crate::egress::Egress;
-use crate::engine::{BASELINE_ALLOWANCE, TICK};
+use crate::engine::BASELINE_ALLOWANCE;
 use crate::grants::Grants;
 use crate::guest::log::LogListener;
 use crate::guest::{GuestSeed, GuestState};
@@ -184,7 +186,12 @@ impl Sandbox {
                 call: format!("{} {}", A::OPERATION.name(), ask.subject()).trim_end().into(),
             },
         };
-        let mut store = Self::store(code, seed, &prepared.limits);
+        let effort = Effort::current();
+        effort.limit(match code.tier {
+            CodeTier::Baseline | CodeTier::Quick => prepared.limits.cpu.saturating_mul(BASELINE_ALLOWANCE),
+            CodeTier::Optimised => prepared.limits.cpu,
+        });
+        let mut store = Self::store(code, seed, &prepared.limits, effort.clone());
         let answer = {
             let _running = self.ticker.running();
             let asked = async {
@@ -206,7 +213,17 @@ impl Sandbox {
                     Running { driver, rebooter, id_deleter, store, vault: &vault, deadline_ms, tape };
                 ask.ask(running).await
             };
+            // What the guest computes is looked at while it does; what the host computes for it beside it ends the call here.
+            let asked = async {
+                tokio::select! {
+                    biased;
+                    answer = asked => answer,
+                    () = effort.over() => Err(OutOfCpu.into()),
+                }
+            };
             let asked = tape.bounded(async { timeout_at(deadline.into(), asked).await.ok() });
+            let mut asked = Box::pin(asked);
+            let asked = poll_fn(|context| effort.poll(|| asked.as_mut().poll(context)));
             match &self.witness {
                 None => asked.await,
                 Some(witness) => watched(&**witness, &prepared.plugin, A::OPERATION, asked).await,
@@ -214,7 +231,7 @@ impl Sandbox {
         };
         let state = store.data();
         let output = state.output.text();
-        report(state, &vault.scrub_text(&output));
+        report(state, effort.spent(), &vault.scrub_text(&output));
         self.metrics.dropped_lines(&prepared.plugin, state.dropped_lines());
         let answer = match answer {
             Some(Ok(answer)) => answer,
@@ -230,21 +247,15 @@ impl Sandbox {
         answer
     }
 
-    fn store(code: &DriverCode, seed: GuestSeed, limits: &Limits) -> Store<GuestState> {
+    fn store(code: &DriverCode, seed: GuestSeed, limits: &Limits, effort: Effort) -> Store<GuestState> {
         let mut store = Store::new(code.pre.engine(), GuestState::new(seed, limits));
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
         // Each handle of the host's takes one of the component's own, and lending takes another for a moment.
         store.set_max_component_handles(limits.handles.saturating_mul(2));
-        let most_ticks = ticks(match code.tier {
-            CodeTier::Baseline | CodeTier::Quick => limits.cpu.saturating_mul(BASELINE_ALLOWANCE),
-            CodeTier::Optimised => limits.cpu,
-        });
         store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(move |mut store| {
-            let state = store.data_mut();
-            state.ticks += 1;
-            if state.ticks > most_ticks {
+        store.epoch_deadline_callback(move |_| {
+            if effort.is_over() {
                 return Err(OutOfCpu.into());
             }
             // Others get their turn, and the deadline on the wall is looked at.
@@ -252,10 +263,6 @@ impl Sandbox {
         });
         store
     }
-}
-
-fn ticks(cpu: Duration) -> u64 {
-    u64::try_from(cpu.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX)
 }
 
 fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &Vault) -> CallError {
@@ -270,7 +277,7 @@ fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &V
     }
 }
 
-fn report(state: &GuestState, output: &str) {
-    let (memory_bytes, ticks) = (state.limiter.memory_bytes(), state.ticks);
-    debug!(memory_bytes, ticks, dropped_lines = state.dropped_lines(), output, "instance ended");
+fn report(state: &GuestState, cpu: Duration, output: &str) {
+    let (memory_bytes, cpu_ms) = (state.limiter.memory_bytes(), cpu.as_millis());
+    debug!(memory_bytes, cpu_ms, dropped_lines = state.dropped_lines(), output, "instance ended");
 }

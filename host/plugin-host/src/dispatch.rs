@@ -138,8 +138,8 @@ impl Drop for Place<'_> {
 
 impl Inner {
     /// Makes a call: begun on the caller's thread, and gone on with on the threads of the guests if it has to wait or
-    /// computes for longer than a tick. A driver whose last call broke or computed for long is left to patient threads from
-    /// the beginning. Dropping the future ends the call.
+    /// computes for longer than a tick. A driver of which no call has ended well begins on those threads; one whose last call
+    /// broke or computed for long is left to patient threads from the beginning. Dropping the future ends the call.
     ///
     /// To wake another thread and to be woken by it takes longer than a call that asks nobody.
     pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> Answer<A::Answer> {
@@ -156,8 +156,9 @@ impl Inner {
         let manners = &generation.manners;
         let (account, is_greedy) = self.company.enter(&generation.prepared.plugin, started);
         let (effort, gives_way) = (Effort::of(account), is_greedy || manners.is_rude(started));
+        let is_known = manners.is_known();
         let begun = poll_fn(|context| {
-            if gives_way {
+            if gives_way || !is_known {
                 return Poll::Ready(Poll::Pending);
             }
             // Timers, connections and tasks of the call belong to the guests' threads from the beginning.
@@ -171,6 +172,8 @@ impl Inner {
         let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(broken)))) if is_fault(&broken.breakage));
         if broke || effort.is_long() {
             manners.note(Instant::now());
+        } else if let Ok(Ok(Ok(_) | Err(CallError::Guest(_)))) = &ended {
+            manners.note_good();
         }
         match ended {
             Ok(Ok(answer)) => answer,

@@ -1,7 +1,7 @@
 //! Asks a version that answers nobody what the version that serves was asked, afterwards and in the background.
 //!
 //! What it reads comes from the recording of the call that counted, and so do the answers to its writes. A read that the recording lacks goes
-//! to the cloud; a write that it lacks fails.
+//! to the cloud where `shadow-reads` of its grants list it; anything else that it lacks fails.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -141,7 +141,7 @@ impl Inner {
         self.metrics.shadowed(plugin, function, shadowed);
         let (verdict, is_news) = trial.shadowed(function, subject, shadowed, Timestamp::now());
         match shadowed {
-            Shadowed::Differs(differences) => {
+            Shadowed::Differs(differences) | Shadowed::Unread(differences) => {
                 let text = differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
                 info!(%plugin, version = %candidate.about.version, function, subject, differences = text, "a shadow would have done otherwise");
             }
@@ -164,5 +164,11 @@ impl Inner {
 fn compare(recording: &Recording, shadow: &Recording) -> Shadowed {
     let mut differences = difference(recording, shadow);
     differences.retain(|difference| !matches!(difference, Difference::Log { .. }));
-    if differences.is_empty() { Shadowed::Same } else { Shadowed::Differs(differences) }
+    if differences.is_empty() {
+        Shadowed::Same
+    } else if differences.iter().any(|difference| matches!(difference, Difference::Unread { .. })) {
+        Shadowed::Unread(differences)
+    } else {
+        Shadowed::Differs(differences)
+    }
 }

@@ -18,7 +18,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
-use crate::effort::{Effort, paid};
+use crate::effort::{Effort, paid, paid_by_driver};
 use crate::manners::Manners;
 use crate::patience::stand_back;
 
@@ -108,23 +108,23 @@ pub(crate) fn is_patient() -> bool {
     PATIENT.get()
 }
 
-/// A task that belongs to the call which is being polled: its driver pays for it, and it lets others go first if the call does,
-/// being on the same threads.
+/// A task that the call which is being polled has begun, and that may outlive it, such as a connection: its driver pays for it, and it
+/// lets others go first if the call does, being on the same threads.
 pub(crate) fn spawn<T>(task: T) -> JoinHandle<T::Output>
 where
     T: Future<Output: Send> + Send + 'static,
 {
-    tokio::spawn(paid(Box::pin(task)))
+    tokio::spawn(paid_by_driver(Box::pin(task)))
 }
 
-/// Goes on as a part of the call that is being polled, also where a task of its own polls it: its driver pays, and it lets others
+/// Goes on as a part of the call that is being polled, also where a task of its own polls it: the call pays, and it lets others
 /// go first if the call does.
 pub(crate) fn beside<T>(task: T) -> impl Future<Output = T::Output> + Send
 where
     T: Future<Output: Send> + Send + Unpin + 'static,
 {
     let task = if is_patient() {
-        Either::Left(AbortOnDropHandle::new(spawn(task)))
+        Either::Left(AbortOnDropHandle::new(tokio::spawn(paid(task))))
     } else {
         Either::Right(paid(task))
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, IF_RANGE, RANGE};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, IF_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
-use super::auth::{Credential, Found, Mark, NoKeys, sigv4};
+use super::auth::{Credential, Found, MARK, Mark, NoKeys, sigv4};
 use super::deliver::{Times, deliver};
 use super::failure::{AuthReason, Failure, Reason};
 use super::listen::Asked;
@@ -27,7 +27,7 @@ use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
 use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict};
 use crate::seat::Seat;
-use crate::vault::Vault;
+use crate::vault::{PLACEHOLDER_PREFIX, Vault};
 
 /// Enough for the largest user data of any cloud in any encoding.
 const REQUEST_KIB: u64 = 1024;
@@ -92,6 +92,18 @@ impl Session {
     /// Those of them that were refused.
     pub fn refusals(&self) -> u64 {
         self.0.refusals.load(Ordering::Relaxed)
+    }
+
+    /// Whether the grants let a shadow read this of the cloud.
+    pub(crate) fn may_read(&self, request: &http::request::Parts, body: &[u8]) -> bool {
+        let call = &self.0;
+        let Ok(target) = RequestTarget::new(&request.method, &request.uri) else { return false };
+        // A read has no body, and some servers take one for parameters.
+        body.is_empty() && {
+            let has_credentials = has_credentials(request, &call.vault);
+            let mut reads = call.grants.shadow_reads().iter();
+            reads.any(|read| read.lets_pass(&target, &request.headers, has_credentials))
+        }
     }
 
     /// Whether a request of the component has left the host, or was about to.
@@ -351,6 +363,17 @@ impl Drop for Tally<'_> {
     fn drop(&mut self) {
         self.metrics.ended(self.outcome, self.started.elapsed());
     }
+}
+
+/// Whether a request would be authenticated, or holds something that is secret.
+fn has_credentials(request: &http::request::Parts, vault: &Vault) -> bool {
+    let is_secret = |text: &str| {
+        text.contains(PLACEHOLDER_PREFIX) || matches!(vault.scrub_text(text), std::borrow::Cow::Owned(_))
+    };
+    let of_header = |(name, value): (&http::HeaderName, &HeaderValue)| {
+        [MARK, AUTHORIZATION, COOKIE].contains(name) || is_secret(&String::from_utf8_lossy(value.as_bytes()))
+    };
+    is_secret(&request.uri.to_string()) || request.headers.iter().any(of_header)
 }
 
 fn class_of(status: StatusCode) -> &'static str {

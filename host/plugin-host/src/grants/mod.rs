@@ -11,6 +11,7 @@ mod path;
 mod raw;
 mod raw_auth;
 mod secret;
+mod shadow;
 mod target;
 
 use std::collections::BTreeSet;
@@ -29,6 +30,7 @@ pub use host::{Host, HostPattern};
 pub use limits::RawLimits;
 pub use path::PathPrefix;
 pub use secret::{JsonPointer, Place, SecretGrant, SecretKey};
+pub use shadow::{ReadCredentials, ShadowRead};
 pub use target::{RequestTarget, Scheme, TargetError};
 
 pub(crate) use auth::{is_name, is_normal_path, is_scope};
@@ -173,6 +175,7 @@ pub struct Grants {
     pub(crate) secrets: Vec<SecretGrant>,
     pub(crate) reveal: BTreeSet<SecretKey>,
     pub(crate) auth: Vec<AuthGrant>,
+    pub(crate) shadow_reads: Vec<ShadowRead>,
     pub(crate) limits: RawLimits,
     pub(crate) roots: Vec<CertificateDer<'static>>,
     pub(crate) digest: [u8; 32],
@@ -232,6 +235,11 @@ impl Grants {
     /// The grant under which such a request is authenticated.
     pub fn signs(&self, wanted: &AuthWanted<'_>) -> Result<&AuthGrant, AuthDenial> {
         auth::choose(&self.auth, wanted)
+    }
+
+    /// What a version that is on trial as a shadow may read beside its recording.
+    pub fn shadow_reads(&self) -> &[ShadowRead] {
+        &self.shadow_reads
     }
 
     /// Limits that differ from the host's.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::raw_auth::{self, RawAuthGrant};
+use super::shadow::{RawShadowRead, shadow_read};
 use super::{
     AddressClass, AddressClasses, EgressRule, Error, Grants, Host, HostPattern, JsonPointer, PathPrefix,
     Place, RawLimits, Scheme, SecretGrant, SecretKey,
@@ -22,31 +23,33 @@ struct RawGrants {
     secrets: Vec<RawSecretGrant>,
     reveal: Vec<String>,
     auth: Vec<RawAuthGrant>,
+    #[serde(rename = "shadow-reads")]
+    shadow_reads: Vec<RawShadowRead>,
     limits: RawLimits,
     ca: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawEgressRule {
-    host: String,
-    scheme: Option<RawScheme>,
-    ports: Option<Vec<u16>>,
-    methods: Option<Vec<String>>,
-    paths: Option<Vec<String>>,
-    addresses: Option<OneOrMore>,
+pub(super) struct RawEgressRule {
+    pub(super) host: String,
+    pub(super) scheme: Option<RawScheme>,
+    pub(super) ports: Option<Vec<u16>>,
+    pub(super) methods: Option<Vec<String>>,
+    pub(super) paths: Option<Vec<String>>,
+    pub(super) addresses: Option<OneOrMore>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum RawScheme {
+pub(super) enum RawScheme {
     Http,
     Https,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a class of addresses or a list of classes")]
-enum OneOrMore {
+pub(super) enum OneOrMore {
     One(String),
     More(Vec<String>),
 }
@@ -80,6 +83,7 @@ pub(super) fn parse(text: &str) -> Result<Grants, Error> {
         egress,
         secrets,
         auth,
+        shadow_reads: each(raw.shadow_reads, "shadow-reads", shadow_read)?,
         reveal: raw.reveal.iter().map(|key| SecretKey::named(key)).collect(),
         limits: raw.limits,
         roots: raw.ca.as_deref().map(roots).transpose()?.unwrap_or_default(),
@@ -91,7 +95,7 @@ fn each<R, T>(raws: Vec<R>, list: &str, parse: fn(R, &str) -> Result<T, Error>) 
     raws.into_iter().enumerate().map(|(index, raw)| parse(raw, &format!("{list}[{index}]"))).collect()
 }
 
-fn rule(raw: RawEgressRule, at: &str) -> Result<EgressRule, Error> {
+pub(super) fn rule(raw: RawEgressRule, at: &str) -> Result<EgressRule, Error> {
     let scheme = match raw.scheme {
         None | Some(RawScheme::Https) => Scheme::Https,
         Some(RawScheme::Http) => Scheme::Http,

@@ -44,8 +44,6 @@ pub(crate) struct GuestState {
     pub(super) log_source: Source,
     pub(crate) limiter: Limiter,
     pub(crate) output: Tail,
-    /// Epochs that began while the component was running.
-    pub(crate) ticks: u64,
 }
 
 impl GuestState {
@@ -67,7 +65,6 @@ impl GuestState {
             log_source: seed.log_source,
             limiter: Limiter::new(limits),
             output,
-            ticks: 0,
         }
     }
 
@@ -76,6 +73,10 @@ impl GuestState {
         self.log.dropped()
     }
 }
+
+/// Random bytes of one call of the function: keys and nonces need some hundred. More at once would be work of the host that nothing
+/// interrupts.
+const RANDOM_BYTES: u64 = 64 << 10;
 
 /// Clocks and randomness work. The rest is there because language runtimes import it, and opens nothing: no
 /// environment, no arguments, no directory, no socket, no name lookup, an empty stdin.
@@ -87,6 +88,7 @@ fn inert_wasi(output: &Tail, clock: WallClock, tape: &Tape) -> WasiCtx {
         .allow_tcp(false)
         .allow_udp(false)
         .allow_ip_name_lookup(false)
+        .max_random_size(RANDOM_BYTES)
         .socket_addr_check(|_, _| Box::pin(async { false }))
         .wall_clock(Following(clock));
     tape.prepare(&mut builder);

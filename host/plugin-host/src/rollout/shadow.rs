@@ -16,6 +16,8 @@ pub(crate) enum Shadowed {
     Same,
     /// It would have done otherwise.
     Differs(Vec<Difference>),
+    /// It made a read that nobody has answered, so that what it did afterwards says little.
+    Unread(Vec<Difference>),
     /// It broke: a trap, a limit.
     Broke(String),
     /// There was no room, or nothing to compare with.
@@ -28,6 +30,7 @@ impl Shadowed {
         match self {
             Self::Same => "same",
             Self::Differs(_) => "differs",
+            Self::Unread(_) => "unread",
             Self::Broke(_) => "broken",
             Self::LeftOut => "left out",
         }
@@ -50,6 +53,9 @@ pub struct ShadowCounts {
     pub same: u64,
     /// Other requests or another answer.
     pub differs: u64,
+    /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They are compared
+    /// with nothing.
+    pub unread: u64,
     /// Traps and limits.
     pub broken: u64,
     /// Not asked: no room, or the call that counted broke itself.
@@ -82,6 +88,7 @@ impl ShadowReport {
         self.functions.values().fold(ShadowCounts::default(), |all, of| ShadowCounts {
             same: all.same + of.same,
             differs: all.differs + of.differs,
+            unread: all.unread + of.unread,
             broken: all.broken + of.broken,
             left_out: all.left_out + of.left_out,
         })
@@ -100,8 +107,11 @@ impl ShadowReport {
             }
             Shadowed::Differs(differences) => {
                 counts.differs += 1;
-                let texts: Vec<String> = differences.iter().map(ToString::to_string).collect();
-                (differences.iter().map(kind).collect(), texts.join("\n"))
+                told(differences)
+            }
+            Shadowed::Unread(differences) => {
+                counts.unread += 1;
+                told(differences)
             }
             Shadowed::Broke(detail) => {
                 counts.broken += 1;
@@ -128,7 +138,8 @@ impl ShadowReport {
     /// What is worth telling anew: a new kind of difference, or twice as many calls as the last time.
     pub(crate) fn gist(&self) -> (usize, u64, u64) {
         let totals = self.totals();
-        (self.examples.len(), (totals.same + totals.differs).next_power_of_two(), totals.broken)
+        let calls = totals.same + totals.differs + totals.unread;
+        (self.examples.len(), calls.next_power_of_two(), totals.broken)
     }
 }
 
@@ -155,6 +166,12 @@ pub(super) fn judge(
         .then(|| Verdict::Promote(Figures { calls: compared, ..Figures::default() }))
 }
 
+/// The kind of an example, and its text.
+fn told(differences: &[Difference]) -> (String, String) {
+    let texts: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    (differences.iter().map(kind).collect(), texts.join("\n"))
+}
+
 /// What kind of difference it is, without what varies from Machine to Machine.
 fn kind(difference: &Difference) -> String {
     let method = |title: &str| title.split_whitespace().next().unwrap_or_default().to_owned();
@@ -166,6 +183,7 @@ fn kind(difference: &Difference) -> String {
         }
         Difference::Missing { request } => format!("missing {};", method(request)),
         Difference::Additional { request } => format!("additional {};", method(request)),
+        Difference::Unread { request } => format!("unread {};", method(request)),
         Difference::Order { .. } => "order;".to_owned(),
         Difference::Answer { changes } => format!("answer {};", places(changes)),
         Difference::Log { .. } => "log;".to_owned(),

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::change::{self, Change};
 use super::likeness::{Likeness, Named};
-use super::model::{End, Line, Recording};
+use super::model::{End, Line, Outcome, Recording};
 use super::naming::Naming;
+use super::wire_error::WireError;
 
 /// One difference, from the first recording to the second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,6 +30,11 @@ pub enum Difference {
     },
     /// A request that was not made before.
     Additional {
+        /// As it is.
+        request: String,
+    },
+    /// A read of a shadow that neither the recording nor the cloud has answered: its grants do not list it.
+    Unread {
         /// As it is.
         request: String,
     },
@@ -55,7 +61,8 @@ pub enum Difference {
 
 /// All differences: requests in the order in which they were made, then the answer, then the log.
 pub fn difference(before: &Recording, after: &Recording) -> Vec<Difference> {
-    let mut differences = requests(&named(before), &named(after));
+    let unread: Vec<bool> = after.http.iter().map(|exchange| is_unread(&exchange.outcome)).collect();
+    let mut differences = requests(&named(before), &named(after), &unread);
     let changes = ends(&before.end, &after.end);
     if !changes.is_empty() {
         differences.push(Difference::Answer { changes });
@@ -69,7 +76,14 @@ fn named(recording: &Recording) -> Vec<Named> {
     recording.http.iter().map(|exchange| Named::of(exchange, &naming)).collect()
 }
 
-fn requests(before: &[Named], after: &[Named]) -> Vec<Difference> {
+/// How the error of a read that a shadow may not make begins.
+pub(super) const UNREAD: &str = "a shadow reads what its recording or shadow-reads of its grants have";
+
+fn is_unread(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(WireError::Internal(Some(detail))) if detail.starts_with(UNREAD))
+}
+
+fn requests(before: &[Named], after: &[Named], unread: &[bool]) -> Vec<Difference> {
     let pairs = pairs(before, after);
     let mut differences = Vec::new();
     for (index, request) in before.iter().enumerate() {
@@ -84,7 +98,10 @@ fn requests(before: &[Named], after: &[Named]) -> Vec<Difference> {
     }
     let is_new = |index: &usize| !pairs.iter().any(|(_, second, _)| second == index);
     let additional = after.iter().enumerate().filter(|(index, _)| is_new(index));
-    differences.extend(additional.map(|(_, request)| Difference::Additional { request: request.title() }));
+    differences.extend(additional.map(|(index, request)| match unread.get(index) {
+        Some(true) => Difference::Unread { request: request.title() },
+        Some(false) | None => Difference::Additional { request: request.title() },
+    }));
     if !pairs.is_sorted_by_key(|(_, second, _)| *second) {
         let titles = |requests: &[Named]| requests.iter().map(Named::title).collect();
         differences.push(Difference::Order { before: titles(before), after: titles(after) });
@@ -200,6 +217,9 @@ impl fmt::Display for Difference {
             }
             Self::Missing { request } => write!(f, "request missing: {request}"),
             Self::Additional { request } => write!(f, "request additional: {request}"),
+            Self::Unread { request } => {
+                write!(f, "request not answered, since shadow-reads of its grants do not list it: {request}")
+            }
             Self::Order { before, after } => {
                 write!(f, "requests in another order:")?;
                 list(f, "-", before)?;

@@ -20,7 +20,8 @@ use machinist_core::driver_error::Limit;
 pub enum Playing {
     /// Nothing: nothing leaves the host, and secrets are as recorded.
     Replay,
-    /// The call's own vault gives placeholders, and a read that is not in the recording goes to the cloud. A write never does.
+    /// The call's own vault gives placeholders, and a read that is not in the recording goes to the cloud where `shadow-reads` of
+    /// the grants list it. Nothing else does.
     Shadow,
 }
 
@@ -152,14 +153,9 @@ impl Player {
         }
     }
 
-    /// Whether a request that is not in the recording may go to the cloud.
-    pub(super) fn lets_pass(&self, method: &http::Method) -> bool {
-        match self.playing {
-            Playing::Replay => false,
-            Playing::Shadow => {
-                [http::Method::GET, http::Method::HEAD, http::Method::OPTIONS].contains(method)
-            }
-        }
+    /// What is beside the recording.
+    pub(super) fn playing(&self) -> Playing {
+        self.playing
     }
 
     /// What the recording has for a request whose body nobody has read: only where nobody read it then, as of one that the

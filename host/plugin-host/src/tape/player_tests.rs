@@ -71,23 +71,10 @@ fn forms_of_different_actions_are_not_alike() {
 }
 
 #[test]
-fn only_the_reads_of_a_shadow_leave_the_host() {
+fn the_secrets_of_a_shadow_are_its_own() {
     let shadow = player(&[], Playing::Shadow);
-    let passes = |player: &Player| -> Vec<String> {
-        let all = [
-            Method::GET,
-            Method::HEAD,
-            Method::OPTIONS,
-            Method::POST,
-            Method::PUT,
-            Method::PATCH,
-            Method::DELETE,
-        ];
-        all.into_iter().filter(|method| player.lets_pass(method)).map(|method| method.to_string()).collect()
-    };
-    assert_eq!(passes(&shadow), ["GET", "HEAD", "OPTIONS"]);
-    assert!(passes(&player(&[], Playing::Replay)).is_empty());
     assert_eq!(shadow.placeholder("token", &[]), None, "its own vault gives it");
+    assert!(player(&[], Playing::Replay).placeholder("token", &[]).is_some());
 }
 
 #[test]

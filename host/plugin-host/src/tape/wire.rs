@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::body::{Body, Side, Tee};
+use super::difference::UNREAD;
 use super::likeness::Named;
 use super::naming::Naming;
-use super::player::{Played, Player};
+use super::player::{Played, Player, Playing};
 use super::{Deck, Tape};
 use crate::egress::Session;
 use crate::threads;
@@ -119,12 +120,15 @@ async fn play(
     match player.answer(&named) {
         Played::Outcome(outcome) => outcome,
         Played::Silence => std::future::pending().await,
-        Played::Unknown if player.lets_pass(&parts.method) => {
+        Played::Unknown if player.playing() == Playing::Shadow && session.may_read(&parts, &body) => {
             let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
             session.send(Request::from_parts(parts, body), options).await
         }
         Played::Unknown => {
-            Err(WasiError::InternalError(Some(format!("not in the recording: {}", named.title()))))
+            let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&parts.method);
+            let why =
+                if player.playing() == Playing::Shadow && reads { UNREAD } else { "not in the recording" };
+            Err(WasiError::InternalError(Some(format!("{why}: {}", named.title()))))
         }
     }
 }

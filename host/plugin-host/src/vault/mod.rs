@@ -20,8 +20,9 @@ pub use scrub::{MASK, SCRUBBED_FROM_BYTES, Scrubber};
 
 use scrub::Needles;
 
-/// How many placeholders one call may hold.
-pub const PLACEHOLDERS_PER_CALL: usize = 256;
+/// How many placeholders one call may hold. A driver needs one for each secret and place, which are five in the largest; each is a copy of
+/// the value and something more to look for in each answer.
+pub const PLACEHOLDERS_PER_CALL: usize = 16;
 /// How many encodings one placeholder may have.
 pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 /// How many bytes of the user data's beginning a component may compare.

@@ -81,8 +81,8 @@ async fn seen(world: &World, source: &SourceId, calls: u64) -> ShadowReport {
     let since = Instant::now();
     loop {
         let shadow = world.report(source).rollout.and_then(|rollout| rollout.shadow).expect("a shadow");
-        let ShadowCounts { same, differs, broken, left_out } = shadow.totals();
-        if same + differs + broken + left_out >= calls {
+        let ShadowCounts { same, differs, unread, broken, left_out } = shadow.totals();
+        if same + differs + unread + broken + left_out >= calls {
             return shadow;
         }
         assert!(since.elapsed() < Duration::from_secs(60), "{shadow:?}");
@@ -171,13 +171,83 @@ fn cloud() -> (u16, Arc<Mutex<Vec<String>>>) {
     (port, asked)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reads_that_only_it_makes_reach_the_cloud_and_writes_do_not() {
+/// A hostile shadow with these lines beside its egress rule, asked once for each method and path. What the cloud was asked, and what was
+/// seen of it.
+async fn asked(more: &str, requests: &[(&str, &str)]) -> (Vec<String>, ShadowReport, World) {
     let (world, (port, asked)) = (World::new(), cloud());
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
     let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
-    let grants =
-        format!("egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]");
+    let grants = format!(
+        "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n{more}"
+    );
+    let map = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
+        .plugin("plain")
+        .created(2_000)
+        .data("settings.json", &settings)
+        .data("grants.yaml", &grants.replace("PORT", &port.to_string()))
+        .data("rollout.yaml", "{mode: shadow, share: 100%}");
+    let report = world.declare(map).await;
+    for (calls, (method, path)) in (1..).zip(requests) {
+        let plan =
+            json!({ "do": "fetch", "method": method, "url": format!("http://127.0.0.1:{port}{path}") });
+        assert_eq!(version(&world.host.create(machine("plain", calls, &plan.to_string())).await), "1.0.0");
+        seen(&world, &report.source, calls as u64).await;
+    }
+    let shadow = seen(&world, &report.source, requests.len() as u64).await;
+    let asked = asked.lock().expect("nobody panics").clone();
+    (asked, shadow, world)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_that_only_it_makes_reach_the_cloud_where_they_are_listed_and_writes_do_not() {
+    let methods = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD"];
+    let requests = methods.map(|method| (method, "/1"));
+    let listed = "shadow-reads: [{ host: 127.0.0.1, scheme: http, ports: [PORT], paths: [/1] }]";
+    let (asked, shadow, _world) = asked(listed, &requests).await;
+    assert_eq!(asked, ["GET /1 HTTP/1.1", "HEAD /1 HTTP/1.1"]);
+    assert_eq!(shadow.totals(), ShadowCounts { differs: 6, ..ShadowCounts::default() });
+    assert!(
+        shadow.examples.iter().any(|example| example.text.contains("request additional: POST")),
+        "{shadow:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_a_shadow_writes_by_a_method_that_reads() {
+    let requests = [
+        ("GET", "/?Action=TerminateInstances&InstanceId.1=i-1"),
+        ("HEAD", "/?Action=TerminateInstances&InstanceId.1=i-2"),
+        ("OPTIONS", "/?Action=TerminateInstances&InstanceId.1=i-3"),
+        ("POST", "/?Action=TerminateInstances&InstanceId.1=i-4"),
+    ];
+    let (none, shadow, world) = asked("", &requests).await;
+    assert_eq!(none, Vec::<String>::new());
+    assert_eq!(shadow.totals(), ShadowCounts { unread: 3, differs: 1, ..ShadowCounts::default() });
+    let text = &shadow.examples[0].text;
+    assert!(text.contains("shadow-reads of its grants do not list it: GET"), "{text}");
+    let line =
+        "machinist_plugin_shadow_calls_total{plugin=\"plain\",operation=\"CreateMachine\",result=\"unread\"}";
+    assert_eq!(world.metric(line), 3);
+    let listed = "shadow-reads: [{ host: 127.0.0.1, scheme: http, ports: [PORT], paths: [/], methods: [GET], \
+                  query: { Action: [DescribeInstances] } }]";
+    let requests = [requests[0], requests[1], ("GET", "/?Action=DescribeInstances")];
+    let (one, shadow, _world) = asked(listed, &requests).await;
+    assert_eq!(one, ["GET /?Action=DescribeInstances HTTP/1.1"]);
+    assert_eq!(shadow.totals(), ShadowCounts { unread: 2, differs: 1, ..ShadowCounts::default() });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_a_shadow_reads_with_credentials_that_are_not_listed() {
+    let (world, (port, asked)) = (World::new(), cloud());
+    world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;
+    let grants = format!(
+        "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\
+         secrets: [{{ key: token, places: [{{ header: x-token }}] }}]\n\
+         auth: [{{ scheme: bearer, key: token, hosts: [127.0.0.1] }}]\n\
+         shadow-reads: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], paths: [/] }}]"
+    );
+    let grants = grants.replace("auth: [{ scheme: bearer, key: token, hosts: [127.0.0.1] }]\n", "");
+    let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
     let map = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
         .plugin("plain")
         .created(2_000)
@@ -185,19 +255,20 @@ async fn reads_that_only_it_makes_reach_the_cloud_and_writes_do_not() {
         .data("grants.yaml", &grants)
         .data("rollout.yaml", "{mode: shadow, share: 100%}");
     let report = world.declare(map).await;
-    for (calls, method) in (1..).zip(["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD"]) {
-        let plan =
-            json!({ "do": "fetch", "method": method, "url": format!("http://127.0.0.1:{port}/{calls}") });
+    let url = format!("http://127.0.0.1:{port}/");
+    for (calls, headers) in (1..).zip([
+        json!([["machinist-auth", "bearer"]]),
+        json!([["authorization", "Bearer of the driver's own"]]),
+        json!([["cookie", "session=1"]]),
+        json!([["x-token", "{token}"]]),
+    ]) {
+        let plan = json!({ "do": "fetch", "method": "GET", "url": url, "headers": headers });
         assert_eq!(version(&world.host.create(machine("plain", calls, &plan.to_string())).await), "1.0.0");
         seen(&world, &report.source, calls as u64).await;
     }
-    assert_eq!(*asked.lock().expect("nobody panics"), ["GET /1 HTTP/1.1", "HEAD /6 HTTP/1.1"]);
-    let shadow = seen(&world, &report.source, 6).await;
-    assert_eq!(shadow.totals(), ShadowCounts { differs: 6, ..ShadowCounts::default() });
-    assert!(
-        shadow.examples.iter().any(|example| example.text.contains("request additional: POST")),
-        "{shadow:?}"
-    );
+    assert_eq!(*asked.lock().expect("nobody panics"), Vec::<String>::new());
+    let shadow = seen(&world, &report.source, 4).await;
+    assert_eq!(shadow.totals(), ShadowCounts { unread: 4, ..ShadowCounts::default() }, "{shadow:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
