@@ -60,6 +60,7 @@ struct Granted {
     egress: Vec<String>,
     auth: Vec<String>,
     secrets: Vec<String>,
+    shadow_reads: Vec<String>,
     reveal: Vec<String>,
 }
 
@@ -144,6 +145,9 @@ impl View {
             text.list("Granted hosts", &self.grants.egress);
             text.list("Granted auth schemes", &self.grants.auth);
             text.list("Granted places of secrets", &self.grants.secrets);
+        }
+        if !self.grants.shadow_reads.is_empty() {
+            text.list("Reads of a shadow", &self.grants.shadow_reads);
         }
         if !self.grants.reveal.is_empty() {
             text.list("Secrets that it may see", &self.grants.reveal);
@@ -245,6 +249,7 @@ fn granted(grants: &Grants) -> Granted {
         egress: grants.egress().iter().map(egress).collect(),
         auth: grants.auth().iter().map(auth).collect(),
         secrets: grants.secrets().iter().map(secret).collect(),
+        shadow_reads: grants.shadow_reads().iter().map(ToString::to_string).collect(),
         reveal: grants.revealed().iter().map(ToString::to_string).collect(),
     }
 }

@@ -288,7 +288,7 @@ impl Metrics {
         );
         registry.register(
             "machinist_plugin_shadow_calls",
-            "Calls that a version that answers nobody was asked, too: same, differs, broken, left out",
+            "Calls that a version that answers nobody was asked, too: same, differs, unread, broken, left out",
             self.shadow_calls.clone(),
         );
         registry.register(

@@ -2,12 +2,13 @@
 //! requests write is known to the cloud and its operator, and no method says it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use http::{HeaderMap, Method};
 use serde::Deserialize;
 
 use super::raw::{OneOrMore, RawEgressRule, RawScheme, rule};
-use super::{AddressClass, EgressRule, Error, RequestTarget};
+use super::{AddressClass, EgressRule, Error, PathPrefix, RequestTarget};
 
 /// One line of what a shadow may read. The egress rules must grant it, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +68,23 @@ pub(super) fn shadow_read(raw: RawShadowRead, at: &str) -> Result<ShadowRead, Er
     }
     let credentials = if raw.credentials { ReadCredentials::Allowed } else { ReadCredentials::Never };
     Ok(ShadowRead { rule, query: raw.query, credentials })
+}
+
+impl fmt::Display for ShadowRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let methods: Vec<&str> = self.rule.methods.iter().map(Method::as_str).collect();
+        let paths: Vec<&str> = self.rule.paths.iter().map(PathPrefix::as_str).collect();
+        let host = &self.rule.host;
+        write!(f, "{} {}://{host} {}", methods.join(", "), self.rule.scheme.name(), paths.join(", "))?;
+        for (name, values) in &self.query {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            write!(f, "; {name} is {}", values.join(" or "))?;
+        }
+        f.write_str(match self.credentials {
+            ReadCredentials::Never => "; without credentials",
+            ReadCredentials::Allowed => "; with credentials",
+        })
+    }
 }
 
 impl ShadowRead {
@@ -136,6 +154,15 @@ mod tests {
             assert!(passes(method, "https://api.test/v1/vms/7", "", false));
         }
         assert!(passes(Method::GET, "https://ec2.test/?Action=DescribeInstances&MaxResults=5", "", true));
+    }
+
+    #[test]
+    fn a_line_says_what_it_lists() {
+        let grants = Grants::parse(LISTED).expect("grants");
+        let shown: Vec<String> = grants.shadow_reads().iter().map(ToString::to_string).collect();
+        let ec2 =
+            "GET, HEAD https://ec2.test /; Action is DescribeImages or DescribeInstances; with credentials";
+        assert_eq!(shown, ["GET, HEAD https://api.test /v1/vms/; without credentials", ec2]);
     }
 
     #[test]

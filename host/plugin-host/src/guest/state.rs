@@ -121,3 +121,19 @@ impl WasiHttpView for GuestState {
         WasiHttpCtxView { hooks: &mut self.wire, table: &mut self.table, ctx: &mut self.http }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmtime_wasi::p2::bindings::random::random::Host as _;
+
+    use super::*;
+
+    #[test]
+    fn attack_random_bytes_without_end() {
+        let mut wasi = inert_wasi(&Tail::default(), Arc::new(Timestamp::now), &Tape::off());
+        assert_eq!(wasi.random().get_random_bytes(RANDOM_BYTES).unwrap().len(), 64 << 10);
+        for much in [RANDOM_BYTES + 1, 32 << 20, u64::MAX] {
+            assert!(wasi.random().get_random_bytes(much).is_err(), "{much}");
+        }
+    }
+}

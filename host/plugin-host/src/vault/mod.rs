@@ -20,9 +20,11 @@ pub use scrub::{MASK, SCRUBBED_FROM_BYTES, Scrubber};
 
 use scrub::Needles;
 
-/// How many placeholders one call may hold. A driver needs one for each secret and place, which are five in the largest; each is a copy of
-/// the value and something more to look for in each answer.
-pub const PLACEHOLDERS_PER_CALL: usize = 16;
+/// How many placeholders one call may hold, as the contract says.
+pub const PLACEHOLDERS_PER_CALL: usize = 256;
+/// How many bytes their encodings may have together: each is made by the host, kept, and looked for in each answer and line of the log. The
+/// largest user data of any cloud fits twice in two encodings; 256 placeholders of a token are 50 KB.
+const ENCODED_BYTES_PER_CALL: usize = 2 << 20;
 /// How many encodings one placeholder may have.
 pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 /// How many bytes of the user data's beginning a component may compare.
@@ -78,6 +80,8 @@ struct Secret {
 struct Issued {
     tokens: HashMap<(SecretId, Vec<Encoding>), String>,
     expansions: HashMap<String, Expansion>,
+    /// Of all encodings that were made.
+    encoded_bytes: usize,
     /// Values that came into the call beside its Secret: keys of a session, its token.
     hidden: Vec<Zeroizing<Vec<u8>>>,
     /// The last signatures, oldest first.
@@ -187,10 +191,13 @@ impl Vault {
         if let Some(token) = issued.tokens.get(&wanted) {
             return Ok(token.clone());
         }
-        if issued.tokens.len() >= PLACEHOLDERS_PER_CALL {
+        let begun_bytes = issued.encoded_bytes.saturating_add(secret.value.len());
+        if issued.tokens.len() >= PLACEHOLDERS_PER_CALL || begun_bytes > ENCODED_BYTES_PER_CALL {
             return Err(Refusal::TooMany);
         }
         let steps = Arc::new(encode::steps(&secret.value, encodings).ok_or(Refusal::Encodings)?);
+        let made_bytes = steps.iter().fold(0_usize, |bytes, step| bytes.saturating_add(step.len()));
+        issued.encoded_bytes = issued.encoded_bytes.saturating_add(made_bytes);
         let token = fresh_token();
         issued.expansions.insert(token.clone(), Expansion { key: secret.key.clone(), steps });
         issued.tokens.insert(wanted, token.clone());

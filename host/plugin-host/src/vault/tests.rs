@@ -87,6 +87,27 @@ fn placeholders_and_encodings_are_limited() {
 }
 
 #[test]
+fn attack_many_encodings_of_a_large_value() {
+    let values = SecretValues { user_data: Some(vec![b'u'; 16 << 10]), ..SecretValues::default() };
+    let grants = Grants::parse("secrets: [{ key: userData, places: [{ json: /x }] }]").unwrap();
+    let vault = Vault::new(values, Arc::new(grants));
+    let user_data = vault.user_data().unwrap();
+    let all = [Encoding::Plain, Encoding::Base64, Encoding::Form, Encoding::JsonEscape];
+    let chain = |number: usize| [1, 4, 16, 64].map(|place| all[number / place % 4]).to_vec();
+    let outcomes: Vec<_> = (0..256).map(|number| vault.placeholder(user_data, &chain(number))).collect();
+    let tokens: Vec<&String> = outcomes.iter().flatten().collect();
+    let kept: usize = tokens
+        .iter()
+        .flat_map(|token| vault.expand(token).unwrap().steps.to_vec())
+        .map(|step| step.len())
+        .sum();
+    assert!(tokens.len() >= 16, "an honest driver has enough: {}", tokens.len());
+    assert!(kept < ENCODED_BYTES_PER_CALL + (256 << 10), "{kept} bytes");
+    assert_eq!(outcomes.last(), Some(&Err(Refusal::TooMany)));
+    assert!(vault.refusals() > 100, "each is counted");
+}
+
+#[test]
 fn encodings_are_applied_in_their_order() {
     let vault = vault(PLACES);
     let sent = |encodings: &[Encoding]| {

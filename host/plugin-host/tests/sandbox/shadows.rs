@@ -243,10 +243,8 @@ async fn attack_a_shadow_reads_with_credentials_that_are_not_listed() {
     let grants = format!(
         "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\
          secrets: [{{ key: token, places: [{{ header: x-token }}] }}]\n\
-         auth: [{{ scheme: bearer, key: token, hosts: [127.0.0.1] }}]\n\
          shadow-reads: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], paths: [/] }}]"
     );
-    let grants = grants.replace("auth: [{ scheme: bearer, key: token, hosts: [127.0.0.1] }]\n", "");
     let settings = json!({ "providers": ["plain"], "version": "2.0.0" }).to_string();
     let map = Map::new("plain-2", guests::bytes("hostile-driver").expect("the driver builds"))
         .plugin("plain")
@@ -260,9 +258,12 @@ async fn attack_a_shadow_reads_with_credentials_that_are_not_listed() {
         json!([["machinist-auth", "bearer"]]),
         json!([["authorization", "Bearer of the driver's own"]]),
         json!([["cookie", "session=1"]]),
-        json!([["x-token", "{token}"]]),
+        json!([["x-token", "{{t}}"]]),
     ]) {
-        let plan = json!({ "do": "fetch", "method": "GET", "url": url, "headers": headers });
+        let placeholders = json!({ "t": { "key": "token", "encodings": [] } });
+        let plan = json!({
+            "do": "fetch", "method": "GET", "url": url, "headers": headers, "placeholders": placeholders,
+        });
         assert_eq!(version(&world.host.create(machine("plain", calls, &plan.to_string())).await), "1.0.0");
         seen(&world, &report.source, calls as u64).await;
     }

@@ -1,12 +1,13 @@
 //! Attacks cost their own plugin and nobody else.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::scene::Scene;
-use crate::world::World;
+use crate::world::{Map, World};
 
 const CALLS: usize = 400;
 
@@ -60,4 +61,35 @@ async fn other_drivers_are_answered_while_attacks_run() {
         during < before * 10 + Duration::from_millis(50),
         "p99 alone {before:?}, during attacks {during:?}"
     );
+}
+
+/// A driver that nobody has seen at work might compute for a second in its first poll.
+#[tokio::test]
+async fn attack_the_first_call_of_a_driver_keeps_its_callers_thread() {
+    let threads: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
+    let seen = Arc::clone(&threads);
+    let world = World::cold(|settings| {
+        settings.log_listener = Some(Arc::new(move |_| {
+            let name = std::thread::current().name().map(str::to_owned);
+            seen.lock().expect("no panic").push(name);
+        }));
+    });
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    world.ready(Map::new("hostile", hostile)).await;
+    let own = std::thread::current().name().map(str::to_owned);
+    let ran_on = async || {
+        let plan = json!({ "do": "log", "lines": 1 }).to_string();
+        world.create("hostile", &plan).await.expect("it logs");
+        threads.lock().expect("no panic").pop().expect("a line")
+    };
+    let first = ran_on().await;
+    assert!(first.as_deref().is_some_and(|name| name.starts_with("plugin-")), "{first:?}");
+    // Once it is known, it begins where its caller is: on a busy machine not at once, since a call that took long counts against it.
+    for _ in 0..10 {
+        if ran_on().await == own {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+    }
+    panic!("it is never known");
 }
