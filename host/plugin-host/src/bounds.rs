@@ -10,7 +10,8 @@ use machinist_core::error_chain::chain;
 
 /// A text for people: an error, a warning, what is awaited. A status holds several of them.
 pub(crate) const TEXT_BYTES: usize = 4 * 1024;
-/// Why something is not loaded: what the host adds, such as the time of the next attempt, has room within [`TEXT_BYTES`].
+/// Why something is not loaded: what the host adds, such as the time of the next attempt, has room within
+/// [`TEXT_BYTES`].
 const REASON_BYTES: usize = 3 * 1024;
 /// A word for people and alerts: a cloud's code, the reason of a condition.
 pub(crate) const WORD_BYTES: usize = 256;
@@ -50,14 +51,15 @@ pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     text(&chain(error), REASON_BYTES)
 }
 
-/// What others say, such as an annotation, a registry or a component, for a terminal or a status: one line of at most 4 KiB
-/// without characters that command a terminal or turn the direction of writing.
+/// What others say, such as an annotation, a registry or a component, for a terminal or a status: one line of at most 4
+/// KiB without characters that command a terminal or turn the direction of writing.
 #[must_use]
 pub fn shown(text: &str) -> String {
     self::text(text, TEXT_BYTES)
 }
 
-/// JSON for programs that a terminal may show: such characters are written as escapes of JSON, so that it means the same.
+/// JSON for programs that a terminal may show: such characters are written as escapes of JSON, so that it means the
+/// same.
 #[must_use]
 pub fn shown_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());

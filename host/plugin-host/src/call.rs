@@ -213,7 +213,8 @@ impl Sandbox {
                     Running { driver, rebooter, id_deleter, store, vault: &vault, deadline_ms, tape };
                 ask.ask(running).await
             };
-            // What the guest computes is looked at while it does; what the host computes for it beside it ends the call here.
+            // What the guest computes is looked at while it does; what the host computes for it beside it ends the call
+            // here.
             let asked = async {
                 tokio::select! {
                     biased;

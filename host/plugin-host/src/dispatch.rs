@@ -138,8 +138,9 @@ impl Drop for Place<'_> {
 
 impl Inner {
     /// Makes a call: begun on the caller's thread, and gone on with on the threads of the guests if it has to wait or
-    /// computes for longer than a tick. A driver of which no call has ended well begins on those threads; one whose last call
-    /// broke or computed for long is left to patient threads from the beginning. Dropping the future ends the call.
+    /// computes for longer than a tick. A driver of which no call has ended well begins on those threads; one whose
+    /// last call broke or computed for long is left to patient threads from the beginning. Dropping the future ends the
+    /// call.
     ///
     /// To wake another thread and to be woken by it takes longer than a call that asks nobody.
     pub(crate) async fn dispatch<A: Ask>(self: &Arc<Self>, target: Target, ask: A) -> Answer<A::Answer> {

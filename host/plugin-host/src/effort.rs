@@ -36,8 +36,8 @@ impl Drop for Restored {
     }
 }
 
-/// Processor time of one call, wherever it ran: in the guest's code, in functions of the host that it called, and in tasks of the host
-/// that work for it.
+/// Processor time of one call, wherever it ran: in the guest's code, in functions of the host that it called, and in
+/// tasks of the host that work for it.
 #[derive(Clone, Default)]
 pub(crate) struct Effort {
     spent: Arc<Spent>,
@@ -132,7 +132,8 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Counted as the work of the call that is being polled. Once that has used more than it may, the task does nothing more.
+/// Counted as the work of the call that is being polled. Once that has used more than it may, the task does nothing
+/// more.
 pub(crate) fn paid<T: Future + Unpin>(mut task: T) -> impl Future<Output = T::Output> {
     let effort = Effort::current();
     poll_fn(move |context| {

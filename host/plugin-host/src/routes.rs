@@ -78,8 +78,8 @@ impl Routes {
             let Some(generation) = version.generation.driver() else { continue };
             let digest = generation.prepared.digest;
             for provider in &version.providers {
-                // Newest first: of two with one digest, the newer one's settings hold, unless that one was withdrawn. Only
-                // the plugin that serves a provider answers for it.
+                // Newest first: of two with one digest, the newer one's settings hold, unless that one was withdrawn.
+                // Only the plugin that serves a provider answers for it.
                 let is_owner = routes
                     .serving
                     .get(provider)
@@ -126,8 +126,8 @@ impl Routes {
         self.trials.get(&ProviderName::folded(provider.as_str()))
     }
 
-    /// Why what answers may not make anything: it was withdrawn, and either there is no other version, or the class names
-    /// this one.
+    /// Why what answers may not make anything: it was withdrawn, and either there is no other version, or the class
+    /// names this one.
     pub(crate) fn withdrawn(&self, provider: &ProviderName, pin: Option<&Digest>) -> Option<&Refusal> {
         let provider = ProviderName::folded(provider.as_str());
         match pin {
@@ -199,7 +199,8 @@ fn only_withdrawn(generation: &Generation, reason: &str) -> Refusal {
     }
 }
 
-/// Nor is one trusted to it by a class that names it: whoever writes classes does not undo what an operator has decided.
+/// Nor is one trusted to it by a class that names it: whoever writes classes does not undo what an operator has
+/// decided.
 fn pinned_withdrawn(generation: &Generation, reason: &str) -> Refusal {
     Refusal::NotReady {
         plugin: generation.prepared.plugin.to_string(),

@@ -434,7 +434,8 @@ impl Contents {
             .then(|| "no Machine that it may be about is failed until it can be asked or is gone".to_owned())
     }
 
-    /// All that is said about a source, wherever it is said: nothing in it is longer or commands more than [`bounds`] lets pass.
+    /// All that is said about a source, wherever it is said: nothing in it is longer or commands more than [`bounds`]
+    /// lets pass.
     fn report(&self, id: &SourceId, source: &Source<Served>, now: Timestamp) -> PluginReport {
         let details = self.details.get(id).cloned().unwrap_or_default();
         let (state, reason) = state(source, self.registry.is_on_trial(source), now);

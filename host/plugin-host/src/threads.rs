@@ -108,8 +108,8 @@ pub(crate) fn is_patient() -> bool {
     PATIENT.get()
 }
 
-/// A task that the call which is being polled has begun, and that may outlive it, such as a connection: its driver pays for it, and it
-/// lets others go first if the call does, being on the same threads.
+/// A task that the call which is being polled has begun, and that may outlive it, such as a connection: its driver pays
+/// for it, and it lets others go first if the call does, being on the same threads.
 pub(crate) fn spawn<T>(task: T) -> JoinHandle<T::Output>
 where
     T: Future<Output: Send> + Send + 'static,
@@ -117,8 +117,8 @@ where
     tokio::spawn(paid_by_driver(Box::pin(task)))
 }
 
-/// Goes on as a part of the call that is being polled, also where a task of its own polls it: the call pays, and it lets others
-/// go first if the call does.
+/// Goes on as a part of the call that is being polled, also where a task of its own polls it: the call pays, and it
+/// lets others go first if the call does.
 pub(crate) fn beside<T>(task: T) -> impl Future<Output = T::Output> + Send
 where
     T: Future<Output: Send> + Send + Unpin + 'static,

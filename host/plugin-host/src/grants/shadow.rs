@@ -1,5 +1,5 @@
-//! What a version that is on trial as a shadow may read of the cloud beside its recording. Nothing, where nothing is listed: which
-//! requests write is known to the cloud and its operator, and no method says it.
+//! What a version that is on trial as a shadow may read of the cloud beside its recording. Nothing, where nothing is
+//! listed: which requests write is known to the cloud and its operator, and no method says it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -105,7 +105,8 @@ impl ShadowRead {
             && self.asks_for_what_is_listed(target.query().unwrap_or_default())
     }
 
-    /// Each listed parameter is there once, in the spelling and with a value of the list, however a server reads a query.
+    /// Each listed parameter is there once, in the spelling and with a value of the list, however a server reads a
+    /// query.
     fn asks_for_what_is_listed(&self, query: &str) -> bool {
         let parameters: Vec<(String, String)> =
             url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();

@@ -74,8 +74,8 @@ impl GuestState {
     }
 }
 
-/// Random bytes of one call of the function: keys and nonces need some hundred. More at once would be work of the host that nothing
-/// interrupts.
+/// Random bytes of one call of the function: keys and nonces need some hundred. More at once would be work of the host
+/// that nothing interrupts.
 const RANDOM_BYTES: u64 = 64 << 10;
 
 /// Clocks and randomness work. The rest is there because language runtimes import it, and opens nothing: no

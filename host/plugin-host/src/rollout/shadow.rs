@@ -53,8 +53,8 @@ pub struct ShadowCounts {
     pub same: u64,
     /// Other requests or another answer.
     pub differs: u64,
-    /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They are compared
-    /// with nothing.
+    /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They
+    /// are compared with nothing.
     pub unread: u64,
     /// Traps and limits.
     pub broken: u64,

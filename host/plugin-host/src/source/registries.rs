@@ -15,8 +15,8 @@ pub enum LoopbackRegistries {
 }
 
 impl LoopbackRegistries {
-    /// Says why a registry at an address is not asked. Registries inside a company or a cluster are usual, and need TLS;
-    /// metadata services and neighbours on the network segment are never registries.
+    /// Says why a registry at an address is not asked. Registries inside a company or a cluster are usual, and need
+    /// TLS; metadata services and neighbours on the network segment are never registries.
     #[must_use]
     pub fn judge(self) -> machinist_artifacts::Judge {
         match self {

@@ -20,8 +20,8 @@ use machinist_core::driver_error::Limit;
 pub enum Playing {
     /// Nothing: nothing leaves the host, and secrets are as recorded.
     Replay,
-    /// The call's own vault gives placeholders, and a read that is not in the recording goes to the cloud where `shadow-reads` of
-    /// the grants list it. Nothing else does.
+    /// The call's own vault gives placeholders, and a read that is not in the recording goes to the cloud where
+    /// `shadow-reads` of the grants list it. Nothing else does.
     Shadow,
 }
 

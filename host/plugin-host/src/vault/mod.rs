@@ -22,8 +22,9 @@ use scrub::Needles;
 
 /// How many placeholders one call may hold, as the contract says.
 pub const PLACEHOLDERS_PER_CALL: usize = 256;
-/// How many bytes their encodings may have together: each is made by the host, kept, and looked for in each answer and line of the log. The
-/// largest user data of any cloud fits twice in two encodings; 256 placeholders of a token are 50 KB.
+/// How many bytes their encodings may have together: each is made by the host, kept, and looked for in each answer and
+/// line of the log. The largest user data of any cloud fits twice in two encodings; 256 placeholders of a token are 50
+/// KB.
 const ENCODED_BYTES_PER_CALL: usize = 2 << 20;
 /// How many encodings one placeholder may have.
 pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;

@@ -171,8 +171,8 @@ fn cloud() -> (u16, Arc<Mutex<Vec<String>>>) {
     (port, asked)
 }
 
-/// A hostile shadow with these lines beside its egress rule, asked once for each method and path. What the cloud was asked, and what was
-/// seen of it.
+/// A hostile shadow with these lines beside its egress rule, asked once for each method and path. What the cloud was
+/// asked, and what was seen of it.
 async fn asked(more: &str, requests: &[(&str, &str)]) -> (Vec<String>, ShadowReport, World) {
     let (world, (port, asked)) = (World::new(), cloud());
     world.ready(Map::plain("plain-1", "1.0.0", &["plain"]).plugin("plain").created(1_000)).await;

@@ -1,5 +1,5 @@
-//! What somebody tries who writes ConfigMaps and no Secrets: reasons that command a terminal or fill an object, and references that make
-//! the host ask others.
+//! What somebody tries who writes ConfigMaps and no Secrets: reasons that command a terminal or fill an object, and
+//! references that make the host ask others.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -61,7 +61,7 @@ async fn attack_names_of_a_component_forge_a_status() {
 #[tokio::test]
 async fn attack_texts_beside_a_component_forge_a_status() {
     let world = World::new();
-    let odd = format!("\u{1b}]0;owned\u{7}\n{}", "x".repeat(300_000));
+    let odd = format!("\u{1b}]0;owned\u{7}\n{}", "x".repeat(100_000));
     let json = serde_json::Value::String(odd.clone()).to_string();
     for (key, text) in [
         ("grants.yaml", format!("egress: [{{ host: {json} }}]")),

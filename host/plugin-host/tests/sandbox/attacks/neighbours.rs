@@ -84,7 +84,8 @@ async fn attack_the_first_call_of_a_driver_keeps_its_callers_thread() {
     };
     let first = ran_on().await;
     assert!(first.as_deref().is_some_and(|name| name.starts_with("plugin-")), "{first:?}");
-    // Once it is known, it begins where its caller is: on a busy machine not at once, since a call that took long counts against it.
+    // Once it is known, it begins where its caller is: on a busy machine not at once, since a call that took long
+    // counts against it.
     for _ in 0..10 {
         if ran_on().await == own {
             return;
