@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -213,8 +214,7 @@ impl Sandbox {
                     Running { driver, rebooter, id_deleter, store, vault: &vault, deadline_ms, tape };
                 ask.ask(running).await
             };
-            // What the guest computes is looked at while it does; what the host computes for it beside it ends the call
-            // here.
+            // What the guest computes is looked at while it does; what the host computes for it ends the call here.
             let asked = async {
                 tokio::select! {
                     biased;
@@ -224,7 +224,12 @@ impl Sandbox {
             };
             let asked = tape.bounded(async { timeout_at(deadline.into(), asked).await.ok() });
             let mut asked = Box::pin(asked);
-            let asked = poll_fn(|context| effort.poll(|| asked.as_mut().poll(context)));
+            let asked = poll_fn(|context| {
+                effort.poll(|| match asked.as_mut().poll(context) {
+                    Poll::Pending if effort.is_over() => Poll::Ready(Some(Err(OutOfCpu.into()))),
+                    polled => polled,
+                })
+            });
             match &self.witness {
                 None => asked.await,
                 Some(witness) => watched(&**witness, &prepared.plugin, A::OPERATION, asked).await,
