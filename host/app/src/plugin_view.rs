@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use machinist_plugin_host::grants::{
-    AddressClass, AuthGrant, AuthWay, EgressRule, Grants, NamePattern, Place, SecretGrant,
+    AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, NamePattern, PathPattern, Place,
+    SecretGrant,
 };
 use machinist_plugin_host::limits::Limits;
 use machinist_plugin_host::verify::Contract;
@@ -264,8 +265,19 @@ fn egress(rule: &EgressRule) -> String {
             rule.methods().iter().map(axum::http::Method::as_str).collect::<Vec<_>>().join(", ")
         );
     }
-    if !rule.paths().is_empty() {
-        let _ = write!(text, "; below {}", joined(rule.paths()));
+    let (exact, prefixes): (Vec<_>, Vec<_>) =
+        rule.paths().iter().partition(|path| matches!(path, PathPattern::Exact(_)));
+    if !prefixes.is_empty() {
+        let _ = write!(text, "; below {}", joined(&prefixes));
+    }
+    if !exact.is_empty() {
+        let _ = write!(text, "; exactly {}", joined(&exact));
+    }
+    if !rule.form().is_empty() {
+        let _ = write!(text, "; form {}", joined(rule.form()));
+    }
+    if !rule.headers().is_empty() {
+        let _ = write!(text, "; headers {}", joined(rule.headers()));
     }
     let classes = [
         AddressClass::Public,
@@ -309,10 +321,13 @@ fn scopes(patterns: &[NamePattern]) -> String {
 }
 
 fn secret(grant: &SecretGrant) -> String {
-    let place = |place: &Place| match place {
-        Place::Header(name) => format!("header {name}"),
-        Place::Json(pointer) => format!("json {pointer}"),
-        Place::Form(field) => format!("form {field}"),
+    let place = |granted: &GrantedPlace| {
+        let place = match granted.place() {
+            Place::Header(name) => format!("header {name}"),
+            Place::Json(pointer) => format!("json {pointer}"),
+            Place::Form(field) => format!("form {field}"),
+        };
+        if granted.prefix().is_empty() { place } else { format!("{place} behind {:?}", granted.prefix()) }
     };
     let places: Vec<_> = grant.places().iter().map(place).collect();
     let mut text = format!("{} in {}", grant.key(), places.join(", "));

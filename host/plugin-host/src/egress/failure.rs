@@ -17,6 +17,8 @@ pub enum Reason {
     Address(AddressClass),
     /// A placeholder stands where its secret may not travel.
     PlaceholderPlace,
+    /// A placeholder is not the whole value of its place, nor all behind the prefix that is granted.
+    PlaceholderPart,
     /// A placeholder is on its way to a host for which its secret is not granted.
     PlaceholderHost,
     /// A placeholder of another call, or an invented one.
@@ -69,6 +71,8 @@ impl Reason {
                 Denial::Port => "grant-port",
                 Denial::Method => "grant-method",
                 Denial::Path => "grant-path",
+                Denial::Header => "grant-header",
+                Denial::Form => "grant-form",
             },
             Self::Address(class) => match class {
                 AddressClass::Public => "address-public",
@@ -80,6 +84,7 @@ impl Reason {
                 AddressClass::Unusable => "address-unusable",
             },
             Self::PlaceholderPlace => "placeholder-place",
+            Self::PlaceholderPart => "placeholder-part",
             Self::PlaceholderHost => "placeholder-host",
             Self::PlaceholderUnknown => "placeholder-unknown",
             Self::PlaceholderValue => "placeholder-value",
@@ -110,8 +115,13 @@ impl Reason {
             Self::Grant(Denial::Port) => "the port is not granted for this host",
             Self::Grant(Denial::Method) => "the method is not granted for this host",
             Self::Grant(Denial::Path) => "the path is not granted for this host",
+            Self::Grant(Denial::Header) => "a header changes what the server sees, and is not granted",
+            Self::Grant(Denial::Form) => "a field of the request, such as Action, does not say what is granted",
             Self::Address(_) => "the host leads to an address of a class that is not granted",
             Self::PlaceholderPlace => "a placeholder stands where its secret may not travel",
+            Self::PlaceholderPart => {
+                "a placeholder is not the whole value of its place; the grants may name a prefix such as \"Bearer \""
+            }
             Self::PlaceholderHost => "a placeholder's secret is not granted for this host",
             Self::PlaceholderUnknown => "a placeholder is not of this call",
             Self::PlaceholderValue => "an encoded secret does not fit its place; another encoding is needed",

@@ -25,7 +25,7 @@ use super::substitute::{Substituted, substitute};
 use super::synthetic::Synthetic;
 use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
-use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict};
+use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict, is_range};
 use crate::seat::Seat;
 use crate::vault::{PLACEHOLDER_PREFIX, Vault};
 
@@ -162,11 +162,12 @@ impl Call {
         let (mut parts, body) = request.into_parts();
         let target =
             RequestTarget::new(&parts.method, &parts.uri).map_err(|_| Failure::Refused(Reason::Target))?;
-        let rule = self.judge(&target)?;
+        self.judge(&target)?;
         let marked = self.marked(&mut parts.headers, target.host())?;
         let body = self.collect(body).await?;
         let headers = self.allowed_headers(parts.headers);
         let outgoing = Outgoing { target, headers, body };
+        let rule = self.judge_whole(&outgoing)?;
         let filled = substitute(outgoing, &self.grants, &self.vault).map_err(Failure::Refused)?;
         match self.on_the_way(filled, marked, rule, options).await {
             Ok(response) => Ok(response),
@@ -287,8 +288,16 @@ impl Call {
         }
     }
 
-    fn judge(&self, target: &RequestTarget) -> Result<&EgressRule, Failure> {
+    /// Before the body is there: most requests that are refused are refused for their target.
+    fn judge(&self, target: &RequestTarget) -> Result<(), Failure> {
         match self.grants.allows(target) {
+            Verdict::Allowed(_) => Ok(()),
+            Verdict::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
+        }
+    }
+
+    fn judge_whole(&self, outgoing: &Outgoing) -> Result<&EgressRule, Failure> {
+        match self.grants.allows_whole(&outgoing.target, &outgoing.headers, &outgoing.body) {
             Verdict::Allowed(rule) => Ok(rule),
             Verdict::Denied(denial) => Err(Failure::Refused(Reason::Grant(denial))),
         }
@@ -309,8 +318,10 @@ impl Call {
     fn allowed_headers(&self, headers: HeaderMap) -> HeaderMap {
         let mut headers = without_connection_headers(headers);
         if !self.vault.scrubber().is_idle() {
-            headers.remove(RANGE);
-            headers.remove(IF_RANGE);
+            let ranges: Vec<_> = headers.keys().filter(|name| is_range(name)).cloned().collect();
+            for name in ranges {
+                headers.remove(name);
+            }
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         headers

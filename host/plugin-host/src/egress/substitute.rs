@@ -1,5 +1,7 @@
-//! Puts secrets where placeholders stand, only in granted places and towards granted hosts. A placeholder anywhere else
-//! refuses the whole request: it was lost by mistake or smuggled on purpose. All other bytes stay as they are.
+//! Puts secrets where placeholders stand, only in granted places and towards granted hosts. A placeholder is the whole value of
+//! its place, or all behind the prefix that the grants name. Anywhere else, or with anything else around it, it refuses the
+//! whole request: it was lost by mistake, smuggled on purpose, or wrapped into a script that would send the secret away. All
+//! other bytes stay as they are.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -7,12 +9,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{CONTENT_TYPE, HeaderMap};
+use http::header::HeaderMap;
 use memchr::memmem;
 
 use super::failure::Reason;
 use super::json::visit_strings;
 use super::outgoing::Outgoing;
+use crate::grants::form::{self, are_alike, content_type};
 use crate::grants::{Grants, Host, Place, SecretKey};
 use crate::vault::{PLACEHOLDER_BYTES, PLACEHOLDER_PREFIX, Vault};
 
@@ -31,7 +34,7 @@ pub(super) fn substitute(outgoing: Outgoing, grants: &Grants, vault: &Vault) -> 
     if in_url.into_iter().flatten().any(|part| count(part.as_bytes()) > 0) {
         return Err(Reason::PlaceholderPlace);
     }
-    let body = filler.body(&outgoing.headers, &outgoing.body)?;
+    let body = filler.body(&outgoing)?;
     let headers = filler.headers(&outgoing.headers)?;
     let used = filler.used.into_inner();
     let body = body.map_or_else(|| outgoing.body.clone(), Bytes::from);
@@ -55,6 +58,18 @@ impl Here<'_> {
                 Self::Header(_) | Self::Json(_) | Self::Form(_),
                 Place::Header(_) | Place::Json(_) | Place::Form(_),
             ) => false,
+        }
+    }
+
+    /// What a reader of this place makes of these bytes. `None`: nothing that could be compared.
+    fn read(&self, bytes: &[u8]) -> Option<String> {
+        match self {
+            Self::Header(_) => String::from_utf8(bytes.to_vec()).ok(),
+            Self::Json(_) => serde_json::from_slice(&[b"\"", bytes, b"\""].concat()).ok(),
+            Self::Form(_) => {
+                let field = [b"=", bytes].concat();
+                Some(form::fields(&field, b"&").next().map(|(_, value)| value).unwrap_or_default())
+            }
         }
     }
 
@@ -89,6 +104,8 @@ impl Filler<'_> {
             }
             let value = match self.fill(value.as_bytes(), &Here::Header(name))? {
                 None => value.clone(),
+                // Servers join the values of a header that comes twice.
+                Some(_) if headers.get_all(name).iter().count() > 1 => return Err(Reason::PlaceholderPart),
                 Some(bytes) => {
                     let mut value = HeaderValue::from_bytes(&bytes).map_err(|_| Reason::PlaceholderValue)?;
                     value.set_sensitive(true);
@@ -101,16 +118,16 @@ impl Filler<'_> {
     }
 
     /// `None` when the body has no placeholder.
-    fn body(&self, headers: &HeaderMap, body: &[u8]) -> Result<Option<Vec<u8>>, Reason> {
+    fn body(&self, outgoing: &Outgoing) -> Result<Option<Vec<u8>>, Reason> {
+        let body = &outgoing.body;
         let placeholders = count(body);
         if placeholders == 0 {
             return Ok(None);
         }
-        let content_type =
-            headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        // Of two types a server may believe either.
+        let content_type = content_type(&outgoing.headers).ok_or(Reason::PlaceholderPlace)?;
         let filled = if content_type == "application/x-www-form-urlencoded" {
-            self.form(body)?
+            self.form(outgoing.target.query(), body)?
         } else if content_type.is_empty() || content_type.contains("json") {
             self.json(body)?
         } else {
@@ -135,7 +152,7 @@ impl Filler<'_> {
         Ok(filled)
     }
 
-    fn form(&self, body: &[u8]) -> Result<Filled, Reason> {
+    fn form(&self, query: Option<&str>, body: &[u8]) -> Result<Filled, Reason> {
         let mut filled = Filled::default();
         let (mut from, mut start) = (0, 0);
         for field in body.split(|byte| *byte == b'&') {
@@ -147,7 +164,11 @@ impl Filler<'_> {
                     .map(|(name, _)| name.into_owned())
                     .unwrap_or_default();
                 let span = start + equals + 1..end;
+                let before = filled.placeholders;
                 filled.replace(body, &mut from, span, |inside| self.fill(inside, &Here::Form(&name)))?;
+                if filled.placeholders > before && is_repeated(&name, query, body) {
+                    return Err(Reason::PlaceholderPart);
+                }
             }
             start = end + 1;
         }
@@ -157,40 +178,50 @@ impl Filler<'_> {
 
     /// `None` when there is no placeholder in `text`.
     fn fill(&self, text: &[u8], here: &Here<'_>) -> Result<Option<Vec<u8>>, Reason> {
-        let finder = memmem::Finder::new(PLACEHOLDER_PREFIX);
-        let mut filled = Vec::new();
-        let mut rest = text;
-        while let Some(at) = finder.find(rest) {
-            let end = at + PLACEHOLDER_BYTES;
-            let token = rest.get(at..end).and_then(|token| std::str::from_utf8(token).ok());
-            let secret =
-                token.and_then(|token| self.vault.expand(token)).ok_or(Reason::PlaceholderUnknown)?;
-            self.check(&secret.key, here)?;
-            let value =
-                secret.steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
-            filled.extend_from_slice(rest.get(..at).unwrap_or_default());
-            filled.extend_from_slice(value);
-            self.used.borrow_mut().insert(secret.key.clone());
-            rest = rest.get(end..).unwrap_or_default();
+        let Some(at) = memmem::find(text, PLACEHOLDER_PREFIX.as_bytes()) else { return Ok(None) };
+        let end = at + PLACEHOLDER_BYTES;
+        let (before, behind) = (text.get(..at).unwrap_or_default(), text.get(end..).unwrap_or_default());
+        let token = text.get(at..end).and_then(|token| std::str::from_utf8(token).ok());
+        let secret = token.and_then(|token| self.vault.expand(token)).ok_or(Reason::PlaceholderUnknown)?;
+        self.check(&secret.key, here, before)?;
+        if !behind.is_empty() {
+            return Err(Reason::PlaceholderPart);
         }
-        if rest.len() == text.len() {
-            return Ok(None);
-        }
-        filled.extend_from_slice(rest);
-        Ok(Some(filled))
+        let value =
+            secret.steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
+        self.used.borrow_mut().insert(secret.key.clone());
+        Ok(Some([before, value.as_slice()].concat()))
     }
 
-    fn check(&self, key: &SecretKey, here: &Here<'_>) -> Result<(), Reason> {
+    fn check(&self, key: &SecretKey, here: &Here<'_>, before: &[u8]) -> Result<(), Reason> {
         let mut refusal = Reason::PlaceholderPlace;
-        for grant in self.grants.secret(key).filter(|grant| grant.places().iter().any(|place| here.is(place)))
-        {
-            if grant.reaches(self.host) {
-                return Ok(());
+        for grant in self.grants.secret(key) {
+            for granted in grant.places().iter().filter(|granted| here.is(granted.place())) {
+                let is_all = if granted.prefix().is_empty() {
+                    before.is_empty()
+                } else {
+                    here.read(before).is_some_and(|text| text == granted.prefix())
+                };
+                if !grant.reaches(self.host) {
+                    refusal = Reason::PlaceholderHost;
+                } else if is_all {
+                    return Ok(());
+                } else {
+                    refusal = Reason::PlaceholderPart;
+                }
             }
-            refusal = Reason::PlaceholderHost;
         }
         Err(refusal)
     }
+}
+
+/// Whether some server finds this field more than once, and might join the values or take another one.
+fn is_repeated(name: &str, query: Option<&str>, body: &[u8]) -> bool {
+    [&b"&"[..], &b"&;"[..]].into_iter().any(|separators| {
+        let query = query.unwrap_or_default().as_bytes();
+        let fields = form::fields(query, separators).chain(form::fields(body, separators));
+        fields.filter(|(other, _)| are_alike(other, name)).count() > 1
+    })
 }
 
 #[derive(Default)]

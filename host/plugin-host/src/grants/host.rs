@@ -1,7 +1,9 @@
-//! Hosts as URLs name them, and patterns over them.
+//! Hosts as URLs name them, and patterns over them. A `*` stands for one label.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
+
+use super::clouds::Labels;
 
 /// A normalised host: lower case, IDNA, no trailing dot; every notation of an address is the address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +55,7 @@ impl fmt::Display for Host {
 pub enum HostPattern {
     /// This one.
     Exact(Host),
-    /// All names with at least one more label in front; stored with its leading dot.
+    /// All names with exactly one label in front; stored with its leading dot.
     Below(String),
     /// All names with exactly one label between two parts, as in `ec2.*.example.com`; stored with their dots.
     Between {
@@ -70,7 +72,12 @@ impl HostPattern {
         if let Some((before, after)) = text.split_once(".*.") {
             return match (Host::parse(before), Host::parse(after)) {
                 (Some(Host::Name(before)), Some(Host::Name(after))) if after.contains('.') => {
-                    Ok(Self::Between { before: format!("{before}."), after: format!(".{after}") })
+                    match Labels::below(&after) {
+                        Labels::Named => Err(named(text)),
+                        Labels::Any | Labels::Regions => {
+                            Ok(Self::Between { before: format!("{before}."), after: format!(".{after}") })
+                        }
+                    }
                 }
                 _ => Err(format!(
                     "{text:?} is too wide: behind the wildcard stands a domain of at least two labels"
@@ -83,7 +90,10 @@ impl HostPattern {
                 .ok_or_else(|| format!("{text:?} is no host: write a name, *.name or an address"));
         };
         match Host::parse(domain) {
-            Some(Host::Name(name)) if name.contains('.') => Ok(Self::Below(format!(".{name}"))),
+            Some(Host::Name(name)) if name.contains('.') => match Labels::below(&name) {
+                Labels::Any => Ok(Self::Below(format!(".{name}"))),
+                Labels::Regions | Labels::Named => Err(named(text)),
+            },
             _ => Err(format!("{text:?} is too wide: a wildcard needs a domain of at least two labels")),
         }
     }
@@ -92,11 +102,9 @@ impl HostPattern {
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (pattern, Self::Exact(host)) => pattern.matches(host),
-            (Self::Below(suffix), Self::Below(narrower) | Self::Between { after: narrower, .. }) => {
-                narrower.ends_with(suffix.as_str())
-            }
-            (Self::Between { .. }, Self::Between { .. }) => self == other,
+            (Self::Below(_), Self::Below(_)) | (Self::Between { .. }, Self::Between { .. }) => self == other,
             (Self::Exact(_), Self::Below(_) | Self::Between { .. })
+            | (Self::Below(_), Self::Between { .. })
             | (Self::Between { .. }, Self::Below(_)) => false,
         }
     }
@@ -105,12 +113,13 @@ impl HostPattern {
     pub fn matches(&self, host: &Host) -> bool {
         match (self, host) {
             (Self::Exact(exact), host) => exact == host,
-            // The suffix starts with a dot and no name does.
-            (Self::Below(suffix), Host::Name(name)) => name.ends_with(suffix.as_str()),
+            (Self::Below(suffix), Host::Name(name)) => {
+                name.strip_suffix(suffix.as_str()).is_some_and(is_label)
+            }
             (Self::Between { before, after }, Host::Name(name)) => name
                 .strip_prefix(before.as_str())
                 .and_then(|rest| rest.strip_suffix(after.as_str()))
-                .is_some_and(|label| !label.is_empty() && !label.contains('.')),
+                .is_some_and(|label| is_label(label) && Labels::of(after).allow(label)),
             (Self::Below(_) | Self::Between { .. }, Host::Address(_)) => false,
         }
     }
@@ -124,6 +133,14 @@ impl fmt::Display for HostPattern {
             Self::Between { before, after } => write!(f, "{before}*{after}"),
         }
     }
+}
+
+fn is_label(text: &str) -> bool {
+    !text.is_empty() && !text.contains('.')
+}
+
+fn named(text: &str) -> String {
+    format!("{text:?} is too wide: customers of this cloud choose names below it, so each host must be named")
 }
 
 fn unmapped(address: Ipv6Addr) -> IpAddr {

@@ -5,11 +5,15 @@
 
 mod address;
 mod auth;
+mod clouds;
+pub(crate) mod form;
 mod host;
 mod limits;
+mod override_header;
 mod path;
 mod raw;
 mod raw_auth;
+mod regions;
 mod secret;
 mod shadow;
 mod target;
@@ -17,7 +21,8 @@ mod target;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use http::Method;
+use http::{HeaderMap, HeaderName, Method};
+use machinist_core::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 
 pub use address::{AddressClass, AddressClasses};
@@ -26,14 +31,17 @@ pub use auth::{
     ClientAuth, ClientCredentialsGrant, FilePrefix, JwtBearerGrant, KeyNames, KeystoneGrant, KeystoneKeys,
     NamePattern, SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
 };
+pub use form::FormCondition;
 pub use host::{Host, HostPattern};
 pub use limits::RawLimits;
-pub use path::PathPrefix;
-pub use secret::{JsonPointer, Place, SecretGrant, SecretKey};
+pub use path::PathPattern;
+pub use regions::{REGION, is_region_name, regions_of};
+pub use secret::{GrantedPlace, JsonPointer, Place, SecretGrant, SecretKey};
 pub use shadow::{ReadCredentials, ShadowRead};
-pub use target::{RequestTarget, Scheme, TargetError};
+pub use target::{METHODS, RequestTarget, Scheme, TargetError};
 
 pub(crate) use auth::{is_name, is_normal_path, is_scope};
+pub(crate) use override_header::{is_override, is_range};
 
 /// Grants beyond this size are no grants that a person reviewed.
 const TEXT_LIMIT_BYTES: usize = 256 * 1024;
@@ -78,7 +86,11 @@ pub struct EgressRule {
     /// Empty: all.
     pub(crate) methods: Vec<Method>,
     /// Empty: all.
-    pub(crate) paths: Vec<PathPrefix>,
+    pub(crate) paths: Vec<PathPattern>,
+    /// All of them hold.
+    pub(crate) form: Vec<FormCondition>,
+    /// Headers that are refused elsewhere.
+    pub(crate) headers: Vec<HeaderName>,
     pub(crate) addresses: AddressClasses,
 }
 
@@ -104,8 +116,18 @@ impl EgressRule {
     }
 
     /// Which paths; empty means all.
-    pub fn paths(&self) -> &[PathPrefix] {
+    pub fn paths(&self) -> &[PathPattern] {
         &self.paths
+    }
+
+    /// What fields of the request must say; empty means anything.
+    pub fn form(&self) -> &[FormCondition] {
+        &self.form
+    }
+
+    /// Which headers may stand in a request that otherwise may not, since they change what a server sees.
+    pub fn headers(&self) -> &[HeaderName] {
+        &self.headers
     }
 
     /// Which classes of addresses may be dialled.
@@ -123,11 +145,19 @@ impl EgressRule {
             Some(Denial::Port)
         } else if !self.methods.is_empty() && !self.methods.contains(target.method()) {
             Some(Denial::Method)
-        } else if !self.paths.is_empty() && !self.paths.iter().any(|prefix| target.path_is_below(prefix)) {
+        } else if !self.paths.is_empty() && !self.paths.iter().any(|pattern| target.has_path(pattern)) {
             Some(Denial::Path)
         } else {
             None
         }
+    }
+
+    /// The same for a whole request.
+    fn stops_whole(&self, target: &RequestTarget, headers: &HeaderMap, body: &[u8]) -> Option<Denial> {
+        let is_denied = |name: &HeaderName| is_override(name) && !self.headers.contains(name);
+        self.stops_at(target)
+            .or_else(|| headers.keys().any(is_denied).then_some(Denial::Header))
+            .or_else(|| (!form::hold(&self.form, target.query(), headers, body)).then_some(Denial::Form))
     }
 }
 
@@ -144,6 +174,10 @@ pub enum Denial {
     Method,
     /// The path is not granted there.
     Path,
+    /// A header that changes what the server sees is not granted there.
+    Header,
+    /// What a field says is not granted there.
+    Form,
 }
 
 impl Denial {
@@ -155,6 +189,8 @@ impl Denial {
             Self::Port => "port",
             Self::Method => "method",
             Self::Path => "path",
+            Self::Header => "header",
+            Self::Form => "form",
         }
     }
 }
@@ -176,6 +212,7 @@ pub struct Grants {
     pub(crate) reveal: BTreeSet<SecretKey>,
     pub(crate) auth: Vec<AuthGrant>,
     pub(crate) shadow_reads: Vec<ShadowRead>,
+    pub(crate) providers: Option<BTreeSet<ProviderName>>,
     pub(crate) limits: RawLimits,
     pub(crate) roots: Vec<CertificateDer<'static>>,
     pub(crate) digest: [u8; 32],
@@ -192,9 +229,18 @@ impl Grants {
 
     /// Whether the target may be asked, by name. The addresses that its name resolves to are checked when dialled.
     pub fn allows(&self, target: &RequestTarget) -> Verdict<'_> {
+        self.first(|rule| rule.stops_at(target))
+    }
+
+    /// Whether this request may be sent: its target, and what its headers and fields say beside.
+    pub fn allows_whole(&self, target: &RequestTarget, headers: &HeaderMap, body: &[u8]) -> Verdict<'_> {
+        self.first(|rule| rule.stops_whole(target, headers, body))
+    }
+
+    fn first(&self, stops_at: impl Fn(&EgressRule) -> Option<Denial>) -> Verdict<'_> {
         let mut nearest = Denial::Host;
         for rule in &self.egress {
-            match rule.stops_at(target) {
+            match stops_at(rule) {
                 None => return Verdict::Allowed(rule),
                 Some(denial) => nearest = nearest.max(denial),
             }
@@ -242,6 +288,11 @@ impl Grants {
         &self.shadow_reads
     }
 
+    /// Which providers the plugin may serve. `None`: nobody says, so it serves what no other plugin is said to.
+    pub fn providers(&self) -> Option<&BTreeSet<ProviderName>> {
+        self.providers.as_ref()
+    }
+
     /// Limits that differ from the host's.
     pub fn limits(&self) -> &RawLimits {
         &self.limits
@@ -264,4 +315,8 @@ impl Grants {
 }
 
 #[cfg(test)]
+mod shipped_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod attack_tests;

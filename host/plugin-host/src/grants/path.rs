@@ -1,48 +1,65 @@
-//! Path prefixes that cannot be escaped, however the server behind them reads a path.
+//! Paths and prefixes of paths that cannot be escaped, however the server behind them reads a path.
 
 use std::fmt;
 
 /// Servers that decode more often than this are not among those that a prefix can guard.
 const DECODINGS: usize = 4;
 
-/// A normalised prefix. With a slash at its end it stands for what is below, without one also for the path itself.
+/// Which paths a rule is about, as normalised text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PathPrefix(String);
+pub enum PathPattern {
+    /// With a slash at its end it stands for all paths below, without one also for the path itself.
+    Prefix(String),
+    /// This path and no other.
+    Exact(String),
+}
 
-impl PathPrefix {
+impl PathPattern {
     /// Reads a prefix; `Err` says what is wrong.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        if !text.starts_with('/') {
-            return Err(format!("{text:?} is no path prefix: it starts with /"));
-        }
-        let normalised = url::Url::parse(&format!("https://host{text}")).ok();
-        let is_normal = normalised.is_some_and(|url| url.path() == text && url.query().is_none())
-            && Readings::of(text).is_some_and(|readings| readings.0.iter().all(|reading| reading == text));
-        if is_normal {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(format!(
-                "{text:?} is no normal path: no dot segments, doubled slashes, escapes, query or fragment"
-            ))
-        }
+    pub(crate) fn prefix(text: &str) -> Result<Self, String> {
+        normal(text).map(Self::Prefix)
     }
 
-    /// The prefix as it was written.
+    /// Reads a path that stands for itself alone; `Err` says what is wrong.
+    pub(crate) fn exact(text: &str) -> Result<Self, String> {
+        normal(text).map(Self::Exact)
+    }
+
+    /// The path as it was written.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match self {
+            Self::Prefix(text) | Self::Exact(text) => text,
+        }
     }
 
     fn covers(&self, path: &str) -> bool {
-        match path.strip_prefix(self.0.as_str()) {
-            Some(rest) => self.0.ends_with('/') || rest.is_empty() || rest.starts_with('/'),
-            None => false,
+        match self {
+            Self::Exact(exact) => path == exact,
+            Self::Prefix(prefix) => match path.strip_prefix(prefix.as_str()) {
+                Some(rest) => prefix.ends_with('/') || rest.is_empty() || rest.starts_with('/'),
+                None => false,
+            },
         }
     }
 }
 
-impl fmt::Display for PathPrefix {
+impl fmt::Display for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
+    }
+}
+
+fn normal(text: &str) -> Result<String, String> {
+    if !text.starts_with('/') {
+        return Err(format!("{text:?} is no path: it starts with /"));
+    }
+    let normalised = url::Url::parse(&format!("https://host{text}")).ok();
+    let is_normal = normalised.is_some_and(|url| url.path() == text && url.query().is_none())
+        && Readings::of(text).is_some_and(|readings| readings.0.iter().all(|reading| reading == text));
+    if is_normal {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("{text:?} is no normal path: no dot segments, doubled slashes, escapes, query or fragment"))
     }
 }
 
@@ -71,9 +88,9 @@ impl Readings {
         None
     }
 
-    /// True when every reading is below the prefix.
-    pub(crate) fn are_below(&self, prefix: &PathPrefix) -> bool {
-        self.0.iter().all(|reading| prefix.covers(reading))
+    /// True when the pattern means every reading.
+    pub(crate) fn fit(&self, pattern: &PathPattern) -> bool {
+        self.0.iter().all(|reading| pattern.covers(reading))
     }
 }
 

@@ -1,20 +1,24 @@
 //! The text of grants, and its way into honest types.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::{HeaderName, Method};
+use machinist_core::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::raw_auth::{self, RawAuthGrant};
+use super::regions::Regions;
 use super::shadow::{RawShadowRead, shadow_read};
 use super::{
-    AddressClass, AddressClasses, EgressRule, Error, Grants, Host, HostPattern, JsonPointer, PathPrefix,
-    Place, RawLimits, Scheme, SecretGrant, SecretKey,
+    AddressClass, AddressClasses, EgressRule, Error, FormCondition, GrantedPlace, Grants, Host, HostPattern,
+    JsonPointer, METHODS, PathPattern, Place, RawLimits, Scheme, SecretGrant, SecretKey,
 };
+use super::override_header::is_override;
 use crate::egress::is_connection_header;
+use crate::vault::PLACEHOLDER_PREFIX;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -25,19 +29,36 @@ struct RawGrants {
     auth: Vec<RawAuthGrant>,
     #[serde(rename = "shadow-reads")]
     shadow_reads: Vec<RawShadowRead>,
+    providers: Option<Vec<String>>,
+    regions: Option<Vec<String>>,
     limits: RawLimits,
     ca: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawEgressRule {
     pub(super) host: String,
     pub(super) scheme: Option<RawScheme>,
     pub(super) ports: Option<Vec<u16>>,
     pub(super) methods: Option<Vec<String>>,
-    pub(super) paths: Option<Vec<String>>,
+    pub(super) paths: Option<Vec<RawPath>>,
+    pub(super) form: Option<BTreeMap<String, OneOrMore>>,
+    pub(super) headers: Option<Vec<String>>,
     pub(super) addresses: Option<OneOrMore>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(untagged, expecting = "a prefix of paths, or { exact: PATH }")]
+pub(super) enum RawPath {
+    Prefix(String),
+    Exact(RawExact),
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawExact {
+    exact: String,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -47,11 +68,20 @@ pub(super) enum RawScheme {
     Https,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "a class of addresses or a list of classes")]
+#[derive(Clone, Deserialize)]
+#[serde(untagged, expecting = "a text or a list of texts")]
 pub(super) enum OneOrMore {
     One(String),
     More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn all(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::More(texts) => texts,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -68,15 +98,18 @@ struct RawPlace {
     header: Option<String>,
     json: Option<String>,
     form: Option<String>,
+    prefix: Option<String>,
 }
 
 pub(super) fn parse(text: &str) -> Result<Grants, Error> {
     let raw: Option<RawGrants> =
         serde_yaml_ng::from_str(text).map_err(|error| Error::Syntax { detail: error.to_string() })?;
     let raw = raw.unwrap_or_default();
-    let egress = each(raw.egress, "egress", rule)?;
-    let secrets = each(raw.secrets, "secrets", secret)?;
-    let auth = each(raw.auth, "auth", raw_auth::grant)?;
+    let regions = Regions::parse(raw.regions)?;
+    let egress = each(raw.egress, "egress", |raw, at| rules(raw, &regions, at))?;
+    let egress = egress.into_iter().flatten().collect();
+    let secrets = each(raw.secrets, "secrets", |raw, at| secret(raw, &regions, at))?;
+    let auth = each(raw.auth, "auth", |raw, at| raw_auth::grant(raw, &regions, at))?;
     raw_auth::check(&auth, &secrets, &raw.reveal)?;
     raw.limits.check()?;
     Ok(Grants {
@@ -85,14 +118,34 @@ pub(super) fn parse(text: &str) -> Result<Grants, Error> {
         auth,
         shadow_reads: each(raw.shadow_reads, "shadow-reads", shadow_read)?,
         reveal: raw.reveal.iter().map(|key| SecretKey::named(key)).collect(),
+        providers: raw.providers.map(providers).transpose()?,
         limits: raw.limits,
         roots: raw.ca.as_deref().map(roots).transpose()?.unwrap_or_default(),
         digest: Sha256::digest(text.as_bytes()).into(),
     })
 }
 
-fn each<R, T>(raws: Vec<R>, list: &str, parse: fn(R, &str) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+fn each<R, T>(
+    raws: Vec<R>,
+    list: &str,
+    parse: impl Fn(R, &str) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
     raws.into_iter().enumerate().map(|(index, raw)| parse(raw, &format!("{list}[{index}]"))).collect()
+}
+
+/// Absent means that nobody says; an empty list, which reads like "none", is refused: such a plugin serves nothing.
+fn providers(raw: Vec<String>) -> Result<BTreeSet<ProviderName>, Error> {
+    let is_wrong = |name: &String| name.trim() != name || name.is_empty();
+    if raw.is_empty() || raw.iter().any(is_wrong) {
+        return Err(Error::invalid("providers", "names no provider: leave it out if no other plugin may claim its own"));
+    }
+    Ok(raw.iter().map(ProviderName::new).collect())
+}
+
+/// A rule for each region that its host stands for.
+fn rules(raw: RawEgressRule, regions: &Regions, at: &str) -> Result<Vec<EgressRule>, Error> {
+    let hosts = regions.fill([raw.host.clone()], &format!("{at}.host"))?;
+    hosts.into_iter().map(|host| rule(RawEgressRule { host, ..raw.clone() }, at)).collect()
 }
 
 pub(super) fn rule(raw: RawEgressRule, at: &str) -> Result<EgressRule, Error> {
@@ -116,6 +169,8 @@ pub(super) fn rule(raw: RawEgressRule, at: &str) -> Result<EgressRule, Error> {
         ports: ports(raw.ports, scheme, at)?,
         methods: methods(raw.methods, at)?,
         paths: paths(raw.paths, at)?,
+        form: conditions(raw.form, at)?,
+        headers: headers(raw.headers, at)?,
         addresses,
     })
 }
@@ -136,29 +191,62 @@ fn methods(raw: Option<Vec<String>>, at: &str) -> Result<Vec<Method>, Error> {
     if raw.is_empty() {
         return Err(Error::invalid(place(), "names no method: leave it out for all"));
     }
-    let one = |text: String| match Method::from_bytes(text.as_bytes()) {
-        Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => Ok(method),
-        _ => Err(Error::invalid(place(), format!("{text:?} is no method in capital letters"))),
+    let one = |text: String| {
+        METHODS.into_iter().find(|method| method.as_str() == text).ok_or_else(|| {
+            let known = METHODS.map(|method| method.to_string()).join(", ");
+            Error::invalid(place(), format!("{text:?} is none of {known}"))
+        })
     };
     raw.into_iter().map(one).collect()
 }
 
-fn paths(raw: Option<Vec<String>>, at: &str) -> Result<Vec<PathPrefix>, Error> {
+fn paths(raw: Option<Vec<RawPath>>, at: &str) -> Result<Vec<PathPattern>, Error> {
     let place = || format!("{at}.paths");
     let Some(raw) = raw else { return Ok(Vec::new()) };
     if raw.is_empty() {
         return Err(Error::invalid(place(), "names no path: leave it out for all"));
     }
     raw.iter()
-        .map(|text| PathPrefix::parse(text).map_err(|problem| Error::invalid(place(), problem)))
+        .map(|raw| match raw {
+            RawPath::Prefix(text) => PathPattern::prefix(text),
+            RawPath::Exact(RawExact { exact }) => PathPattern::exact(exact),
+        })
+        .map(|pattern| pattern.map_err(|problem| Error::invalid(place(), problem)))
         .collect()
 }
 
-fn addresses(raw: OneOrMore, at: &str) -> Result<AddressClasses, Error> {
-    let names = match raw {
-        OneOrMore::One(name) => vec![name],
-        OneOrMore::More(names) => names,
+fn conditions(
+    raw: Option<BTreeMap<String, OneOrMore>>,
+    at: &str,
+) -> Result<Vec<FormCondition>, Error> {
+    let Some(raw) = raw else { return Ok(Vec::new()) };
+    if raw.is_empty() {
+        return Err(Error::invalid(format!("{at}.form"), "names no field: leave it out for anything"));
+    }
+    let one = |(field, values): (String, OneOrMore)| {
+        let values: BTreeSet<String> = values.all().into_iter().collect();
+        if values.is_empty() || !field.bytes().any(|byte| byte.is_ascii_alphanumeric()) {
+            let problem = "needs the name of a field and at least one value";
+            return Err(Error::invalid(format!("{at}.form.{field}"), problem));
+        }
+        Ok(FormCondition { field, values })
     };
+    raw.into_iter().map(one).collect()
+}
+
+fn headers(raw: Option<Vec<String>>, at: &str) -> Result<Vec<HeaderName>, Error> {
+    let place = || format!("{at}.headers");
+    let Some(raw) = raw else { return Ok(Vec::new()) };
+    let one = |text: &String| match HeaderName::from_bytes(text.as_bytes()) {
+        Ok(name) if is_override(&name) => Ok(name),
+        Ok(name) => Err(Error::invalid(place(), format!("{name} needs no grant: take it out"))),
+        Err(_) => Err(Error::invalid(place(), format!("{text:?} is no header name"))),
+    };
+    raw.iter().map(one).collect()
+}
+
+fn addresses(raw: OneOrMore, at: &str) -> Result<AddressClasses, Error> {
+    let names = raw.all();
     if names.is_empty() {
         return Err(Error::invalid(format!("{at}.addresses"), "names no class: leave it out for public"));
     }
@@ -171,7 +259,7 @@ fn addresses(raw: OneOrMore, at: &str) -> Result<AddressClasses, Error> {
     Ok(AddressClasses::new(names.iter().map(one).collect::<Result<Vec<_>, _>>()?))
 }
 
-fn secret(raw: RawSecretGrant, at: &str) -> Result<SecretGrant, Error> {
+fn secret(raw: RawSecretGrant, regions: &Regions, at: &str) -> Result<SecretGrant, Error> {
     if raw.key.is_empty() {
         return Err(Error::invalid(format!("{at}.key"), "is empty"));
     }
@@ -189,10 +277,30 @@ fn secret(raw: RawSecretGrant, at: &str) -> Result<SecretGrant, Error> {
     };
     Ok(SecretGrant {
         key: SecretKey::named(&raw.key),
-        places: each(raw.places, &format!("{at}.places"), place)?,
-        hosts: raw.hosts.unwrap_or_default().iter().map(host).collect::<Result<_, _>>()?,
+        places: each(raw.places, &format!("{at}.places"), granted_place)?,
+        hosts: regions
+            .fill(raw.hosts.unwrap_or_default(), &format!("{at}.hosts"))?
+            .iter()
+            .map(host)
+            .collect::<Result<_, _>>()?,
     })
 }
+
+fn granted_place(mut raw: RawPlace, at: &str) -> Result<GrantedPlace, Error> {
+    let prefix = raw.prefix.take();
+    let is_plain = |text: &String| {
+        let is_printable = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+        (1..=PREFIX_BYTES).contains(&text.len()) && is_printable && !text.contains(PLACEHOLDER_PREFIX)
+    };
+    if prefix.as_ref().is_some_and(|text| !is_plain(text)) {
+        let problem = format!("must have 1 to {PREFIX_BYTES} printable characters of ASCII");
+        return Err(Error::invalid(format!("{at}.prefix"), problem));
+    }
+    Ok(GrantedPlace { place: place(raw, at)?, prefix: prefix.unwrap_or_default() })
+}
+
+/// Enough for the name of a scheme. What is longer is no prefix but a document.
+const PREFIX_BYTES: usize = 32;
 
 fn place(raw: RawPlace, at: &str) -> Result<Place, Error> {
     match (raw.header, raw.json, raw.form) {

@@ -59,19 +59,40 @@ impl fmt::Display for JsonPointer {
 /// A place in a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// Anywhere in the value of this header.
+    /// The value of this header.
     Header(HeaderName),
-    /// Anywhere in this string of a JSON body.
+    /// This string of a JSON body.
     Json(JsonPointer),
-    /// Anywhere in the value of this field of a form body.
+    /// The value of this field of a form body.
     Form(String),
+}
+
+/// A place that one secret may fill. The secret is all of it, or all behind a text that the operator wrote down: around a
+/// placeholder a driver could wrap a script that sends the secret away.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GrantedPlace {
+    pub(crate) place: Place,
+    /// Stands before the secret, not encoded. Empty: nothing does.
+    pub(crate) prefix: String,
+}
+
+impl GrantedPlace {
+    /// Which place.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The text that stands before the secret; empty when the secret is the whole value.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
 }
 
 /// Lets one secret travel in some places to some hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretGrant {
     pub(crate) key: SecretKey,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<GrantedPlace>,
     /// Empty: all hosts that the egress rules grant.
     pub(crate) hosts: Vec<HostPattern>,
 }
@@ -83,7 +104,7 @@ impl SecretGrant {
     }
 
     /// In which places.
-    pub fn places(&self) -> &[Place] {
+    pub fn places(&self) -> &[GrantedPlace] {
         &self.places
     }
 

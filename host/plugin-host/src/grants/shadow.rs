@@ -7,8 +7,8 @@ use std::fmt;
 use http::{HeaderMap, Method};
 use serde::Deserialize;
 
-use super::raw::{OneOrMore, RawEgressRule, RawScheme, rule};
-use super::{AddressClass, EgressRule, Error, PathPrefix, RequestTarget};
+use super::raw::{OneOrMore, RawEgressRule, RawPath, RawScheme, rule};
+use super::{AddressClass, EgressRule, Error, PathPattern, RequestTarget};
 
 /// One line of what a shadow may read. The egress rules must grant it, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct RawShadowRead {
     scheme: Option<RawScheme>,
     ports: Option<Vec<u16>>,
     methods: Option<Vec<String>>,
-    paths: Vec<String>,
+    paths: Vec<RawPath>,
     #[serde(default)]
     query: BTreeMap<String, BTreeSet<String>>,
     #[serde(default)]
@@ -58,6 +58,8 @@ pub(super) fn shadow_read(raw: RawShadowRead, at: &str) -> Result<ShadowRead, Er
         ports: raw.ports,
         methods: Some(methods),
         paths: Some(raw.paths),
+        form: None,
+        headers: None,
         // The egress rule that grants the request judges its addresses.
         addresses: Some(OneOrMore::More(every_class)),
     };
@@ -73,7 +75,7 @@ pub(super) fn shadow_read(raw: RawShadowRead, at: &str) -> Result<ShadowRead, Er
 impl fmt::Display for ShadowRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let methods: Vec<&str> = self.rule.methods.iter().map(Method::as_str).collect();
-        let paths: Vec<&str> = self.rule.paths.iter().map(PathPrefix::as_str).collect();
+        let paths: Vec<&str> = self.rule.paths.iter().map(PathPattern::as_str).collect();
         let host = &self.rule.host;
         write!(f, "{} {}://{host} {}", methods.join(", "), self.rule.scheme.name(), paths.join(", "))?;
         for (name, values) in &self.query {

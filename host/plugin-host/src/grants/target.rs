@@ -6,7 +6,7 @@ use http::{Method, Uri};
 use url::Url;
 
 use super::host::Host;
-use super::path::{PathPrefix, Readings};
+use super::path::{PathPattern, Readings};
 
 /// The schemes that exist here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,10 +56,15 @@ pub enum TargetError {
     /// Backslashes and control characters are read differently by different programs.
     #[error("the URL has characters that programs read differently")]
     Characters,
-    /// CONNECT would make a tunnel, TRACE would echo what the host adds.
+    /// Not one of [`METHODS`].
     #[error("the method is not for drivers")]
     Method,
 }
+
+/// The methods that exist here. CONNECT would make a tunnel, TRACE would echo what the host adds, and servers read methods
+/// that no cloud's API has in ways of their own.
+pub const METHODS: [Method; 6] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 /// A normalised target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +87,7 @@ impl RequestTarget {
 
     /// The target of a URL.
     pub fn parse(method: &Method, text: &str) -> Result<Self, TargetError> {
-        if *method == Method::CONNECT || *method == Method::TRACE {
+        if !METHODS.contains(method) {
             return Err(TargetError::Method);
         }
         if text.bytes().any(|byte| byte <= b' ' || byte == 0x7f || byte == b'\\') {
@@ -160,9 +165,9 @@ impl RequestTarget {
             .map_err(|_| TargetError::Url)
     }
 
-    /// True when every way of reading the path is below the prefix.
-    pub fn path_is_below(&self, prefix: &PathPrefix) -> bool {
-        self.readings.as_ref().is_some_and(|readings| readings.are_below(prefix))
+    /// True when the pattern means the path, in every way of reading it.
+    pub fn has_path(&self, pattern: &PathPattern) -> bool {
+        self.readings.as_ref().is_some_and(|readings| readings.fit(pattern))
     }
 }
 

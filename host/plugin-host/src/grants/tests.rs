@@ -36,7 +36,7 @@ egress:
     addresses: private
 secrets:
   - key: token
-    places: [{ header: Authorization }, { json: /a~1b/0 }, { form: UserData }]
+    places: [{ header: Authorization, prefix: 'Bearer ' }, { json: /a~1b/0 }, { form: UserData }]
     hosts: [api.example.com]
   - key: userData
     places: [{ json: /userData }]
@@ -85,6 +85,19 @@ fn what_grants_cannot_mean_is_an_error_that_names_it() {
     refused("egress: [{ host: a.com, ports: [65536] }]", "65536");
     refused("egress: [{ host: a.com, methods: [] }]", "egress[0].methods");
     refused("egress: [{ host: a.com, methods: [get] }]", "\"get\"");
+    refused("egress: [{ host: a.com, methods: [OPTIONS] }]", "is none of GET, HEAD, POST, PUT, PATCH, DELETE");
+    refused("egress: [{ host: a.com, form: {} }]", "egress[0].form");
+    refused("egress: [{ host: a.com, form: { Action: [] } }]", "egress[0].form.Action");
+    refused("egress: [{ host: a.com, form: { '-': a } }]", "egress[0].form.-");
+    refused("egress: [{ host: a.com, headers: [accept] }]", "needs no grant");
+    refused("egress: [{ host: a.com, headers: ['a b'] }]", "no header name");
+    refused("egress: [{ host: a.com, paths: [{ exact: /a//b }] }]", "egress[0].paths");
+    refused("egress: [{ host: a.com, paths: [{ exactly: /a }] }]", "{ exact: PATH }");
+    refused("egress: [{ host: 'a.{region}.com' }]", "plugin push --region");
+    refused("regions: []", "regions");
+    refused("regions: [s3]", "is no region");
+    refused("providers: []", "providers");
+    refused("providers: [' aws']", "providers");
     refused("egress: [{ host: a.com, paths: [] }]", "egress[0].paths");
     for path in ["v1", "/v1/../", "/a//b", "/a%2fb", "/a?b", "/a#b", "/%61", "/a\\b", "/..;x/"] {
         refused(&format!("egress: [{{ host: a.com, paths: ['{path}'] }}]"), "egress[0].paths");
@@ -98,6 +111,9 @@ fn what_grants_cannot_mean_is_an_error_that_names_it() {
     refused("secrets: [{ key: a, places: [] }]", "secrets[0].places");
     refused("secrets: [{ key: a, places: [{ header: a, form: b }] }]", "secrets[0].places[0]");
     refused("secrets: [{ key: a, places: [{ header: 'a b' }] }]", "no header name");
+    refused("secrets: [{ key: a, places: [{ header: a, prefix: '' }] }]", "secrets[0].places[0].prefix");
+    refused("secrets: [{ key: a, places: [{ header: a, prefix: \"a\\n\" }] }]", "secrets[0].places[0].prefix");
+    refused("secrets: [{ key: a, places: [{ prefix: 'Bearer ' }] }]", "exactly one of header");
     refused("secrets: [{ key: a, places: [{ header: Host }] }]", "belongs to the host");
     refused("secrets: [{ key: a, places: [{ json: userData }] }]", "JSON pointer");
     refused("secrets: [{ key: a, places: [{ json: '/a~2' }] }]", "JSON pointer");
@@ -129,7 +145,8 @@ fn a_target_is_judged_by_the_rule_that_comes_nearest() {
         (&get, "https://api.example.com.evil.com/v1/x", Err(Denial::Host)),
         (&get, "https://xapi.example.com/v1/x", Err(Denial::Host)),
         (&get, "http://a.example.org:8080/", Ok(())),
-        (&put, "http://a.b.example.org:8081/any", Ok(())),
+        (&put, "http://b.example.org:8081/any", Ok(())),
+        (&put, "http://a.b.example.org:8081/any", Err(Denial::Host)),
         (&get, "http://example.org:8080/", Err(Denial::Host)),
         (&get, "http://.example.org:8080/", Err(Denial::Host)),
         (&get, "http://evilexample.org:8080/", Err(Denial::Host)),
@@ -250,8 +267,9 @@ fn what_programs_read_differently_has_no_target() {
     for (url, error) in table {
         assert_eq!(target(url), Err(error), "{url}");
     }
-    for method in [Method::CONNECT, Method::TRACE] {
-        assert_eq!(RequestTarget::parse(&method, "https://a.com/"), Err(TargetError::Method));
+    let odd = ["TRACK", "DEBUG", "trace", "get", "PROPFIND", "PURGE"].map(|name| Method::from_bytes(name.as_bytes()).unwrap());
+    for method in odd.into_iter().chain([Method::CONNECT, Method::TRACE, Method::OPTIONS]) {
+        assert_eq!(RequestTarget::parse(&method, "https://a.com/"), Err(TargetError::Method), "{method}");
     }
 }
 

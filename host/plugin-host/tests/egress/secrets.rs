@@ -16,7 +16,7 @@ const USER_DATA: &str = "#cloud-config\nbootstrap: abcdef.0123456789abcdef\n";
 
 const PLACES: &str = "
 secrets:
-  - { key: token, places: [{ header: authorization }], hosts: [a.test] }
+  - { key: token, places: [{ header: authorization, prefix: 'Bearer ' }], hosts: [a.test] }
   - { key: userData, places: [{ json: /vm/userData }, { form: UserData }] }
 ";
 

@@ -8,12 +8,13 @@ use serde::de::DeserializeOwned;
 use serde_yaml_ng::{Mapping, Value};
 
 use super::auth::AuthWay;
+use super::regions::Regions;
 use super::{AuthGrant, AuthScheme, Error, HostPattern, NamePattern, SecretGrant, SecretKey};
 
 /// One entry. Which fields it may have depends on its scheme.
 pub(super) type RawAuthGrant = Mapping;
 
-pub(super) fn grant(mut raw: RawAuthGrant, at: &str) -> Result<AuthGrant, Error> {
+pub(super) fn grant(mut raw: RawAuthGrant, regions: &Regions, at: &str) -> Result<AuthGrant, Error> {
     let known = || AuthScheme::ALL.map(AuthScheme::name).join(", ");
     let scheme = match raw.remove("scheme") {
         Some(Value::String(name)) => AuthScheme::named(&name).ok_or_else(|| {
@@ -23,11 +24,14 @@ pub(super) fn grant(mut raw: RawAuthGrant, at: &str) -> Result<AuthGrant, Error>
     };
     let hosts = match raw.remove("hosts") {
         None | Some(Value::Null) => Vec::new(),
-        Some(raw) => hosts(&read::<Vec<String>>(raw, &format!("{at}.hosts"))?, &format!("{at}.hosts"))?,
+        Some(raw) => {
+            let place = format!("{at}.hosts");
+            hosts(&regions.fill(read::<Vec<String>>(raw, &place)?, &place)?, &place)?
+        }
     };
     let rest = Value::Mapping(raw);
     let way = match scheme {
-        AuthScheme::AwsSigV4 => AuthWay::AwsSigV4(sigv4::grant(read(rest, at)?, at)?),
+        AuthScheme::AwsSigV4 => AuthWay::AwsSigV4(sigv4::grant(read(rest, at)?, regions, at)?),
         AuthScheme::Bearer => AuthWay::Bearer(header::bearer(read(rest, at)?, at)?),
         AuthScheme::Basic => AuthWay::Basic(header::basic(read(rest, at)?, at)?),
         AuthScheme::ClientCredentials => {

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::names;
+use crate::grants::regions::Regions;
 use crate::grants::{
     Error, FilePrefix, KeyNames, NamePattern, SigV4Grant, StsUrl, WebIdentityGrant, is_name,
 };
@@ -34,10 +35,10 @@ struct RawWebIdentity {
     sts: Option<String>,
 }
 
-pub(super) fn grant(raw: RawSigV4, at: &str) -> Result<SigV4Grant, Error> {
+pub(super) fn grant(raw: RawSigV4, known: &Regions, at: &str) -> Result<SigV4Grant, Error> {
     Ok(SigV4Grant {
         services: services(raw.services, &format!("{at}.services"))?,
-        regions: regions(raw.regions, &format!("{at}.regions"))?,
+        regions: regions(raw.regions, known, &format!("{at}.regions"))?,
         keys: keys(raw.keys, at)?,
         web_identity: raw
             .web_identity
@@ -66,7 +67,7 @@ fn services(raw: Vec<String>, at: &str) -> Result<Vec<String>, Error> {
     Ok(raw)
 }
 
-fn regions(raw: Option<Vec<String>>, at: &str) -> Result<Vec<NamePattern>, Error> {
+fn regions(raw: Option<Vec<String>>, known: &Regions, at: &str) -> Result<Vec<NamePattern>, Error> {
     let Some(raw) = raw else { return Ok(vec![NamePattern::any()]) };
     if raw.is_empty() {
         return Err(Error::invalid(at, "names no region: leave it out for all"));
@@ -76,7 +77,7 @@ fn regions(raw: Option<Vec<String>>, at: &str) -> Result<Vec<NamePattern>, Error
             Error::invalid(at, format!("{text:?} is no region: small letters, digits, - and at most one *"))
         })
     };
-    raw.iter().map(one).collect()
+    known.fill(raw, at)?.iter().map(one).collect()
 }
 
 fn keys(raw: RawKeyNames, at: &str) -> Result<KeyNames, Error> {

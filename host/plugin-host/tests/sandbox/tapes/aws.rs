@@ -76,7 +76,7 @@ pub(super) async fn life() -> Vec<Recording> {
         EgressSettings { detour: Some(address), resolver: Arc::new(Anywhere), ..EgressSettings::default() };
     let world = World::with(settings);
     let map =
-        Map::new("aws", guests::bytes("aws-driver").expect("the driver builds")).data("grants.yaml", GRANTS);
+        Map::new("aws", guests::bytes("aws-driver").expect("the driver builds")).data("grants.yaml", &format!("regions: [{}]\n{GRANTS}", ec2.region()));
     world.ready(map).await;
     let spec = spec(&ec2);
     let ask = |uid: &str| {
