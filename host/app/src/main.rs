@@ -32,6 +32,7 @@ mod plugin_logs;
 mod plugin_ownership;
 mod plugin_plan;
 mod plugin_push;
+mod plugin_regions;
 mod plugin_registry;
 mod plugin_resolve;
 mod plugin_rule;

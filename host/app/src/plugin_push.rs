@@ -25,12 +25,17 @@ use crate::plugin_file::{Component, Texts, declared, look};
 use crate::plugin_grants::{self, Consent, Missing, WISHED_ANNOTATION};
 use crate::plugin_ownership::{MANAGER, taken_over, written_by_us};
 use crate::plugin_plan::{Plan, Wanted, in_the_way, plan};
+use crate::plugin_regions;
 use crate::plugin_registry::{Artifact, signing_key};
 use crate::plugin_wait::wait;
 
 pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
-    let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?
+    let mut texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?
         .with_rollout(flags.rollout.as_deref())?;
+    if let Some(grants) = texts.grants.take() {
+        let cluster = (flags.configmap.is_some() && !flags.dry_run).then_some(&flags.cluster);
+        texts.grants = Some(plugin_regions::filled(grants, &flags.region, cluster).await?);
+    }
     let component = Component::read(&flags.file)?;
     let key = flags.sign.as_deref().map(signing_key).transpose()?;
     let artifact = Artifact::of(&flags.registry).await?;
@@ -121,6 +126,8 @@ struct Push<'a> {
 impl Push<'_> {
     async fn run(&self, wanted: Wanted<'_>, component: Packed, flags: &PushFlags) -> anyhow::Result<()> {
         let there = self.there().await?;
+        let texts = regions_changed(wanted.texts, there.as_ref(), flags).await?;
+        let wanted = Wanted { texts: &texts, ..wanted };
         let mut first = plan(&wanted, there.as_ref())?;
         // Parts of another push that begins after this look are not touched.
         let older = self.own_parts().await?;
@@ -274,6 +281,22 @@ impl Push<'_> {
         }
         Ok(())
     }
+}
+
+/// Other regions for the grants that are there, when the push brings none of its own.
+async fn regions_changed(
+    texts: &Texts,
+    there: Option<&ConfigMap>,
+    flags: &PushFlags,
+) -> anyhow::Result<Texts> {
+    let mut texts = texts.clone();
+    if texts.grants.is_none() && !flags.region.is_empty() {
+        let data = there.and_then(|there| there.data.as_ref());
+        let grants = data.and_then(|data| data.get(GRANTS_YAML).or_else(|| data.get(GRANTS_JSON)));
+        let grants = grants.context("--region needs grants: give them with --grants FILE")?;
+        texts.grants = Some(plugin_regions::filled(grants.clone(), &flags.region, None).await?);
+    }
+    Ok(texts)
 }
 
 /// The annotation that orders the versions of a plugin, whatever becomes of their times of creation.

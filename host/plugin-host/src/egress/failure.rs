@@ -116,7 +116,9 @@ impl Reason {
             Self::Grant(Denial::Method) => "the method is not granted for this host",
             Self::Grant(Denial::Path) => "the path is not granted for this host",
             Self::Grant(Denial::Header) => "a header changes what the server sees, and is not granted",
-            Self::Grant(Denial::Form) => "a field of the request, such as Action, does not say what is granted",
+            Self::Grant(Denial::Form) => {
+                "a field of the request, such as Action, does not say what is granted"
+            }
             Self::Address(_) => "the host leads to an address of a class that is not granted",
             Self::PlaceholderPlace => "a placeholder stands where its secret may not travel",
             Self::PlaceholderPart => {

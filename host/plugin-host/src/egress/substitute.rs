@@ -187,8 +187,7 @@ impl Filler<'_> {
         if !behind.is_empty() {
             return Err(Reason::PlaceholderPart);
         }
-        let value =
-            secret.steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
+        let value = secret.steps.last().filter(|value| here.holds(value)).ok_or(Reason::PlaceholderValue)?;
         self.used.borrow_mut().insert(secret.key.clone());
         Ok(Some([before, value.as_slice()].concat()))
     }

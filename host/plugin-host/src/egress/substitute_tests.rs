@@ -200,7 +200,8 @@ fn attack_user_data_wrapped_into_a_script_is_refused() {
     ] {
         assert_eq!(case.body(JSON, &body), part, "{body}");
     }
-    let beside = case.send("https://a.com/?User%20Data=x", &[("content-type", FORM)], &format!("User+Data={coded}"));
+    let beside =
+        case.send("https://a.com/?User%20Data=x", &[("content-type", FORM)], &format!("User+Data={coded}"));
     assert_eq!(beside.map(|_| ()), Err(Reason::PlaceholderPart));
 }
 
@@ -213,15 +214,22 @@ fn attack_a_prefix_that_is_not_the_granted_one_is_refused() {
         case.send("https://a.com/", &headers, "").map(|_| ())
     };
     assert_eq!(sent(&[&format!("Bearer {token}")]), Ok(()));
-    for value in ["", "bearer ", "Bearer", "Bearer  ", "x, Bearer "].map(|prefix| format!("{prefix}{token}")) {
+    for value in ["", "bearer ", "Bearer", "Bearer  ", "x, Bearer "].map(|prefix| format!("{prefix}{token}"))
+    {
         assert_eq!(sent(&[&value]), Err(Reason::PlaceholderPart), "{value}");
     }
     for behind in [" ", ", x", &token] {
         assert_eq!(sent(&[&format!("Bearer {token}{behind}")]), Err(Reason::PlaceholderPart), "{behind}");
     }
     assert_eq!(sent(&["x", &format!("Bearer {token}")]), Err(Reason::PlaceholderPart), "servers join both");
-    assert_eq!(case.body(JSON, &format!("{{\"auth\":{{\"token\":\"\\u0078{token}\"}}}}")).map(|_| ()), Ok(()));
-    assert_eq!(case.body(JSON, &format!("{{\"auth\":{{\"token\":\"{token}\"}}}}")), Err(Reason::PlaceholderPart));
+    assert_eq!(
+        case.body(JSON, &format!("{{\"auth\":{{\"token\":\"\\u0078{token}\"}}}}")).map(|_| ()),
+        Ok(())
+    );
+    assert_eq!(
+        case.body(JSON, &format!("{{\"auth\":{{\"token\":\"{token}\"}}}}")),
+        Err(Reason::PlaceholderPart)
+    );
 }
 
 #[test]

@@ -85,7 +85,9 @@ fn attack_a_path_below_an_exact_one_is_refused() {
 #[test]
 fn attack_a_bucket_that_is_called_like_the_service_is_no_region() {
     let wide = "egress: [{ host: 'ec2.*.amazonaws.com' }, { host: 'sts.*.amazonaws.com.cn' }, { host: 'ecs.*.aliyuncs.com' }]";
-    for host in ["ec2.eu-west-1.amazonaws.com", "sts.cn-north-1.amazonaws.com.cn", "ecs.cn-hangzhou.aliyuncs.com"] {
+    for host in
+        ["ec2.eu-west-1.amazonaws.com", "sts.cn-north-1.amazonaws.com.cn", "ecs.cn-hangzhou.aliyuncs.com"]
+    {
         assert_eq!(posted(wide, &format!("https://{host}/"), &[], ""), Ok(()), "{host}");
     }
     for host in [

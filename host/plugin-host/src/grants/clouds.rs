@@ -43,14 +43,14 @@ const CHOSEN: [&str; 9] = [
 impl Labels {
     /// In front of this domain, written without a dot at its start.
     pub(super) fn below(domain: &str) -> Self {
-        let is_in = |cloud: &&str| {
-            domain.strip_suffix(**cloud).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        let is_in = |cloud: &str| {
+            domain.strip_suffix(cloud).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        if CHOSEN.iter().any(|cloud| is_in(&cloud)) {
+        if CHOSEN.iter().any(|cloud| is_in(cloud)) {
             Self::Named
         } else if REGIONAL.contains(&domain) {
             Self::Regions
-        } else if REGIONAL.iter().any(|cloud| is_in(&cloud)) {
+        } else if REGIONAL.iter().any(|cloud| is_in(cloud)) {
             // Deeper down names of load balancers, clusters and buckets begin.
             Self::Named
         } else {
@@ -91,12 +91,32 @@ mod tests {
 
     #[test]
     fn regions_are_told_from_buckets() {
-        for region in ["eu-west-1", "us-gov-west-1", "us-isob-east-1", "eusc-de-east-1", "cn-hangzhou", "ap-southeast-1"] {
+        for region in [
+            "eu-west-1",
+            "us-gov-west-1",
+            "us-isob-east-1",
+            "eusc-de-east-1",
+            "cn-hangzhou",
+            "ap-southeast-1",
+        ] {
             assert!(is_region(region), "{region}");
         }
         for other in [
-            "s3", "s3-accelerate", "s3-eu-west-1", "s3-website-eu-west-1", "oss-cn-hangzhou", "obs", "eu", "eu-", "eu-1",
-            "-west-1", "dualstack", "cloudfront", "eu-west-1a", "objectstorage", "",
+            "s3",
+            "s3-accelerate",
+            "s3-eu-west-1",
+            "s3-website-eu-west-1",
+            "oss-cn-hangzhou",
+            "obs",
+            "eu",
+            "eu-",
+            "eu-1",
+            "-west-1",
+            "dualstack",
+            "cloudfront",
+            "eu-west-1a",
+            "objectstorage",
+            "",
         ] {
             assert!(!is_region(other), "{other}");
         }

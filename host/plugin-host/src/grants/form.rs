@@ -77,7 +77,10 @@ pub(crate) fn content_type(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Names and values of a form, decoded.
-pub(crate) fn fields<'a>(text: &'a [u8], separators: &'a [u8]) -> impl Iterator<Item = (String, String)> + 'a {
+pub(crate) fn fields<'a>(
+    text: &'a [u8],
+    separators: &'a [u8],
+) -> impl Iterator<Item = (String, String)> + 'a {
     text.split(|byte| separators.contains(byte)).filter(|field| !field.is_empty()).map(|field| {
         let parsed = url::form_urlencoded::parse(field).next();
         parsed.map(|(name, value)| (name.into_owned(), value.into_owned())).unwrap_or_default()

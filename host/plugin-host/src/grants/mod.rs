@@ -315,8 +315,8 @@ impl Grants {
 }
 
 #[cfg(test)]
+mod attack_tests;
+#[cfg(test)]
 mod shipped_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod attack_tests;

@@ -59,7 +59,9 @@ fn normal(text: &str) -> Result<String, String> {
     if is_normal {
         Ok(text.to_owned())
     } else {
-        Err(format!("{text:?} is no normal path: no dot segments, doubled slashes, escapes, query or fragment"))
+        Err(format!(
+            "{text:?} is no normal path: no dot segments, doubled slashes, escapes, query or fragment"
+        ))
     }
 }
 

@@ -9,6 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use super::override_header::is_override;
 use super::raw_auth::{self, RawAuthGrant};
 use super::regions::Regions;
 use super::shadow::{RawShadowRead, shadow_read};
@@ -16,7 +17,6 @@ use super::{
     AddressClass, AddressClasses, EgressRule, Error, FormCondition, GrantedPlace, Grants, Host, HostPattern,
     JsonPointer, METHODS, PathPattern, Place, RawLimits, Scheme, SecretGrant, SecretKey,
 };
-use super::override_header::is_override;
 use crate::egress::is_connection_header;
 use crate::vault::PLACEHOLDER_PREFIX;
 
@@ -137,7 +137,10 @@ fn each<R, T>(
 fn providers(raw: Vec<String>) -> Result<BTreeSet<ProviderName>, Error> {
     let is_wrong = |name: &String| name.trim() != name || name.is_empty();
     if raw.is_empty() || raw.iter().any(is_wrong) {
-        return Err(Error::invalid("providers", "names no provider: leave it out if no other plugin may claim its own"));
+        return Err(Error::invalid(
+            "providers",
+            "names no provider: leave it out if no other plugin may claim its own",
+        ));
     }
     Ok(raw.iter().map(ProviderName::new).collect())
 }
@@ -215,10 +218,7 @@ fn paths(raw: Option<Vec<RawPath>>, at: &str) -> Result<Vec<PathPattern>, Error>
         .collect()
 }
 
-fn conditions(
-    raw: Option<BTreeMap<String, OneOrMore>>,
-    at: &str,
-) -> Result<Vec<FormCondition>, Error> {
+fn conditions(raw: Option<BTreeMap<String, OneOrMore>>, at: &str) -> Result<Vec<FormCondition>, Error> {
     let Some(raw) = raw else { return Ok(Vec::new()) };
     if raw.is_empty() {
         return Err(Error::invalid(format!("{at}.form"), "names no field: leave it out for anything"));

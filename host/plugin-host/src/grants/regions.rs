@@ -17,17 +17,25 @@ impl Regions {
     pub(super) fn parse(raw: Option<Vec<String>>) -> Result<Self, Error> {
         let Some(raw) = raw else { return Ok(Self(None)) };
         if raw.is_empty() {
-            return Err(Error::invalid("regions", "names no region: leave it out if nothing is said of {region}"));
+            return Err(Error::invalid(
+                "regions",
+                "names no region: leave it out if nothing is said of {region}",
+            ));
         }
         if let Some(wrong) = raw.iter().find(|name| !is_region_name(name)) {
-            let problem = format!("{wrong:?} is no region: small letters, digits and - only, such as eu-west-1");
+            let problem =
+                format!("{wrong:?} is no region: small letters, digits and - only, such as eu-west-1");
             return Err(Error::invalid("regions", problem));
         }
         Ok(Self(Some(raw.into_iter().collect())))
     }
 
     /// The texts, each with `{region}` once for each region.
-    pub(super) fn fill(&self, texts: impl IntoIterator<Item = String>, at: &str) -> Result<Vec<String>, Error> {
+    pub(super) fn fill(
+        &self,
+        texts: impl IntoIterator<Item = String>,
+        at: &str,
+    ) -> Result<Vec<String>, Error> {
         let mut filled = Vec::new();
         for text in texts {
             if !text.contains(REGION) {
@@ -41,7 +49,9 @@ impl Regions {
             };
             // What does not look like a region of this cloud may be a bucket of a stranger.
             let labels = text.split_once("{region}.").map_or(Labels::Any, |(_, domain)| Labels::of(domain));
-            if let Some(wrong) = regions.iter().find(|region| labels == Labels::Regions && !labels.allow(region)) {
+            if let Some(wrong) =
+                regions.iter().find(|region| labels == Labels::Regions && !labels.allow(region))
+            {
                 return Err(Error::invalid(at, format!("{wrong:?} is no region of the cloud of {text:?}")));
             }
             filled.extend(regions.iter().map(|region| text.replace(REGION, region)));
@@ -84,10 +94,18 @@ mod tests {
 
     #[test]
     fn a_text_needs_regions_when_a_host_or_a_signature_speaks_of_them() {
-        let of = |text: &str| regions_of(text).map(|(is_needed, named)| (is_needed, named.into_iter().collect::<Vec<_>>()));
+        let of = |text: &str| {
+            regions_of(text).map(|(is_needed, named)| (is_needed, named.into_iter().collect::<Vec<_>>()))
+        };
         assert_eq!(of("egress: [{ host: 'a.{region}.b.com' }]"), Some((true, vec![])));
-        assert_eq!(of("regions: [b, a]\nauth: [{ regions: ['{region}'] }]"), Some((true, vec!["a".into(), "b".into()])));
-        assert_eq!(of("# {region}\nauth: [{ web-identity: { sts: 'https://sts.{region}.a.com/' } }]"), Some((false, vec![])));
+        assert_eq!(
+            of("regions: [b, a]\nauth: [{ regions: ['{region}'] }]"),
+            Some((true, vec!["a".into(), "b".into()]))
+        );
+        assert_eq!(
+            of("# {region}\nauth: [{ web-identity: { sts: 'https://sts.{region}.a.com/' } }]"),
+            Some((false, vec![]))
+        );
         assert_eq!(of(""), Some((false, vec![])));
         assert_eq!(of("{"), None);
     }
@@ -99,6 +117,9 @@ mod tests {
         }
         let regions = Regions::parse(Some(vec!["dualstack".to_owned()])).unwrap();
         assert!(regions.fill(["ec2.{region}.amazonaws.com".to_owned()], "egress[0].host").is_err());
-        assert_eq!(regions.fill(["api.{region}.example.com".to_owned()], "").unwrap(), ["api.dualstack.example.com"]);
+        assert_eq!(
+            regions.fill(["api.{region}.example.com".to_owned()], "").unwrap(),
+            ["api.dualstack.example.com"]
+        );
     }
 }

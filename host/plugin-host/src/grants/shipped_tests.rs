@@ -36,7 +36,8 @@ fn recorded(plugin: &str) -> Vec<Recorded> {
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "json"));
     files.sort();
-    let read = |file: &PathBuf| serde_json::from_str::<Recording>(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let read =
+        |file: &PathBuf| serde_json::from_str::<Recording>(&std::fs::read_to_string(file).unwrap()).unwrap();
     files.iter().flat_map(|file| read(file).http).collect()
 }
 
@@ -56,7 +57,8 @@ fn is_sent(grants: &Grants, asked: &Recorded) -> bool {
         .filter(|(name, _)| !own.contains(&name.as_str()))
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
         .collect();
-    let allowed = matches!(grants.allows_whole(&target, &headers, asked.body.text.as_bytes()), Verdict::Allowed(_));
+    let allowed =
+        matches!(grants.allows_whole(&target, &headers, asked.body.text.as_bytes()), Verdict::Allowed(_));
     let mark = asked.headers.iter().find(|(name, _)| name == "machinist-auth");
     let is_signed = mark.is_none_or(|(_, mark)| {
         let region = mark.split("region=").nth(1).unwrap();
@@ -83,7 +85,10 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
             let pointer = JsonPointer::parse(&format!("/{key}"));
             let text = value.as_str().unwrap_or_default();
             !text.contains(PLACEHOLDER_PREFIX)
-                || granted(&|place| matches!(place, Place::Json(json) if Some(json) == pointer.as_ref()), text)
+                || granted(
+                    &|place| matches!(place, Place::Json(json) if Some(json) == pointer.as_ref()),
+                    text,
+                )
         })
     };
     let in_body = match serde_json::from_str::<serde_json::Value>(body) {
@@ -105,7 +110,8 @@ fn lessened(document: &Value) -> Vec<(String, Value)> {
             Value::Mapping(entries) => {
                 // Without these a rule is wider, not narrower.
                 let widening = ["scheme", "ports", "addresses", "providers", "web-identity", "services"];
-                let inner = entries.keys().filter(|key| !widening.contains(&key.as_str().unwrap_or_default()));
+                let inner =
+                    entries.keys().filter(|key| !widening.contains(&key.as_str().unwrap_or_default()));
                 steps.extend(inner.map(|key| [step.clone(), vec![key.clone()]].concat()));
             }
             Value::Sequence(items) => {
@@ -133,8 +139,12 @@ fn impossible(like: &Value) -> Value {
     let text = match like {
         Value::Mapping(entries) if entries.contains_key("exact") => "{ exact: /nowhere }",
         Value::Mapping(entries) if entries.contains_key("host") => "{ host: nowhere.example }",
-        Value::Mapping(entries) if entries.contains_key("scheme") => "{ scheme: aws-sigv4, services: [none] }",
-        Value::Mapping(entries) if entries.contains_key("key") => "{ key: none, places: [{ header: x-none }] }",
+        Value::Mapping(entries) if entries.contains_key("scheme") => {
+            "{ scheme: aws-sigv4, services: [none] }"
+        }
+        Value::Mapping(entries) if entries.contains_key("key") => {
+            "{ key: none, places: [{ header: x-none }] }"
+        }
         Value::Mapping(_) => "{ header: x-none }",
         Value::String(text) if text.starts_with('/') => "/nowhere",
         Value::String(text) if text.contains('.') => "nowhere.example",
@@ -208,12 +218,18 @@ fn what_is_shipped_for_the_simulated_cloud_is_the_least_that_its_driver_needs() 
 #[test]
 fn no_place_of_user_data_that_is_shipped_has_a_prefix() {
     let plugins = ["aws/grants.yaml", "sim/grants.yaml"].map(|file| root().join(file));
-    let others = ["go", "js", "python"].map(|language| root().join(format!("../sdk/{language}/examples/driver-sim/grants.yaml")));
+    let others = ["go", "js", "python"]
+        .map(|language| root().join(format!("../sdk/{language}/examples/driver-sim/grants.yaml")));
     for file in plugins.iter().chain(&others) {
         let text = std::fs::read_to_string(file).unwrap().replace("PORT", "8080");
         let grants = Grants::parse(&format!("regions: [eu-west-1]\n{text}")).unwrap();
-        let mut of_user_data = grants.secrets().iter().filter(|grant| *grant.key() == SecretKey::UserData).peekable();
+        let mut of_user_data =
+            grants.secrets().iter().filter(|grant| *grant.key() == SecretKey::UserData).peekable();
         assert!(of_user_data.peek().is_some(), "{}", file.display());
-        assert!(of_user_data.flat_map(SecretGrant::places).all(|place| place.prefix().is_empty()), "{}", file.display());
+        assert!(
+            of_user_data.flat_map(SecretGrant::places).all(|place| place.prefix().is_empty()),
+            "{}",
+            file.display()
+        );
     }
 }

@@ -85,7 +85,10 @@ fn what_grants_cannot_mean_is_an_error_that_names_it() {
     refused("egress: [{ host: a.com, ports: [65536] }]", "65536");
     refused("egress: [{ host: a.com, methods: [] }]", "egress[0].methods");
     refused("egress: [{ host: a.com, methods: [get] }]", "\"get\"");
-    refused("egress: [{ host: a.com, methods: [OPTIONS] }]", "is none of GET, HEAD, POST, PUT, PATCH, DELETE");
+    refused(
+        "egress: [{ host: a.com, methods: [OPTIONS] }]",
+        "is none of GET, HEAD, POST, PUT, PATCH, DELETE",
+    );
     refused("egress: [{ host: a.com, form: {} }]", "egress[0].form");
     refused("egress: [{ host: a.com, form: { Action: [] } }]", "egress[0].form.Action");
     refused("egress: [{ host: a.com, form: { '-': a } }]", "egress[0].form.-");
@@ -112,7 +115,10 @@ fn what_grants_cannot_mean_is_an_error_that_names_it() {
     refused("secrets: [{ key: a, places: [{ header: a, form: b }] }]", "secrets[0].places[0]");
     refused("secrets: [{ key: a, places: [{ header: 'a b' }] }]", "no header name");
     refused("secrets: [{ key: a, places: [{ header: a, prefix: '' }] }]", "secrets[0].places[0].prefix");
-    refused("secrets: [{ key: a, places: [{ header: a, prefix: \"a\\n\" }] }]", "secrets[0].places[0].prefix");
+    refused(
+        "secrets: [{ key: a, places: [{ header: a, prefix: \"a\\n\" }] }]",
+        "secrets[0].places[0].prefix",
+    );
     refused("secrets: [{ key: a, places: [{ prefix: 'Bearer ' }] }]", "exactly one of header");
     refused("secrets: [{ key: a, places: [{ header: Host }] }]", "belongs to the host");
     refused("secrets: [{ key: a, places: [{ json: userData }] }]", "JSON pointer");
@@ -267,7 +273,8 @@ fn what_programs_read_differently_has_no_target() {
     for (url, error) in table {
         assert_eq!(target(url), Err(error), "{url}");
     }
-    let odd = ["TRACK", "DEBUG", "trace", "get", "PROPFIND", "PURGE"].map(|name| Method::from_bytes(name.as_bytes()).unwrap());
+    let odd = ["TRACK", "DEBUG", "trace", "get", "PROPFIND", "PURGE"]
+        .map(|name| Method::from_bytes(name.as_bytes()).unwrap());
     for method in odd.into_iter().chain([Method::CONNECT, Method::TRACE, Method::OPTIONS]) {
         assert_eq!(RequestTarget::parse(&method, "https://a.com/"), Err(TargetError::Method), "{method}");
     }

@@ -81,7 +81,9 @@ impl Call {
         read: impl FnOnce(&Heard) -> Result<Lease<Credential>, E>,
     ) -> Result<Lease<Credential>, NoKeys> {
         let Inquiry { outgoing, who, not_granted, field } = inquiry;
-        let Verdict::Allowed(rule) = self.grants.allows_whole(&outgoing.target, &outgoing.headers, &outgoing.body) else {
+        let Verdict::Allowed(rule) =
+            self.grants.allows_whole(&outgoing.target, &outgoing.headers, &outgoing.body)
+        else {
             return Err(Failure::Refused(Reason::Auth(not_granted)).into());
         };
         let client = self.egress.pool.client(&self.plugin, &self.grants, rule.addresses())?;

@@ -75,8 +75,8 @@ pub(super) async fn life() -> Vec<Recording> {
     settings.egress =
         EgressSettings { detour: Some(address), resolver: Arc::new(Anywhere), ..EgressSettings::default() };
     let world = World::with(settings);
-    let map =
-        Map::new("aws", guests::bytes("aws-driver").expect("the driver builds")).data("grants.yaml", &format!("regions: [{}]\n{GRANTS}", ec2.region()));
+    let map = Map::new("aws", guests::bytes("aws-driver").expect("the driver builds"))
+        .data("grants.yaml", &format!("regions: [{}]\n{GRANTS}", ec2.region()));
     world.ready(map).await;
     let spec = spec(&ec2);
     let ask = |uid: &str| {
