@@ -47,7 +47,7 @@ pub(crate) async fn filled(
 fn providers_of(text: &str) -> Option<BTreeSet<String>> {
     let document: Value = serde_yaml_ng::from_str(text).ok()?;
     let names = document.get("providers")?.as_sequence()?;
-    Some(names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+    Some(names.iter().filter_map(Value::as_str).map(str::to_lowercase).collect())
 }
 
 async fn of_classes(
@@ -77,9 +77,9 @@ async fn classes(client: &Client, namespace: &str) -> kube::Result<Vec<MachineCl
 
 /// A class is written by others than the operator: what is no region's name does not come near a host's.
 fn regions(providers: &BTreeSet<String>, classes: &[MachineClass]) -> BTreeSet<String> {
-    let of_provider = classes
-        .iter()
-        .filter(|class| class.provider.as_ref().is_some_and(|provider| providers.contains(provider)));
+    let of_provider = classes.iter().filter(|class| {
+        class.provider.as_ref().is_some_and(|provider| providers.contains(&provider.trim().to_lowercase()))
+    });
     let specs = of_provider.filter_map(|class| class.provider_spec.as_ref()?.as_object());
     let values = specs.flat_map(|spec| spec.iter().filter(|(key, _)| key.eq_ignore_ascii_case("region")));
     let names = values.filter_map(|(_, value)| value.as_str());
@@ -159,7 +159,7 @@ mod tests {
             class("AWS", json!({ "region": ["eu-west-2"] })),
             class("evilcloud", json!({ "region": "eu-west-3" })),
         ];
-        assert_eq!(regions(&set(&["AWS"]), &classes), set(&["eu-west-1", "us-east-1"]));
+        assert_eq!(regions(&set(&["aws"]), &classes), set(&["eu-west-1", "us-east-1"]));
         // What passes for a name and is no region of this cloud is refused by the host, and by the push before it.
         let odd = with_regions(GRANTS, &set(&["dualstack"])).unwrap();
         assert!(Grants::parse(&odd).unwrap_err().to_string().contains("no region of the cloud"));

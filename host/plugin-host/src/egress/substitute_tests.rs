@@ -118,7 +118,7 @@ fn a_placeholder_anywhere_else_refuses_the_request() {
         (JSON, format!("{{\"other\":\"{data}\"}}")),
         (JSON, format!("{{\"{data}\":1}}")),
         (JSON, format!("{{\"userData\":\"{data}\",\"{data}\":1}}")),
-        (FORM, format!("User+Data=1&User+Data={form}&{form}=1")),
+        (FORM, format!("User+Data={form}&{form}=1")),
         (JSON, format!("{{\"auth\":{{\"token\":\"{data}\"}}}}")),
         (JSON, format!("{{\"userData\":\"{data}\",\"x\":\"{data}\"}}")),
         (JSON, format!("{{\"userData\":[\"{data}\"]}}")),

@@ -142,7 +142,7 @@ fn providers(raw: Vec<String>) -> Result<BTreeSet<ProviderName>, Error> {
             "names no provider: leave it out if no other plugin may claim its own",
         ));
     }
-    Ok(raw.iter().map(ProviderName::new).collect())
+    Ok(raw.iter().map(|name| ProviderName::folded(name)).collect())
 }
 
 /// A rule for each region that its host stands for.
