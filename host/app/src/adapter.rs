@@ -124,6 +124,14 @@ impl Plugins for Adapter {
         Box::pin(async move { self.host.withdraw(SourceId::new(namespace, name)).await })
     }
 
+    fn listing(&self) {
+        self.host.listing();
+    }
+
+    fn listed(&self) {
+        self.host.listed();
+    }
+
     fn messages(&self) -> BoxStream<'static, PluginMessage> {
         let incidents = self.incidents.clone();
         let states = self.host.changes().map(move |report| {
@@ -151,6 +159,9 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         "reason": report.reason,
         "since": report.since.round(jiff::Unit::Second).unwrap_or(report.since).to_string(),
         "serving": report.serving,
+        // The next start of the host reads these two back.
+        "serves": report.serves.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
+        "claimDenied": report.claim_denied,
         "digest": report.digest.map(|digest| digest.to_string()),
         "warnings": report.warnings,
         "rollout": report.rollout.as_ref().map(|rollout| rollout_status(rollout, report)),
@@ -334,6 +345,8 @@ mod tests {
             resolved: None,
             signer: None,
             serving: true,
+            serves: vec!["sim".into()],
+            claim_denied: false,
             rollout: None,
             held: Some(held),
         }

@@ -25,7 +25,12 @@ use crate::plugin_shadow::Shadow;
 struct Status {
     plugin: String,
     state: String,
+    reason: Option<String>,
     serving: bool,
+    /// Of what is rejected, and so not held.
+    digest: Option<String>,
+    #[serde(rename = "claimDenied")]
+    claim_denied: bool,
     held: Option<Held>,
     rollout: Option<Rollout>,
 }
@@ -119,12 +124,12 @@ async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
     let api = config_maps(&flags.cluster).await?;
     let statuses = statuses(&api, flags).await?;
     let (map, held) = choose(&statuses, &flags.name, wish)?;
-    let patch = json!({ "metadata": { "annotations": {
-        ROLLOUT_ANNOTATION: format!("{}={}", wish.word(), held.digest),
-    } } });
-    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let written = api.patch(map, &params, &Patch::Merge(patch)).await;
-    written.map_err(|error| explained(error, &format!("annotate ConfigMap {map}")))?;
+    let held = &held;
+    if statuses.iter().any(|(name, status)| name == map && status.claim_denied) {
+        // The same word again is no news to the host.
+        annotate(&api, map, None).await?;
+    }
+    annotate(&api, map, Some(format!("{}={}", wish.word(), held.digest))).await?;
     eprintln!("the host is asked to {} {} {} of ConfigMap {map}", wish.word(), held.driver, held.version);
     let status = wait(&api, map, held, wish).await?;
     let Held { driver, version, .. } = held;
@@ -139,6 +144,14 @@ async fn tell(flags: &TrialFlags, wish: Wish) -> anyhow::Result<()> {
              that you want under the same plugin name"
         ),
     }
+    Ok(())
+}
+
+async fn annotate(api: &Api<ConfigMap>, map: &str, word: Option<String>) -> anyhow::Result<()> {
+    let patch = json!({ "metadata": { "annotations": { ROLLOUT_ANNOTATION: word } } });
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let written = api.patch(map, &params, &Patch::Merge(patch)).await;
+    written.map_err(|error| explained(error, &format!("annotate ConfigMap {map}")))?;
     Ok(())
 }
 
@@ -158,11 +171,7 @@ async fn statuses(api: &Api<ConfigMap>, flags: &TrialFlags) -> anyhow::Result<Ve
 }
 
 /// Which version is meant: the one on trial; to go back without a trial, the one that serves.
-fn choose<'a>(
-    statuses: &'a [(String, Status)],
-    plugin: &str,
-    wish: Wish,
-) -> anyhow::Result<(&'a str, &'a Held)> {
+fn choose<'a>(statuses: &'a [(String, Status)], plugin: &str, wish: Wish) -> anyhow::Result<(&'a str, Held)> {
     let versions: Vec<_> = statuses.iter().filter(|(_, status)| status.plugin == plugin).collect();
     if versions.is_empty() {
         bail!("there is no driver {plugin} here: `machinist plugin list` shows which there are");
@@ -170,18 +179,33 @@ fn choose<'a>(
     let in_state = |state: &str| versions.iter().copied().find(|(_, status)| status.state == state);
     let serving = || versions.iter().copied().find(|(_, status)| status.serving);
     let found = match wish {
-        Wish::Promote => in_state("Trial").or_else(|| in_state("Withdrawn")),
+        Wish::Promote => in_state("Trial")
+            .or_else(|| in_state("Withdrawn"))
+            .or_else(|| versions.iter().copied().find(|(_, status)| status.claim_denied)),
         Wish::GoBack => in_state("Trial").or_else(serving),
     };
     let Some((map, status)) = found else {
         match wish {
-            Wish::Promote => bail!("no version of {plugin} is on trial or withdrawn"),
+            Wish::Promote => {
+                bail!("no version of {plugin} is on trial, withdrawn or rejected for its claim to a provider")
+            }
             Wish::GoBack => bail!("no version of {plugin} is on trial or serves"),
         }
     };
-    let held =
-        status.held.as_ref().with_context(|| format!("ConfigMap {map} holds nothing that was ready"))?;
+    let held = match wish {
+        Wish::Promote => status.denied().or_else(|| status.held.clone()),
+        Wish::GoBack => status.held.clone(),
+    };
+    let held = held.with_context(|| format!("ConfigMap {map} holds nothing that was ready"))?;
     Ok((map, held))
+}
+
+impl Status {
+    /// What was rejected for its claim to a provider: it has never said anything but who it is.
+    fn denied(&self) -> Option<Held> {
+        let digest = self.digest.clone().filter(|_| self.claim_denied)?;
+        Some(Held { driver: self.plugin.clone(), version: "that was rejected".to_owned(), digest })
+    }
 }
 
 /// Until the host has said that it is so.
@@ -199,6 +223,10 @@ async fn wait(api: &Api<ConfigMap>, map: &str, held: &Held, wish: Wish) -> anyho
         if is_done(&status, held, wish) {
             return Ok(status);
         }
+        if Instant::now() > until && status.claim_denied {
+            let reason = status.reason.unwrap_or_default();
+            bail!("the host rejects {} {} still: {reason}", held.driver, held.version);
+        }
         if Instant::now() > until {
             bail!(
                 "no host has answered within {} s: does one run and lead? `machinist plugin list`",
@@ -212,7 +240,8 @@ async fn wait(api: &Api<ConfigMap>, map: &str, held: &Held, wish: Wish) -> anyho
 /// A version that served at once has no decision to be promoted by.
 fn is_done(status: &Status, held: &Held, wish: Wish) -> bool {
     let decided = |rollout: &Rollout| rollout.decision == wish.done() && rollout.digest == held.digest;
-    let serves = wish == Wish::Promote && status.state == "Ready" && status.serving;
+    let is_it = || status.digest.as_ref() == Some(&held.digest) && !status.claim_denied;
+    let serves = wish == Wish::Promote && status.state == "Ready" && (status.serving || is_it());
     serves || status.rollout.as_ref().is_some_and(decided)
 }
 
@@ -228,7 +257,7 @@ mod tests {
             state: state.to_owned(),
             serving,
             held: Some(held),
-            rollout: None,
+            ..Status::default()
         };
         (map.to_owned(), status)
     }
@@ -249,9 +278,24 @@ mod tests {
     fn without_a_trial_one_goes_back_from_what_serves_and_promotes_what_was_withdrawn() {
         let both = [version("one", "Ready", false), version("two", "Ready", true)];
         assert_eq!(chosen(&both, "sim", Wish::GoBack), "two sha256:two");
-        assert_eq!(chosen(&both, "sim", Wish::Promote), "no version of sim is on trial or withdrawn");
+        assert_eq!(
+            chosen(&both, "sim", Wish::Promote),
+            "no version of sim is on trial, withdrawn or rejected for its claim to a provider"
+        );
         let withdrawn = [version("one", "Ready", true), version("two", "Withdrawn", false)];
         assert_eq!(chosen(&withdrawn, "sim", Wish::Promote), "two sha256:two");
+    }
+
+    #[test]
+    fn a_version_that_was_rejected_for_its_claim_is_promoted_by_its_own_digest() {
+        let mut rejected = version("one", "Rejected", true);
+        (rejected.1.claim_denied, rejected.1.digest) = (true, Some("sha256:claims".to_owned()));
+        assert_eq!(chosen(&[rejected.clone()], "sim", Wish::Promote), "one sha256:claims");
+        assert_eq!(chosen(&[rejected.clone()], "sim", Wish::GoBack), "one sha256:one");
+        let held = rejected.1.denied().unwrap();
+        assert!(!is_done(&rejected.1, &held, Wish::Promote));
+        let ready = Status { state: "Ready".to_owned(), claim_denied: false, ..rejected.1 };
+        assert!(is_done(&ready, &held, Wish::Promote));
     }
 
     #[test]

@@ -48,6 +48,7 @@ use crate::logbook::Logbook;
 use crate::metrics::Metrics;
 use crate::policy::call::PolicySandbox;
 use crate::registry::Declaration;
+use crate::registry::claims::CLAIM_PATIENCE;
 use crate::rollout::{Caller, Trial};
 use crate::routes::Route;
 use crate::settings::HostSettings;
@@ -257,6 +258,16 @@ impl PluginHost {
         let inner = self.inner();
         inner.supersede(&source, None);
         inner.follow(inner.shelf.withdraw(&source));
+    }
+
+    /// All sources are about to be declared, as at a start: none gets a provider that nobody serves until [`Self::listed`].
+    pub fn listing(&self) {
+        self.inner().shelf.list(true);
+    }
+
+    /// All sources that there were have been declared.
+    pub fn listed(&self) {
+        self.inner().shelf.list(false);
     }
 
     /// What the driver of a provider can do. Refused when none serves it; a refusal while it is being loaded says so.
@@ -519,6 +530,7 @@ impl Inner {
                     let (providers, generation) = served(&declared, loaded);
                     let hasty = Hasty::of(&generation);
                     self.shelf.loaded(id, declaration, providers, generation);
+                    self.look_again_later(id);
                     if let Some(hasty) = hasty {
                         self.guests.usual.spawn(Arc::clone(&self).improve(declared, hasty));
                     }
@@ -534,6 +546,20 @@ impl Inner {
                 Err(error) => return self.shelf.reject(id, declaration, &bounds::reason(&error)),
             }
         }
+    }
+
+    /// What waits for the claim of another plugin waits no longer than this.
+    fn look_again_later(self: &Arc<Self>, id: &SourceId) {
+        if !self.shelf.waits(id) {
+            return;
+        }
+        let inner = Arc::downgrade(self);
+        self.guests.usual.spawn(async move {
+            sleep(CLAIM_PATIENCE.unsigned_abs()).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.shelf.look_again();
+            }
+        });
     }
 
     /// Until code that was made in haste has been replaced, or nobody needs it, or there is no better. It goes on serving meanwhile, also

@@ -1,5 +1,6 @@
 //! From a declaration to something that can be called: unpack, verify, compile, link, describe.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use machinist_artifacts::ContentDigest;
 use machinist_core::driver::Operation;
 use machinist_core::driver_error::CallError;
+use machinist_core::id::ProviderName;
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
@@ -55,6 +57,12 @@ pub(crate) enum Error {
     Link { detail: String },
     #[error("failed to ask the plugin who it is")]
     Describe(#[source] CallError),
+    #[error(
+        "it claims provider {provider}, and its grants name only {}: add it to providers in grants.yaml if the plugin may \
+         serve it",
+        named(granted)
+    )]
+    Provider { provider: ProviderName, granted: BTreeSet<ProviderName> },
     #[error("failed to ask the policy whether its settings are right")]
     AskSettings(#[source] CallError),
     #[error("its settings are wrong: {problem}")]
@@ -77,6 +85,7 @@ impl Error {
             | Self::Limits(_)
             | Self::Code { .. }
             | Self::Link { .. }
+            | Self::Provider { .. }
             | Self::Settings { .. }
             | Self::AskSettings(CallError::Guest(_) | CallError::Broken(_))
             | Self::Describe(CallError::Guest(_) | CallError::Broken(_)) => false,
@@ -228,6 +237,9 @@ impl Loader {
             limits,
         };
         let mut about = self.describe(&prepared, &code).await?;
+        if let Some(granted) = declared.grants.providers() {
+            may_claim(&about.providers, granted)?;
+        }
         about.capabilities.reboot = code.reboots.is_some();
         about.capabilities.delete_by_id = code.deletes_by_id.is_some();
         Ok(Loaded::Driver(prepared, about))
@@ -325,6 +337,18 @@ const REBOOT: &str = "machinist:provider/reboot@0.1.0";
 
 /// Another one, in a package of its own.
 const DELETE_BY_ID: &str = "machinist:delete-by-id/delete-by-id@0.1.0";
+
+/// The operator, not the driver, says which providers the plugin may serve.
+fn may_claim(claimed: &[ProviderName], granted: &BTreeSet<ProviderName>) -> Result<(), Error> {
+    match claimed.iter().find(|provider| !granted.contains(*provider)) {
+        None => Ok(()),
+        Some(provider) => Err(Error::Provider { provider: provider.clone(), granted: granted.clone() }),
+    }
+}
+
+fn named(providers: &BTreeSet<ProviderName>) -> String {
+    providers.iter().map(ProviderName::as_str).collect::<Vec<_>>().join(", ")
+}
 
 #[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
 fn link_error(error: wasmtime::Error) -> Error {

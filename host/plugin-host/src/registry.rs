@@ -10,7 +10,8 @@
 //!   withdrawn. A withdrawn one serves only when nothing else can, and then only the Machines that are there. A
 //!   source that holds a version on trial keeps the one before it.
 //! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
-//!   another plugin that names it is rejected, and becomes Ready by itself when the provider is free.
+//!   another plugin that names it is rejected, and stays so until an operator edits its source or asks again. Nobody gets a
+//!   provider by being loaded sooner: see [`claims`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,12 @@ use machinist_core::id::ProviderName;
 use crate::source::configmap::Fingerprint;
 use crate::source::{Age, PluginKey, Role, SourceId};
 
+pub(crate) mod claims;
+
+use claims::{Admission, Claim};
+
+#[cfg(test)]
+mod attack_tests;
 #[cfg(test)]
 mod tests;
 
@@ -86,8 +93,12 @@ pub(crate) struct Source<G> {
     pub(crate) held: Option<Version<G>>,
     /// Served until `held` became Ready, and serves again when that one has to go.
     pub(crate) before: Option<Version<G>>,
-    /// Is loaded, and waits for a provider that belongs to another plugin.
+    /// Is loaded, and not admitted yet.
     waiting: Option<Version<G>>,
+    /// When it was loaded.
+    waiting_since: Timestamp,
+    /// Is loaded, and was rejected for the sake of another plugin's claim.
+    denied: Option<Version<G>>,
 }
 
 /// All sources, and what follows from them.
@@ -95,6 +106,9 @@ pub(crate) struct Source<G> {
 pub(crate) struct Registry<G> {
     sources: BTreeMap<SourceId, Source<G>>,
     serving: BTreeMap<PluginKey, Version<G>>,
+    claims: BTreeMap<SourceId, Claim>,
+    /// More sources are about to become known.
+    is_listing: bool,
     next: u64,
 }
 
@@ -125,7 +139,13 @@ impl<G> Source<G> {
 
 impl<G: Clone> Registry<G> {
     pub(crate) fn new() -> Self {
-        Self { sources: BTreeMap::new(), serving: BTreeMap::new(), next: 1 }
+        Self {
+            sources: BTreeMap::new(),
+            serving: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            is_listing: false,
+            next: 1,
+        }
     }
 
     pub(crate) fn sources(&self) -> impl Iterator<Item = (&SourceId, &Source<G>)> {
@@ -201,7 +221,7 @@ impl<G: Clone> Registry<G> {
 
     /// True while a declaration is on its way by itself: a provider may yet appear. Who waits for an operator is not.
     pub(crate) fn is_loading(&self) -> bool {
-        self.sources.values().any(Source::is_loading)
+        self.sources.values().any(|source| source.is_loading() || source.waiting.is_some())
     }
 
     /// A source has this content. `None` when that is known.
@@ -220,9 +240,19 @@ impl<G: Clone> Registry<G> {
         // What a driver held cannot serve as a policy, nor the other way round.
         let known = self.sources.remove(&id).filter(|source| source.plugin.role == plugin.role);
         let (held, before) = known.map_or((None, None), |source| (source.held, source.before));
-        let (stage, since, waiting) = (Stage::Declared, now, None);
-        let age = age.into();
-        let source = Source { plugin, age, declaration, fingerprint, stage, since, held, before, waiting };
+        let source = Source {
+            plugin,
+            age: age.into(),
+            declaration,
+            fingerprint,
+            stage: Stage::Declared,
+            since: now,
+            held,
+            before,
+            waiting: None,
+            waiting_since: now,
+            denied: None,
+        };
         self.sources.insert(id, source);
         self.resolve(now);
         Some(declaration)
@@ -244,7 +274,12 @@ impl<G: Clone> Registry<G> {
         now: Timestamp,
     ) -> bool {
         let Some(source) = self.current(id, declaration) else { return false };
+        let had_a_way_to_go = source.is_loading();
         set_stage(source, stage, now);
+        if had_a_way_to_go && !source.is_loading() {
+            // Others may have waited for it.
+            self.resolve(now);
+        }
         true
     }
 
@@ -258,14 +293,22 @@ impl<G: Clone> Registry<G> {
         now: Timestamp,
     ) -> bool {
         let number = self.take_number();
+        let is_denied = self.claims.get(id).is_some_and(|claim| claim.is_denied);
         let Some(source) = self.current(id, declaration) else { return false };
-        source.waiting = Some(Version { number, providers, generation, standing });
+        let version = Version { number, providers, generation, standing };
+        if is_denied {
+            source.denied = Some(version);
+            set_stage(source, Stage::Rejected { reason: claims::denied_before() }, now);
+        } else {
+            (source.waiting, source.waiting_since) = (Some(version), now);
+        }
         self.resolve(now);
         true
     }
 
     /// The source is gone, and with it what it held.
     pub(crate) fn withdraw(&mut self, id: &SourceId, now: Timestamp) {
+        self.claims.remove(id);
         if self.sources.remove(id).is_some() {
             self.resolve(now);
         }
@@ -302,7 +345,14 @@ impl<G: Clone> Registry<G> {
         versions
     }
 
-    /// Plugins in the order of their oldest sources: who was there first is asked first.
+    /// Where a plugin stands among those that want the same: by its oldest source.
+    fn place(&self, plugin: &PluginKey) -> Option<((u8, Option<Timestamp>), &SourceId)> {
+        let sources = self.sources.iter().filter(|(_, source)| source.plugin == *plugin);
+        sources.map(|(id, source)| (source.age.seniority(), id)).min()
+    }
+
+    /// Plugins whose grants name providers, then the others, both in the order of their oldest sources: who was there first is
+    /// asked first.
     fn plugins(&self) -> Vec<PluginKey> {
         let mut oldest: BTreeMap<&PluginKey, ((u8, Option<Timestamp>), &SourceId)> = BTreeMap::new();
         for (id, source) in &self.sources {
@@ -310,7 +360,7 @@ impl<G: Clone> Registry<G> {
             oldest.entry(&source.plugin).and_modify(|known| *known = (*known).min(place)).or_insert(place);
         }
         let mut plugins: Vec<_> = oldest.into_iter().collect();
-        plugins.sort_by_key(|&(_, place)| place);
+        plugins.sort_by_key(|&(plugin, place)| (!self.says_any(plugin), place));
         plugins.into_iter().map(|(plugin, _)| plugin.clone()).collect()
     }
 
@@ -319,12 +369,14 @@ impl<G: Clone> Registry<G> {
         let plugins = self.plugins();
         self.serving.retain(|plugin, _| plugins.contains(plugin));
         let mut owners = self.kept_providers();
+        let displaced = self.displaced(&owners);
+        owners.retain(|provider, _| !displaced.contains_key(provider));
         // A plugin that lets go of a provider may free the way for one that was asked before it. Every round but the last
         // settles a plugin for good.
         for _ in 0..=plugins.len() {
             let mut has_changed = false;
             for plugin in &plugins {
-                let choice = self.choose(plugin, &owners);
+                let choice = self.choose(plugin, &owners, now);
                 let before = self.serving.get(plugin).map(|version| version.number);
                 if before == choice.as_ref().map(|version| version.number) {
                     // The same, perhaps in another standing.
@@ -345,7 +397,7 @@ impl<G: Clone> Registry<G> {
                 break;
             }
         }
-        self.settle(&owners, now);
+        self.settle(&owners, &displaced, now);
     }
 
     /// Each provider stays with the plugin that serves it, if any version of that plugin still names it.
@@ -366,12 +418,20 @@ impl<G: Clone> Registry<G> {
         owners
     }
 
-    fn choose(&self, plugin: &PluginKey, owners: &BTreeMap<ProviderName, PluginKey>) -> Option<Version<G>> {
+    fn choose(
+        &self,
+        plugin: &PluginKey,
+        owners: &BTreeMap<ProviderName, PluginKey>,
+        now: Timestamp,
+    ) -> Option<Version<G>> {
         self.newest_first(plugin)
             .into_iter()
-            .flat_map(|(_, source)| source.loaded())
+            .flat_map(|(_, source)| source.loaded().map(|version| Some((version?, source.waiting_since))))
             .flatten()
-            .filter(|version| rival(plugin, version, owners).is_none())
+            .filter(|(version, since)| {
+                self.admission(plugin, &version.providers, *since, owners, now) == Admission::Admitted
+            })
+            .map(|(version, _)| version)
             // The first of the lowest.
             .min_by_key(|version| version.standing.rank())
             .filter(|version| self.may_serve(plugin, version))
@@ -391,21 +451,65 @@ impl<G: Clone> Registry<G> {
         version.standing == Standing::Whole || serves || !another_is_coming()
     }
 
-    /// What is loaded becomes Ready, or is rejected for the sake of a rival.
-    fn settle(&mut self, owners: &BTreeMap<ProviderName, PluginKey>, now: Timestamp) {
-        for source in self.sources.values_mut() {
-            let Some(version) = &source.waiting else { continue };
-            if let Some((provider, owner)) = rival(&source.plugin, version, owners) {
-                let reason = format!("provider {provider} is served by plugin {owner}, and the first stays");
-                set_stage(source, Stage::Rejected { reason }, now);
-            } else {
-                let replaced = std::mem::replace(&mut source.held, source.waiting.take());
-                let served = |version: &Version<G>| version.standing == Standing::Whole;
-                if source.plugin.role == Role::Driver && replaced.as_ref().is_some_and(served) {
-                    source.before = replaced;
+    /// What is loaded becomes Ready, waits for another plugin, or is rejected for its sake.
+    fn settle(
+        &mut self,
+        owners: &BTreeMap<ProviderName, PluginKey>,
+        displaced: &BTreeMap<ProviderName, PluginKey>,
+        now: Timestamp,
+    ) {
+        let admissions: Vec<(SourceId, Admission)> = self
+            .sources
+            .iter()
+            .filter_map(|(id, source)| {
+                let version = source.waiting.as_ref()?;
+                let (plugin, since) = (&source.plugin, source.waiting_since);
+                Some((id.clone(), self.admission(plugin, &version.providers, since, owners, now)))
+            })
+            .collect();
+        for (id, admission) in admissions {
+            let Some(source) = self.sources.get_mut(&id) else { continue };
+            match admission {
+                Admission::Denied { reason } => {
+                    source.denied = source.waiting.take();
+                    set_stage(source, Stage::Rejected { reason }, now);
                 }
-                set_stage(source, Stage::Ready, now);
+                Admission::Waits { reason } => set_stage(source, Stage::Waiting { reason }, now),
+                Admission::Admitted => {
+                    let replaced = std::mem::replace(&mut source.held, source.waiting.take());
+                    let served = |version: &Version<G>| version.standing == Standing::Whole;
+                    if source.plugin.role == Role::Driver && replaced.as_ref().is_some_and(served) {
+                        source.before = replaced;
+                    }
+                    set_stage(source, Stage::Ready, now);
+                }
             }
+        }
+        self.let_go(owners, displaced, now);
+    }
+
+    /// What was served and is another plugin's by its grants is rejected, and a record of what another serves is none.
+    fn let_go(
+        &mut self,
+        owners: &BTreeMap<ProviderName, PluginKey>,
+        displaced: &BTreeMap<ProviderName, PluginKey>,
+        now: Timestamp,
+    ) {
+        for source in self.sources.values_mut() {
+            let lost = displaced.iter().find_map(|(provider, before)| {
+                let owner = owners.get(provider).filter(|owner| *owner != before)?;
+                let held = source.held.as_ref().filter(|_| source.plugin == *before)?;
+                held.providers.contains(provider).then(|| claims::granted_to(provider, owner))
+            });
+            if let Some(reason) = lost {
+                source.denied = source.held.take();
+                source.before = None;
+                set_stage(source, Stage::Rejected { reason }, now);
+            }
+        }
+        for (id, claim) in &mut self.claims {
+            let Some(plugin) = self.sources.get(id).map(|source| &source.plugin) else { continue };
+            claim.recorded.retain(|provider| owners.get(provider).is_none_or(|owner| owner == plugin));
         }
     }
 }
@@ -415,16 +519,4 @@ fn set_stage<G>(source: &mut Source<G>, stage: Stage, now: Timestamp) {
         source.stage = stage;
         source.since = now;
     }
-}
-
-fn rival<'a, G>(
-    plugin: &PluginKey,
-    version: &'a Version<G>,
-    owners: &'a BTreeMap<ProviderName, PluginKey>,
-) -> Option<(&'a ProviderName, &'a PluginKey)> {
-    version
-        .providers
-        .iter()
-        .filter_map(|provider| Some((provider, owners.get(provider)?)))
-        .find(|(_, owner)| *owner != plugin)
 }

@@ -48,6 +48,10 @@ pub struct PluginReport {
     pub signer: Option<String>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
+    /// Which providers are its own over a restart of the host: those that it serves, or served before it was loaded again.
+    pub serves: Vec<ProviderName>,
+    /// True when its content was rejected for the sake of another plugin's claim to a provider.
+    pub claim_denied: bool,
     /// How what it holds comes to serve, unless at once.
     pub rollout: Option<RolloutReport>,
     /// What became Ready last: the content that serves, or would.
@@ -100,6 +104,8 @@ pub(crate) struct Gist {
     state: PluginState,
     reason: Option<String>,
     serving: bool,
+    serves: Vec<ProviderName>,
+    claim_denied: bool,
     digest: Option<Digest>,
     generation: Option<u64>,
     code: Option<CodeTier>,
@@ -118,6 +124,8 @@ impl PluginReport {
             state: self.state,
             reason: self.reason.clone(),
             serving: self.serving,
+            serves: self.serves.clone(),
+            claim_denied: self.claim_denied,
             digest: self.digest,
             generation: self.held.as_ref().map(|held| held.generation),
             code: self.held.as_ref().map(|held| held.code),

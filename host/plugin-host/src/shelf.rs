@@ -17,6 +17,7 @@ use crate::generation::{Generation, Served};
 use crate::load::Progress;
 use crate::metrics::{Metrics, RolloutStep};
 use crate::policy::Terms;
+use crate::registry::claims::Claim;
 use crate::registry::{Declaration, Registry, Source, Stage, Standing, Version};
 use crate::report::{Gist, HeldReport, PluginReport, RolloutReport};
 use crate::rollout::said::{Decision, Said};
@@ -167,6 +168,12 @@ impl Shelf {
         let kind = raw.labels.get(KIND_LABEL).cloned().unwrap_or_default();
         let terms = raw.assumed_terms();
         let role = raw.role().or_else(|| contents.registry.role(&id)).unwrap_or(Role::Driver);
+        // What a host writes about known content is its own word.
+        if contents.details.get(&id).and_then(|details| details.content) != Some(fingerprint) {
+            let granted = declared.as_ref().ok().and_then(|declared| declared.grants.providers().cloned());
+            let claim = Claim::of(&raw.annotations, &raw.plugin_name(), fingerprint, granted);
+            contents.registry.note_claim(&id, claim);
+        }
         let seen = Seen {
             id: id.clone(),
             plugin: PluginKey { name: raw.plugin_name(), role },
@@ -268,7 +275,31 @@ impl Shelf {
         let now = Timestamp::now();
         let mut contents = self.contents();
         let standing = contents.standing(id, &generation);
+        if contents.decision(id, &generation) == Some(&Decision::Promoted) {
+            contents.registry.ask_again(id, now);
+        }
         contents.registry.loaded(id, declaration, providers, (generation, standing), now);
+        self.publish(&mut contents, now);
+    }
+
+    /// More sources are about to become known, or all are.
+    pub(crate) fn list(&self, is_listing: bool) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        contents.registry.list(is_listing, now);
+        self.publish(&mut contents, now);
+    }
+
+    /// Whether what was loaded waits for the claim of another plugin.
+    pub(crate) fn waits(&self, id: &SourceId) -> bool {
+        self.contents().registry.waits(id)
+    }
+
+    /// A wait for the claim of another plugin may be over.
+    pub(crate) fn look_again(&self) {
+        let now = Timestamp::now();
+        let mut contents = self.contents();
+        contents.registry.look_again(now);
         self.publish(&mut contents, now);
     }
 
@@ -394,6 +425,10 @@ impl Contents {
             return;
         }
         details.said = said;
+        let denied = self.registry.denied(id).map(|version| version.generation.clone());
+        if denied.is_some_and(|denied| self.decision(id, &denied) == Some(&Decision::Promoted)) {
+            self.registry.ask_again(id, now);
+        }
         let source = self.registry.sources().find(|(source, _)| *source == id);
         let Some(held) = source.and_then(|(_, source)| source.held.clone()) else { return };
         if self.decision(id, &held.generation).is_some() {
@@ -457,6 +492,8 @@ impl Contents {
             resolved: details.resolved,
             signer: details.signer,
             serving: self.registry.is_serving(source),
+            serves: self.registry.record(id).into_iter().collect(),
+            claim_denied: self.registry.is_denied(id),
             rollout: source.held.as_ref().and_then(rollout),
             held: source.held.as_ref().map(held),
         }

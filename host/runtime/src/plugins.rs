@@ -75,7 +75,10 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                 statuses.ended(name, news, written, Instant::now());
             }
             Some(event) = found.next() => match event {
-                Ok(watcher::Event::Init) => listed = Some(Vec::new()),
+                Ok(watcher::Event::Init) => {
+                    source.plugins.listing();
+                    listed = Some(Vec::new());
+                }
                 Ok(watcher::Event::InitApply(map) | watcher::Event::Apply(map)) => {
                     let name = map.metadata.name.clone().unwrap_or_default();
                     if let Some(listed) = &mut listed {
@@ -92,6 +95,7 @@ pub(crate) async fn watch_config_maps(source: PluginSource, stop: CancellationTo
                         statuses.gone(&name);
                         source.plugins.withdraw(source.namespace.clone(), name).await;
                     }
+                    source.plugins.listed();
                 }
                 Ok(watcher::Event::Delete(map)) => {
                     let is_policy = is_policy(&map);

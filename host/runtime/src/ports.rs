@@ -133,6 +133,10 @@ pub trait Plugins: Send + Sync {
     fn declare(&self, config_map: PluginConfigMap) -> BoxFuture<'_, ()>;
     /// A ConfigMap is gone.
     fn withdraw(&self, namespace: String, name: String) -> BoxFuture<'_, ()>;
+    /// All ConfigMaps are about to be declared: which plugin a provider belongs to is open until [`Plugins::listed`].
+    fn listing(&self) {}
+    /// All ConfigMaps that are there have been declared.
+    fn listed(&self) {}
     /// News from now on.
     fn messages(&self) -> BoxStream<'static, PluginMessage>;
 }

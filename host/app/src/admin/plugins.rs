@@ -159,6 +159,8 @@ mod tests {
             resolved: None,
             signer: None,
             serving: false,
+            serves: Vec::new(),
+            claim_denied: false,
             rollout: None,
             held: None,
         }

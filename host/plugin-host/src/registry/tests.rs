@@ -5,28 +5,28 @@ use crate::source::age::VERSION_ANNOTATION;
 use crate::source::configmap::RawConfigMap;
 
 /// Drives a registry by short words; generations are their digests' stand-ins.
-struct World {
-    registry: Registry<&'static str>,
-    now: Timestamp,
+pub(super) struct World {
+    pub(super) registry: Registry<&'static str>,
+    pub(super) now: Timestamp,
 }
 
 /// `zone!` is a policy, `zone` a driver.
-fn key(plugin: &str) -> PluginKey {
+pub(super) fn key(plugin: &str) -> PluginKey {
     let name = plugin.trim_end_matches('!');
     let role = if name == plugin { Role::Driver } else { Role::HealthPolicy };
     PluginKey { name: name.into(), role }
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { registry: Registry::new(), now: Timestamp::UNIX_EPOCH }
     }
 
-    fn id(source: &str) -> SourceId {
+    pub(super) fn id(source: &str) -> SourceId {
         SourceId::new("machinist", source)
     }
 
-    fn declare(&mut self, plugin: &str, source: &str, created: i64, content: &str) -> Declaration {
+    pub(super) fn declare(&mut self, plugin: &str, source: &str, created: i64, content: &str) -> Declaration {
         self.now = self.now.saturating_add(SignedDuration::from_secs(1)).expect("in range");
         let raw = RawConfigMap { uid: content.to_owned(), ..RawConfigMap::default() };
         let created = Timestamp::from_second(created).ok();
@@ -35,7 +35,7 @@ impl World {
             .expect("other content")
     }
 
-    fn load(
+    pub(super) fn load(
         &mut self,
         source: &str,
         declaration: Declaration,
@@ -57,7 +57,7 @@ impl World {
         self.registry.loaded(&Self::id(source), declaration, providers, (generation, standing), self.now)
     }
 
-    fn ready(
+    pub(super) fn ready(
         &mut self,
         plugin: &str,
         source: &str,
@@ -85,20 +85,20 @@ impl World {
         self.registry.stand(number, standing, self.now);
     }
 
-    fn reject(&mut self, source: &str, declaration: Declaration) {
+    pub(super) fn reject(&mut self, source: &str, declaration: Declaration) {
         let stage = Stage::Rejected { reason: "bad".to_owned() };
         assert!(self.registry.reach(&Self::id(source), declaration, stage, self.now));
     }
 
-    fn withdraw(&mut self, source: &str) {
+    pub(super) fn withdraw(&mut self, source: &str) {
         self.registry.withdraw(&Self::id(source), self.now);
     }
 
-    fn stage(&self, source: &str) -> &Stage {
+    pub(super) fn stage(&self, source: &str) -> &Stage {
         &self.registry.sources[&Self::id(source)].stage
     }
 
-    fn check(&self, expected: &[(&str, &str)]) {
+    pub(super) fn check(&self, expected: &[(&str, &str)]) {
         let serving: Vec<_> =
             self.registry.serving().map(|(name, version)| (name.name.as_str(), version.generation)).collect();
         assert_eq!(serving, expected);
@@ -167,15 +167,20 @@ fn known_content_is_not_declared_again() {
 }
 
 #[test]
-fn the_first_plugin_of_a_provider_stays_and_the_second_waits_for_it() {
+fn the_first_plugin_of_a_provider_stays_and_the_second_is_asked_again_when_it_is_edited() {
     let mut world = World::new();
     world.ready("b-first", "b", 20, &["sim"], "first");
     world.ready("a-second", "a", 10, &["sim", "other"], "second");
     world.check(&[("b-first", "first")]);
-    let reason = "provider sim is served by plugin b-first, and the first stays".to_owned();
-    assert_eq!(world.stage("a"), &Stage::Rejected { reason });
+    let Stage::Rejected { reason } = world.stage("a") else { panic!("{:?}", world.stage("a")) };
+    assert!(
+        reason.starts_with("provider sim is served by plugin b-first, and the first stays; "),
+        "{reason}"
+    );
     world.withdraw("b");
-    world.check(&[("a-second", "second")]);
+    world.check(&[]);
+    world.ready("a-second", "a", 10, &["sim", "other"], "edited");
+    world.check(&[("a-second", "edited")]);
     assert_eq!(world.stage("a"), &Stage::Ready);
 }
 
@@ -187,7 +192,9 @@ fn a_version_that_grabs_a_foreign_provider_does_not_replace_its_predecessor() {
     world.ready("aws", "aws", 10, &["aws", "sim"], "aws-2");
     world.check(&[("aws", "aws-1"), ("sim", "sim-1")]);
     world.ready("sim", "sim", 20, &["simulated"], "sim-2");
-    world.check(&[("aws", "aws-2"), ("sim", "sim-2")]);
+    world.check(&[("aws", "aws-1"), ("sim", "sim-2")]);
+    world.ready("aws", "aws", 10, &["aws", "sim"], "aws-3");
+    world.check(&[("aws", "aws-3"), ("sim", "sim-2")]);
 }
 
 #[test]

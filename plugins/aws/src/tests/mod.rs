@@ -3,6 +3,7 @@
 mod classes;
 mod creation;
 mod failures;
+mod grants;
 mod initialization;
 mod life;
 mod listing;

@@ -35,7 +35,15 @@ pub(super) struct World {
     sent: RefCell<Vec<Form>>,
     bodies: RefCell<Vec<String>>,
     fault: RefCell<Option<(&'static str, Fault)>>,
+    /// The actions that the shipped grants name: no test gets further than they let it.
+    granted: RefCell<Vec<String>>,
     log: MockLog,
+}
+
+/// The actions of EC2 in the shipped grants.
+pub(super) fn granted() -> Vec<String> {
+    let lines = include_str!("../../grants.yaml").lines().skip_while(|line| line.trim() != "Action:").skip(1);
+    lines.map_while(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect()
 }
 
 impl Transport for World {
@@ -47,6 +55,9 @@ impl Transport for World {
         let read: Form = form_urlencoded::parse(form.as_bytes()).into_owned().collect();
         self.sent.borrow_mut().push(read.clone());
         self.bodies.borrow_mut().push(form.to_owned());
+        if !self.granted.borrow().contains(&read["Action"]) {
+            return trouble(Trouble::Denied);
+        }
         let fault = self.fault.borrow_mut().take_if(|(action, _)| *action == read["Action"]);
         if let Some((_, Fault::Instead(answer))) = fault {
             return answer;
@@ -71,6 +82,7 @@ impl World {
             sent: RefCell::default(),
             bodies: RefCell::default(),
             fault: RefCell::default(),
+            granted: RefCell::new(granted()),
             log: MockLog::default(),
         }
     }
@@ -78,6 +90,11 @@ impl World {
     /// For the next request of this action.
     pub(super) fn fault(&self, action: &'static str, fault: Fault) {
         *self.fault.borrow_mut() = Some((action, fault));
+    }
+
+    /// From here on the grants do not name this action.
+    pub(super) fn take_away(&self, action: &str) {
+        self.granted.borrow_mut().retain(|granted| granted != action);
     }
 
     /// The next request of this action is refused by EC2.

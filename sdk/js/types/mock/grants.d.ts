@@ -4,10 +4,13 @@
  */
 export type Place = {
     header: string;
+    prefix?: string;
 } | {
     json: string;
+    prefix?: string;
 } | {
     form: string;
+    prefix?: string;
 };
 export type SecretGrant = {
     key: string;

@@ -104,6 +104,7 @@ secrets:
   - key: token
     places:
       - header: authorization
+        prefix: \"Bearer \"
   - key: userData
     places:
       - json: /userData

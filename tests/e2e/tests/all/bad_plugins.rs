@@ -115,7 +115,7 @@ async fn bad_content_never_replaces_a_driver_that_serves() {
 }
 
 #[tokio::test]
-async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it() {
+async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it_when_it_is_edited() {
     installed(LabOptions::default(), async |lab, host| {
         let mut second = manifests::plugin("second", &SIM, &lab.cloud.url())?;
         second
@@ -131,6 +131,11 @@ async fn of_two_plugins_for_a_provider_the_first_stays_and_the_second_follows_it
         ensure!(status["serving"] == false && status["plugin"] == "rival", "{status}");
         runs(lab, "by-the-first").await?;
         delete_plugin(lab, "sim").await?;
+        // Waiting does not help it; an edit of its grants does.
+        let data = second.data.get_or_insert_default();
+        let grants = data.get_mut("grants.yaml").context("there are grants")?;
+        grants.push_str("providers: [sim]\n");
+        lab.put_plugin(&second).await?;
         lab.plugin_state("second", "Ready").await?;
         runs(lab, "by-the-second").await?;
         let calls = host

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod addresses;
+mod claims;
 mod declarations;
 mod floods;
 mod neighbours;

@@ -42,6 +42,22 @@ async fn attack_header_smuggling() {
 }
 
 #[tokio::test]
+async fn attack_another_request_than_the_one_that_was_judged() {
+    let scene = Scene::new().await;
+    let url = scene.url("cloud.test", "/");
+    for name in ["x-http-method-override", "x-original-url", "x-rewrite-url", "x-forwarded-host", "forwarded"]
+    {
+        let plan = json!({ "do": "fetch", "url": url, "headers": { name: "/admin" } });
+        scene.refused(&plan, "grant-header").await;
+    }
+    for method in ["TRACK", "DEBUG", "trace", "OPTIONS", "PROPFIND"] {
+        let plan = json!({ "do": "fetch", "url": url, "method": method });
+        scene.refused(&plan, "target").await;
+    }
+    assert!(scene.cloud.seen().is_empty());
+}
+
+#[tokio::test]
 async fn attack_request_smuggling() {
     let scene = Scene::new().await;
     let body = "0\r\n\r\nGET /evil HTTP/1.1\r\nhost: metadata.internal\r\n\r\n";

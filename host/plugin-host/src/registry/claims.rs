@@ -1,0 +1,319 @@
+//! Whose a provider is, before and beside what components say: what operators wrote, and what hosts have recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_core::id::{PluginName, ProviderName};
+use serde::Deserialize;
+
+use super::{Registry, Source, Standing};
+use crate::source::configmap::Fingerprint;
+use crate::source::{PluginKey, Role, SourceId};
+
+/// The annotation that holds what the host says about a plugin.
+const STATUS_ANNOTATION: &str = "machinist.dev/status";
+
+/// A version waits so long for another plugin that a provider is recorded for, or that is older, and that is still being
+/// loaded. The compiler has as much for one component.
+pub(crate) const CLAIM_PATIENCE: SignedDuration = SignedDuration::from_mins(5);
+
+/// What helps a version whose claim was rejected. Waiting is not among it.
+const REMEDY: &str =
+    "it stays rejected until its ConfigMap or grants are edited, or `machinist plugin promote` asks again";
+
+/// What is known of a source's claim without its component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The providers that the grants name. `None`: they say nothing.
+    pub(crate) granted: Option<BTreeSet<ProviderName>>,
+    /// The providers that it served when a host last wrote so.
+    pub(crate) recorded: BTreeSet<ProviderName>,
+    /// A host has rejected this content for the sake of another plugin.
+    pub(crate) is_denied: bool,
+}
+
+/// The status that a host has written.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    plugin: String,
+    content: Option<String>,
+    serves: Vec<String>,
+    claim_denied: bool,
+    /// Hosts that wrote no `serves` have these two.
+    serving: bool,
+    held: Option<Held>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Held {
+    providers: Vec<String>,
+}
+
+impl Claim {
+    /// Reads what a host has written about this plugin. What cannot be read says nothing.
+    pub(crate) fn of(
+        annotations: &BTreeMap<String, String>,
+        plugin: &PluginName,
+        content: Fingerprint,
+        granted: Option<BTreeSet<ProviderName>>,
+    ) -> Self {
+        let status = annotations.get(STATUS_ANNOTATION);
+        let status: Status = status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        if status.plugin != plugin.as_str() {
+            return Self { granted, ..Self::default() };
+        }
+        let held = status.held.filter(|_| status.serving).unwrap_or_default().providers;
+        Self {
+            granted,
+            recorded: status.serves.iter().chain(&held).map(|name| ProviderName::folded(name)).collect(),
+            is_denied: status.claim_denied && status.content == Some(content.to_string()),
+        }
+    }
+
+    /// Whether a component of this source may come to serve the provider.
+    fn may_be_for(&self, provider: &ProviderName) -> bool {
+        self.granted.as_ref().is_none_or(|granted| granted.contains(provider))
+    }
+
+    fn says(&self, provider: &ProviderName) -> bool {
+        self.granted.as_ref().is_some_and(|granted| granted.contains(provider))
+    }
+}
+
+/// Why a provider is not free for a version, though nobody serves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reserved {
+    /// Not all plugins are known yet.
+    Listing,
+    /// This one may have a better claim, and is being loaded.
+    Loading(PluginKey),
+    /// It is recorded for this one, which is not there to serve it.
+    Recorded(PluginKey),
+}
+
+/// What becomes of a version that is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    Admitted,
+    Waits { reason: String },
+    Denied { reason: String },
+}
+
+/// Why a version is not admitted whose provider belongs to another plugin.
+pub(super) fn served_by(provider: &ProviderName, owner: &PluginKey) -> String {
+    format!("provider {provider} is served by plugin {owner}, and the first stays; {REMEDY}")
+}
+
+/// Why a version is not admitted that another one displaces.
+pub(super) fn granted_to(provider: &ProviderName, owner: &PluginKey) -> String {
+    format!(
+        "provider {provider} is named by the grants of plugin {owner}, and not by those of this one; {REMEDY}"
+    )
+}
+
+/// Why a version is not admitted whose claim a host has rejected before.
+pub(super) fn denied_before() -> String {
+    format!("a provider that it claims was another plugin's when it was loaded first; {REMEDY}")
+}
+
+impl Reserved {
+    fn admission(&self, provider: &ProviderName) -> Admission {
+        match self {
+            Self::Listing => {
+                Admission::Waits { reason: "waits until all plugins of the namespace are known".to_owned() }
+            }
+            Self::Loading(plugin) => Admission::Waits {
+                reason: format!(
+                    "waits for plugin {plugin}, which may serve provider {provider} and is being loaded"
+                ),
+            },
+            Self::Recorded(plugin) => Admission::Denied {
+                reason: format!(
+                    "provider {provider} is recorded for plugin {plugin}, which is not Ready; {REMEDY}"
+                ),
+            },
+        }
+    }
+}
+
+impl<G: Clone> Registry<G> {
+    /// What is known of a source's claim, before it is declared. What was recorded for it stays recorded: a host writes no
+    /// record of what is still being loaded.
+    pub(crate) fn note_claim(&mut self, id: &SourceId, mut claim: Claim) {
+        if let Some(known) = self.claims.get(id) {
+            claim.recorded.extend(known.recorded.iter().cloned());
+        }
+        self.claims.insert(id.clone(), claim);
+    }
+
+    /// An operator wants a rejected claim to be looked at again. False when there is none.
+    pub(crate) fn ask_again(&mut self, id: &SourceId, now: Timestamp) -> bool {
+        if let Some(claim) = self.claims.get_mut(id) {
+            claim.is_denied = false;
+        }
+        let Some(source) = self.sources.get_mut(id) else { return false };
+        let Some(version) = source.denied.take() else { return false };
+        source.waiting = Some(version);
+        source.waiting_since = now;
+        self.resolve(now);
+        true
+    }
+
+    /// What is loaded and was rejected for its claim.
+    pub(crate) fn denied(&self, id: &SourceId) -> Option<&super::Version<G>> {
+        self.sources.get(id)?.denied.as_ref()
+    }
+
+    /// Whether what is loaded waits for another plugin.
+    pub(crate) fn waits(&self, id: &SourceId) -> bool {
+        self.sources.get(id).is_some_and(|source| source.waiting.is_some())
+    }
+
+    /// Whether more sources are about to become known: nobody gets a provider that is free until they are.
+    pub(crate) fn list(&mut self, is_listing: bool, now: Timestamp) {
+        self.is_listing = is_listing;
+        if !is_listing {
+            self.resolve(now);
+        }
+    }
+
+    /// Waits that have an end by time alone may have reached it.
+    pub(crate) fn look_again(&mut self, now: Timestamp) {
+        self.resolve(now);
+    }
+
+    /// What a host writes down for the next one: what the source serves, or did before it began to be loaded.
+    pub(crate) fn record(&self, id: &SourceId) -> BTreeSet<ProviderName> {
+        let Some(source) = self.sources.get(id) else { return BTreeSet::new() };
+        let serving = self.serving.get(&source.plugin);
+        let own = serving.filter(|serving| {
+            source.loaded().into_iter().flatten().any(|version| version.number == serving.number)
+        });
+        match own {
+            Some(version) => version.providers.iter().cloned().collect(),
+            None => self.claims.get(id).map(|claim| claim.recorded.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Whether the claim of this source was rejected, by this host or before it.
+    pub(crate) fn is_denied(&self, id: &SourceId) -> bool {
+        let is_loaded =
+            |source: &Source<G>| source.waiting.is_some() || matches!(source.stage, super::Stage::Ready);
+        self.sources.get(id).is_some_and(|source| {
+            source.denied.is_some()
+                || (!is_loaded(source) && self.claims.get(id).is_some_and(|claim| claim.is_denied))
+        })
+    }
+
+    /// Whether grants of the plugin name the provider.
+    pub(super) fn says(&self, plugin: &PluginKey, provider: &ProviderName) -> bool {
+        self.of_plugin(plugin).any(|(_, claim)| claim.says(provider))
+    }
+
+    /// Whether grants of the plugin name providers at all.
+    pub(super) fn says_any(&self, plugin: &PluginKey) -> bool {
+        self.of_plugin(plugin).any(|(_, claim)| claim.granted.is_some())
+    }
+
+    fn of_plugin(&self, plugin: &PluginKey) -> impl Iterator<Item = (&Source<G>, &Claim)> {
+        let sources = self.sources.iter().filter(move |(_, source)| source.plugin == *plugin);
+        sources.filter_map(|(id, source)| Some((source, self.claims.get(id)?)))
+    }
+
+    /// Owners whose grants are silent give way to a plugin whose grants name the provider, once it is loaded.
+    pub(super) fn displaced(
+        &self,
+        owners: &BTreeMap<ProviderName, PluginKey>,
+    ) -> BTreeMap<ProviderName, PluginKey> {
+        let is_displaced = |(provider, owner): &(&ProviderName, &PluginKey)| {
+            !self.says(owner, provider)
+                && self.sources.iter().any(|(id, source)| {
+                    source.plugin != **owner
+                        && self.claims.get(id).is_some_and(|claim| claim.says(provider))
+                        && source.loaded().into_iter().flatten().any(|version| {
+                            version.standing == Standing::Whole && version.providers.contains(provider)
+                        })
+                })
+        };
+        let displaced = owners.iter().filter(is_displaced);
+        displaced.map(|(provider, owner)| (provider.clone(), owner.clone())).collect()
+    }
+
+    /// Whether a version of the plugin, which has been loaded since `since`, may have what it claims.
+    pub(super) fn admission(
+        &self,
+        plugin: &PluginKey,
+        providers: &[ProviderName],
+        since: Timestamp,
+        owners: &BTreeMap<ProviderName, PluginKey>,
+        now: Timestamp,
+    ) -> Admission {
+        let taken = providers.iter().find_map(|provider| {
+            let owner = owners.get(provider).filter(|owner| *owner != plugin)?;
+            Some(Admission::Denied { reason: served_by(provider, owner) })
+        });
+        if let Some(taken) = taken {
+            return taken;
+        }
+        let free = providers.iter().filter(|provider| !owners.contains_key(*provider));
+        let mut waits = Admission::Admitted;
+        for provider in free {
+            let Some(reserved) = self.reserved(plugin, provider, since, now) else { continue };
+            match reserved.admission(provider) {
+                Admission::Admitted => {}
+                Admission::Waits { reason } => waits = Admission::Waits { reason },
+                denied @ Admission::Denied { .. } => return denied,
+            }
+        }
+        waits
+    }
+
+    fn reserved(
+        &self,
+        plugin: &PluginKey,
+        provider: &ProviderName,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Option<Reserved> {
+        if self.is_listing {
+            return Some(Reserved::Listing);
+        }
+        let is_patient = now < since.saturating_add(CLAIM_PATIENCE).unwrap_or(Timestamp::MAX);
+        let (own_says, own_place) = (self.says(plugin, provider), self.place(plugin));
+        let own_record = self.of_plugin(plugin).any(|(_, claim)| claim.recorded.contains(provider));
+        let silent = Claim::default();
+        let mut found = None;
+        for (id, source) in &self.sources {
+            let claim = self.claims.get(id).unwrap_or(&silent);
+            let is_out = source.plugin == *plugin
+                || source.plugin.role != Role::Driver
+                || self.is_denied(id)
+                || !claim.may_be_for(provider)
+                || (own_says && !claim.says(provider));
+            if is_out {
+                continue;
+            }
+            let loaded = || source.loaded().into_iter().flatten();
+            let names_it = loaded().any(|version| version.providers.contains(provider));
+            let (is_loaded, is_coming) = (loaded().next().is_some(), source.is_loading());
+            let says_more = claim.says(provider) && !own_says;
+            let is_older = self.place(&source.plugin) < own_place;
+            if claim.recorded.contains(provider) {
+                let is_obsolete = is_loaded && !names_it && !is_coming;
+                let is_ours_first = own_record && !is_older;
+                if is_obsolete || is_ours_first {
+                    continue;
+                }
+                if !(is_patient && (is_coming || names_it)) {
+                    return Some(Reserved::Recorded(source.plugin.clone()));
+                }
+                found = Some(Reserved::Loading(source.plugin.clone()));
+            } else if is_patient && is_coming && (says_more || (!is_loaded && !own_record && is_older)) {
+                found = Some(Reserved::Loading(source.plugin.clone()));
+            }
+        }
+        found
+    }
+}
