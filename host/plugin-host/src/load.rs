@@ -60,7 +60,7 @@ pub(crate) enum Error {
     #[error(
         "it claims provider {provider}, and its grants name only {}: add it to providers in grants.yaml if the plugin may \
          serve it",
-        named(granted)
+        named(.granted)
     )]
     Provider { provider: ProviderName, granted: BTreeSet<ProviderName> },
     #[error("failed to ask the policy whether its settings are right")]

@@ -219,7 +219,7 @@ impl<G: Clone> Registry<G> {
 
     fn of_plugin(&self, plugin: &PluginKey) -> impl Iterator<Item = (&Source<G>, &Claim)> {
         let sources = self.sources.iter().filter(move |(_, source)| source.plugin == *plugin);
-        sources.filter_map(|(id, source)| Some((source, self.claims.get(id)?)))
+        sources.filter_map(move |(id, source)| Some((source, self.claims.get(id)?)))
     }
 
     /// Owners whose grants are silent give way to a plugin whose grants name the provider, once it is loaded.
