@@ -243,8 +243,8 @@ pub(crate) struct PushFlags {
     /// What the driver may do, YAML or JSON; by default what the ConfigMap has already
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
-    /// A region that the grants stand for where they say {region}; may be repeated. By default those that the grants name, else
-    /// those of the MachineClasses whose provider the grants name
+    /// A region that the grants stand for where they say {region}; may be repeated. By default those that the grants
+    /// name, else those of the MachineClasses whose provider the grants name
     #[arg(long, value_name = "NAME")]
     pub(crate) region: Vec<String>,
     /// Grant the driver the hosts that it wishes and that nothing grants yet, without asking: names of hosts, by HTTPS. Nothing

@@ -1,4 +1,5 @@
-//! The regions that grants speak of as `{region}`: those that the command names, else those of the classes in the cluster.
+//! The regions that grants speak of as `{region}`: those that the command names, else those of the classes in the
+//! cluster.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +13,8 @@ use serde_yaml_ng::{Mapping, Value};
 use crate::args::ClusterFlags;
 use crate::cluster::client_of;
 
-/// The grants with the regions in their place. `named` are those of `--region`; without them, and where the text needs some and
-/// names none, the classes of the cluster are asked.
+/// The grants with the regions in their place. `named` are those of `--region`; without them, and where the text needs
+/// some and names none, the classes of the cluster are asked.
 pub(crate) async fn filled(
     text: String,
     named: &[String],

@@ -260,7 +260,8 @@ impl PluginHost {
         inner.follow(inner.shelf.withdraw(&source));
     }
 
-    /// All sources are about to be declared, as at a start: none gets a provider that nobody serves until [`Self::listed`].
+    /// All sources are about to be declared, as at a start: none gets a provider that nobody serves until
+    /// [`Self::listed`].
     pub fn listing(&self) {
         self.inner().shelf.list(true);
     }

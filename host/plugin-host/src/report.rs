@@ -48,7 +48,8 @@ pub struct PluginReport {
     pub signer: Option<String>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
-    /// Which providers are its own over a restart of the host: those that it serves, or served before it was loaded again.
+    /// Which providers are its own over a restart of the host: those that it serves, or served before it was loaded
+    /// again.
     pub serves: Vec<ProviderName>,
     /// True when its content was rejected for the sake of another plugin's claim to a provider.
     pub claim_denied: bool,

@@ -1,7 +1,7 @@
-//! Puts secrets where placeholders stand, only in granted places and towards granted hosts. A placeholder is the whole value of
-//! its place, or all behind the prefix that the grants name. Anywhere else, or with anything else around it, it refuses the
-//! whole request: it was lost by mistake, smuggled on purpose, or wrapped into a script that would send the secret away. All
-//! other bytes stay as they are.
+//! Puts secrets where placeholders stand, only in granted places and towards granted hosts. A placeholder is the whole
+//! value of its place, or all behind the prefix that the grants name. Anywhere else, or with anything else around it,
+//! it refuses the whole request: it was lost by mistake, smuggled on purpose, or wrapped into a script that would send
+//! the secret away. All other bytes stay as they are.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! Domains of clouds below which customers choose names, such as those of buckets: there a wildcard would lead to anybody.
+//! Domains of clouds below which customers choose names, such as those of buckets: there a wildcard would lead to
+//! anybody.
 
 /// Which labels a `*` may stand for, in front of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +12,8 @@ pub(super) enum Labels {
     Named,
 }
 
-/// Clouds whose services have a name for each region. What does not look like a region may be a bucket: `ec2.s3.DOMAIN`,
+/// Clouds whose services have a name for each region. What does not look like a region may be a bucket:
+/// `ec2.s3.DOMAIN`,
 /// `ec2.s3-eu-west-1.DOMAIN` and `ecs.oss-cn-hangzhou.DOMAIN` are the buckets `ec2` and `ecs`.
 const REGIONAL: [&str; 11] = [
     "amazonaws.com",
@@ -73,8 +75,8 @@ impl Labels {
     }
 }
 
-/// A continent or country in two letters (`eusc` is the sovereign cloud of Europe), then a direction or a town, then perhaps
-/// a number: `eu-west-1`, `us-gov-west-1`, `cn-hangzhou`.
+/// A continent or country in two letters (`eusc` is the sovereign cloud of Europe), then a direction or a town, then
+/// perhaps a number: `eu-west-1`, `us-gov-west-1`, `cn-hangzhou`.
 fn is_region(label: &str) -> bool {
     let mut parts = label.split('-');
     let is_word = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());

@@ -64,8 +64,8 @@ pub(crate) fn is_form(headers: &HeaderMap) -> bool {
     content_type(headers).is_some_and(|text| text == "application/x-www-form-urlencoded")
 }
 
-/// The type without its parameters, in small letters; empty where none is said. `None`: there are two, and no telling which one
-/// counts.
+/// The type without its parameters, in small letters; empty where none is said. `None`: there are two, and no telling
+/// which one counts.
 pub(crate) fn content_type(headers: &HeaderMap) -> Option<String> {
     let mut all = headers.get_all(CONTENT_TYPE).iter();
     let text = match (all.next(), all.next()) {

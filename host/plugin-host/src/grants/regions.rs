@@ -60,8 +60,8 @@ impl Regions {
     }
 }
 
-/// Whether a text may be the name of a region. The names of storage services are none: `ec2.s3.amazonaws.com` is the bucket
-/// of a stranger.
+/// Whether a text may be the name of a region. The names of storage services are none: `ec2.s3.amazonaws.com` is the
+/// bucket of a stranger.
 pub fn is_region_name(text: &str) -> bool {
     const STORAGE: [&str; 8] = ["s3", "oss", "obs", "cos", "blob", "storage", "objectstorage", "sos"];
     let first = text.split('-').next().unwrap_or_default();

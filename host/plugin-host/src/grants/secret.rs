@@ -67,8 +67,8 @@ pub enum Place {
     Form(String),
 }
 
-/// A place that one secret may fill. The secret is all of it, or all behind a text that the operator wrote down: around a
-/// placeholder a driver could wrap a script that sends the secret away.
+/// A place that one secret may fill. The secret is all of it, or all behind a text that the operator wrote down: around
+/// a placeholder a driver could wrap a script that sends the secret away.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GrantedPlace {
     pub(crate) place: Place,

@@ -1,5 +1,5 @@
-//! Grants that are shipped allow what the recorded drivers do, and nothing that none of them does: each method, path, action and
-//! place is taken away in turn, and some request of a recording, or of the driver's own tests, is refused.
+//! Grants that are shipped allow what the recorded drivers do, and nothing that none of them does: each method, path,
+//! action and place is taken away in turn, and some request of a recording, or of the driver's own tests, is refused.
 
 use std::path::PathBuf;
 
@@ -101,7 +101,8 @@ fn is_filled(grants: &Grants, headers: &HeaderMap, host: &Host, body: &str) -> b
     in_headers && in_body
 }
 
-/// All documents that have one entry less, or one name of a host, method, path, action or place less. With what is missing.
+/// All documents that have one entry less, or one name of a host, method, path, action or place less. With what is
+/// missing.
 fn lessened(document: &Value) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     let mut steps: Vec<Vec<Value>> = vec![Vec::new()];
@@ -189,7 +190,8 @@ fn what_is_shipped_for_ec2_is_the_least_that_its_driver_needs() {
     let text = std::fs::read_to_string(root().join("aws/grants.yaml")).unwrap();
     let text = format!("regions: [eu-west-1]\n{text}");
     let mut asked = recorded("aws");
-    // Of the driver's own tests (`prefixes_are_assigned_by_card_and_device_and_never_taken_away`), and of the host's for web identity.
+    // Of the driver's own tests (`prefixes_are_assigned_by_card_and_device_and_never_taken_away`), and of the host's
+    // for web identity.
     asked.push(request(
         "POST",
         "https://ec2.eu-west-1.amazonaws.com/",

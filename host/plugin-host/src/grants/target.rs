@@ -61,8 +61,8 @@ pub enum TargetError {
     Method,
 }
 
-/// The methods that exist here. CONNECT would make a tunnel, TRACE would echo what the host adds, and servers read methods
-/// that no cloud's API has in ways of their own.
+/// The methods that exist here. CONNECT would make a tunnel, TRACE would echo what the host adds, and servers read
+/// methods that no cloud's API has in ways of their own.
 pub const METHODS: [Method; 6] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 

@@ -13,8 +13,8 @@ use crate::source::{PluginKey, Role, SourceId};
 /// The annotation that holds what the host says about a plugin.
 const STATUS_ANNOTATION: &str = "machinist.dev/status";
 
-/// A version waits so long for another plugin that a provider is recorded for, or that is older, and that is still being
-/// loaded. The compiler has as much for one component.
+/// A version waits so long for another plugin that a provider is recorded for, or that is older, and that is still
+/// being loaded. The compiler has as much for one component.
 pub(crate) const CLAIM_PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// What helps a version whose claim was rejected. Waiting is not among it.
@@ -139,8 +139,8 @@ impl Reserved {
 }
 
 impl<G: Clone> Registry<G> {
-    /// What is known of a source's claim, before it is declared. What was recorded for it stays recorded: a host writes no
-    /// record of what is still being loaded.
+    /// What is known of a source's claim, before it is declared. What was recorded for it stays recorded: a host writes
+    /// no record of what is still being loaded.
     pub(crate) fn note_claim(&mut self, id: &SourceId, mut claim: Claim) {
         if let Some(known) = self.claims.get(id) {
             claim.recorded.extend(known.recorded.iter().cloned());
