@@ -5,6 +5,7 @@ use machinist_sdk::driver::{
     Reboot, Request, Vm,
 };
 
+use crate::adoption;
 use crate::ec2::Ec2;
 use crate::http::{self, Signed};
 use crate::machine::{self, Machines, Outcome};
@@ -59,26 +60,31 @@ impl Driver for AwsDriver {
 
     fn create(request: &Request, host: &dyn Host) -> Result<Creation, Failure> {
         let region = machine::region_of_create(request);
-        with_machines(host, region, |machines| machines.create(request, &http::user_data(host)?))
+        let cluster = &request.cluster;
+        with_machines(host, region, cluster, |machines| machines.create(request, &http::user_data(host)?))
     }
 
     fn initialize(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
-        let region = initialize::is_offered(request).and_then(|()| machine::region_of(request));
-        with_machines(host, region, |machines| machines.initialize(request))
+        let adopted = adoption::of(&host.settings(), &request.cluster)?;
+        let is_offered = initialize::is_offered(request, adopted.as_ref());
+        let region = is_offered.and_then(|()| machine::region_of(request));
+        with_machines(host, region, &request.cluster, |machines| machines.initialize(request))
     }
 
     fn delete(request: &Request, host: &dyn Host) -> Result<Deletion, Failure> {
-        with_machines(host, machine::region_of(request), |machines| machines.delete(request))
+        let region = machine::region_of(request);
+        with_machines(host, region, &request.cluster, |machines| machines.delete(request))
             .map(|()| Deletion::Deleted(None))
     }
 
     fn get_status(request: &Request, host: &dyn Host) -> Result<Vm, Failure> {
-        with_machines(host, machine::region_of(request), |machines| machines.get_status(request))
+        let region = machine::region_of(request);
+        with_machines(host, region, &request.cluster, |machines| machines.get_status(request))
     }
 
     fn list(class: &Class, cluster: &str, token: Option<&str>, host: &dyn Host) -> Result<Page, Failure> {
-        let list = |machines: Machines<'_>| machines.list(class, cluster, token);
-        with_machines(host, machine::region_of_class(class), list)
+        let list = |machines: Machines<'_>| machines.list(cluster, token);
+        with_machines(host, machine::region_of_class(class), cluster, list)
     }
 
     fn get_volume_ids(volume_specs: &[String], _: &dyn OfflineHost) -> Result<Vec<Option<String>>, Failure> {
@@ -88,22 +94,26 @@ impl Driver for AwsDriver {
 
 impl Reboot for AwsDriver {
     fn reboot(request: &Request, host: &dyn Host) -> Result<(), Failure> {
-        with_machines(host, machine::region_of(request), |machines| machines.reboot(request))
+        let region = machine::region_of(request);
+        with_machines(host, region, &request.cluster, |machines| machines.reboot(request))
     }
 }
 
 impl DeleteById for AwsDriver {
     fn delete_by_id(request: &Request, provider_id: &str, host: &dyn Host) -> Result<(), Failure> {
         let region = machine::region_of_id(request, provider_id);
-        with_machines(host, region, |machines| machines.delete_one(request, provider_id))
+        let delete = |machines: Machines<'_>| machines.delete_one(request, provider_id);
+        with_machines(host, region, &request.cluster, delete)
     }
 }
 
 fn with_machines<T>(
     host: &dyn Host,
     region: Outcome<String>,
+    cluster: &str,
     act: impl FnOnce(Machines<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
     let transport = Signed::open(host, region?)?;
-    act(Machines { ec2: Ec2::new(&transport), log: host.log() })
+    let adopted = adoption::of(&host.settings(), cluster)?;
+    act(Machines { ec2: Ec2::new(&transport), adopted: adopted.as_ref(), log: host.log() })
 }

@@ -11,7 +11,7 @@ use crate::errors::error;
 use crate::launch::{self, Launch};
 use crate::machine::{Look, Machines, Outcome, of_another_cluster, only};
 use crate::map;
-use crate::marks::{CLUSTER_TAG, Marks};
+use crate::marks::Marks;
 use crate::params::{Filter, Params};
 use crate::placement;
 use crate::spec::{self, Spec};
@@ -35,7 +35,7 @@ impl Machines<'_> {
         let mut state = State::parse(request.machine.last_known_state.as_deref());
         let in_part = spec::read_in_part(&request.class);
         let keys = in_part.tag_keys();
-        let marks = Marks::new(request, keys.as_ref());
+        let marks = Marks::new(request, keys.as_ref(), self.adopted);
         if let Some(id) = state.instance.take() {
             match self.look(&id, &marks).map_err(|failed| known(failed, &state.with(&id)))? {
                 Look::Here(instance) if !instance.node_name.is_empty() => {
@@ -136,14 +136,16 @@ impl Machines<'_> {
         found.retain(|instance| instance.client_token.as_deref().is_none_or(|own| own == token));
         let (here, gone): (Vec<Instance>, Vec<Instance>) = found.into_iter().partition(Instance::is_there);
         match here.into_iter().next() {
-            Some(instance) if instance.tag(CLUSTER_TAG).is_none_or(|name| name == marks.cluster.cluster) => {
-                self.log.info("instance of an earlier create adopted", &[("instance", &instance.id)]);
-                Ok(Launched::Here(Box::new(instance)))
-            }
-            Some(instance) => Err(Failure::from(DriverError {
-                provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
-                ..of_another_cluster(&instance, marks).into_record()
-            })),
+            Some(instance) => match marks.other_cluster(&instance) {
+                None => {
+                    self.log.info("instance of an earlier create adopted", &[("instance", &instance.id)]);
+                    Ok(Launched::Here(Box::new(instance)))
+                }
+                Some(cluster) => Err(Failure::from(DriverError {
+                    provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
+                    ..of_another_cluster(&instance, cluster).into_record()
+                })),
+            },
             None if !gone.is_empty() => Ok(Launched::Gone),
             None => Err(Failure::from(DriverError {
                 cloud_code: Some(codes::MISMATCH.to_owned()),

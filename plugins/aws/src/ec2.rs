@@ -131,6 +131,16 @@ impl<'a> Ec2<'a> {
         }
     }
 
+    /// Puts these tags on an instance, in the place of those with the same keys.
+    pub(crate) fn tag(&self, id: &str, tags: &[(&str, &str)]) -> Outcome<()> {
+        let attempt = self.change("mark the instance", "CreateTags");
+        let params = attempt.params().set("ResourceId.1", id);
+        let params = tags.iter().zip(1_usize..).fold(params, |params, ((key, value), number)| {
+            params.set(format!("Tag.{number}.Key"), key).set(format!("Tag.{number}.Value"), value)
+        });
+        attempt.parse(&attempt.send(&params)?, answer::is_done)
+    }
+
     /// Starts an instance anew. False: there is no such instance.
     pub(crate) fn reboot(&self, id: &str) -> Outcome<bool> {
         let attempt = self.change("reboot the instance", "RebootInstances");

@@ -1,15 +1,17 @@
-//! What is to be done after a launch: interfaces that forward what is not their own, and IPv6 prefixes.
+//! What is to be done after a launch: interfaces that forward what is not their own, and IPv6 prefixes. An instance that is
+//! adopted gets the marks that a launch gives.
 
 use std::fmt;
 
 use machinist_sdk::driver::{self as wit, Code, DriverError, Failure, Request};
 
+use crate::adoption::TagKeys;
 use crate::answer::{Instance, Nic};
 use crate::errors::error;
 use crate::machine::Look;
-use crate::machine::{Machines, Outcome, known_id, not_found, only};
+use crate::machine::{Machines, Outcome, known_id, launched_id, not_found, only};
 use crate::map;
-use crate::marks::Marks;
+use crate::marks::{Marks, lacks_marks};
 use crate::spec::{self, Spec};
 
 /// How soon an instance that reads do not show yet is looked for again.
@@ -18,6 +20,8 @@ const LAG_RETRY_MS: u64 = 2_000;
 /// What an instance lacks of what its class wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
+    /// It is the Machine's and does not say so.
+    pub(crate) marks: bool,
     /// Interfaces that check source and destination still.
     pub(crate) checking: Vec<String>,
     /// Interfaces, and how many prefixes they lack.
@@ -29,7 +33,7 @@ pub(crate) struct Due {
 impl Due {
     /// Each interface is looked at itself. More prefixes than wanted are left: a pod may use them.
     pub(crate) fn of(spec: &Spec, instance: &Instance) -> Self {
-        let mut due = Self::default();
+        let mut due = Self { marks: lacks_marks(instance), ..Self::default() };
         if spec.is_forwarding {
             let checking = instance.interfaces.iter().filter(|nic| nic.checks && !nic.is_fabric());
             due.checking = checking.map(|nic| nic.id.clone()).collect();
@@ -56,6 +60,9 @@ impl Due {
 impl fmt::Display for Due {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
+        if self.marks {
+            parts.push("mark it as the Machine's".to_owned());
+        }
         if !self.checking.is_empty() {
             parts.push(format!("turn off the source/destination check of {}", self.checking.join(", ")));
         }
@@ -70,14 +77,14 @@ impl fmt::Display for Due {
 }
 
 impl Machines<'_> {
-    /// Nothing in EC2 unless the class asks for it.
+    /// Nothing in EC2 unless the class asks for it, or the instance is adopted.
     pub(crate) fn initialize(&self, request: &Request) -> Outcome<wit::Vm> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
-        let marks = Marks::new(request, keys.as_ref());
+        let marks = Marks::new(request, keys.as_ref(), self.adopted);
         let instance = self.launched(request, &marks)?;
         let due = Due::of(&spec, &instance);
-        match self.do_what_is_due(&due) {
+        match self.do_what_is_due(&due, &instance, &marks) {
             Ok(()) => Ok(self.vm(&instance)),
             Err(failed) => Err(Failure::from(DriverError {
                 provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
@@ -114,8 +121,14 @@ impl Machines<'_> {
     }
 
     /// Goes on after a refusal, so that one interface does not keep the others from what they need.
-    fn do_what_is_due(&self, due: &Due) -> Outcome<()> {
+    fn do_what_is_due(&self, due: &Due, instance: &Instance, marks: &Marks<'_>) -> Outcome<()> {
         let mut refused = None;
+        if due.marks {
+            refused = self.ec2.tag(&instance.id, &marks.own_tags()).err();
+            if refused.is_none() {
+                self.log.info("instance marked as the machine's", &[("instance", &instance.id)]);
+            }
+        }
         for nic in &due.checking {
             refused = self.ec2.stop_checking(nic).err().or(refused);
         }
@@ -136,9 +149,11 @@ impl Machines<'_> {
     }
 }
 
-/// What is known without a request: the class asks for nothing.
-pub(crate) fn is_offered(request: &Request) -> Outcome<()> {
-    if spec::read_in_part(&request.class).needs_initialize() {
+/// What is known without a request: the class asks for nothing, and nothing that this driver has not launched itself is to
+/// be adopted.
+pub(crate) fn is_offered(request: &Request, adopted: Option<&TagKeys>) -> Outcome<()> {
+    let may_be_adopted = adopted.is_some() && launched_id(request).is_none();
+    if may_be_adopted || spec::read_in_part(&request.class).needs_initialize() {
         return Ok(());
     }
     Err(Failure::from(error(

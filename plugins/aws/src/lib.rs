@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | what does the host call | `component` |
 //! | what does each call do in the cloud | `create`, `initialize`, `machine` |
-//! | which instance is whose | `marks` |
+//! | which instance is whose | `marks`, `adoption` |
 //! | what may a class say, and how leniently is it read | `spec`, `lenient` |
 //! | what does an instance launch with | `launch`, `placement` |
 //! | where does a call go | `region`, `settings` |
@@ -16,6 +16,7 @@
 //!
 //! Only `component` and `http` know the host; the rest is plain functions, tested natively against a model of EC2.
 
+mod adoption;
 mod answer;
 mod codes;
 mod component;

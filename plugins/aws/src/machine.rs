@@ -2,26 +2,29 @@
 
 use machinist_sdk::driver::{self as wit, Class, Code, DriverError, Failure, Log, Request};
 
+use crate::adoption::{self, TagKeys};
 use crate::answer::Instance;
 use crate::ec2::Ec2;
 use crate::errors::error;
 use crate::initialize::Due;
 use crate::map;
-use crate::marks::{CLUSTER_TAG, ClusterMarks, Marks};
+use crate::marks::{ClusterMarks, Marks, Whose};
+use crate::params::Filter;
 use crate::spec;
 use crate::state::State;
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
 /// Page tokens of a listing begin with the part of it that they belong to: what carries the cluster's name, then what
-/// carries the class's tag keys only.
+/// carries nobody's marks and the keys that the operator lets the cluster adopt.
 const MARKED: &str = "m:";
 const KEYED: &str = "k:";
 
-/// EC2 of one region, and a log.
+/// EC2 of one region, what the operator lets the cluster adopt there, and a log.
 #[derive(Clone, Copy)]
 pub(crate) struct Machines<'a> {
     pub(crate) ec2: Ec2<'a>,
+    pub(crate) adopted: Option<&'a TagKeys>,
     pub(crate) log: Log<'a>,
 }
 
@@ -31,7 +34,7 @@ pub(crate) enum Look {
     Here(Box<Instance>),
     /// Its end has begun, and nothing stops it.
     Gone,
-    /// Another Machine's of this cluster, or a stranger's without a mark.
+    /// Another Machine's of this cluster.
     Foreign,
     /// Reads do not know it: gone for long, or not shown yet.
     Unseen,
@@ -82,7 +85,7 @@ impl Machines<'_> {
     pub(crate) fn get_status(&self, request: &Request) -> Outcome<wit::Vm> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
-        let marks = Marks::new(request, keys.as_ref());
+        let marks = Marks::new(request, keys.as_ref(), self.adopted);
         let instance = self.locate(request, &marks)?.ok_or_else(|| not_found(request))?;
         let due = Due::of(&spec, &instance);
         if due.is_nothing() {
@@ -99,14 +102,14 @@ impl Machines<'_> {
     pub(crate) fn reboot(&self, request: &Request) -> Outcome<()> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
-        let marks = Marks::new(request, keys.as_ref());
+        let marks = Marks::new(request, keys.as_ref(), self.adopted);
         let instance = self.locate(request, &marks)?.ok_or_else(|| not_found(request))?;
         if self.ec2.reboot(&instance.id)? { Ok(()) } else { Err(not_found(request)) }
     }
 
     /// By id, else by uid, else by name. An id that leads to another Machine's instance leads nowhere, and one that
-    /// leads to another cluster's is refused. One whose end the cloud still shows is all there is to ask: a second
-    /// instance of the machine is found by a deletion and by a listing.
+    /// leads to an instance of another cluster or of nobody is refused. One whose end the cloud still shows is all there is
+    /// to ask: a second instance of the machine is found by a deletion and by a listing.
     pub(crate) fn locate(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Option<Instance>> {
         if let Some(id) = known_id(request) {
             match self.look(&id, marks)? {
@@ -122,36 +125,51 @@ impl Machines<'_> {
         Ok(match self.ec2.instance(id)? {
             None => Look::Unseen,
             Some(instance) if !instance.is_there() => Look::Gone,
-            Some(instance) if marks.belong_to(&instance) => Look::Here(Box::new(instance)),
-            Some(instance) if marks.other_cluster(&instance).is_some() => {
-                return Err(of_another_cluster(&instance, marks));
-            }
-            Some(instance) => {
-                let line = "the machine's id leads to an instance of somebody else, left alone";
-                self.log.info(line, &[("instance", &instance.id)]);
-                Look::Foreign
-            }
+            Some(instance) => match marks.whose(&instance) {
+                Whose::Own => Look::Here(Box::new(instance)),
+                Whose::OfCluster(cluster) => return Err(of_another_cluster(&instance, cluster)),
+                Whose::Unmarked => return Err(of_nobody(&instance, marks)),
+                Whose::Neighbours => {
+                    let line = "the machine's id leads to another Machine's instance, left alone";
+                    self.log.info(line, &[("instance", &instance.id)]);
+                    Look::Foreign
+                }
+            },
         })
     }
 
     /// The machine's instances that exist: by uid; where there are none, by the Machine's name. An instance with the
-    /// name and the uid and with another cluster's mark is this Machine's from before its control plane was moved:
-    /// nobody may believe that there is none.
+    /// name and the uid and with another cluster's mark is this Machine's from before its control plane was moved, and one
+    /// with the name and nobody's marks may be this Machine's from before another program was replaced: nobody may
+    /// believe that there is none.
     pub(crate) fn find(&self, marks: &Marks<'_>) -> Outcome<Vec<Instance>> {
         let mut found = self.ec2.search(&marks.uid_filters())?;
         // The filter is the cloud's; what it lets slip is still not ours.
         found.retain(|instance| instance.is_there() && marks.are_on(instance));
-        if let Some(filters) = marks.name_filters().filter(|_| found.is_empty()) {
-            found = self.ec2.search(&filters)?;
-            let is_moved = |instance: &&Instance| {
-                instance.is_there() && marks.other_cluster(instance).is_some() && marks.uid_is_on(instance)
-            };
-            if let Some(instance) = found.iter().find(is_moved) {
-                return Err(of_another_cluster(instance, marks));
+        for filters in marks.name_filters() {
+            if found.is_empty() {
+                found = self.by_name(&filters, marks)?;
             }
-            found.retain(|instance| instance.is_there() && marks.name_is_on(instance));
         }
         Ok(found)
+    }
+
+    fn by_name(&self, filters: &[Filter], marks: &Marks<'_>) -> Outcome<Vec<Instance>> {
+        let mut named = self.ec2.search(filters)?;
+        named.retain(Instance::is_there);
+        let moved = |instance: &Instance| {
+            let cluster = marks.other_cluster(instance).filter(|_| marks.uid_is_on(instance));
+            cluster.map(|cluster| of_another_cluster(instance, cluster))
+        };
+        if let Some(refused) = named.iter().find_map(moved) {
+            return Err(refused);
+        }
+        let (own, others): (Vec<Instance>, Vec<Instance>) =
+            named.into_iter().partition(|instance| marks.own_by_name(instance));
+        match others.iter().find(|instance| marks.may_be_on(instance)) {
+            Some(instance) if own.is_empty() => Err(of_nobody(instance, marks)),
+            Some(_) | None => Ok(own),
+        }
     }
 
     /// Orders the end of every instance that carries the machine's marks, and of the one that its id leads to. Volumes and
@@ -160,14 +178,15 @@ impl Machines<'_> {
     pub(crate) fn delete(&self, request: &Request) -> Outcome<()> {
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
-        let marks = Marks::new(request, keys.as_ref());
+        let marks = Marks::new(request, keys.as_ref(), self.adopted);
         let found = self.find(&marks)?;
         let mut ids: Vec<String> = found.into_iter().map(|instance| instance.id).collect();
         if let Some(id) = known_id(request).filter(|id| !ids.contains(id)) {
             match self.look(&id, &marks)? {
-                // Reads lag and orders do not, and the id is one that this driver gave.
-                Look::Here(_) | Look::Unseen => ids.push(id),
-                Look::Gone | Look::Foreign => {}
+                Look::Here(_) => ids.push(id),
+                // Reads lag and orders do not. Only what this driver has noted is its own without a look.
+                Look::Unseen if launched_id(request).as_ref() == Some(&id) => ids.push(id),
+                Look::Gone | Look::Foreign | Look::Unseen => {}
             }
         }
         let mut refused = None;
@@ -192,17 +211,13 @@ impl Machines<'_> {
         }
         let spec = spec::read_in_part(&request.class);
         let keys = spec.tag_keys();
-        let marks = Marks::new(request, keys.as_ref());
+        let marks = Marks::new(request, keys.as_ref(), self.adopted);
         match self.ec2.instance(id)?.filter(Instance::is_there) {
             None => Ok(()),
-            Some(instance) if marks.other_cluster(&instance).is_some() => {
-                Err(of_another_cluster(&instance, &marks))
-            }
-            Some(instance) if !marks.cluster.are_on(&instance) => {
-                let message =
-                    format!("the instance {id} does not carry the mark of this cluster, left alone");
-                Err(Failure::from(error(Code::FailedPrecondition, message)))
-            }
+            Some(instance) if !marks.cluster.are_on(&instance) => Err(match marks.other_cluster(&instance) {
+                Some(cluster) => of_another_cluster(&instance, cluster),
+                None => of_nobody(&instance, &marks),
+            }),
             Some(_) => {
                 self.ec2.terminate(id)?;
                 self.log.info("second instance ordered away", &[("instance", id)]);
@@ -211,10 +226,9 @@ impl Machines<'_> {
         }
     }
 
-    /// One page of the cluster's instances.
-    pub(crate) fn list(&self, class: &Class, cluster: &str, token: Option<&str>) -> Outcome<wit::Page> {
-        let keys = spec::read_in_part(class).tag_keys();
-        let marks = ClusterMarks { cluster, keys: keys.as_ref() };
+    /// One page of the cluster's instances, and of those that the operator lets it adopt.
+    pub(crate) fn list(&self, cluster: &str, token: Option<&str>) -> Outcome<wit::Page> {
+        let marks = ClusterMarks { cluster, adopted: self.adopted };
         match token.map(|token| (token.strip_prefix(MARKED), token.strip_prefix(KEYED))) {
             None => self.marked(marks, None),
             Some((Some(token), _)) => self.marked(marks, Some(token)),
@@ -229,27 +243,23 @@ impl Machines<'_> {
     /// What carries the cluster's name; then comes what only another program can have made.
     fn marked(&self, marks: ClusterMarks<'_>, token: Option<&str>) -> Outcome<wit::Page> {
         let page = self.ec2.page(&marks.filters(), token)?;
-        let own = page.instances.iter().filter(|instance| instance.tag(CLUSTER_TAG).is_some());
-        let machines = self.listed(own, marks);
+        let machines = self.listed(&page.instances, |instance| marks.are_on(instance));
         let next = page.next.map(|next| format!("{MARKED}{next}"));
-        Ok(wit::Page { machines, next: next.or(marks.keys.map(|_| KEYED.to_owned())) })
+        Ok(wit::Page { machines, next: next.or(marks.adopted.map(|_| KEYED.to_owned())) })
     }
 
     fn keyed(&self, marks: ClusterMarks<'_>, token: Option<&str>) -> Outcome<wit::Page> {
-        let Some(keys) = marks.keys else { return Ok(wit::Page { machines: Vec::new(), next: None }) };
+        // The settings may have changed between two pages.
+        let Some(keys) = marks.adopted else { return Ok(wit::Page { machines: Vec::new(), next: None }) };
         let page = self.ec2.page(&ClusterMarks::key_filters(keys), token)?;
-        let others = page.instances.iter().filter(|instance| instance.tag(CLUSTER_TAG).is_none());
-        let machines = self.listed(others, marks);
+        let machines = self.listed(&page.instances, |instance| marks.adopt(instance));
         Ok(wit::Page { machines, next: page.next.map(|next| format!("{KEYED}{next}")) })
     }
 
-    fn listed<'b>(
-        &self,
-        instances: impl Iterator<Item = &'b Instance>,
-        marks: ClusterMarks<'_>,
-    ) -> Vec<wit::Listed> {
+    /// The filters are the cloud's; what it lets slip is still not ours.
+    fn listed(&self, instances: &[Instance], are_on: impl Fn(&Instance) -> bool) -> Vec<wit::Listed> {
         let region = self.ec2.region();
-        let ours = instances.filter(|instance| instance.is_there() && marks.are_on(instance));
+        let ours = instances.iter().filter(|instance| instance.is_there() && are_on(instance));
         ours.map(|instance| map::listed(instance, &region)).collect()
     }
 
@@ -261,8 +271,13 @@ impl Machines<'_> {
 /// The instance of the provider id, or of a create that the host has not stored yet.
 pub(crate) fn known_id(request: &Request) -> Option<String> {
     let stored = request.machine.provider_id.as_deref().and_then(map::parts);
-    let begun = || State::parse(request.machine.last_known_state.as_deref()).instance;
-    stored.map(|(_, id)| id.to_owned()).or_else(begun)
+    stored.map(|(_, id)| id.to_owned()).or_else(|| launched_id(request))
+}
+
+/// The instance that this driver has launched for the machine, as it has noted itself. Unlike the provider id nobody else
+/// writes it.
+pub(crate) fn launched_id(request: &Request) -> Option<String> {
+    State::parse(request.machine.last_known_state.as_deref()).instance
 }
 
 /// The only one.
@@ -280,13 +295,24 @@ pub(crate) fn only(instances: Vec<Instance>) -> Outcome<Option<Instance>> {
 }
 
 /// Neither "there is none" nor "it is removed": the host waits, and says what to do.
-pub(crate) fn of_another_cluster(instance: &Instance, marks: &Marks<'_>) -> Failure {
-    let cluster = marks.other_cluster(instance).unwrap_or_default();
+pub(crate) fn of_another_cluster(instance: &Instance, cluster: &str) -> Failure {
     Failure::from(error(
         Code::FailedPrecondition,
         format!(
             "the instance {} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
             instance.id
+        ),
+    ))
+}
+
+/// As little: it may be the Machine's from before another program was replaced, or anybody's.
+pub(crate) fn of_nobody(instance: &Instance, marks: &Marks<'_>) -> Failure {
+    let (id, cluster) = (&instance.id, marks.cluster.cluster);
+    Failure::from(error(
+        Code::FailedPrecondition,
+        format!(
+            "the instance {id} carries no mark that makes it this Machine's, left alone: if it is and another program made              it, adopt the cluster's instances by the plugin's settings.json: {}; else correct the Machine",
+            adoption::advice(cluster)
         ),
     ))
 }

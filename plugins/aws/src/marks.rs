@@ -1,15 +1,19 @@
 //! Which instance is whose.
 //!
 //! What this driver makes carries the cluster's name and the Machine's uid. What machine-controller-manager has made
-//! carries neither: it is known by two tag keys of the class, and by the Machine's name.
+//! carries neither: it is a Machine's only where the operator adopts it (`adoption`), by two tag keys and the Machine's
+//! name. A class's own tags prove nothing, since whoever writes a class chooses them: they only help to find what must
+//! not be taken for absent.
 
 use std::collections::BTreeMap;
 
 use machinist_sdk::driver::Request;
 
+use crate::adoption::TagKeys;
 use crate::answer::Instance;
 use crate::params::Filter;
-use crate::spec::{Spec, TagKeys};
+use crate::spec::Spec;
+use crate::state::is_token_of;
 
 /// The tag with the Machine's name.
 pub(crate) const NAME_TAG: &str = "Name";
@@ -25,17 +29,19 @@ const STATES: [&str; 4] = ["pending", "running", "stopping", "stopped"];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterMarks<'a> {
     pub(crate) cluster: &'a str,
-    /// `None` when the class does not say them.
-    pub(crate) keys: Option<&'a TagKeys>,
+    /// What the operator lets this cluster adopt. `None`: nothing.
+    pub(crate) adopted: Option<&'a TagKeys>,
 }
 
-impl ClusterMarks<'_> {
-    /// True when it carries the cluster's name; without any cluster's name, the class's keys decide.
+impl<'a> ClusterMarks<'a> {
+    /// True when it carries the cluster's name.
     pub(crate) fn are_on(&self, instance: &Instance) -> bool {
-        match instance.tag(CLUSTER_TAG) {
-            Some(cluster) => cluster == self.cluster,
-            None => self.keys.is_some_and(|keys| has_keys(instance, keys)),
-        }
+        instance.tag(CLUSTER_TAG) == Some(self.cluster)
+    }
+
+    /// True when it carries nobody's marks and the keys that the operator lets this cluster adopt.
+    pub(crate) fn adopt(&self, instance: &Instance) -> bool {
+        is_unmarked(instance) && self.adopted.is_some_and(|keys| keys.are_on(instance))
     }
 
     /// Filters for what carries the cluster's name.
@@ -43,10 +49,23 @@ impl ClusterMarks<'_> {
         vec![Filter::tag(CLUSTER_TAG, self.cluster), exists()]
     }
 
-    /// Filters for what carries the class's keys, by whoever it was made.
+    /// Filters for what carries these keys, by whoever it was made.
     pub(crate) fn key_filters(keys: &TagKeys) -> Vec<Filter> {
         vec![Filter::new("tag-key", &keys.cluster), Filter::new("tag-key", &keys.role), exists()]
     }
+}
+
+/// Whose an instance is to which a Machine's provider id leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose<'a> {
+    /// The Machine's.
+    Own,
+    /// Another Machine's of this cluster.
+    Neighbours,
+    /// Another cluster's, which it names.
+    OfCluster(&'a str),
+    /// It says nothing that counts.
+    Unmarked,
 }
 
 /// The marks of one Machine's instance.
@@ -55,46 +74,68 @@ pub(crate) struct Marks<'a> {
     pub(crate) cluster: ClusterMarks<'a>,
     pub(crate) uid: &'a str,
     pub(crate) name: &'a str,
+    /// From which the client tokens of its launches are made.
+    key: &'a str,
+    /// Of the class: no proof.
+    class_keys: Option<&'a TagKeys>,
 }
 
 impl<'a> Marks<'a> {
-    pub(crate) fn new(request: &'a Request, keys: Option<&'a TagKeys>) -> Self {
-        let cluster = ClusterMarks { cluster: &request.cluster, keys };
-        Self { cluster, uid: &request.machine.uid, name: &request.machine.name }
+    pub(crate) fn new(
+        request: &'a Request,
+        class_keys: Option<&'a TagKeys>,
+        adopted: Option<&'a TagKeys>,
+    ) -> Self {
+        let cluster = ClusterMarks { cluster: &request.cluster, adopted };
+        let machine = &request.machine;
+        Self { cluster, uid: &machine.uid, name: &machine.name, key: &request.idempotency_key, class_keys }
     }
 
     pub(crate) fn uid_filters(&self) -> Vec<Filter> {
         vec![Filter::tag(UID_TAG, self.uid), Filter::tag(CLUSTER_TAG, self.cluster.cluster), exists()]
     }
 
-    /// `None` without the class's keys: a name alone is no mark.
-    pub(crate) fn name_filters(&self) -> Option<Vec<Filter>> {
-        let keys = ClusterMarks::key_filters(self.cluster.keys?);
-        Some([Filter::tag(NAME_TAG, self.name)].into_iter().chain(keys).collect())
+    /// One search for each pair of keys: the operator's, then the class's. None without keys: a name alone is no mark.
+    pub(crate) fn name_filters(&self) -> Vec<Vec<Filter>> {
+        let class_keys = self.class_keys.filter(|keys| self.cluster.adopted != Some(keys));
+        let pairs = self.cluster.adopted.into_iter().chain(class_keys);
+        let filters = |keys| {
+            let keys = ClusterMarks::key_filters(keys);
+            [Filter::tag(NAME_TAG, self.name)].into_iter().chain(keys).collect()
+        };
+        pairs.map(filters).collect()
     }
 
     /// True when it carries the Machine's uid.
     pub(crate) fn are_on(&self, instance: &Instance) -> bool {
-        instance.tag(CLUSTER_TAG) == Some(self.cluster.cluster) && instance.tag(UID_TAG) == Some(self.uid)
+        self.cluster.are_on(instance) && self.uid_is_on(instance)
     }
 
-    /// True when it carries the Machine's name and nobody's uid.
-    pub(crate) fn name_is_on(&self, instance: &Instance) -> bool {
+    /// True when an instance that was found by its name is the Machine's: it carries nobody's uid, and the cluster's name
+    /// or what the operator adopts, or it was launched for this Machine.
+    pub(crate) fn own_by_name(&self, instance: &Instance) -> bool {
+        let is_ours = self.cluster.are_on(instance) || self.cluster.adopt(instance);
         instance.tag(UID_TAG).is_none()
-            && instance.tag(NAME_TAG) == Some(self.name)
-            && self.cluster.are_on(instance)
+            && self.name_is_on(instance)
+            && (is_ours || self.is_launched_for_it(instance))
     }
 
-    /// True when an instance to which the Machine's provider id leads is the Machine's. With the id, the name is as good as
-    /// the uid, since a Machine that was restored from a backup has another uid. What machine-controller-manager has made is
-    /// known by its name also when the class lost its keys.
-    pub(crate) fn belong_to(&self, instance: &Instance) -> bool {
-        let is_named = instance.tag(NAME_TAG) == Some(self.name);
+    /// True when it has the Machine's name and nobody's marks: it may be this Machine's, and nothing proves it.
+    pub(crate) fn may_be_on(&self, instance: &Instance) -> bool {
+        is_unmarked(instance) && self.name_is_on(instance)
+    }
+
+    /// Whose an instance is to which the Machine's provider id leads. The id itself proves nothing, since others write it as
+    /// well. In this cluster the name is as good as the uid, since a Machine that was restored from a backup has another
+    /// uid. What was launched under the Machine's own client token is its own whatever has become of its tags.
+    pub(crate) fn whose<'b>(&self, instance: &'b Instance) -> Whose<'b> {
         match instance.tag(CLUSTER_TAG) {
-            Some(cluster) => {
-                cluster == self.cluster.cluster && (is_named || instance.tag(UID_TAG) == Some(self.uid))
-            }
-            None => is_named && self.cluster.keys.is_none_or(|keys| has_keys(instance, keys)),
+            Some(cluster) if cluster != self.cluster.cluster => Whose::OfCluster(cluster),
+            Some(_) if self.name_is_on(instance) || self.uid_is_on(instance) => Whose::Own,
+            Some(_) => Whose::Neighbours,
+            None if self.is_launched_for_it(instance) => Whose::Own,
+            None if self.name_is_on(instance) && self.cluster.adopt(instance) => Whose::Own,
+            None => Whose::Unmarked,
         }
     }
 
@@ -109,16 +150,35 @@ impl<'a> Marks<'a> {
         instance.tag(UID_TAG) == Some(self.uid)
     }
 
+    fn name_is_on(&self, instance: &Instance) -> bool {
+        instance.tag(NAME_TAG) == Some(self.name)
+    }
+
+    fn is_launched_for_it(&self, instance: &Instance) -> bool {
+        instance.client_token.as_deref().is_some_and(|token| is_token_of(self.key, token))
+    }
+
     /// The tags of all that is made for the Machine.
     pub(crate) fn tags(&self, spec: &Spec) -> BTreeMap<String, String> {
-        let own = [(NAME_TAG, self.name), (UID_TAG, self.uid), (CLUSTER_TAG, self.cluster.cluster)];
-        let own = own.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let own = self.own_tags().into_iter().chain([(NAME_TAG, self.name)]);
+        let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
         spec.tags.clone().into_iter().chain(own).collect()
+    }
+
+    /// The tags by which the instance is the Machine's.
+    pub(crate) fn own_tags(&self) -> [(&'static str, &'a str); 2] {
+        [(CLUSTER_TAG, self.cluster.cluster), (UID_TAG, self.uid)]
     }
 }
 
-fn has_keys(instance: &Instance, keys: &TagKeys) -> bool {
-    instance.tags.contains_key(&keys.cluster) && instance.tags.contains_key(&keys.role)
+/// True when it carries neither a cluster's name nor a Machine's uid.
+fn is_unmarked(instance: &Instance) -> bool {
+    instance.tag(CLUSTER_TAG).is_none() && instance.tag(UID_TAG).is_none()
+}
+
+/// True when it does not carry both.
+pub(crate) fn lacks_marks(instance: &Instance) -> bool {
+    instance.tag(CLUSTER_TAG).is_none() || instance.tag(UID_TAG).is_none()
 }
 
 fn exists() -> Filter {

@@ -57,6 +57,17 @@ pub(crate) fn token(key: &str, attempt: u32) -> Option<String> {
     fits.then_some(token)
 }
 
+/// Whether this is one of the tokens that are made of the key.
+pub(crate) fn is_token_of(key: &str, token: &str) -> bool {
+    let attempt = token.strip_prefix(key).filter(|_| !key.is_empty());
+    attempt.is_some_and(|rest| {
+        rest.is_empty()
+            || rest
+                .strip_prefix('-')
+                .is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +100,14 @@ mod tests {
         assert_eq!(token(uid, 0).as_deref(), Some(uid));
         let last = token(uid, u32::MAX).unwrap();
         assert!(last.is_ascii() && last.len() <= TOKEN_CHARACTERS && last.ends_with("-4294967295"));
+        for attempt in [0, 1, u32::MAX] {
+            assert!(is_token_of(uid, &token(uid, attempt).unwrap()), "{attempt}");
+        }
+        for (key, other) in
+            [("", ""), ("", "-1"), (uid, ""), (uid, "x"), ("uid-1", "uid-11"), ("uid-1", "uid-1-x")]
+        {
+            assert!(!is_token_of(key, other), "{key} {other}");
+        }
         assert_eq!((token("", 0), token(&"k".repeat(65), 0), token("ü", 0)), (None, None, None));
     }
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::adoption::{CLUSTER_KEY, ROLE_KEY, TagKeys};
 use crate::errors::error;
 use crate::lenient::{Findings, Object};
 use crate::marks::{CLUSTER_TAG, NAME_TAG, UID_TAG};
@@ -22,10 +23,6 @@ pub(crate) use options::{Cpu, Market, Metadata, Placement, Reservation};
 /// JSON Schema of `providerSpec`, for `describe`.
 pub(crate) const SCHEMA: &str = include_str!("../class-schema.json");
 
-/// Some tag key must contain this: it marks what belongs to a cluster.
-const CLUSTER_KEY: &str = "kubernetes.io/cluster/";
-/// Some tag key must contain this as well.
-const ROLE_KEY: &str = "kubernetes.io/role/";
 /// EC2 takes 50 tags; the name, the uid and the cluster's mark are the driver's.
 const MOST_TAGS: usize = 50 - 3;
 /// So many problems are told at once; who has more mends these first.
@@ -59,13 +56,6 @@ pub(crate) struct Spec {
     pub(crate) placement: Option<Placement>,
 }
 
-/// The keys of the two tags by which instances of a class are known, also those that another program made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TagKeys {
-    pub(crate) cluster: String,
-    pub(crate) role: String,
-}
-
 /// Reads a class and checks every rule. Ok comes with what is passed over.
 pub(crate) fn read(class: &Class) -> Result<(Spec, Vec<String>), Failure> {
     let (spec, findings) = parse(&class.spec);
@@ -92,7 +82,7 @@ impl Spec {
         Some(self.region.as_str()).filter(|region| region::is_region(region))
     }
 
-    /// `None` when the class has no such tags.
+    /// The keys of the two tags that the class puts on each instance. `None` when it has no such tags.
     pub(crate) fn tag_keys(&self) -> Option<TagKeys> {
         let key = |part: &str| self.tags.keys().find(|key| key.contains(part)).cloned();
         Some(TagKeys { cluster: key(CLUSTER_KEY)?, role: key(ROLE_KEY)? })

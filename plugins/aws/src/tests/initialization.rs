@@ -34,12 +34,12 @@ fn a_class_that_asks_for_nothing_is_not_initialized() {
         json!({ "srcAndDstChecksEnabled": null }),
         json!({ "networkInterfaces": interfaces(json!([{ "ipv6PrefixCount": 0 }])) }),
     ] {
-        let error = is_offered(&request_of(1, &spec_with(spec.clone()))).unwrap_err();
+        let error = is_offered(&request_of(1, &spec_with(spec.clone())), None).unwrap_err();
         assert_eq!(error.code, Code::Unimplemented, "{spec}");
     }
-    assert!(is_offered(&request_of(1, &forwarding())).is_ok());
+    assert!(is_offered(&request_of(1, &forwarding()), None).is_ok());
     let prefixes = json!({ "networkInterfaces": interfaces(json!([{ "ipv6PrefixCount": 1 }])) });
-    assert!(is_offered(&request_of(1, &spec_with(prefixes))).is_ok());
+    assert!(is_offered(&request_of(1, &spec_with(prefixes)), None).is_ok());
 }
 
 #[test]

@@ -3,16 +3,9 @@
 use machinist_sdk::driver::{Code, Trouble, VmState};
 use serde_json::json;
 
+use super::takeover::{adopts, made_by_another_program, mcm};
 use super::world::{Fault, World, request, request_of, spec, spec_with, trouble, with_id, with_state};
 use crate::machine::{region_of, region_of_class};
-
-/// An instance as machine-controller-manager leaves it.
-fn made_by_another_program(world: &World, index: usize) {
-    world.change(index, |vm| {
-        vm.tags.remove("machinist.dev/machine-uid");
-        vm.tags.remove("machinist.dev/cluster");
-    });
-}
 
 #[test]
 fn an_instance_is_found_by_id_and_without_it_by_uid() {
@@ -66,22 +59,29 @@ fn several_instances_of_one_machine_are_named() {
     assert_eq!(error.code, Code::OutOfRange);
     assert!(error.message.contains("i-00000001, i-00000002"), "{}", error.message);
     // By name as well.
-    made_by_another_program(&world, 0);
-    made_by_another_program(&world, 1);
+    adopts(&world);
+    for vm in world.live() {
+        world.change(usize::from(vm.id == "i-00000002"), |vm| {
+            vm.tags.retain(|key, _| !key.starts_with("machinist.dev/"));
+            vm.token = "another".into();
+        });
+    }
     assert_eq!(world.status(&request(1)).unwrap_err().code, Code::OutOfRange);
     world.delete(&request(1)).unwrap();
     assert!(world.live().is_empty());
 }
 
 #[test]
-fn what_another_program_has_made_is_known_by_name_and_tag_keys() {
+fn what_is_adopted_is_known_by_name_and_the_operators_tag_keys() {
     let world = World::new();
-    let vm = world.create(&request(1)).unwrap();
-    made_by_another_program(&world, 0);
-    assert_eq!(world.status(&request(1)).unwrap().provider_id, vm.provider_id);
+    adopts(&world);
+    mcm(&world, 1);
+    // The operator's keys count, whatever the class says.
     let other_keys =
         spec_with(json!({ "tags": { "kubernetes.io/cluster/other": "", "kubernetes.io/role/node": "" } }));
-    assert_eq!(world.status(&request_of(1, &other_keys)).unwrap_err().code, Code::NotFound);
+    for spec in [spec(), other_keys] {
+        assert_eq!(world.status(&request_of(1, &spec)).unwrap_err().code, Code::Uninitialized);
+    }
     assert_eq!(world.status(&request(2)).unwrap_err().code, Code::NotFound);
     world.delete(&request(1)).unwrap();
     assert!(world.live().is_empty());
@@ -114,7 +114,8 @@ fn a_deletion_works_with_any_class() {
             request.class.spec = broken.into();
             assert_eq!(region_of(&request).unwrap(), "eu-west-1", "{broken}");
             if !is_ours {
-                made_by_another_program(&world, 0);
+                adopts(&world);
+                made_by_another_program(&world, &vm);
             }
             world.delete(&request).unwrap();
             assert!(world.live().is_empty(), "{broken}");
@@ -144,8 +145,9 @@ fn an_instance_that_reads_do_not_show_yet_is_ordered_away_by_its_id() {
     let world = World::new();
     world.set(|model| model.lags = true);
     let vm = world.create(&request(1)).unwrap();
-    // The host may have stored the id, or only what the create left to know.
-    for request in [with_id(&request(1), &vm), with_state(&request(1), vm.last_known_state.as_ref())] {
+    // The host may have stored the id as well, or only what the create left to know.
+    let noted = with_state(&request(1), vm.last_known_state.as_ref());
+    for request in [with_id(&noted, &vm), noted] {
         world.change(0, |vm| vm.state = "pending");
         world.delete(&request).unwrap();
         assert!(world.live().is_empty());
@@ -158,7 +160,7 @@ fn an_id_that_nobody_knows_is_success() {
     let mut request = request(1);
     request.machine.provider_id = Some("aws:///eu-west-1/i-0123456789abcdef0".into());
     world.delete(&request).unwrap();
-    assert_eq!(world.sent().last().unwrap(), "TerminateInstances");
+    assert_eq!(world.sent(), ["DescribeInstances"; 3]);
     assert_eq!(world.status(&request).unwrap_err().code, Code::NotFound);
 }
 
@@ -184,9 +186,12 @@ fn what_belongs_to_another_cluster_or_machine_is_left_alone() {
         assert_eq!(world.live().len(), 2);
     }
     // A stranger's instance without any mark.
-    world.change(0, |vm| vm.tags = [("Name".to_owned(), "database".to_owned())].into());
-    world.delete(&with_id(&request(1), &vm)).unwrap();
-    assert_eq!(world.live().len(), 2);
+    world.change(0, |vm| {
+        vm.tags = [("Name".to_owned(), "database".to_owned())].into();
+        vm.token = "a-strangers".into();
+    });
+    let refused = world.delete(&with_id(&request(1), &vm)).unwrap_err();
+    assert_eq!((refused.code, world.live().len()), (Code::FailedPrecondition, 2));
 }
 
 #[test]

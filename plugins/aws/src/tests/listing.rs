@@ -1,18 +1,17 @@
 //! Listings.
 
 use machinist_sdk::driver::{Code, Listed};
-use serde_json::json;
 
 use super::model::wrapped;
-use super::world::{Fault, World, answer, class, request, spec, spec_with};
+use super::takeover::adopts;
+use super::world::{Fault, World, answer, request};
 
 /// All pages.
 fn list(world: &World, cluster: &str) -> Vec<Listed> {
-    let class = class(&spec());
     let mut machines = Vec::new();
     let mut token = None;
     loop {
-        let page = world.list(&class, cluster, token.as_deref()).unwrap();
+        let page = world.list(cluster, token.as_deref()).unwrap();
         machines.extend(page.machines);
         token = page.next;
         if token.is_none() {
@@ -30,7 +29,7 @@ fn a_listing_shows_each_instance_once_over_all_pages() {
     }
     world.sent();
     let machines = list(&world, "c1");
-    assert_eq!(world.sent(), ["DescribeInstances"; 6]);
+    assert_eq!(world.sent(), ["DescribeInstances"; 3]);
     let mut uids: Vec<String> = machines
         .into_iter()
         .map(|machine| {
@@ -53,40 +52,32 @@ fn a_listing_is_of_one_cluster_and_of_what_exists() {
         world.create(&request).unwrap();
     }
     world.change(1, |vm| vm.state = "terminated");
-    // Made by machine-controller-manager: no cluster's name, the class's keys.
-    world.change(3, |vm| {
-        vm.tags.remove("machinist.dev/machine-uid");
-        vm.tags.remove("machinist.dev/cluster");
-    });
     let names = |cluster: &str| -> Vec<(String, Option<String>)> {
         list(&world, cluster).into_iter().map(|machine| (machine.machine_name, machine.machine_uid)).collect()
     };
-    let adopted = ("machine-3".to_owned(), None);
-    assert_eq!(names("c1"), [("machine-0".to_owned(), Some("uid-0".to_owned())), adopted.clone()]);
-    assert_eq!(names("c2"), [("machine-2".to_owned(), Some("uid-2".to_owned())), adopted]);
-    // Without the keys, only what carries the cluster's name is anybody's.
-    let without = class(&spec_with(json!({ "tags": null })));
-    let page = world.list(&without, "c1", None).unwrap();
-    assert_eq!((page.machines.len(), page.next), (1, None));
+    let own = |number: usize| (format!("machine-{number}"), Some(format!("uid-{number}")));
+    assert_eq!(names("c1"), [own(0), own(3)]);
+    assert_eq!(names("c2"), [own(2)]);
 }
 
 #[test]
 fn a_token_that_repeats_ends_the_listing_with_an_error() {
     let world = World::new();
+    adopts(&world);
     let circle = || {
         let body = wrapped("DescribeInstances", "<reservationSet/><nextToken>again</nextToken>");
         Fault::Instead(Ok(answer((200, body))))
     };
     world.fault("DescribeInstances", circle());
-    let page = world.list(&class(&spec()), "c1", None).unwrap();
+    let page = world.list("c1", None).unwrap();
     assert_eq!(page.next.as_deref(), Some("m:again"));
     for token in ["m:again", "k:again"] {
         world.fault("DescribeInstances", circle());
-        let error = world.list(&class(&spec()), "c1", Some(token)).unwrap_err();
+        let error = world.list("c1", Some(token)).unwrap_err();
         assert_eq!(error.code, Code::Internal);
         assert!(error.message.contains("repeats a page token"), "{}", error.message);
     }
-    assert_eq!(world.list(&class(&spec()), "c1", Some("another's")).unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(world.list("c1", Some("another's")).unwrap_err().code, Code::InvalidArgument);
 }
 
 #[test]
@@ -97,17 +88,18 @@ fn an_instance_that_comes_twice_on_a_page_is_listed_once() {
         format!("<item><instancesSet><item><instanceId>i-1</instanceId>{tags}</item></instancesSet></item>");
     let body = wrapped("DescribeInstances", &format!("<reservationSet>{item}{item}</reservationSet>"));
     world.fault("DescribeInstances", Fault::Instead(Ok(answer((200, body)))));
-    assert_eq!(world.list(&class(&spec()), "c1", None).unwrap().machines.len(), 1);
+    assert_eq!(world.list("c1", None).unwrap().machines.len(), 1);
 }
 
 #[test]
 fn what_a_cloud_lists_beside_the_question_is_not_ours() {
     let world = World::new();
+    adopts(&world);
     let item = "<item><instancesSet><item><instanceId>i-1</instanceId><tagSet><item><key>machinist.dev/cluster</key>\
                 <value>c2</value></item></tagSet></item></instancesSet></item>";
     let body = || wrapped("DescribeInstances", &format!("<reservationSet>{item}</reservationSet>"));
     for token in [None, Some("k:")] {
         world.fault("DescribeInstances", Fault::Instead(Ok(answer((200, body())))));
-        assert!(world.list(&class(&spec()), "c1", token).unwrap().machines.is_empty());
+        assert!(world.list("c1", token).unwrap().machines.is_empty());
     }
 }

@@ -10,5 +10,6 @@ mod listing;
 mod model;
 mod properties;
 mod requests;
+mod takeover;
 mod trials;
 mod world;

@@ -75,6 +75,7 @@ impl Model {
             "DescribeInstances" => self.describe(form),
             "TerminateInstances" => self.terminate(form),
             "RebootInstances" => self.reboot(form),
+            "CreateTags" => self.tag(form),
             "ModifyNetworkInterfaceAttribute" => {
                 self.change(form, "ModifyNetworkInterfaceAttribute", |nic, form| {
                     nic.checks = form["SourceDestCheck.Value"] == "true";
@@ -180,6 +181,22 @@ impl Model {
             .collect();
         let next = next.map(|next| format!("<nextToken>{next}</nextToken>")).unwrap_or_default();
         (200, wrapped("DescribeInstances", &format!("<reservationSet>{items}</reservationSet>{next}")))
+    }
+
+    fn tag(&mut self, form: &Form) -> Said {
+        let id = &form["ResourceId.1"];
+        let Some(vm) = self.vms.iter_mut().find(|vm| vm.id == *id) else {
+            return refused(
+                400,
+                "InvalidInstanceID.NotFound",
+                &format!("The instance ID '{id}' does not exist"),
+            );
+        };
+        vm.tags.extend((1..).map_while(|index| {
+            let part = |name: &str| form.get(&format!("Tag.{index}.{name}")).cloned();
+            Some((part("Key")?, part("Value")?))
+        }));
+        (200, wrapped("CreateTags", "<return>true</return>"))
     }
 
     fn reboot(&mut self, form: &Form) -> Said {

@@ -9,8 +9,10 @@ use machinist_sdk::mock::MockLog;
 use serde_json::{Value, json};
 
 use super::model::{Form, Model, Vm};
+use crate::adoption;
 use crate::ec2::{Answer, Ec2, Transport};
 use crate::errors::Target;
+use crate::initialize::is_offered;
 use crate::machine::Machines;
 use crate::state::State;
 
@@ -37,6 +39,7 @@ pub(super) struct World {
     fault: RefCell<Option<(&'static str, Fault)>>,
     /// The actions that the shipped grants name: no test gets further than they let it.
     granted: RefCell<Vec<String>>,
+    settings: RefCell<String>,
     log: MockLog,
 }
 
@@ -83,6 +86,7 @@ impl World {
             bodies: RefCell::default(),
             fault: RefCell::default(),
             granted: RefCell::new(granted()),
+            settings: RefCell::new("{}".to_owned()),
             log: MockLog::default(),
         }
     }
@@ -131,7 +135,7 @@ impl World {
     }
 
     pub(super) fn begin(&self, request: &Request) -> Outcome<Creation> {
-        self.with(|machines| machines.create(request, USER_DATA))
+        self.with(&request.cluster, |machines| machines.create(request, USER_DATA))
     }
 
     /// A create that ends.
@@ -143,31 +147,40 @@ impl World {
     }
 
     pub(super) fn initialize(&self, request: &Request) -> Outcome<wit::Vm> {
-        self.with(|machines| machines.initialize(request))
+        self.with(&request.cluster, |machines| {
+            is_offered(request, machines.adopted)?;
+            machines.initialize(request)
+        })
     }
 
     pub(super) fn reboot(&self, request: &Request) -> Outcome<()> {
-        self.with(|machines| machines.reboot(request))
+        self.with(&request.cluster, |machines| machines.reboot(request))
     }
 
     pub(super) fn delete_one(&self, request: &Request, provider_id: &str) -> Outcome<()> {
-        self.with(|machines| machines.delete_one(request, provider_id))
+        self.with(&request.cluster, |machines| machines.delete_one(request, provider_id))
     }
 
     pub(super) fn status(&self, request: &Request) -> Outcome<wit::Vm> {
-        self.with(|machines| machines.get_status(request))
+        self.with(&request.cluster, |machines| machines.get_status(request))
     }
 
     pub(super) fn delete(&self, request: &Request) -> Outcome<()> {
-        self.with(|machines| machines.delete(request))
+        self.with(&request.cluster, |machines| machines.delete(request))
     }
 
-    pub(super) fn list(&self, class: &Class, cluster: &str, token: Option<&str>) -> Outcome<Page> {
-        self.with(|machines| machines.list(class, cluster, token))
+    pub(super) fn list(&self, cluster: &str, token: Option<&str>) -> Outcome<Page> {
+        self.with(cluster, |machines| machines.list(cluster, token))
     }
 
-    fn with<T>(&self, act: impl FnOnce(Machines<'_>) -> T) -> T {
-        act(Machines { ec2: Ec2::new(self), log: self.log.log() })
+    /// What the operator writes into the plugin's settings.
+    pub(super) fn configure(&self, settings: &Value) {
+        *self.settings.borrow_mut() = settings.to_string();
+    }
+
+    fn with<T>(&self, cluster: &str, act: impl FnOnce(Machines<'_>) -> Outcome<T>) -> Outcome<T> {
+        let adopted = adoption::of(&self.settings.borrow(), cluster)?;
+        act(Machines { ec2: Ec2::new(self), adopted: adopted.as_ref(), log: self.log.log() })
     }
 }
 
