@@ -23,8 +23,38 @@ pub struct LookFact {
     pub interval: SignedDuration,
     /// When it was first not found, since it was found last.
     pub missed: Option<Timestamp>,
-    /// The status says that it is gone.
-    pub is_told_gone: bool,
+    /// The status says something else of it than that it is there.
+    pub is_doubted: bool,
+    /// The status says that no look proves it to be the Machine's.
+    pub is_unproven: bool,
+}
+
+/// The reason of condition `VmPresent` where all is well.
+pub const VM_FOUND: &str = "VmFound";
+
+/// Its reason where no look proves the VM to be the Machine's.
+pub const VM_NOT_PROVEN: &str = "VmNotProven";
+
+/// What the status says of the VM's being there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing, or that it is there.
+    Nothing,
+    /// That something is wrong with it.
+    Trouble,
+    /// That no look proves it to be the Machine's.
+    Unproven,
+}
+
+impl Told {
+    /// By condition `VmPresent`.
+    pub fn of(reason: Option<&str>) -> Self {
+        match reason {
+            None | Some(VM_FOUND) => Self::Nothing,
+            Some(VM_NOT_PROVEN) => Self::Unproven,
+            Some(_) => Self::Trouble,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,14 +84,20 @@ pub struct Looks {
 
 impl Looks {
     /// When to look at the VM of this Machine.
-    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, is_told_gone: bool, now: Timestamp) -> LookFact {
+    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: Told, now: Timestamp) -> LookFact {
         let fresh = Known { last: now, missed: None };
         let known = *self.known.entry(key.clone()).or_insert(fresh);
         let machines = i64::try_from(self.known.len()).unwrap_or(i64::MAX);
         let interval = INTERVAL.max(SignedDuration::from_secs(machines));
         // A clock that was set back starts again.
         let last = known.last.min(now);
-        LookFact { next: next_after(last, uid, interval), interval, missed: known.missed, is_told_gone }
+        LookFact {
+            next: next_after(last, uid, interval),
+            interval,
+            missed: known.missed,
+            is_doubted: told != Told::Nothing,
+            is_unproven: told == Told::Unproven,
+        }
     }
 
     /// The VM of this Machine was looked at, for whatever reason.
@@ -115,12 +151,16 @@ mod tests {
         let (mut looks, mut seconds) = (Looks::default(), Vec::new());
         for number in 0..600 {
             let uid = Uid::new(format!("uid-{number}").as_str());
-            let fact = looks.fact(&key(number), &uid, false, at(0));
+            let fact = looks.fact(&key(number), &uid, Told::Nothing, at(0));
             let wait = fact.next.as_second() - at(0).as_second();
             assert!((1..=3_600).contains(&wait), "{wait}");
-            assert_eq!(looks.fact(&key(number), &uid, false, at(3_599)).next, fact.next, "until it was done");
+            assert_eq!(
+                looks.fact(&key(number), &uid, Told::Nothing, at(3_599)).next,
+                fact.next,
+                "until it was done"
+            );
             looks.looked(&key(number), Looked::Found, fact.next);
-            let then = looks.fact(&key(number), &uid, false, fact.next).next;
+            let then = looks.fact(&key(number), &uid, Told::Nothing, fact.next).next;
             assert_eq!(then.duration_since(fact.next), INTERVAL);
             seconds.push(wait);
         }
@@ -133,14 +173,14 @@ mod tests {
     #[test]
     fn many_machines_are_looked_at_once_a_second_in_all() {
         let mut looks = Looks::default();
-        let facts = (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), false, at(0)));
+        let facts = (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), Told::Nothing, at(0)));
         assert_eq!(facts.last().unwrap().interval, SignedDuration::from_secs(20_000));
     }
 
     #[test]
     fn what_was_missed_is_remembered_until_it_is_found_or_forgotten() {
         let (mut looks, uid) = (Looks::default(), Uid::new("u"));
-        let missed = |looks: &mut Looks| looks.fact(&key(1), &uid, false, at(900)).missed;
+        let missed = |looks: &mut Looks| looks.fact(&key(1), &uid, Told::Nothing, at(900)).missed;
         looks.looked(&key(1), Looked::Missing, at(0));
         assert_eq!(missed(&mut looks), None, "nobody asked for it");
         for (looked, expected) in [

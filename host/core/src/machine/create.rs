@@ -18,8 +18,9 @@ use super::effect::{Effect, Progress};
 use super::intent;
 use super::join;
 use super::prerequisites::prerequisites;
-use super::setback::{creation_failed, in_progress, initialization_failed};
+use super::setback::{creation_failed, in_progress, initialization_failed, look_refused};
 use super::step::{operation, reason_of, rest, retry_call, write_failed};
+use super::unproven;
 use super::view::MachineView;
 
 pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
@@ -38,6 +39,7 @@ pub(super) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> S
     }
     let known = match known_vm(view, progress, driver) {
         Known::Look => return Step::act(Effect::ProbeVm),
+        Known::Unreachable(error) if unproven::refusal(error).is_some() => return look_refused(view, error),
         Known::Unreachable(error) => return creation_failed(view, error, now),
         Known::Vm(vm) => Some(vm),
         Known::Nothing => None,

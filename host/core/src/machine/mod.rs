@@ -22,6 +22,7 @@ mod reboot;
 mod setback;
 mod slips;
 mod step;
+mod unproven;
 mod view;
 
 #[cfg(test)]

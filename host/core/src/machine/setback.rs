@@ -31,6 +31,15 @@ pub(super) fn failed_create(
     time_out(view, step, error, now)
 }
 
+/// A look says that a person must mend something before it can tell whether there is a VM. There may be one, so that no
+/// creation time-out has the Machine replaced by another.
+pub(super) fn look_refused(view: &MachineView, error: &CallError) -> Step {
+    let (reason, message) = told(error, Reason::CreationFailed);
+    let note = Note::CreationFailed { error: error.to_string() };
+    let wake = retry_call(view, Situation::Create, error);
+    failure(view, reason, note, message, Some(error.code()), wake)
+}
+
 pub(super) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
     let (reason, message) = told(error, Reason::InitializationFailed);
     let note = Note::InitializationFailed { error: error.to_string() };

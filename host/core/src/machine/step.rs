@@ -11,7 +11,7 @@ use crate::retry::{self, RetryPolicy};
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
 use super::effect::Progress;
 use super::view::{MachineFact, MachineView};
-use super::{contest, create, delete, join, mark, policies, slips};
+use super::{contest, create, delete, join, mark, policies, slips, unproven};
 
 /// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
 /// return is not announced.
@@ -35,7 +35,8 @@ pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
             }
         }
     } else {
-        mark::guarded(view, contest::guarded(view, policies::step(view, progress, now)))
+        let step = contest::guarded(view, policies::step(view, progress, now));
+        mark::guarded(view, unproven::guarded(view, progress, step))
     };
     slips::told(view, contest::told(view, mark::held_elsewhere(view, step)))
 }

@@ -1,8 +1,8 @@
 //! Which Machines may store the cluster's mark: those whose VM was just seen with it.
 //!
-//! Drivers list what carries the mark of the process and nothing else. So a listed VM proves the mark of its Machine,
-//! and of the class through which it was listed. A Machine that was restored from before marks were stored proves
-//! nothing.
+//! Drivers list what carries the mark of the process, and what an operator lets it adopt. So a listed VM with a uid proves
+//! the mark of its Machine, and of the class through which it was listed. One that is not marked yet proves nothing, and
+//! neither does a Machine that was restored from before marks were stored.
 
 use crate::driver::Listed;
 use crate::id::Name;
@@ -28,7 +28,7 @@ pub struct Proof {
 /// Weighs a listing that is believed.
 pub fn proof<'a>(vms: &[Listed], machine: impl Fn(&Name) -> Option<Stored<'a>>) -> Proof {
     let mut proof = Proof::default();
-    for vm in vms {
+    for vm in vms.iter().filter(|vm| vm.machine_uid.is_some()) {
         let stored = machine(&vm.machine_name);
         let Some(stored) = stored.filter(|own| own.provider_id == Some(vm.provider_id.as_str())) else {
             continue;
@@ -46,7 +46,8 @@ mod tests {
     use super::*;
 
     fn vm(id: &str, machine: &str) -> Listed {
-        Listed { provider_id: id.into(), machine_name: machine.into(), machine_uid: None, created_at: None }
+        let machine_uid = Some("uid-of-whichever-life".into());
+        Listed { provider_id: id.into(), machine_name: machine.into(), machine_uid, created_at: None }
     }
 
     #[test]
@@ -63,5 +64,7 @@ mod tests {
         assert_eq!(proven, Proof { machines: vec!["a".into()], is_class_proven: true });
         assert_eq!(proof(&all[2..], machine), Proof::default());
         assert_eq!(proof(&[vm("sim://9", "gone")], machine), Proof::default());
+        let unmarked = Listed { machine_uid: None, ..vm("sim://1", "a") };
+        assert_eq!(proof(&[unmarked], machine), Proof::default());
     }
 }

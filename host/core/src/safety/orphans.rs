@@ -32,31 +32,11 @@ pub struct Owners {
     on_nodes: BTreeSet<String>,
 }
 
-/// By what a VM without a Machine shows that its Machine was one of this control plane. Another control plane that was
-/// given the same mark by mistake has other Machines, under other names.
+/// By what a VM without a Machine shows that its Machine was one of this control plane: uids of Machines that this process
+/// has seen. Another control plane that was given the same mark by mistake has other Machines. Names count for nothing:
+/// two that were named after one cluster have sets of the same names.
 #[derive(Clone, Debug, Default)]
-pub struct Kin {
-    /// Uids of Machines that this process has seen.
-    pub machines: BTreeSet<Uid>,
-    /// MachineSets and MachineDeployments: names of their Machines begin with theirs. They count for VMs that tell no uid.
-    pub families: BTreeSet<Name>,
-}
-
-impl Kin {
-    /// Two control planes that were named after one cluster have sets of the same names. So a name counts only where the
-    /// VM does not tell the uid of its Machine.
-    fn vouches(&self, vm: &Listed) -> bool {
-        match &vm.machine_uid {
-            Some(uid) => self.machines.contains(uid),
-            None => self.is_named_by_family(vm.machine_name.as_str()),
-        }
-    }
-
-    fn is_named_by_family(&self, machine: &str) -> bool {
-        let ends = machine.match_indices('-').map(|(at, _)| at);
-        ends.filter_map(|at| machine.get(..at)).any(|family| self.families.contains(&Name::new(family)))
-    }
-}
+pub struct Kin(pub BTreeSet<Uid>);
 
 impl Owners {
     /// All of them. One that is left out loses its VM.
@@ -112,6 +92,9 @@ pub enum Standing {
     },
     /// It says neither name nor uid, and some Machine has no VM yet.
     Unattributable,
+    /// Nobody's, and it does not carry the uid of a Machine: nothing proves that this control plane, or any, has made it.
+    /// Never deleted, and told.
+    Foreign,
     /// Nobody's.
     Orphan,
     /// Nobody's, and nothing shows that its Machine was ever one of this control plane. It may be that of another one
@@ -136,8 +119,28 @@ pub fn standing(vm: &Listed, owners: &Owners) -> Standing {
         None if vm.machine_uid.is_none() && vm.machine_name.is_empty() && owners.has_unmade => {
             Standing::Unattributable
         }
-        None if owners.kin.as_ref().is_some_and(|kin| !kin.vouches(vm)) => Standing::Stranger,
-        None => Standing::Orphan,
+        None => match &vm.machine_uid {
+            None => Standing::Foreign,
+            Some(uid) if owners.kin.as_ref().is_some_and(|Kin(machines)| !machines.contains(uid)) => {
+                Standing::Stranger
+            }
+            Some(_) => Standing::Orphan,
+        },
+    }
+}
+
+impl Standing {
+    /// Of two listings that say different things of a VM, the one that gives it an owner counts, and else the one that
+    /// keeps it.
+    fn or(self, other: impl FnOnce() -> Self) -> Self {
+        match self {
+            Self::Orphan | Self::Stranger => other(),
+            Self::Foreign => match other() {
+                Self::Orphan | Self::Stranger => Self::Foreign,
+                other => other,
+            },
+            known @ (Self::Owned | Self::Second { .. } | Self::Unattributable) => known,
+        }
     }
 }
 
@@ -270,6 +273,8 @@ pub struct Findings {
     pub strangers: usize,
     /// VMs that were seen without a Machine for the first time.
     pub fresh: Vec<(ProviderId, ClassName)>,
+    /// VMs of nobody that carry no Machine's uid, with a class that showed them.
+    pub foreign: Vec<(ProviderId, ClassName)>,
     /// VMs of Machines that have another one.
     pub seconds: Vec<Second>,
     /// VMs with enough evidence, by id.
@@ -312,10 +317,7 @@ fn doubts(
                     doubt.through.insert(listing.class.clone());
                     doubt.is_released |= listing.releases_strangers;
                     doubt.deletes_by_id &= listing.deletes_by_id;
-                    // Of two listings that say different things of a VM, the one that gives it an owner counts.
-                    if matches!(doubt.standing, Standing::Orphan | Standing::Stranger) {
-                        doubt.standing = standing(vm);
-                    }
+                    doubt.standing = doubt.standing.clone().or(|| standing(vm));
                 }
                 None if is_first => {
                     let standing = standing(vm);
@@ -361,9 +363,16 @@ impl Sightings {
         for (id, Doubt { vm, through, standing, is_released, deletes_by_id }) in doubts {
             match standing {
                 Standing::Owned | Standing::Unattributable => drop(self.vms.remove(id)),
+                Standing::Foreign => {
+                    self.vms.remove(id);
+                    let class = through.into_iter().next();
+                    findings.foreign.extend(class.map(|class| (id.clone(), class)));
+                }
                 Standing::Second { machine, has, has_node } => {
-                    // Where the Machine's own VM is not there, this one may be all that it has.
-                    let may_go = deletes_by_id && !has_node && seen.contains(&has);
+                    // Where the Machine's own VM is not there, this one may be all that it has. One that only has the
+                    // Machine's name may be anybody's.
+                    let is_marked = vm.machine_uid.is_some();
+                    let may_go = deletes_by_id && is_marked && !has_node && seen.contains(&has);
                     if may_go {
                         shown.push(id.clone());
                         self.sight(vm, through.clone(), Some((machine.clone(), has.clone())), rule, now);
@@ -387,7 +396,7 @@ impl Sightings {
                 }
             }
         }
-        let is_mass = Rule::is_mass(findings.orphans, findings.listed);
+        let is_mass = Rule::is_mass(findings.orphans, findings.listed - findings.foreign.len());
         findings.needed = rule.needed(is_mass);
         if is_mass {
             findings.strangers = strangers.len();

@@ -13,6 +13,7 @@ use machinist_core::clock_skew;
 use machinist_core::driver::Address;
 use machinist_core::health::{self, NodeConditionFact};
 use machinist_core::id::{ClassName, Name, NodeName, ObjectKey, ProviderId, Uid};
+use machinist_core::looks::Told;
 use machinist_core::machine::mark::Marks;
 use machinist_core::machine::{
     ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, OperationFact,
@@ -86,8 +87,7 @@ pub(super) fn observe(
         None => world.drains.as_ref().map(|drains| drains.unkept(key)).unwrap_or_default(),
     };
     let drain = drain::facts(world, name, node.as_deref(), memory, now);
-    let is_told_gone = told(&machine, ConditionKind::VmPresent);
-    let look = world.looks().fact(key, &fact.uid, is_told_gone, now);
+    let look = world.looks().fact(key, &fact.uid, vm_told(&machine), now);
     let mut view = MachineView {
         look: Some(look),
         class: class_fact(world, &class_key, class.as_deref(), &choice),
@@ -190,6 +190,14 @@ pub(crate) fn phase_of(machine: &Machine) -> Phase {
 pub(crate) fn node_name_of(machine: &Machine) -> Option<NodeName> {
     let labels = machine.metadata.labels.as_ref()?;
     labels.get(names::labels::NODE).filter(|name| !name.is_empty()).map(NodeName::new)
+}
+
+/// What the Machine's status says of its VM's being there.
+fn vm_told(machine: &Machine) -> Told {
+    let own = machine.status.as_ref().and_then(|status| status.machinist.as_ref());
+    let kind = ConditionKind::VmPresent.as_str();
+    let condition = own.and_then(|own| own.conditions.iter().find(|condition| condition.type_ == kind));
+    Told::of(condition.map(|condition| condition.reason.as_str()))
 }
 
 /// The Machine's status has this condition of ours, and it says that something is not as it should be.

@@ -3,19 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_api::Machine;
-use machinist_core::id::{Name, Uid};
+use machinist_core::id::Uid;
 use machinist_core::safety::orphans::Kin;
-
-use crate::world::World;
 
 use super::owners::Cached;
 
 /// A Machine that is gone is remembered for so long: longer than any VM of it waits for its end.
 const MEMORY: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Uids of Machines, with when they were seen last. Lost with the process: then the names of sets and deployments
-/// still tell.
+/// Uids of Machines, with when they were seen last. Lost with the process, which then keeps more.
 #[derive(Debug, Default)]
 pub(super) struct Seen(BTreeMap<Uid, Timestamp>);
 
@@ -29,18 +25,7 @@ impl Seen {
     }
 
     /// All that shows whose Machine was whose.
-    pub(super) fn kin(&self, world: &World, machines: &Cached) -> Kin {
-        let sets = world.sets.all().into_iter().map(|(key, _)| key.name);
-        let deployments = world.deployments.all().into_iter().map(|(key, _)| key.name);
-        // Where sets and deployments are looked after by another process, their Machines name them.
-        let owners = machines.iter().flat_map(|(_, machine)| owners(machine));
-        Kin {
-            machines: self.0.keys().cloned().collect(),
-            families: sets.chain(deployments).chain(owners).collect(),
-        }
+    pub(super) fn kin(&self) -> Kin {
+        Kin(self.0.keys().cloned().collect())
     }
-}
-
-fn owners(machine: &Machine) -> impl Iterator<Item = Name> {
-    machine.metadata.owner_references.iter().flatten().map(|owner| Name::new(&owner.name))
 }

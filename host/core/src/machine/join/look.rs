@@ -1,19 +1,23 @@
 //! A look at the VM of a Machine in service, from time to time: what it does, its addresses, and whether it is there.
 //!
-//! What it finds is told. The Node decides what becomes of the Machine: a healthy one is not failed because a cloud says that it has
+//! What it finds is told, and what its driver has left to do is done. The Node decides what becomes of the Machine: a healthy one is not failed because a cloud says that it has
 //! no VM, and one whose VM is gone is not healthy for long.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::addresses;
 use crate::driver::{Address, Vm, is_not_found};
+use crate::driver_error::{CallError, Code};
 use crate::gate::{EffectKind, permits};
 use crate::health::Status;
-use crate::looks::{LookFact, SECOND_LOOK};
+use crate::id::ProviderId;
+use crate::looks::{LookFact, SECOND_LOOK, VM_FOUND};
 use crate::phase::Phase;
 
-use super::super::conclusion::{ConditionKind, OwnCondition, VmReport};
+use super::super::conclusion::{ConditionKind, OwnCondition, VmReport, Wake};
+use super::super::create::found_in;
 use super::super::effect::{Effect, Progress};
+use super::super::unproven;
 use super::super::view::{DriverFact, MachineView};
 use super::remark::{Remark, Turn, wake_at};
 
@@ -45,9 +49,48 @@ pub(super) fn turn(view: &MachineView, progress: &Progress, now: Timestamp) -> T
                 Turn::Say(Remark { wake: Some(wake_at(at, now)), ..Remark::default() })
             }
         },
-        // The next look will tell.
-        Some(Err(_)) => Turn::Say(Remark { wake, ..Remark::default() }),
+        Some(Err(error)) if error.code() == Code::Uninitialized => {
+            unfinished(view, progress, error, look, wake)
+        }
+        // Of any other error the next look will tell.
+        Some(Err(error)) => {
+            let condition = unproven::refusal(error).map(unproven::condition);
+            Turn::Say(Remark { wake, condition, ..Remark::default() })
+        }
     }
+}
+
+/// A VM in service that its driver has something left to do for, such as to mark one that it adopts. It gets no bootstrap
+/// token: it has joined.
+fn unfinished(
+    view: &MachineView,
+    progress: &Progress,
+    error: &CallError,
+    look: &LookFact,
+    wake: Option<Wake>,
+) -> Turn {
+    let can = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.initialize);
+    let is_own = found_in(error).is_some_and(|found| is_own(view, &found.provider_id));
+    match &progress.initialize {
+        None if can && is_own && permits(view.gate, EffectKind::Initialize) => {
+            Turn::act(Effect::InitializeVm)
+        }
+        Some(Ok(vm)) => Turn::Say(Remark { wake, ..found(view, vm, look) }),
+        Some(Err(error)) if error.code() != Code::Unimplemented => {
+            let condition = OwnCondition {
+                kind: ConditionKind::VmPresent,
+                status: Status::True,
+                reason: "InitializationFailed",
+                message: error.to_string(),
+            };
+            Turn::Say(Remark { wake, condition: Some(condition), ..Remark::default() })
+        }
+        None | Some(Err(_)) => Turn::Say(Remark { wake, ..Remark::default() }),
+    }
+}
+
+fn is_own(view: &MachineView, id: &ProviderId) -> bool {
+    view.machine.provider_id.as_ref().is_some_and(|own| id.names_same_vm(own))
 }
 
 /// When to look, and how long after a look that finds nothing to look again; `None` when the Machine is not one that is looked at.
@@ -63,18 +106,17 @@ fn due(view: &MachineView) -> Option<(&LookFact, SignedDuration)> {
 }
 
 fn found(view: &MachineView, vm: &Vm, look: &LookFact) -> Remark {
-    let is_it = |id: &crate::id::ProviderId| vm.provider_id.names_same_vm(id);
-    if !view.machine.provider_id.as_ref().is_some_and(is_it) {
+    if !is_own(view, &vm.provider_id) {
         return Remark::default();
     }
     let back = OwnCondition {
         kind: ConditionKind::VmPresent,
         status: Status::True,
-        reason: "VmFound",
+        reason: VM_FOUND,
         message: "the cloud shows the VM".to_owned(),
     };
     Remark {
-        condition: look.is_told_gone.then_some(back),
+        condition: look.is_doubted.then_some(back),
         vm: Some(VmReport::of(vm)),
         addresses: current_addresses(view, vm),
         ..Remark::default()

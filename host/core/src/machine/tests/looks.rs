@@ -4,12 +4,12 @@ use expect_test::expect;
 use jiff::SignedDuration;
 
 use crate::driver::{Address, Vm, VmState};
-use crate::driver_error::Code;
+use crate::driver_error::{CallError, Code, DriverError};
 use crate::looks::LookFact;
 use crate::machine::Outcome;
 
 use super::facts::{guest, unhealthy_node, vm};
-use super::{Case, check, pending, running, seconds};
+use super::{Case, check, pending, running, seconds, unknown};
 
 /// Machine `m-1` runs since long, and its VM is to be looked at since second 5,000.
 fn due(missed: Option<i64>) -> Case {
@@ -19,7 +19,8 @@ fn due(missed: Option<i64>) -> Case {
             next: seconds(5_000),
             interval: SignedDuration::from_hours(1),
             missed: missed.map(seconds),
-            is_told_gone: false,
+            is_doubted: false,
+            is_unproven: false,
         });
     })
 }
@@ -80,7 +81,7 @@ fn a_vm_is_gone_when_two_looks_have_not_found_it_and_its_machine_goes_on() {
         again after 1h0m1s
     "#]],
     );
-    let told = due(None).with(|view| view.look.as_mut().unwrap().is_told_gone = true);
+    let told = due(None).with(|view| view.look.as_mut().unwrap().is_doubted = true);
     check(
         &told.on(Outcome::ProbeVm(Ok(vm()))),
         &expect![[r#"
@@ -121,4 +122,80 @@ fn nobody_looks_at_what_is_not_in_service() {
         view.machine.phase = crate::phase::Phase::Available;
     });
     assert!(without_target.tell().starts_with("act probe-vm"), "{}", without_target.tell());
+}
+
+fn refused() -> Outcome {
+    Outcome::ProbeVm(Err(guest(Code::FailedPrecondition)))
+}
+
+#[test]
+fn attack_a_vm_in_service_that_nothing_proves_to_be_the_machines_is_told_and_its_machine_is_not_replaced() {
+    check(
+        &due(None).on(refused()),
+        &expect![[r#"
+        act probe-vm
+        NodeHealthy: the Node is healthy
+        status: Healthy=True NodeHealthy (the Node is healthy), VmPresent=Unknown VmNotProven (so it is; until that is mended, nothing is created, failed or removed)
+        again after 1h0m1s
+    "#]],
+    );
+    // Its Node falls silent, for longer than the health time-out.
+    let unproven = |case: Case| {
+        let mut look = due(None).view.look;
+        look.as_mut().unwrap().is_unproven = true;
+        case.at(100_000).with(|view| view.look = look)
+    };
+    let fails = |text: &str| text.contains("Failed") && text.contains("phase");
+    let proven = unknown().at(100_000).tell();
+    assert!(fails(&proven), "{proven}");
+    let held = unproven(unknown()).on(refused()).tell();
+    assert!(held.contains("act probe-vm\nReplacementHeld: failing it is held: ") && !fails(&held), "{held}");
+    let without_driver =
+        unproven(unknown()).with(super::facts::capabilities(|can| can.status = false)).tell();
+    assert!(without_driver.contains("ReplacementHeld") && !fails(&without_driver), "{without_driver}");
+    // Once a look says otherwise, it fails as ever.
+    for outcome in [Outcome::ProbeVm(Ok(vm())), Outcome::ProbeVm(Err(guest(Code::NotFound)))] {
+        let text = unproven(unknown()).on(outcome).tell();
+        assert!(fails(&text), "{text}");
+    }
+}
+
+#[test]
+fn a_vm_in_service_with_something_left_to_do_is_initialized_without_a_bootstrap_token() {
+    let error = |id: &str| {
+        let due = DriverError {
+            provider_id: Some(id.into()),
+            ..DriverError::new(Code::Uninitialized, "its marks are due")
+        };
+        Outcome::ProbeVm(Err(CallError::Guest(due)))
+    };
+    let adopted = || due(None).with(super::facts::capabilities(|can| can.initialize = true));
+    check(
+        &adopted().on(error("sim://1")).on(Outcome::InitializeVm(Ok(vm()))),
+        &expect![[r#"
+        act probe-vm
+        act initialize-vm
+        NodeHealthy: the Node is healthy
+        status: Hostname node-1, InternalIP 10.0.0.1, VM Running, Healthy=True NodeHealthy (the Node is healthy)
+        again after 1h0m1s
+    "#]],
+    );
+    let denied = Outcome::InitializeVm(Err(guest(Code::PermissionDenied)));
+    let text = adopted().on(error("sim://1")).on(denied).tell();
+    assert!(text.contains("VmPresent=True InitializationFailed (machine codes error: code = [PermissionDenied] message = [so it is])"), "{text}");
+    // Another VM, or a driver that has no such step.
+    for case in [adopted().on(error("sim://2")), due(None).on(error("sim://1"))] {
+        assert!(!case.tell().contains("initialize-vm"), "{}", case.tell());
+    }
+}
+
+#[test]
+fn attack_a_look_before_a_create_that_a_person_must_mend_never_has_the_machine_replaced() {
+    let late = || super::begun().at(1_000_000);
+    let text = late().on(refused()).tell();
+    assert!(text.contains("act probe-vm\nCreationFailed: ") && !text.contains("create-vm"), "{text}");
+    assert!(!text.contains("phase Failed") && !text.contains("Failed,"), "{text}");
+    // What says nothing of a VM counts against the time that it has.
+    let text = late().on(Outcome::ProbeVm(Err(guest(Code::PermissionDenied)))).tell();
+    assert!(text.contains("phase Failed") || text.contains("Failed,"), "{text}");
 }

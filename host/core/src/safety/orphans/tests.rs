@@ -95,9 +95,11 @@ fn a_vm_is_kept_for_every_machine_that_could_be_its_own() {
         // Nobody's.
         (vm("vm-x", "gone", Some("uid-gone")), &made, Standing::Orphan),
         (vm("vm-x", "gone", Some("uid-gone")), &unmade, Standing::Orphan),
-        (vm("vm-x", "gone", None), &unmade, Standing::Orphan),
+        // It proves nothing.
+        (vm("vm-x", "gone", None), &unmade, Standing::Foreign),
+        (vm("vm-x", "gone", None), &made, Standing::Foreign),
         (vm("vm-x", "", Some("uid-gone")), &unmade, Standing::Orphan),
-        (vm("vm-x", "", None), &made, Standing::Orphan),
+        (vm("vm-x", "", None), &made, Standing::Foreign),
     ];
     for (vm, owner, expected) in rows {
         assert_eq!(standing(&vm, &Owners::new([owner.clone()])), expected, "{vm:?} {owner:?}");
@@ -264,9 +266,8 @@ fn two_planes(own: usize, others: usize) -> (Watch, Vec<Listed>) {
 fn planes_of((own, ours): (usize, &str), (others, theirs): (usize, &str)) -> (Watch, Vec<Listed>) {
     let name = |number| format!("{ours}-{number}");
     let owners = (0..own).map(|at| owner(&name(at), &format!("uid-{at}"), Some(&format!("own-{at}"))));
-    let kin = Kin { machines: BTreeSet::new(), families: [ours.into()].into() };
     let mut watch = Watch::new([]);
-    watch.owners = Owners::new(owners).with_kin(kin);
+    watch.owners = Owners::new(owners).with_kin(Kin::default());
     let owned = (0..own).map(|at| vm(&format!("own-{at}"), &name(at), Some(&format!("uid-{at}"))));
     let foreign = (0..others).map(|number| Listed {
         created_at: Some(at(-1_000)),
@@ -312,17 +313,50 @@ fn a_few_that_nobody_knows_go_as_ever_and_many_when_somebody_says_so() {
 fn many_that_were_of_this_control_plane_for_certain_go_after_more_listings() {
     let (mut watch, mut vms) = two_planes(50, 50);
     for (at, vm) in vms.iter_mut().skip(50).enumerate() {
-        // A set of ours has made half of them, whose cloud keeps no uids, and the others were seen.
-        let is_of_set = at % 2 == 0;
-        let name = if is_of_set { format!("pool-late-{at}") } else { format!("loose{at}") };
-        vm.machine_name = name.as_str().into();
-        vm.machine_uid = vm.machine_uid.take().filter(|_| !is_of_set);
+        vm.machine_name = format!("loose{at}").as_str().into();
     }
     let machines = vms.iter().skip(50).filter_map(|vm| vm.machine_uid.clone()).collect();
-    let kin = Kin { machines, families: ["pool".into()].into() };
-    watch.owners = watch.owners.with_kin(kin);
+    watch.owners = watch.owners.with_kin(Kin(machines));
     let first = (1..).find(|round| watch.see(&vms, 5 * round).len() == 50);
     assert_eq!(first, Some(12));
+}
+
+#[test]
+fn attack_vms_that_carry_no_uid_are_told_and_never_deleted_whatever_name_they_have_and_whoever_releases_them()
+{
+    let without_uid =
+        |(id, name): (&str, &str)| Listed { created_at: Some(at(-1_000)), ..vm(id, name, None) };
+    let foreign = [("their-1", "gone"), ("their-2", "pool-0"), ("their-3", "")].map(without_uid);
+    let (mut watch, own) = two_planes(4, 0);
+    let vms = [own, foreign.to_vec(), vec![orphan("vm-x")]].concat();
+    watch.owners = watch.owners.with_kin(Kin(["uid-gone".into()].into()));
+    let released = ClassListing { releases_strangers: true, deletes_by_id: true, ..listing("a", &vms) };
+    let mut gone = BTreeSet::new();
+    for round in 0..100 {
+        let findings = watch.round(&[released.clone(), listing("b", &vms)], &["a", "b"], 5 * round);
+        let told: Vec<&str> = findings.foreign.iter().map(|(vm, _)| vm.as_str()).collect();
+        // That with the name of a Machine is one of two.
+        assert_eq!(told, ["their-1", "their-3"]);
+        let [second] = &findings.seconds[..] else { panic!("{:?}", findings.seconds) };
+        assert!(second.vm.as_str() == "their-2" && !second.may_go);
+        assert_eq!((findings.orphans, findings.are_suspicious(&RULE)), (1, false));
+        gone.extend(ids(&findings));
+    }
+    assert_eq!(gone, ["vm-x".to_owned()].into(), "and ours goes as ever");
+}
+
+#[test]
+fn a_vm_that_one_of_two_listings_shows_without_a_uid_is_kept() {
+    let pair = [orphan("vm-x"), Listed { machine_uid: None, ..orphan("vm-x") }];
+    for pair in [pair.clone(), [pair[1].clone(), pair[0].clone()]] {
+        let mut watch = Watch::new([]);
+        let [a, b] = pair;
+        for minute in (0..200).step_by(5) {
+            let both = [listing("a", &[a.clone()]), listing("b", &[b.clone()])];
+            let findings = watch.round(&both, &["a", "b"], minute);
+            assert_eq!((findings.orphans, findings.foreign.len(), findings.candidates.len()), (0, 1, 0));
+        }
+    }
 }
 
 /// The rounds of a listing with these VMs until one is a candidate, with what it is beside.

@@ -1,0 +1,62 @@
+//! A VM that the Machine's id names, and of which its driver says that nothing proves it to be the Machine's.
+//!
+//! It is neither gone nor the Machine's to remove. So nothing is made in its place: the Machine is not failed, which would
+//! have its set replace it, before a look says otherwise.
+
+use crate::driver_error::{CallError, Code, DriverError};
+use crate::gate::{EffectKind, permits};
+use crate::health::Status;
+use crate::looks::VM_NOT_PROVEN;
+use crate::phase::Phase;
+use crate::retry::RetryPolicy;
+
+use super::conclusion::{ConditionKind, OwnCondition, Reason, Step, Wake};
+use super::effect::{Effect, Progress};
+use super::step::rest;
+use super::view::{DriverFact, MachineView};
+
+/// What a look has to say of it.
+pub(super) fn condition(error: &DriverError) -> OwnCondition {
+    OwnCondition {
+        kind: ConditionKind::VmPresent,
+        status: Status::Unknown,
+        reason: VM_NOT_PROVEN,
+        message: format!("{}; until that is mended, nothing is created, failed or removed", error.message),
+    }
+}
+
+/// The driver's answer, where it is that a person must mend something before it can tell what the VM is.
+pub(super) fn refusal(error: &CallError) -> Option<&DriverError> {
+    match error {
+        CallError::Guest(error) if error.code == Code::FailedPrecondition => Some(error),
+        CallError::Guest(_) | CallError::Broken(_) | CallError::Refused(_) => None,
+    }
+}
+
+/// A Machine that lives, and whose status says that its VM is not proven, is failed only after a look that says otherwise.
+pub(super) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> Step {
+    if !view.look.as_ref().is_some_and(|look| look.is_unproven) || !fails(&step) {
+        return step;
+    }
+    let can_look = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.status)
+        && permits(view.gate, EffectKind::CloudRead);
+    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    match &progress.probe {
+        None if can_look => Step::act(Effect::ProbeVm),
+        None => rest(Reason::ReplacementHeld, "failing it is held: see condition VmPresent", wake),
+        Some(Err(error)) => match refusal(error) {
+            Some(error) => {
+                rest(Reason::ReplacementHeld, format!("failing it is held: {}", error.message), wake)
+            }
+            None => step,
+        },
+        Some(Ok(_)) => step,
+    }
+}
+
+fn fails(step: &Step) -> bool {
+    match step {
+        Step::Act(effects) => effects.iter().any(|effect| matches!(effect, Effect::AskPermit(_))),
+        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+    }
+}
