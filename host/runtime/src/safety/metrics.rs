@@ -30,6 +30,7 @@ pub(crate) struct SafetyMetrics {
     listings: Family<ListingLabels, Counter>,
     orphans: Gauge<i64, AtomicI64>,
     seconds: Gauge<i64, AtomicI64>,
+    foreign: Gauge<i64, AtomicI64>,
     found: Counter,
     deleted: Counter,
     failures: Counter,
@@ -46,6 +47,8 @@ impl SafetyMetrics {
         all.register("machinist_orphan_vms", orphans, self.orphans.clone());
         let seconds = "VMs of Machines that have another one";
         all.register("machinist_second_vms", seconds, self.seconds.clone());
+        let foreign = "VMs without a Machine that carry no Machine's uid: they are told and never deleted";
+        all.register("machinist_foreign_vms", foreign, self.foreign.clone());
         let found = "VMs that were seen without a Machine for the first time";
         all.register("machinist_orphan_vm_sightings", found, self.found.clone());
         all.register("machinist_orphan_vms_deleted", "VMs without a Machine deleted", self.deleted.clone());
@@ -73,6 +76,10 @@ impl SafetyMetrics {
 
     pub(super) fn second_vms(&self, there: usize) {
         self.seconds.set(i64::try_from(there).unwrap_or(i64::MAX));
+    }
+
+    pub(super) fn foreign_vms(&self, there: usize) {
+        self.foreign.set(i64::try_from(there).unwrap_or(i64::MAX));
     }
 
     pub(super) fn orphan_deleted(&self) {

@@ -4,6 +4,7 @@
 mod claims;
 pub(crate) mod class_check;
 mod delete;
+mod foreign;
 mod freeze;
 mod kin;
 mod listing;

@@ -28,6 +28,7 @@ use crate::world::World;
 
 use super::Watch;
 use super::delete::{Ordered, order, tell, tell_machine};
+use super::foreign::Foreign;
 use super::kin::Seen;
 use super::listing::{Unlisted, list};
 use super::marks;
@@ -153,6 +154,7 @@ struct ClassMemory {
     listed_at: Option<Timestamp>,
     /// How many VMs that listing had.
     vms: usize,
+    foreign: Foreign,
 }
 
 /// The search, with all its evidence. Lost with the process, which then only takes longer.
@@ -243,6 +245,7 @@ impl Search {
         }
         marks::store(&self.watch, &believed, &classes, &machines).await;
         self.report_seconds(&classes, &believed, &findings);
+        self.report_foreign(&classes, &believed, &findings);
         self.report(&classes, &findings);
         self.delete(&classes, findings.candidates).await;
         self.watch.metrics.safety.orphans(self.sightings.len(), findings.fresh.len());
@@ -327,7 +330,7 @@ impl Search {
         let is_owned = |vm: &Listed| is_plain(vm, machines);
         let are_all_plain = listings.iter().flat_map(|listing| &listing.vms).all(is_owned);
         let nodes = || on_nodes(&self.watch.world);
-        let kin = || self.seen.kin(&self.watch.world, machines);
+        let kin = || self.seen.kin();
         let cached = if are_all_plain {
             Owners::default()
         } else {
@@ -355,6 +358,7 @@ impl Search {
         let is_told = |second: &Second| !self.is_due_to_be_told(second, now);
         !findings.fresh.is_empty()
             || !findings.candidates.is_empty()
+            || findings.foreign.iter().any(|(vm, class)| !self.knows_foreign(vm, class))
             || !findings.seconds.iter().all(is_told)
             || (findings.are_suspicious(&self.rule) && !self.is_suspicious)
     }
@@ -421,6 +425,30 @@ impl Search {
             tell_machine(&self.watch, machine, "SecondVm", &message);
         }
         self.watch.metrics.safety.second_vms(self.told.len());
+    }
+
+    fn knows_foreign(&self, vm: &ProviderId, class: &ClassName) -> bool {
+        self.classes.get(class).is_some_and(|class| class.foreign.has(vm))
+    }
+
+    fn report_foreign(
+        &mut self,
+        classes: &BTreeMap<ClassName, Arc<MachineClass>>,
+        listed: &[ClassListing],
+        findings: &Findings,
+    ) {
+        let now = self.watch.context.clock.now();
+        for ClassListing { class: name, .. } in listed {
+            let of_class = findings.foreign.iter().filter(|(_, class)| class == name);
+            let vms = of_class.map(|(vm, _)| vm.clone()).collect();
+            let memory = self.classes.entry(name.clone()).or_default();
+            if let (Some(message), Some(class)) = (memory.foreign.news(vms, now), classes.get(name)) {
+                warn!(class = %name, message, "VMs without a Machine that carry no Machine's uid");
+                tell(&self.watch, class, "ForeignVms", &message, Severity::Warning);
+            }
+        }
+        let there = self.classes.values().map(|class| class.foreign.len()).sum();
+        self.watch.metrics.safety.foreign_vms(there);
     }
 
     fn report(&mut self, classes: &BTreeMap<ClassName, Arc<MachineClass>>, findings: &Findings) {

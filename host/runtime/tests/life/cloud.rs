@@ -86,6 +86,8 @@ struct State {
     deletes_by_id: bool,
     /// So many creates to come end the pass that asks for them in a panic, after they were carried out.
     bugs: usize,
+    /// The operator lets the cluster adopt VMs that carry nobody's marks.
+    adopts: bool,
     /// Listings lie: they show these only.
     shown: Option<Vec<String>>,
 }
@@ -211,6 +213,28 @@ impl Cloud {
         id
     }
 
+    /// A VM that another program has made for the Machine of this name, without any mark.
+    pub(crate) fn plant_unmarked(&self, machine_name: &str) -> String {
+        self.plant("", machine_name, "")
+    }
+
+    /// As if another program had made this one.
+    pub(crate) fn unmark(&self, provider_id: &str) {
+        let mut state = self.lock();
+        let vm = state.vms.get_mut(provider_id).unwrap();
+        (vm.cluster, vm.machine_uid) = (String::new(), String::new());
+    }
+
+    /// The operator changes the plugin's settings.
+    pub(crate) fn adopt(&self) {
+        self.lock().adopts = true;
+    }
+
+    /// The uid that a VM carries.
+    pub(crate) fn uid_on(&self, provider_id: &str) -> String {
+        self.lock().vms[provider_id].machine_uid.clone()
+    }
+
     /// VMs that were started anew, once for each time.
     pub(crate) fn rebooted(&self) -> Vec<String> {
         self.lock().rebooted.clone()
@@ -296,16 +320,19 @@ impl Cloud {
         let found = match &request.machine.provider_id {
             Some(id) => state.vms.get_key_value(id.as_str()),
             None => state.vms.iter().find(|(_, vm)| {
-                vm.machine_uid == request.machine.uid.as_str() && vm.cluster == request.cluster
+                let is_marked =
+                    vm.machine_uid == request.machine.uid.as_str() && vm.cluster == request.cluster;
+                is_marked || is_unmarked_namesake(request, vm)
             }),
         };
         if let Some((id, vm)) = found.filter(|(_, vm)| vm.is_there()) {
-            of_this_cluster(request, id, vm)?;
+            state.is_own(request, id, vm)?;
         }
         let Some((id, vm)) = found.filter(|(_, vm)| is_visible(vm)) else {
             return Err(DriverError::new(Code::NotFound, "there is no such VM").into());
         };
-        if self.habits.initializes && vm.gone_at.is_none() && !state.initialized.contains(id) {
+        let lacks = !state.initialized.contains(id) || vm.cluster.is_empty();
+        if self.habits.initializes && vm.gone_at.is_none() && lacks {
             let mut error = DriverError::new(Code::Uninitialized, "the second step is missing");
             error.provider_id = Some(id.as_str().into());
             error.node_name = Some(vm.node_name.as_str().into());
@@ -316,12 +343,16 @@ impl Cloud {
 
     fn initialize(&self, request: &MachineRequest) -> Answer<Vm> {
         let mut state = self.lock();
-        let found =
-            state.vms.iter().find(|(_, vm)| vm.machine_uid == request.machine.uid.as_str() && vm.is_there());
+        let uid = request.machine.uid.as_str();
+        let is_it = |vm: &Made| vm.machine_uid == uid || (vm.cluster.is_empty() && is_named(request, vm));
+        let found = state.vms.iter().find(|(_, vm)| is_it(vm) && vm.is_there());
         let Some((id, vm)) = found else {
             return Err(DriverError::new(Code::NotFound, "there is no such VM").into());
         };
+        state.is_own(request, id, vm)?;
         let (id, answer) = (id.clone(), shown(id, vm));
+        let vm = state.vms.get_mut(&id).unwrap();
+        (vm.cluster, vm.machine_uid) = (request.cluster.clone(), uid.to_owned());
         state.initialized.insert(id);
         Ok(answer)
     }
@@ -332,7 +363,8 @@ impl Cloud {
         let state = self.lock();
         let begin = request.token.as_deref().map_or(0, |token| token.parse().unwrap());
         let is_shown = |vm: &Made| {
-            vm.is_there() && vm.cluster == request.cluster && vm.made_at.elapsed() >= self.habits.reads_lag
+            let is_ours = vm.cluster == request.cluster || (state.adopts && vm.cluster.is_empty());
+            vm.is_there() && is_ours && vm.made_at.elapsed() >= self.habits.reads_lag
         };
         let is_told = |id: &String| state.shown.as_ref().is_none_or(|shown| shown.contains(id));
         let all: Vec<_> = state.vms.iter().filter(|(id, vm)| is_shown(vm) && is_told(id)).collect();
@@ -342,9 +374,12 @@ impl Cloud {
 
     fn remove(&self, request: &MachineRequest) -> Answer<Deletion> {
         let mut state = self.lock();
-        let by_id = request.machine.provider_id.as_ref().and_then(|id| state.vms.get_key_value(id.as_str()));
-        if let Some((id, vm)) = by_id.filter(|(_, vm)| vm.is_there()) {
-            of_this_cluster(request, id, vm)?;
+        let found = match &request.machine.provider_id {
+            Some(id) => state.vms.get_key_value(id.as_str()),
+            None => state.vms.iter().find(|(_, vm)| is_unmarked_namesake(request, vm)),
+        };
+        if let Some((id, vm)) = found.filter(|(_, vm)| vm.is_there()) {
+            state.is_own(request, id, vm)?;
         }
         for (id, vm) in &mut state.vms {
             // An order by id reaches the VM at once, one that must look for it only when looks show it.
@@ -387,15 +422,29 @@ fn shown(id: &str, vm: &Made) -> Vm {
     }
 }
 
-/// A VM with another cluster's mark is neither the Machine's nor gone.
-fn of_this_cluster(request: &MachineRequest, id: &str, vm: &Made) -> Answer<()> {
-    if vm.cluster == request.cluster {
-        return Ok(());
+impl State {
+    /// A VM with another cluster's mark, or with none, is neither the Machine's nor gone.
+    fn is_own(&self, request: &MachineRequest, id: &str, vm: &Made) -> Answer<()> {
+        let mark = &vm.cluster;
+        let is_adopted = self.adopts && mark.is_empty() && is_named(request, vm);
+        if is_adopted || *mark == request.cluster {
+            return Ok(());
+        }
+        let message = if mark.is_empty() {
+            format!("the VM {id} carries no mark, left alone: adopt it by the plugin's settings")
+        } else {
+            format!("the VM {id} carries the mark of cluster {mark}: start the host with --cluster-id={mark}")
+        };
+        Err(DriverError::new(Code::FailedPrecondition, message).into())
     }
-    let mark = &vm.cluster;
-    let message =
-        format!("the VM {id} carries the mark of cluster {mark}: start the host with --cluster-id={mark}");
-    Err(DriverError::new(Code::FailedPrecondition, message).into())
+}
+
+fn is_named(request: &MachineRequest, vm: &Made) -> bool {
+    vm.machine_name == request.machine.name.as_str()
+}
+
+fn is_unmarked_namesake(request: &MachineRequest, vm: &Made) -> bool {
+    vm.cluster.is_empty() && is_named(request, vm)
 }
 
 fn listed(id: &str, vm: &Made) -> Listed {

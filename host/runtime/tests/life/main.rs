@@ -45,6 +45,7 @@ mod replacing;
 mod retries;
 mod sets;
 mod starts;
+mod takeover;
 mod telling;
 mod theirs;
 mod unmanaged;

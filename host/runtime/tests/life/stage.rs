@@ -470,6 +470,13 @@ impl Host {
         *self.is_synced.borrow()
     }
 
+    /// The value of a metric without labels.
+    pub(crate) fn metric(&self, name: &str) -> String {
+        let lines = self.figures(name);
+        let value = lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no metric {name}")).to_owned()
+    }
+
     /// Takes leadership away.
     pub(crate) fn depose(&self) {
         self.leads.send_replace(false);
