@@ -129,7 +129,7 @@ impl Machines<'_> {
     }
 
     /// By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one that leads to another
-    /// cluster's is refused. One that leads to none is all there is to ask: the cloud gives no id twice, and a second VM
+    /// cluster's or to one without a mark is refused. One that leads to none is all there is to ask: the cloud gives no id twice, and a second VM
     /// of this uid is found by a deletion and by a listing.
     fn locate(&self, request: &Request) -> Outcome<Option<Vm>> {
         if let Some((_, id)) = own_id(request) {
@@ -202,18 +202,22 @@ impl Machines<'_> {
         }
     }
 
-    /// Another cluster's mark on it means that a control plane was moved: neither "there is none" nor "it is removed".
+    /// Another cluster's mark on it means that a control plane was moved, and without one it may be anybody's: neither
+    /// "there is none" nor "it is removed".
     fn foreign(&self, vm: &Vm, request: &Request) -> Outcome<()> {
         self.log.info("the provider id leads to another machine's VM, left alone", &[("vm", &vm.id)]);
+        let refused = |message: String| Err(Failure::new(Code::FailedPrecondition, message));
+        let id = &vm.id;
         match vm.tag(CLUSTER_TAG) {
-            Some(cluster) if *cluster != request.cluster => Err(Failure::new(
-                Code::FailedPrecondition,
-                format!(
-                    "the VM {} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
-                    vm.id
-                ),
+            Some(cluster) if *cluster == request.cluster => Ok(()),
+            Some(cluster) => refused(format!(
+                "the VM {id} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}"
             )),
-            Some(_) | None => Ok(()),
+            None => refused(format!(
+                "the VM {id} carries no cluster's mark, left alone: if it is this Machine's, tag it with {CLUSTER_TAG}={} and \
+                 {UID_TAG}={}, else correct the Machine",
+                request.cluster, request.machine.uid
+            )),
         }
     }
 
@@ -251,8 +255,9 @@ fn own_id(request: &Request) -> Option<(&str, &str)> {
 
 /// A Machine that was restored from a backup has another uid and the name of before.
 ///
-/// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the class's own
-/// marks together with the Machine's name.
+/// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the tags that the
+/// plugin's settings let the cluster adopt together with the Machine's name. The class's own tags prove nothing: who
+/// writes classes is not who owns the account.
 fn belongs(vm: &Vm, request: &Request) -> bool {
     let machine = &request.machine;
     vm.is_of(&request.cluster)

@@ -284,16 +284,24 @@ impl Case {
 
     /// Makes a VM without the driver, with these marks.
     pub(crate) async fn plant(&self, cluster: &str, machine: &Machine) -> Outcome<ProviderId> {
-        let Some((cloud, plant)) = self.bench.cloud.as_ref().zip(self.planting()) else {
-            return skipped("the profile does not say how a VM is made without the driver (plant)");
-        };
         let whose = Whose { cluster, uid: &machine.uid, name: &machine.name };
-        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))?;
-        Ok(ProviderId::new(id))
+        let without = "the profile does not say how a VM is made without the driver (plant)";
+        self.planted(self.profile().plant.as_ref(), whose, without).await
     }
 
-    fn planting(&self) -> Option<&Plant> {
-        self.profile().plant.as_ref()
+    /// Makes a VM without the driver and without any mark but the machine's name.
+    pub(crate) async fn plant_unmarked(&self, machine: &Machine) -> Outcome<ProviderId> {
+        let whose = Whose { cluster: "", uid: "", name: &machine.name };
+        let without = "the profile does not say how a VM without marks is made (unmarked)";
+        self.planted(self.profile().unmarked.as_ref(), whose, without).await
+    }
+
+    async fn planted(&self, plant: Option<&Plant>, whose: Whose<'_>, without: &str) -> Outcome<ProviderId> {
+        let Some((cloud, plant)) = self.bench.cloud.as_ref().zip(plant) else {
+            return skipped(without);
+        };
+        let id = cloud.plant(plant, &whose).await.map_err(|error| Stop::Trouble(chain(&error)))?;
+        Ok(ProviderId::new(id))
     }
 
     /// The name of a cluster that is none of this check's.

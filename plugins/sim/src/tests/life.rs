@@ -204,6 +204,28 @@ fn what_belongs_to_another_cluster_is_left_alone() {
 }
 
 #[test]
+fn attack_a_vm_without_a_mark_is_nobodys_whatever_its_name_and_never_gone() {
+    let world = World::new();
+    let tags = json!({ "machine-name": "machine-1", "team": "blue" });
+    let vm = json!({ "name": "machine-1", "zone": "sim-1a", "type": "sim.small", "image": "linux-1", "tags": tags });
+    world.ask(simcloud::Method::Post, "/v1/vms", &vm);
+    let id = format!("sim:///sim-1a/{}", world.live()[0].id);
+    let mut known = request(1);
+    known.machine.provider_id = Some(id.clone());
+    for refused in [
+        world.status(&known).unwrap_err(),
+        world.delete(&known).unwrap_err(),
+        world.reboot(&known).unwrap_err(),
+        world.delete_one(&request(2), &id).unwrap_err(),
+    ] {
+        assert_eq!(refused.code, Code::FailedPrecondition);
+        assert!(refused.message.contains("carries no cluster's mark"), "{}", refused.message);
+    }
+    assert_eq!(world.live().len(), 1);
+    assert!(world.list(None).unwrap().machines.is_empty());
+}
+
+#[test]
 fn a_machine_restored_under_another_uid_keeps_its_vm() {
     let world = World::new();
     let vm = world.create(&request(1)).unwrap();

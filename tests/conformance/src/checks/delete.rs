@@ -38,6 +38,14 @@ pub(super) fn checks() -> Vec<Check> {
         ),
         check!(
             "delete",
+            "unmarked",
+            Shared,
+            true,
+            unmarked,
+            "a deletion refuses a VM without any mark, whatever provider id and name say"
+        ),
+        check!(
+            "delete",
             "namesake",
             Shared,
             true,
@@ -102,6 +110,26 @@ async fn foreign(case: Case) -> Outcome {
     }
     let left = case.vms_of(&case.other_cluster(), &theirs).await?;
     must(left.len() == 1, || "delete removes another cluster's VM to which the provider id leads".to_owned())
+}
+
+async fn unmarked(case: Case) -> Outcome {
+    let mut machine = case.machine("unmarked");
+    machine.provider_id = Some(case.plant_unmarked(&machine).await?);
+    match case.delete_to_end(&mut machine).await {
+        Err(CallError::Guest(error)) if error.code == Code::FailedPrecondition => {}
+        Ok(_) => return failed("delete says that a VM without any mark is removed"),
+        Err(error) => {
+            return failed(format!("delete of a VM without any mark failed, by another code: {error}"));
+        }
+    }
+    if !case.capabilities().status {
+        return Ok(());
+    }
+    // It is still there, or a look would find nothing.
+    match case.status(&mut machine).await {
+        Err(CallError::Guest(error)) if error.code == Code::FailedPrecondition => Ok(()),
+        answer => failed(format!("after a deletion that was refused, get-status answers {answer:?}")),
+    }
 }
 
 async fn namesake(case: Case) -> Outcome {

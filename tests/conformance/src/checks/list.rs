@@ -14,6 +14,14 @@ pub(super) fn checks() -> Vec<Check> {
         check!("list", "foreign", Shared, true, foreign, "a listing never has another cluster's VM"),
         check!(
             "list",
+            "unmarked",
+            Shared,
+            true,
+            unmarked,
+            "a listing never has a VM without any mark that no operator lets the cluster adopt"
+        ),
+        check!(
+            "list",
             "empty",
             Shared,
             true,
@@ -69,6 +77,15 @@ async fn foreign(case: Case) -> Outcome {
     let listed = fine(case.list().await, "list")?;
     must(!listed.iter().any(|machine| machine.provider_id == id), || {
         format!("list has the VM {id} of another cluster, which would be deleted as an orphan")
+    })
+}
+
+async fn unmarked(case: Case) -> Outcome {
+    offered(&case)?;
+    let id = case.plant_unmarked(&case.machine("unmarked")).await?;
+    let listed = fine(case.list().await, "list")?;
+    must(!listed.iter().any(|machine| machine.provider_id == id), || {
+        format!("list has the VM {id} that carries no mark: a class's tags are chosen by whoever writes it")
     })
 }
 

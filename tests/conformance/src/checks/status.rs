@@ -37,6 +37,14 @@ pub(super) fn checks() -> Vec<Check> {
             foreign,
             "a provider id that leads to another cluster's VM is failed-precondition, and never not-found"
         ),
+        check!(
+            "status",
+            "unmarked",
+            Shared,
+            true,
+            unmarked,
+            "a provider id that leads to a VM without any mark is failed-precondition, whatever its name"
+        ),
         check!("status", "changes-nothing", Shared, true, changes_nothing, "looking changes nothing"),
         check!(
             "status",
@@ -119,6 +127,23 @@ async fn foreign(case: Case) -> Outcome {
             )
         }),
         Ok(_) => failed("get-status takes another cluster's VM for this machine's"),
+        Err(error) => failed(format!("get-status failed: {}", said(&error))),
+    }
+}
+
+async fn unmarked(case: Case) -> Outcome {
+    offered(&case)?;
+    let mut machine = case.machine("unmarked");
+    machine.provider_id = Some(case.plant_unmarked(&machine).await?);
+    match case.status(&mut machine).await {
+        // Who may write Machines would have any VM of the account removed; and the host would take not-found for the end
+        // of a VM that another program has made for this very machine.
+        Err(CallError::Guest(error)) => must(error.code == Code::FailedPrecondition, || {
+            format!("get-status answers {} for a VM without any mark: {}", error.code, error.message)
+        }),
+        Ok(_) => {
+            failed("get-status takes a VM without any mark for this machine's, since its name is the same")
+        }
         Err(error) => failed(format!("get-status failed: {}", said(&error))),
     }
 }

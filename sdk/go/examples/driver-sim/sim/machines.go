@@ -185,11 +185,16 @@ func (of machines) list(cluster, token string) (driver.Page, error) {
 	return page, err
 }
 
-// Another cluster's mark on it means that a control plane was moved: neither "there is none" nor "it is removed".
+// Another cluster's mark on it means that a control plane was moved, and without one it may be anybody's: neither "there
+// is none" nor "it is removed".
 func (of machines) foreign(vm simVM, request driver.Request) error {
 	of.host.Log().Info("the provider id leads to another machine's VM, left alone", "vm", vm.ID)
 	cluster, isMarked := vm.Tags[clusterTag]
-	if !isMarked || cluster == request.Cluster {
+	if !isMarked {
+		return driver.Failed(driver.FailedPrecondition, fmt.Sprintf(
+			"the VM %s carries no cluster's mark, left alone: tag it if it is this Machine's, else correct the Machine", vm.ID))
+	}
+	if cluster == request.Cluster {
 		return nil
 	}
 	return driver.Failed(driver.FailedPrecondition, fmt.Sprintf(

@@ -154,11 +154,15 @@ export class Machines {
     return working[0] ?? vms[0];
   }
 
-  /** Another cluster's mark means that a control plane was moved: neither "there is none" nor "it is removed". @param {CloudVm} vm @param {Request} request */
+  /** Another cluster's mark means that a control plane was moved, and without one it may be anybody's: neither "there is none" nor "it is removed". @param {CloudVm} vm @param {Request} request */
   #leaveAlone(vm, request) {
     this.#log.info("the provider id leads to another machine's VM, left alone", { vm: vm.id });
     const cluster = vm.tags.get(CLUSTER_TAG);
-    if (cluster !== undefined && cluster !== request.cluster) {
+    if (cluster === undefined) {
+      const text = `the VM ${vm.id} carries no cluster's mark, left alone: tag it if it is this Machine's, else correct the Machine`;
+      throw new DriverError('failed-precondition', text);
+    }
+    if (cluster !== request.cluster) {
       const text = `the VM ${vm.id} carries the mark of cluster ${cluster}, left alone: start the host with --cluster-id=${cluster}`;
       throw new DriverError('failed-precondition', text);
     }

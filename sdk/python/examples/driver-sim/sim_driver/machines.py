@@ -155,10 +155,18 @@ class Machines:
         return Page([names.listed(vm) for vm in page.entries if vm.exists and vm.is_of(cluster)], page.next)
 
     def _foreign(self, vm: SimVm, request: Request) -> None:
-        """Another cluster's mark means that a control plane was moved: neither "there is none" nor "it is removed"."""
+        """Another cluster's mark means that a control plane was moved, and without one it may be anybody's.
+
+        Neither "there is none" nor "it is removed" would be true.
+        """
         self._host.log.info("the provider id leads to another machine's VM, left alone", vm=vm.id)
         cluster = vm.tag(CLUSTER_TAG)
-        if cluster is not None and cluster != request.cluster:
+        if cluster is None:
+            raise Failure(
+                Code.FAILED_PRECONDITION,
+                f"the VM {vm.id} carries no cluster's mark, left alone: tag it if it is this Machine's, else correct the Machine",
+            )
+        if cluster != request.cluster:
             raise Failure(
                 Code.FAILED_PRECONDITION,
                 f"the VM {vm.id} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
