@@ -7,6 +7,7 @@ use e2e::{Aws, Cloud, Lab, LabOptions, eventually};
 use ec2::{CLUSTER_TAG, UID_TAG};
 
 use super::scene::{AWS, all, create, installed};
+use super::takeover::adopt;
 use crate::scene::{SIM, is_gone, is_running, nudge, turn};
 
 /// What the class of the tests puts on each of its instances.
@@ -89,7 +90,8 @@ async fn an_instance_of_another_cluster_is_left_alone_even_under_a_machines_own_
 #[tokio::test]
 #[ignore = "nightly: waits two minutes for the pauses between tries"]
 async fn two_instances_with_a_machines_name_are_named_and_go_with_it() {
-    installed(async |lab, _| {
+    installed(async |lab, host| {
+        adopt(lab, host).await?;
         // As machine-controller-manager makes them: the tags of the class, none of ours. The launch gets lost, so that a look
         // comes next.
         let twins = [

@@ -9,6 +9,7 @@ mod memory;
 mod orphans;
 mod reboot;
 mod scene;
+mod takeover;
 mod trouble;
 
 /// So that it fits into a ConfigMap twice, even unpacked.

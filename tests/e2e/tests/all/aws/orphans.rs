@@ -1,4 +1,4 @@
-//! The listing by which orphans are found: complete, without doubles, of this cluster alone.
+//! The listing by which orphans are found: complete, without doubles, of this cluster and of what it adopts alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,10 @@ use ec2::{CLUSTER_TAG, Effect, Rule, UID_TAG};
 use machinist_core::driver::{ListRequest, Listed};
 use machinist_core::driver_error::{CallError, Code};
 use machinist_plugin_host::PluginHost;
+use serde_json::json;
 
 use super::scene::AWS;
+use super::takeover::KEYS;
 
 const CLUSTER: &str = "cluster-1";
 /// More than two pages of a hundred.
@@ -27,7 +29,10 @@ impl Listing {
         let cloud = Aws::start().await?;
         let folder = tempfile::tempdir()?;
         let host = PluginHost::start(sandbox::settings(folder.path())?)?;
-        sandbox::load(&host, sandbox::raw(cloud.plugin(&AWS)?)).await?;
+        let mut map = cloud.plugin(&AWS)?;
+        let settings = json!({ "endpoint": cloud.url(), "adopt": { CLUSTER: KEYS } });
+        map.data.get_or_insert_default().insert("settings.json".to_owned(), settings.to_string());
+        sandbox::load(&host, sandbox::raw(map)).await?;
         Ok(Self { cloud, host, _folder: folder })
     }
 
