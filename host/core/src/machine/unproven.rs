@@ -33,25 +33,36 @@ pub(super) fn refusal(error: &CallError) -> Option<&DriverError> {
     }
 }
 
-/// A Machine that lives, and whose status says that its VM is not proven, is failed only after a look that says otherwise.
+/// A Machine that lives is failed only after a look that proves its VM or finds it gone, where its status says that the VM
+/// is not proven, or where nothing ever proved it: no mark is stored with the VM, so that another program may have made it.
 pub(super) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> Step {
-    if !view.look.as_ref().is_some_and(|look| look.is_unproven) || !fails(&step) {
+    let is_refuted = view.look.as_ref().is_some_and(|look| look.is_unproven);
+    let is_unmarked = view.machine.provider_id.is_some() && view.marks.of_machine.is_none();
+    if !(is_refuted || is_unmarked) || !fails(&step) {
         return step;
     }
     let can_look = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.status)
         && permits(view.gate, EffectKind::CloudRead);
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
     match &progress.probe {
         None if can_look => Step::act(Effect::ProbeVm),
-        None => rest(Reason::ReplacementHeld, "failing it is held: see condition VmPresent", wake),
+        None if is_refuted => held("see condition VmPresent"),
         Some(Err(error)) => match refusal(error) {
-            Some(error) => {
-                rest(Reason::ReplacementHeld, format!("failing it is held: {}", error.message), wake)
-            }
+            Some(error) => held(&error.message),
+            None if is_refuted && !tells(error.code()) => held("see condition VmPresent"),
             None => step,
         },
-        Some(Ok(_)) => step,
+        None | Some(Ok(_)) => step,
     }
+}
+
+fn held(why: &str) -> Step {
+    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    rest(Reason::ReplacementHeld, format!("failing it is held: {why}"), wake)
+}
+
+/// True for an error that tells what the VM is.
+fn tells(code: Code) -> bool {
+    matches!(code, Code::NotFound | Code::Uninitialized | Code::OutOfRange)
 }
 
 fn fails(step: &Step) -> bool {

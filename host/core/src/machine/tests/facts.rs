@@ -63,7 +63,7 @@ pub(super) fn view() -> MachineView {
         target: TargetFact::Cluster(NodePresence::Absent),
         drain: crate::drain::Facts { attachments: Some(Vec::new()), ..crate::drain::Facts::default() },
         rivals: Rivals::default(),
-        marks: Marks { own: "here".into(), of_machine: None, of_class: None },
+        marks: Marks { own: "here".into(), of_machine: Some("here".into()), of_class: None },
         policies: PoliciesFact::default(),
         gate: Gate::Open,
         thawed_at: None,

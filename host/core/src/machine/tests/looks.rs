@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::driver::{Address, Vm, VmState};
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::looks::LookFact;
-use crate::machine::Outcome;
+use crate::machine::{NodePresence, Outcome, TargetFact};
 
 use super::facts::{guest, unhealthy_node, vm};
 use super::{Case, check, pending, running, seconds, unknown};
@@ -153,10 +153,31 @@ fn attack_a_vm_in_service_that_nothing_proves_to_be_the_machines_is_told_and_its
     let without_driver =
         unproven(unknown()).with(super::facts::capabilities(|can| can.status = false)).tell();
     assert!(without_driver.contains("ReplacementHeld") && !fails(&without_driver), "{without_driver}");
+    let unavailable = unproven(unknown()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable)))).tell();
+    assert!(unavailable.contains("ReplacementHeld") && !fails(&unavailable), "{unavailable}");
     // Once a look says otherwise, it fails as ever.
     for outcome in [Outcome::ProbeVm(Ok(vm())), Outcome::ProbeVm(Err(guest(Code::NotFound)))] {
         let text = unproven(unknown()).on(outcome).tell();
         assert!(fails(&text), "{text}");
+    }
+}
+
+#[test]
+fn attack_a_machine_of_another_program_is_not_failed_before_a_look_has_proven_its_vm() {
+    let fails = |text: &str| text.contains("Failed") && text.contains("phase");
+    let silent = pending().with(|view| view.target = TargetFact::Cluster(NodePresence::Absent));
+    for case in [silent.at(100_000), unknown().at(100_000)] {
+        assert!(fails(&case.tell()), "{}", case.tell());
+        let unmarked = || case.clone().with(|view| view.marks.of_machine = None);
+        let held = unmarked().on(refused()).tell();
+        assert!(
+            held.contains("act probe-vm\nReplacementHeld: failing it is held: ") && !fails(&held),
+            "{held}"
+        );
+        for outcome in [Ok(vm()), Err(guest(Code::NotFound)), Err(guest(Code::Unavailable))] {
+            let text = unmarked().on(Outcome::ProbeVm(outcome)).tell();
+            assert!(fails(&text), "{text}");
+        }
     }
 }
 

@@ -13,7 +13,10 @@ fn moved(case: Case) -> Case {
 }
 
 fn of_moved_class(case: Case) -> Case {
-    case.with(|view| view.marks.of_class = Some("before".into()))
+    case.with(|view| {
+        view.marks.of_machine = None;
+        view.marks.of_class = Some("before".into());
+    })
 }
 
 /// How the first batch of a pass is answered: with effects, or with a reason and a message.
@@ -60,6 +63,7 @@ fn a_machine_without_a_mark_goes_by_its_class_and_no_machine_is_made_of_a_class_
 #[test]
 fn the_same_mark_and_none_hold_nothing() {
     for case in [creating(), begun(), deleting(), pending()] {
+        let case = case.with(|view| view.marks.of_machine = None);
         let same = case.clone().with(|view| {
             view.marks.of_machine = Some("here".into());
             view.marks.of_class = Some("here".into());
