@@ -193,11 +193,7 @@ impl Machines<'_> {
         match self.cloud.get(id)? {
             None => Ok(()),
             Some(vm) if !vm.exists() || vm.state == State::Stopping => Ok(()),
-            Some(vm) if !vm.is_of(&request.cluster) => {
-                self.foreign(&vm, request)?;
-                let message = format!("the VM {id} does not carry the mark of cluster {}", request.cluster);
-                Err(Failure::new(Code::FailedPrecondition, message))
-            }
+            Some(vm) if !vm.is_of(&request.cluster) => self.foreign(&vm, request),
             Some(_) => Ok(self.cloud.delete(id)?),
         }
     }

@@ -19,14 +19,9 @@ pub(super) struct Foreign {
 }
 
 impl Foreign {
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.vms.len()
-    }
-
-    /// True when this one is known.
-    pub(super) fn has(&self, vm: &ProviderId) -> bool {
-        self.vms.contains(vm)
+    /// Their ids.
+    pub(super) fn vms(&self) -> &BTreeSet<ProviderId> {
+        &self.vms
     }
 
     /// Takes note of a listing. Some when there is something to tell: one more, or all of them a day later.
@@ -83,6 +78,6 @@ mod tests {
         let message = foreign.news(vms(1_000), at(0)).unwrap();
         assert!(message.starts_with("1000 VMs have no Machine and carry no mark"), "{message}");
         assert!(message.contains("and 995 more") && message.len() < 500, "{message}");
-        assert_eq!(foreign.len(), 1_000);
+        assert_eq!(foreign.vms().len(), 1_000);
     }
 }

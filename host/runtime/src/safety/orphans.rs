@@ -358,7 +358,7 @@ impl Search {
         let is_told = |second: &Second| !self.is_due_to_be_told(second, now);
         !findings.fresh.is_empty()
             || !findings.candidates.is_empty()
-            || findings.foreign.iter().any(|(vm, class)| !self.knows_foreign(vm, class))
+            || findings.foreign.iter().any(|(vm, _)| !self.knows_foreign(vm))
             || !findings.seconds.iter().all(is_told)
             || (findings.are_suspicious(&self.rule) && !self.is_suspicious)
     }
@@ -427,8 +427,8 @@ impl Search {
         self.watch.metrics.safety.second_vms(self.told.len());
     }
 
-    fn knows_foreign(&self, vm: &ProviderId, class: &ClassName) -> bool {
-        self.classes.get(class).is_some_and(|class| class.foreign.has(vm))
+    fn knows_foreign(&self, vm: &ProviderId) -> bool {
+        self.classes.values().any(|class| class.foreign.vms().contains(vm))
     }
 
     fn report_foreign(
@@ -438,8 +438,14 @@ impl Search {
         findings: &Findings,
     ) {
         let now = self.watch.context.clock.now();
+        let is_listed = |class: &ClassName| listed.iter().any(|listing| listing.class == *class);
+        // What a class has shown whose turn it is not stays its own, though another one shows it now.
+        let others = self.classes.iter().filter(|(class, _)| !is_listed(class));
+        let others: BTreeSet<ProviderId> =
+            others.flat_map(|(_, memory)| memory.foreign.vms().iter().cloned()).collect();
         for ClassListing { class: name, .. } in listed {
-            let of_class = findings.foreign.iter().filter(|(_, class)| class == name);
+            let of_class =
+                findings.foreign.iter().filter(|(vm, class)| class == name && !others.contains(vm));
             let vms = of_class.map(|(vm, _)| vm.clone()).collect();
             let memory = self.classes.entry(name.clone()).or_default();
             if let (Some(message), Some(class)) = (memory.foreign.news(vms, now), classes.get(name)) {
@@ -447,7 +453,7 @@ impl Search {
                 tell(&self.watch, class, "ForeignVms", &message, Severity::Warning);
             }
         }
-        let there = self.classes.values().map(|class| class.foreign.len()).sum();
+        let there = self.classes.values().map(|class| class.foreign.vms().len()).sum();
         self.watch.metrics.safety.foreign_vms(there);
     }
 
