@@ -1,7 +1,8 @@
 //! Which instances that another program has made an operator lets a cluster adopt.
 //!
-//! The plugin's settings say it, which only operators write: `{"adopt": {"CLUSTER": ["KEY", "KEY"]}}`, with the mark of the
-//! cluster (the host's `--cluster-id`) and the keys of the two tags that machine-controller-manager put on its instances.
+//! The plugin's settings say it, which only operators write: `{"adopt": {"CLUSTER": ["KEY", "KEY"]}}`, with the mark
+//! of the cluster (the host's `--cluster-id`) and the keys of the two tags that machine-controller-manager put on its
+//! instances.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What is to be done after a launch: interfaces that forward what is not their own, and IPv6 prefixes. An instance that is
-//! adopted gets the marks that a launch gives.
+//! What is to be done after a launch: interfaces that forward what is not their own, and IPv6 prefixes. An instance
+//! that is adopted gets the marks that a launch gives.
 
 use std::fmt;
 
@@ -149,8 +149,8 @@ impl Machines<'_> {
     }
 }
 
-/// What is known without a request: the class asks for nothing, and nothing that this driver has not launched itself is to
-/// be adopted.
+/// What is known without a request: the class asks for nothing, and nothing that this driver has not launched itself
+/// is to be adopted.
 pub(crate) fn is_offered(request: &Request, adopted: Option<&TagKeys>) -> Outcome<()> {
     let may_be_adopted = adopted.is_some() && launched_id(request).is_none();
     if may_be_adopted || spec::read_in_part(&request.class).needs_initialize() {

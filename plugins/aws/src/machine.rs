@@ -108,8 +108,8 @@ impl Machines<'_> {
     }
 
     /// By id, else by uid, else by name. An id that leads to another Machine's instance leads nowhere, and one that
-    /// leads to an instance of another cluster or of nobody is refused. One whose end the cloud still shows is all there is
-    /// to ask: a second instance of the machine is found by a deletion and by a listing.
+    /// leads to an instance of another cluster or of nobody is refused. One whose end the cloud still shows is all
+    /// there is to ask: a second instance of the machine is found by a deletion and by a listing.
     pub(crate) fn locate(&self, request: &Request, marks: &Marks<'_>) -> Outcome<Option<Instance>> {
         if let Some(id) = known_id(request) {
             match self.look(&id, marks)? {
@@ -139,8 +139,8 @@ impl Machines<'_> {
     }
 
     /// The machine's instances that exist: by uid; where there are none, by the Machine's name. An instance with the
-    /// name and the uid and with another cluster's mark is this Machine's from before its control plane was moved, and one
-    /// with the name and nobody's marks may be this Machine's from before another program was replaced: nobody may
+    /// name and the uid and with another cluster's mark is this Machine's from before its control plane was moved, and
+    /// one with the name and nobody's marks may be this Machine's from before another program was replaced: nobody may
     /// believe that there is none.
     pub(crate) fn find(&self, marks: &Marks<'_>) -> Outcome<Vec<Instance>> {
         let mut found = self.ec2.search(&marks.uid_filters())?;
@@ -274,8 +274,8 @@ pub(crate) fn known_id(request: &Request) -> Option<String> {
     stored.map(|(_, id)| id.to_owned()).or_else(|| launched_id(request))
 }
 
-/// The instance that this driver has launched for the machine, as it has noted itself. Unlike the provider id nobody else
-/// writes it.
+/// The instance that this driver has launched for the machine, as it has noted itself. Unlike the provider id nobody
+/// else writes it.
 pub(crate) fn launched_id(request: &Request) -> Option<String> {
     State::parse(request.machine.last_known_state.as_deref()).instance
 }

@@ -111,8 +111,8 @@ impl<'a> Marks<'a> {
         self.cluster.are_on(instance) && self.uid_is_on(instance)
     }
 
-    /// True when an instance that was found by its name is the Machine's: it carries nobody's uid, and the cluster's name
-    /// or what the operator adopts, or it was launched for this Machine.
+    /// True when an instance that was found by its name is the Machine's: it carries nobody's uid, and the cluster's
+    /// name or what the operator adopts, or it was launched for this Machine.
     pub(crate) fn own_by_name(&self, instance: &Instance) -> bool {
         let is_ours = self.cluster.are_on(instance) || self.cluster.adopt(instance);
         instance.tag(UID_TAG).is_none()
@@ -125,9 +125,9 @@ impl<'a> Marks<'a> {
         is_unmarked(instance) && self.name_is_on(instance)
     }
 
-    /// Whose an instance is to which the Machine's provider id leads. The id itself proves nothing, since others write it as
-    /// well. In this cluster the name is as good as the uid, since a Machine that was restored from a backup has another
-    /// uid. What was launched under the Machine's own client token is its own whatever has become of its tags.
+    /// Whose an instance is to which the Machine's provider id leads. The id itself proves nothing, since others write
+    /// it as well. In this cluster the name is as good as the uid, since a Machine that was restored from a backup has
+    /// another uid. What was launched under the Machine's own client token is its own whatever has become of its tags.
     pub(crate) fn whose<'b>(&self, instance: &'b Instance) -> Whose<'b> {
         match instance.tag(CLUSTER_TAG) {
             Some(cluster) if cluster != self.cluster.cluster => Whose::OfCluster(cluster),

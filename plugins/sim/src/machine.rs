@@ -129,7 +129,8 @@ impl Machines<'_> {
     }
 
     /// By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one that leads to another
-    /// cluster's or to one without a mark is refused. One that leads to none is all there is to ask: the cloud gives no id twice, and a second VM
+    /// cluster's or to one without a mark is refused. One that leads to none is all there is to ask: the cloud gives
+    /// no id twice, and a second VM
     /// of this uid is found by a deletion and by a listing.
     fn locate(&self, request: &Request) -> Outcome<Option<Vm>> {
         if let Some((_, id)) = own_id(request) {
@@ -251,9 +252,9 @@ fn own_id(request: &Request) -> Option<(&str, &str)> {
 
 /// A Machine that was restored from a backup has another uid and the name of before.
 ///
-/// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the tags that the
-/// plugin's settings let the cluster adopt together with the Machine's name. The class's own tags prove nothing: who
-/// writes classes is not who owns the account.
+/// A cloud in which machine-controller-manager made VMs needs one case more: without any cluster's mark, the tags that
+/// the plugin's settings let the cluster adopt together with the Machine's name. The class's own tags prove nothing:
+/// who writes classes is not who owns the account.
 fn belongs(vm: &Vm, request: &Request) -> bool {
     let machine = &request.machine;
     vm.is_of(&request.cluster)

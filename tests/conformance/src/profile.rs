@@ -56,8 +56,8 @@ pub struct Profile {
     /// How a VM is made without the driver.
     #[serde(default)]
     pub plant: Option<Plant>,
-    /// How a VM is made without any cluster's mark, with a Machine's name and what classes put on VMs: as another program
-    /// leaves it, or a stranger.
+    /// How a VM is made without any cluster's mark, with a Machine's name and what classes put on VMs: as another
+    /// program leaves it, or a stranger.
     #[serde(default)]
     pub unmarked: Option<Plant>,
     /// What reads answer while they do not show a VM yet: the first that fits.

@@ -1,7 +1,7 @@
 //! A VM that the Machine's id names, and of which its driver says that nothing proves it to be the Machine's.
 //!
-//! It is neither gone nor the Machine's to remove. So nothing is made in its place: the Machine is not failed, which would
-//! have its set replace it, before a look says otherwise.
+//! It is neither gone nor the Machine's to remove. So nothing is made in its place: the Machine is not failed, which
+//! would have its set replace it, before a look says otherwise.
 
 use crate::driver_error::{CallError, Code, DriverError};
 use crate::gate::{EffectKind, permits};
@@ -33,8 +33,9 @@ pub(super) fn refusal(error: &CallError) -> Option<&DriverError> {
     }
 }
 
-/// A Machine that lives is failed only after a look that proves its VM or finds it gone, where its status says that the VM
-/// is not proven, or where nothing ever proved it: no mark is stored with the VM, so that another program may have made it.
+/// A Machine that lives is failed only after a look that proves its VM or finds it gone, where its status says that
+/// the VM is not proven, or where nothing ever proved it: no mark is stored with the VM, so that another program may
+/// have made it.
 pub(super) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> Step {
     let is_refuted = view.look.as_ref().is_some_and(|look| look.is_unproven);
     let is_unmarked = view.machine.provider_id.is_some() && view.marks.of_machine.is_none();

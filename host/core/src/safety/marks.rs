@@ -1,8 +1,8 @@
 //! Which Machines may store the cluster's mark: those whose VM was just seen with it.
 //!
-//! Drivers list what carries the mark of the process, and what an operator lets it adopt. So a listed VM with a uid proves
-//! the mark of its Machine, and of the class through which it was listed. One that is not marked yet proves nothing, and
-//! neither does a Machine that was restored from before marks were stored.
+//! Drivers list what carries the mark of the process, and what an operator lets it adopt. So a listed VM with a uid
+//! proves the mark of its Machine, and of the class through which it was listed. One that is not marked yet proves
+//! nothing, and neither does a Machine that was restored from before marks were stored.
 
 use crate::driver::Listed;
 use crate::id::Name;

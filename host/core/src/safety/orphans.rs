@@ -32,9 +32,9 @@ pub struct Owners {
     on_nodes: BTreeSet<String>,
 }
 
-/// By what a VM without a Machine shows that its Machine was one of this control plane: uids of Machines that this process
-/// has seen. Another control plane that was given the same mark by mistake has other Machines. Names count for nothing:
-/// two that were named after one cluster have sets of the same names.
+/// By what a VM without a Machine shows that its Machine was one of this control plane: uids of Machines that this
+/// process has seen. Another control plane that was given the same mark by mistake has other Machines. Names count for
+/// nothing: two that were named after one cluster have sets of the same names.
 #[derive(Clone, Debug, Default)]
 pub struct Kin(pub BTreeSet<Uid>);
 
@@ -92,8 +92,8 @@ pub enum Standing {
     },
     /// It says neither name nor uid, and some Machine has no VM yet.
     Unattributable,
-    /// Nobody's, and it does not carry the uid of a Machine: nothing proves that this control plane, or any, has made it.
-    /// Never deleted, and told.
+    /// Nobody's, and it does not carry the uid of a Machine: nothing proves that this control plane, or any, has made
+    /// it. Never deleted, and told.
     Foreign,
     /// Nobody's.
     Orphan,

@@ -136,8 +136,8 @@ async fn unmarked(case: Case) -> Outcome {
     let mut machine = case.machine("unmarked");
     machine.provider_id = Some(case.plant_unmarked(&machine).await?);
     match case.status(&mut machine).await {
-        // Who may write Machines would have any VM of the account removed; and the host would take not-found for the end
-        // of a VM that another program has made for this very machine.
+        // Who may write Machines would have any VM of the account removed; and the host would take not-found for the
+        // end of a VM that another program has made for this very machine.
         Err(CallError::Guest(error)) => must(error.code == Code::FailedPrecondition, || {
             format!("get-status answers {} for a VM without any mark: {}", error.code, error.message)
         }),

@@ -1,6 +1,7 @@
 //! A look at the VM of a Machine in service, from time to time: what it does, its addresses, and whether it is there.
 //!
-//! What it finds is told, and what its driver has left to do is done. The Node decides what becomes of the Machine: a healthy one is not failed because a cloud says that it has
+//! What it finds is told, and what its driver has left to do is done. The Node decides what becomes of the Machine: a
+//! healthy one is not failed because a cloud says that it has
 //! no VM, and one whose VM is gone is not healthy for long.
 
 use jiff::{SignedDuration, Timestamp};
@@ -60,8 +61,8 @@ pub(super) fn turn(view: &MachineView, progress: &Progress, now: Timestamp) -> T
     }
 }
 
-/// A VM in service that its driver has something left to do for, such as to mark one that it adopts. It gets no bootstrap
-/// token: it has joined.
+/// A VM in service that its driver has something left to do for, such as to mark one that it adopts. It gets no
+/// bootstrap token: it has joined.
 fn unfinished(
     view: &MachineView,
     progress: &Progress,
