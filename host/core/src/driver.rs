@@ -106,8 +106,28 @@ pub struct ClassSpec {
 pub struct SecretValues {
     /// Value by key, without user data.
     pub values: BTreeMap<String, Vec<u8>>,
-    /// Rendered user data, where the call has it.
+    /// Rendered user data, where the call may send it.
     pub user_data: Option<Vec<u8>>,
+    /// Hidden from the driver beside these.
+    pub hidden: HiddenUserData,
+}
+
+/// User data as the host looks for it in answers, logs and errors. The driver cannot ask for it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct HiddenUserData {
+    /// What the Machine got or gets at boot, where the call may not send it.
+    pub rendered: Option<Vec<u8>>,
+    /// The template that it is made of, the same for all Machines of a class.
+    pub template: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for HiddenUserData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HiddenUserData")
+            .field("rendered_bytes", &self.rendered.as_ref().map(Vec::len))
+            .field("template_bytes", &self.template.as_ref().map(Vec::len))
+            .finish()
+    }
 }
 
 impl fmt::Debug for SecretValues {
@@ -115,6 +135,7 @@ impl fmt::Debug for SecretValues {
         f.debug_struct("SecretValues")
             .field("keys", &self.values.keys().collect::<Vec<_>>())
             .field("user_data_bytes", &self.user_data.as_ref().map(Vec::len))
+            .field("hidden", &self.hidden)
             .finish()
     }
 }

@@ -28,7 +28,7 @@ pub(crate) enum Verdict {
 const COPIED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 const TOO_MANY_HANDLES: &str = "store handle limit exceeded";
 
-/// `output` is the end of what the component printed.
+/// `output` is the end of what the component printed, without secrets: it is cut here.
 pub(crate) fn classify(error: &Error, output: &str, limits: &Limits) -> Verdict {
     if error.is::<PoolConcurrencyLimitError>() {
         return Verdict::NoRoom;

@@ -34,7 +34,7 @@ use crate::seat::Seat;
 use crate::tape::{Archive, Beginning, Levels, LimitsTaken, Secrets, Tape};
 use crate::ticker::Ticker;
 use crate::tier::CodeTier;
-use crate::vault::Vault;
+use crate::vault::{Known, KnownTo, Vault};
 use crate::witness::{MemoryWitness, watched};
 
 /// What all calls share.
@@ -55,6 +55,8 @@ pub(crate) struct Sandbox {
     /// What plugins have logged.
     pub(crate) logbook: Logbook,
     pub(crate) metrics: Metrics,
+    /// Hidden in each call of a plugin, whichever call brought it.
+    pub(crate) known: Known,
 }
 
 /// A version of a plugin, ready to be instantiated.
@@ -155,8 +157,10 @@ impl Sandbox {
     ) -> Answer<A::Answer> {
         let secrets = ask.take_secrets();
         let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
-        let vault = Vault::new(secrets.unwrap_or_default(), Arc::clone(grants));
         let plugin = &prepared.plugin;
+        // What stands in for secrets in a replay is none.
+        let known = if tape.is_replay() { KnownTo::alone() } else { self.known.to(plugin) };
+        let vault = Vault::knowing(secrets.unwrap_or_default(), Arc::clone(grants), known);
         let session = self.egress.seated(plugin, Arc::clone(grants), vault.clone(), deadline.into(), seat);
         let allowed = deadline.saturating_duration_since(Instant::now());
         let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
@@ -236,8 +240,8 @@ impl Sandbox {
             }
         };
         let state = store.data();
-        let output = state.output.text();
-        report(state, effort.spent(), &vault.scrub_text(&output));
+        let output = state.output.text(&vault);
+        report(state, effort.spent(), &output);
         self.metrics.dropped_lines(&prepared.plugin, state.dropped_lines());
         let answer = match answer {
             Some(Ok(answer)) => answer,

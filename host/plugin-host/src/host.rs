@@ -61,6 +61,7 @@ use crate::tape::{Archive, Recording, ReplayError, Replayed, replay};
 use crate::threads::{Guests, Threads};
 use crate::ticker::Ticker;
 use crate::turns::Turns;
+use crate::vault::Known;
 use crate::workshop::{Shelves, Workshop};
 
 mod insight;
@@ -195,6 +196,7 @@ impl PluginHost {
             log_listener: settings.log_listener.clone(),
             logbook,
             metrics: metrics.clone(),
+            known: Known::new(Arc::clone(&settings.egress.clock)),
         });
         let loader = Loader {
             fetcher: Fetcher::new(

@@ -153,6 +153,7 @@ impl Case {
         SecretValues {
             values: if has_secrets { values.collect() } else { BTreeMap::new() },
             user_data: user_data.then(|| profile.user_data.clone().into_bytes()),
+            ..SecretValues::default()
         }
     }
 

@@ -97,7 +97,7 @@ pub fn secrets(secret: &Secret) -> SecretValues {
     let data = secret.data.clone().unwrap_or_default().into_iter().map(|(key, value)| (key, value.0));
     let mut values: BTreeMap<String, Vec<u8>> = data.collect();
     let user_data = values.remove(USER_DATA);
-    SecretValues { values, user_data }
+    SecretValues { values, user_data, ..SecretValues::default() }
 }
 
 /// A request about a machine that nothing is known about.

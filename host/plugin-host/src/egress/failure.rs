@@ -193,6 +193,9 @@ pub enum Failure {
         /// The limit.
         limit_bytes: u64,
     },
+    /// The answer is packed, though it was asked for as it is: nobody can look for secrets in it.
+    #[error("the answer is packed in spite of accept-encoding: identity, and cannot be searched for secrets")]
+    ResponseCoding,
     /// Not HTTP.
     #[error("failed to speak HTTP")]
     Protocol,
@@ -213,6 +216,7 @@ impl Failure {
             Self::Incomplete => "incomplete",
             Self::ResponseHeaders => "response-headers",
             Self::ResponseSize { .. } => "response-size",
+            Self::ResponseCoding => "response-coding",
             Self::Protocol => "protocol",
         }
     }
@@ -232,6 +236,7 @@ impl Failure {
             | Self::Incomplete
             | Self::ResponseHeaders
             | Self::ResponseSize { .. }
+            | Self::ResponseCoding
             | Self::Protocol => None,
         }
     }
@@ -251,6 +256,7 @@ impl Failure {
             Self::Incomplete => Self::Incomplete,
             Self::ResponseHeaders => Self::ResponseHeaders,
             Self::ResponseSize { limit_bytes } => Self::ResponseSize { limit_bytes: *limit_bytes },
+            Self::ResponseCoding => Self::ResponseCoding,
             Self::Protocol => Self::Protocol,
         }
     }
@@ -275,6 +281,7 @@ impl Failure {
             Self::Incomplete => WasiError::HttpResponseIncomplete,
             Self::ResponseHeaders => WasiError::HttpResponseHeaderSectionSize(None),
             Self::ResponseSize { limit_bytes } => WasiError::HttpResponseBodySize(Some(limit_bytes)),
+            Self::ResponseCoding => WasiError::HttpResponseContentCoding(None),
             Self::Protocol => WasiError::HttpProtocolError,
         }
     }

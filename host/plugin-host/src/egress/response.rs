@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HeaderMap};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap};
 use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming};
@@ -45,6 +45,9 @@ pub(super) fn hand_back(
     if has_body && body.size_hint().lower() > terms.limit_bytes {
         return Err(Failure::ResponseSize { limit_bytes: terms.limit_bytes });
     }
+    if has_body && !body.is_end_stream() && is_coded(&parts.headers) && !terms.scrubber.stays_idle() {
+        return Err(Failure::ResponseCoding);
+    }
     let length = parts.headers.get(CONTENT_LENGTH).cloned();
     let headers = without_own_headers(without_connection_headers(parts.headers));
     let mut headers = scrubbed(headers, &terms.scrubber);
@@ -52,7 +55,7 @@ pub(super) fn hand_back(
         headers.insert(CLOCK_SKEW, HeaderValue::from(seconds));
     }
     // A body that may be scrubbed has another length than the one that was sent.
-    if let Some(length) = length.filter(|_| !has_body || terms.scrubber.is_idle()) {
+    if let Some(length) = length.filter(|_| !has_body || terms.scrubber.stays_idle()) {
         headers.insert(CONTENT_LENGTH, length);
     }
     let body = GuestBody { incoming: Some(body), received_bytes: 0, pause: None, terms };
@@ -62,13 +65,27 @@ pub(super) fn hand_back(
     Ok(response)
 }
 
+/// Packed or encrypted: whatever a server calls something else than `identity`.
+fn is_coded(headers: &HeaderMap) -> bool {
+    let is_identity = |coding: &[u8]| {
+        let coding = coding.trim_ascii();
+        coding.is_empty() || coding.eq_ignore_ascii_case(b"identity")
+    };
+    headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .any(|coding| !is_identity(coding))
+}
+
 pub(super) fn scrubbed(headers: HeaderMap, scrubber: &Scrubber) -> HeaderMap {
     if scrubber.is_idle() {
         return headers;
     }
+    let scrub = scrubber.of_wholes();
     let mut clean = HeaderMap::with_capacity(headers.len());
     for (name, value) in &headers {
-        let value = match scrubber.whole(value.as_bytes()) {
+        let value = match scrub(value.as_bytes()) {
             None => value.clone(),
             Some(bytes) => {
                 HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(crate::vault::MASK))

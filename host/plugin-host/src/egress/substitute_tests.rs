@@ -29,6 +29,7 @@ fn case() -> Case {
             ("odd".to_owned(), b"a\"b&c=d\r\ne".to_vec()),
         ]),
         user_data: Some(b"#!/bin/sh\necho \"hi\" & exit+1\n".to_vec()),
+        ..SecretValues::default()
     };
     let vault = Vault::new(values, grants.clone().shared());
     Case { grants, vault }

@@ -116,7 +116,7 @@ impl PolicySandbox {
         .await;
         let fuel = policy.terms.limits.fuel.saturating_sub(store.get_fuel().unwrap_or(0));
         let state = store.data();
-        let output = state.output.text();
+        let output = state.output.text_without_secrets();
         let memory_bytes = state.limiter.memory_bytes();
         debug!(fuel, memory_bytes, dropped_lines = state.dropped_lines(), output, "policy ended");
         match asked {

@@ -17,9 +17,6 @@ use crate::vault::Vault;
 /// of a call.
 pub(super) fn finish(notes: Notes) -> Option<Recording> {
     let (begun, vault) = notes.beginning?;
-    // What is found in no other spelling, and stands in user data alone.
-    let tokens = vault.user_data_tokens();
-    vault.hide(tokens.iter().map(|token| token.as_slice()));
     let clean = Clean(&vault);
     let cut_off_ms = is_cut_off(&notes.end).then_some(begun.limits.deadline_ms);
     Some(Recording {

@@ -103,6 +103,11 @@ impl Tape {
         }
     }
 
+    /// Whether secrets are those of a recording, which stand in for the real ones.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.0.as_ref().and_then(|deck| deck.player.as_ref()).is_some_and(Player::is_replay)
+    }
+
     /// Whether anything is noted.
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()

@@ -70,6 +70,11 @@ impl Player {
         Ok(Self { recording, playing, seed, requests, place, ran_out: Arc::default() })
     }
 
+    /// Whether nothing but the recording answers.
+    pub(super) fn is_replay(&self) -> bool {
+        self.playing == Playing::Replay
+    }
+
     pub(super) fn seed(&self) -> Seed {
         self.seed
     }

@@ -231,7 +231,8 @@ fn stand_ins(recorded: &Recording) -> Result<SecretValues, ReplayError> {
     };
     let values = facts.keys.iter().map(|fact| Ok((fact.key.clone(), value(&fact.key, fact.bytes)?)));
     let user_data = facts.user_data_bytes.map(|bytes| value("user data", bytes)).transpose()?;
-    Ok(SecretValues { values: values.collect::<Result<_, ReplayError>>()?, user_data })
+    let values = values.collect::<Result<_, ReplayError>>()?;
+    Ok(SecretValues { values, user_data, ..SecretValues::default() })
 }
 
 /// The recorded ones, as far as this host has room.

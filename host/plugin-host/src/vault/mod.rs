@@ -1,14 +1,21 @@
 //! The secrets of one call. Values stay here; the component holds placeholders, worthless outside this call.
 
 mod encode;
+mod fold;
+mod forms;
+mod index;
+mod known;
 mod scrub;
+mod scrubber;
+mod search;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use jiff::Timestamp;
 use machinist_core::driver::SecretValues;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -16,9 +23,15 @@ use zeroize::Zeroizing;
 use crate::grants::{Grants, SecretKey};
 
 pub use encode::Encoding;
-pub use scrub::{MASK, SCRUBBED_FROM_BYTES, Scrubber};
+pub use scrub::{MASK, SCRUBBED_FROM_BYTES};
+pub use scrubber::Scrubber;
 
-use scrub::Needles;
+pub(crate) use known::{Known, KnownTo};
+
+use forms::Kind;
+use index::{Index, ValueId};
+use scrub::{Needles, masked};
+use search::Search;
 
 /// How many placeholders one call may hold, as the contract says.
 pub const PLACEHOLDERS_PER_CALL: usize = 256;
@@ -30,9 +43,6 @@ const ENCODED_BYTES_PER_CALL: usize = 2 << 20;
 pub const ENCODINGS_PER_PLACEHOLDER: usize = 4;
 /// How many bytes of the user data's beginning a component may compare.
 pub const PREFIX_BYTES: usize = 64;
-
-/// How many signatures of one call are looked for in answers: as many as it has requests on their way, and some more.
-const SIGNATURES_SCRUBBED: usize = 16;
 
 /// What every placeholder starts with. Lower case and digits only, so that nothing on the way changes it.
 pub(crate) const PLACEHOLDER_PREFIX: &str = "x0machinist0secret0x";
@@ -66,7 +76,15 @@ pub struct Vault(Arc<Inner>);
 struct Inner {
     /// Sorted by key, user data last.
     secrets: Vec<Secret>,
+    /// User data that the call may not send.
+    hidden_user_data: Option<Zeroizing<Vec<u8>>>,
     grants: Arc<Grants>,
+    /// What other calls look for, and this one.
+    known: KnownTo,
+    /// Values that the component may see.
+    shown: Arc<BTreeSet<ValueId>>,
+    /// Pieces of these are looked for in logs.
+    shown_index: OnceLock<Option<Arc<Index>>>,
     issued: Mutex<Issued>,
     reveals: AtomicU64,
     refusals: AtomicU64,
@@ -85,26 +103,12 @@ struct Issued {
     encoded_bytes: usize,
     /// Values that came into the call beside its Secret: keys of a session, its token.
     hidden: Vec<Zeroizing<Vec<u8>>>,
-    /// The last signatures, oldest first.
-    signatures: VecDeque<Zeroizing<Vec<u8>>>,
     /// Built at first use, dropped when there is more to look for.
     for_guest: Option<Arc<Needles>>,
     for_logs: Option<Arc<Needles>>,
 }
 
 impl Issued {
-    /// Adds the signatures, which change with each request. The other values hardly change: their spellings are used again.
-    fn with_signatures(&self, needles: Arc<Needles>) -> Arc<Needles> {
-        if self.signatures.is_empty() {
-            return needles;
-        }
-        let mut all = Needles::clone(&needles);
-        for signature in &self.signatures {
-            all.add_digits(signature);
-        }
-        Arc::new(all)
-    }
-
     fn forget_needles(&mut self) {
         self.for_guest = None;
         self.for_logs = None;
@@ -121,16 +125,49 @@ pub(crate) struct Expansion {
 }
 
 impl Vault {
-    /// A vault for one call under these grants.
+    /// A vault for one call under these grants, which knows nothing of other calls.
     pub fn new(values: SecretValues, grants: Arc<Grants>) -> Self {
-        let SecretValues { values, user_data } = values;
+        Self::knowing(values, grants, KnownTo::alone())
+    }
+
+    /// A vault for one call under these grants. All that it hides is known from now on.
+    pub(crate) fn knowing(values: SecretValues, grants: Arc<Grants>, known: KnownTo) -> Self {
+        let SecretValues { values, user_data, hidden } = values;
         let keyed = values.into_iter().map(|(key, value)| (SecretKey::Key(key), value));
         let user_data = user_data.map(|value| (SecretKey::UserData, value));
-        let secrets =
+        let secrets: Vec<Secret> =
             keyed.chain(user_data).map(|(key, value)| Secret { key, value: Zeroizing::new(value) }).collect();
+        let template = hidden.template.map(Zeroizing::new);
+        let hidden_user_data = hidden.rendered.map(Zeroizing::new);
+        let user_data = secrets.iter().find(|secret| secret.key == SecretKey::UserData);
+        let user_data = user_data.map(|secret| &secret.value);
+        let user_data: Vec<&Zeroizing<Vec<u8>>> =
+            user_data.into_iter().chain(&hidden_user_data).chain(&template).collect();
+        let tokens: Vec<_> = user_data.iter().flat_map(|text| forms::bootstrap_tokens(text)).collect();
+        tokens.iter().for_each(|token| known.bootstrap_token(token));
+        let mut shown = BTreeSet::new();
+        if grants.reveals(&SecretKey::UserData) {
+            shown.extend(user_data.iter().map(|text| known::id(text)));
+            shown.extend(tokens.iter().map(|token| known::id(token)));
+        } else if let Some(text) = template.as_ref().or(user_data.first().copied()) {
+            // What is rendered is its template, tokens and a name: pieces of one are pieces of the other.
+            known.text(text);
+        }
+        for secret in secrets.iter().filter(|secret| secret.key != SecretKey::UserData) {
+            let value = secret.value.trim_ascii();
+            if grants.reveals(&secret.key) {
+                shown.insert(known::id(value));
+            } else if value.len() >= SCRUBBED_FROM_BYTES {
+                known.credential(value, None);
+            }
+        }
         Self(Arc::new(Inner {
             secrets,
+            hidden_user_data,
             grants,
+            known,
+            shown: Arc::new(shown),
+            shown_index: OnceLock::new(),
             issued: Mutex::default(),
             reveals: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
@@ -231,9 +268,9 @@ impl Vault {
         self.0.reveals.load(Ordering::Relaxed)
     }
 
-    /// `text` for logs, Events and errors: every known value in every known spelling becomes [`MASK`].
+    /// `text` for logs, Events and errors: every known value in every spelling becomes [`MASK`].
     pub fn scrub_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.needles_for_logs().scrub(text.as_bytes()) {
+        match self.search_for_logs().scrub(text.as_bytes()) {
             None => Cow::Borrowed(text),
             Some(scrubbed) => Cow::Owned(String::from_utf8_lossy(&scrubbed).into_owned()),
         }
@@ -241,35 +278,36 @@ impl Vault {
 
     /// `bytes` for logs, Events and errors.
     pub fn scrub_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        self.needles_for_logs().scrub(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
+        self.search_for_logs().scrub(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
+    }
+
+    /// The same for what stands behind `from`. A value that begins before and ends behind is masked as a whole.
+    pub(crate) fn scrub_behind(&self, bytes: &[u8], from: usize) -> Vec<u8> {
+        let mut ranges = self.search_for_logs().find(bytes).ranges;
+        ranges.retain(|range| range.end > from);
+        let start = ranges.first().map_or(from, |range| range.start.min(from));
+        let shifted: Vec<_> = ranges.iter().map(|range| range.start - start..range.end - start).collect();
+        masked(bytes.get(start..).unwrap_or_default(), &shifted)
     }
 
     /// Scrubs what goes to the component, piece by piece. Values that the component may see anyway stay.
     pub fn scrubber(&self) -> Scrubber {
-        Scrubber::new(self.needles_for_guest())
+        Scrubber::new(self.clone())
+    }
+
+    /// True when there is nothing to look for in what goes to the component.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.search_for_guest().is_idle()
+    }
+
+    /// True when the call may come to have a token that it has not yet.
+    pub(crate) fn may_learn(&self) -> bool {
+        !self.0.grants.auth().is_empty()
     }
 
     /// Which secret it is, as grants write it.
     pub(crate) fn name(&self, id: SecretId) -> String {
         self.secret(id).map(|secret| secret.key.to_string()).unwrap_or_default()
-    }
-
-    /// Bootstrap tokens in the user data: six characters, a dot, sixteen characters.
-    pub(crate) fn user_data_tokens(&self) -> Vec<Zeroizing<Vec<u8>>> {
-        const TOKEN_BYTES: usize = 6 + 1 + 16;
-        let is_inside = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let is_token = |bytes: &&[u8]| {
-            bytes.iter().enumerate().all(|(at, byte)| if at == 6 { *byte == b'.' } else { is_inside(byte) })
-        };
-        let user_data = self.user_data().and_then(|id| self.secret(id));
-        user_data.map_or_else(Vec::new, |secret| {
-            secret
-                .value
-                .windows(TOKEN_BYTES)
-                .filter(is_token)
-                .map(|bytes| Zeroizing::new(bytes.to_vec()))
-                .collect()
-        })
     }
 
     /// What stands in the place of a value during a replay, whose vault holds none.
@@ -282,26 +320,22 @@ impl Vault {
         self.open(key).and_then(|id| self.secret(id)).map(|secret| secret.value.clone())
     }
 
-    /// Scrubs these values, too, from now on.
-    pub(crate) fn hide<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>) {
-        let mut issued = self.issued();
-        for value in values {
-            let is_known = issued.hidden.iter().any(|hidden| hidden.as_slice() == value);
-            if !is_known && value.len() >= SCRUBBED_FROM_BYTES {
+    /// Scrubs these values, too, from now on, in each call of the plugin for an hour and as long as they are good.
+    pub(crate) fn hide<'a>(&self, values: impl IntoIterator<Item = &'a [u8]>, ends: Option<Timestamp>) {
+        for value in values.into_iter().filter(|value| value.len() >= SCRUBBED_FROM_BYTES) {
+            self.0.known.credential(value.trim_ascii(), ends);
+            let mut issued = self.issued();
+            if !issued.hidden.iter().any(|hidden| hidden.as_slice() == value) {
                 issued.hidden.push(Zeroizing::new(value.to_vec()));
                 issued.forget_needles();
             }
         }
     }
 
-    /// Scrubs this signature from now on; a server that refuses one likes to echo it. Of a call that signs many requests
-    /// the last few are looked for.
+    /// Scrubs this signature from now on, in each call of the plugin as long as clouds take it; a server that refuses one likes
+    /// to echo it.
     pub(crate) fn hide_signature(&self, signature: &str) {
-        let mut issued = self.issued();
-        if issued.signatures.len() >= SIGNATURES_SCRUBBED {
-            issued.signatures.pop_front();
-        }
-        issued.signatures.push_back(Zeroizing::new(signature.as_bytes().to_vec()));
+        self.0.known.signature(signature.as_bytes());
     }
 
     /// Names the credentials among these secrets by a digest of their values; `None` when there are none.
@@ -335,21 +369,37 @@ impl Vault {
         self.0.issued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn needles_for_guest(&self) -> Arc<Needles> {
+    fn search_for_guest(&self) -> Search {
         let mut issued = self.issued();
         let known = issued.for_guest.take();
-        let needles =
+        let exact =
             known.unwrap_or_else(|| Arc::new(self.needles(&issued, |key| !self.0.grants.reveals(key))));
-        issued.for_guest = Some(Arc::clone(&needles));
-        issued.with_signatures(needles)
+        issued.for_guest = Some(Arc::clone(&exact));
+        Search { exact, known: self.0.known.memories(), own: None, shown: Arc::clone(&self.0.shown) }
     }
 
-    fn needles_for_logs(&self) -> Arc<Needles> {
+    fn search_for_logs(&self) -> Search {
         let mut issued = self.issued();
         let known = issued.for_logs.take();
-        let needles = known.unwrap_or_else(|| Arc::new(self.needles(&issued, |_| true)));
-        issued.for_logs = Some(Arc::clone(&needles));
-        issued.with_signatures(needles)
+        let exact = known.unwrap_or_else(|| Arc::new(self.needles(&issued, |_| true)));
+        issued.for_logs = Some(Arc::clone(&exact));
+        let own = self.0.shown_index.get_or_init(|| self.shown_index()).clone();
+        Search { exact, known: self.0.known.memories(), own, shown: Arc::default() }
+    }
+
+    /// Over the values that the component may see, and no log.
+    fn shown_index(&self) -> Option<Arc<Index>> {
+        let mut index = Index::default();
+        for secret in self.0.secrets.iter().filter(|secret| self.0.grants.reveals(&secret.key)) {
+            let kind = match secret.key {
+                SecretKey::UserData => Kind::Text,
+                SecretKey::Key(_) => Kind::Credential,
+            };
+            if secret.value.len() >= SCRUBBED_FROM_BYTES {
+                forms::needles(kind, &secret.value).into_iter().for_each(|needle| index.add(0, needle));
+            }
+        }
+        (!index.is_empty()).then(|| Arc::new(index))
     }
 
     fn needles(&self, issued: &Issued, is_hidden: impl Fn(&SecretKey) -> bool) -> Needles {
@@ -364,6 +414,11 @@ impl Vault {
         }
         for value in &issued.hidden {
             needles.add_value(value);
+        }
+        if is_hidden(&SecretKey::UserData)
+            && let Some(user_data) = &self.0.hidden_user_data
+        {
+            needles.add_value(user_data);
         }
         needles
     }
@@ -391,5 +446,7 @@ fn fresh_token() -> String {
     })
 }
 
+#[cfg(test)]
+mod spelling_tests;
 #[cfg(test)]
 mod tests;

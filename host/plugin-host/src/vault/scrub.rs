@@ -2,7 +2,7 @@
 //!
 //! A value is searched in the spellings in which clouds echo it: plain, escaped for JSON, XML and URLs, in hexadecimal,
 //! in base64 of both alphabets, also inside of something larger that was encoded as a whole, and in the form in which
-//! a placeholder sent it. Values below [`SCRUBBED_FROM_BYTES`] are left alone: `true` or a region would blank out half
+//! a placeholder sent it. These are exact, to the last sign of punctuation; `search` looks for all others. Values below [`SCRUBBED_FROM_BYTES`] are left alone: `true` or a region would blank out half
 //! of every answer, and no credential is that short.
 
 use std::fmt::Write;
@@ -11,7 +11,6 @@ use std::sync::{Arc, OnceLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use zeroize::Zeroizing;
 
@@ -42,21 +41,17 @@ enum Kind {
     Value,
     /// As a placeholder was sent: found as it is and in base64.
     Encoded,
-    /// Hexadecimal digits of the host's own: found as they are, since every escape leaves them so.
-    Digits,
 }
 
 impl Needles {
+    /// As it is, and without the blanks around it, which a text file ends with and a cloud trims.
     pub(super) fn add_value(&mut self, value: &[u8]) {
         self.add(value, Kind::Value);
+        self.add(value.trim_ascii(), Kind::Value);
     }
 
     pub(super) fn add_encoded(&mut self, bytes: &[u8]) {
         self.add(bytes, Kind::Encoded);
-    }
-
-    pub(super) fn add_digits(&mut self, digits: &[u8]) {
-        self.add(digits, Kind::Digits);
     }
 
     fn add(&mut self, bytes: &[u8], kind: Kind) {
@@ -68,15 +63,13 @@ impl Needles {
         }
     }
 
-    /// `None` when nothing was found.
-    pub(super) fn scrub(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let found = self.find(bytes);
-        if found.is_empty() { None } else { Some(masked(bytes, &found)) }
+    /// The length of the longest spelling; 0 when there is nothing to look for.
+    pub(super) fn longest_bytes(&self) -> usize {
+        self.longest_bytes
     }
 
-    /// Where values stand: sorted, and what overlaps or touches is one.
-    fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let mut found: Vec<Range<usize>> = Vec::new();
+    /// Adds where values stand.
+    pub(super) fn find(&self, bytes: &[u8], found: &mut Vec<Range<usize>>) {
         // No spelling is shorter than what it spells.
         for source in self.sources.iter().filter(|source| source.bytes.len() <= bytes.len()) {
             for spelling in source.spellings().iter().filter(|spelling| spelling.len() <= bytes.len()) {
@@ -84,15 +77,6 @@ impl Needles {
                 found.extend(finder.find_iter(bytes).map(|start| start..start + spelling.len()));
             }
         }
-        found.sort_by_key(|range| (range.start, range.end));
-        let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());
-        for range in found {
-            match merged.last_mut() {
-                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-                _ => merged.push(range),
-            }
-        }
-        merged
     }
 }
 
@@ -111,7 +95,6 @@ impl Source {
                     spellings.escaped(&self.bytes);
                 }
                 Kind::Encoded => spellings.encoded(&self.bytes),
-                Kind::Digits => spellings.add(&self.bytes),
             }
             spellings.list
         })
@@ -203,58 +186,8 @@ impl Spellings {
     }
 }
 
-/// Scrubs a stream. What could be the beginning of a value is held back until more is known.
-pub struct Scrubber {
-    needles: Arc<Needles>,
-    held: BytesMut,
-}
-
-impl Scrubber {
-    pub(super) fn new(needles: Arc<Needles>) -> Self {
-        Self { needles, held: BytesMut::new() }
-    }
-
-    /// True when there is nothing to look for: what goes in comes out as it is.
-    pub fn is_idle(&self) -> bool {
-        self.needles.longest_bytes == 0
-    }
-
-    /// Takes a piece, gives what is certain. Searches only when as much again has come as is held back, so that a
-    /// server that dribbles bytes costs no more than one that does not.
-    pub fn push(&mut self, piece: Bytes) -> Bytes {
-        if self.is_idle() {
-            return piece;
-        }
-        self.held.extend_from_slice(&piece);
-        let tail = self.needles.longest_bytes - 1;
-        if self.held.len() <= 2 * tail {
-            return Bytes::new();
-        }
-        let found = self.needles.find(&self.held);
-        let certain = self.held.len() - tail;
-        // A value that reaches into the tail stays whole.
-        let cut = found
-            .iter()
-            .find(|range| range.start < certain && certain < range.end)
-            .map_or(certain, |range| range.start);
-        let done = self.held.split_to(cut);
-        let inside: Vec<Range<usize>> = found.into_iter().filter(|range| range.end <= cut).collect();
-        if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
-    }
-
-    /// Ends the stream and returns the rest of it, which was held back.
-    pub fn finish(&mut self) -> Bytes {
-        let rest = self.held.split().freeze();
-        self.needles.scrub(&rest).map_or(rest, Bytes::from)
-    }
-
-    /// A whole value, such as a header's; independent of the stream.
-    pub fn whole(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.needles.scrub(bytes)
-    }
-}
-
-fn masked(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
+/// With [`MASK`] in the place of each range; these are sorted and apart.
+pub(super) fn masked(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut from = 0;
     for range in found {
@@ -268,7 +201,7 @@ fn masked(bytes: &[u8], found: &[Range<usize>]) -> Vec<u8> {
 
 /// The characters that stand for `bytes` alone when they are encoded behind `offset` other bytes of a larger whole.
 /// Characters that also depend on a neighbour are left out.
-fn base64_core(engine: &impl Engine, bytes: &[u8], offset: usize) -> Zeroizing<String> {
+pub(super) fn base64_core(engine: &impl Engine, bytes: &[u8], offset: usize) -> Zeroizing<String> {
     let mut padded = Zeroizing::new(vec![0; offset]);
     padded.extend_from_slice(bytes);
     let encoded = Zeroizing::new(engine.encode(&padded));

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
+use machinist_core::id::PluginName;
 use proptest::prelude::*;
 
 use super::*;
@@ -17,7 +18,7 @@ fn vault(grants: &str) -> Vault {
         ("binary".to_owned(), vec![0xff, 0, 1, 2, 3, 4, 5, 6, 0xfe]),
     ]);
     let user_data = Some(b"#cloud-config\nbootstrap: abcdef.0123456789abcdef\n".to_vec());
-    Vault::new(SecretValues { values, user_data }, Grants::parse(grants).unwrap().shared())
+    Vault::new(SecretValues { values, user_data, ..SecretValues::default() }, Grants::parse(grants).unwrap().shared())
 }
 
 const PLACES: &str = "secrets:
@@ -43,7 +44,7 @@ fn a_component_sees_keys_and_lengths_only() {
 
 #[test]
 fn only_so_many_bytes_of_the_beginning_are_compared() {
-    let values = SecretValues { values: BTreeMap::new(), user_data: Some(vec![b'x'; 100]) };
+    let values = SecretValues { user_data: Some(vec![b'x'; 100]), ..SecretValues::default() };
     let vault = Vault::new(values, Grants::default().shared());
     let user_data = vault.user_data().unwrap();
     let mut guess = vec![b'x'; PREFIX_BYTES];
@@ -274,9 +275,79 @@ proptest! {
 
 #[test]
 fn a_server_that_dribbles_costs_no_more_than_one_that_does_not() {
-    let values = SecretValues { values: BTreeMap::new(), user_data: Some(vec![b'#'; 16 * 1024]) };
+    let values = SecretValues { user_data: Some(vec![b'#'; 16 * 1024]), ..SecretValues::default() };
     let vault = Vault::new(values, Grants::default().shared());
     let mut scrubber = vault.scrubber();
     let out: usize = (0..400_000).map(|_| scrubber.push(Bytes::from_static(b"-")).len()).sum();
     assert_eq!(out + scrubber.finish().len(), 400_000);
+}
+
+#[test]
+fn attack_a_token_that_becomes_known_while_an_answer_comes() {
+    const LATE: &str = "ya29.a0AfH6SMBx7Qk2Zt9Lw";
+    let vault = Vault::new(SecretValues::default(), Grants::default().shared());
+    let mut scrubber = vault.scrubber();
+    assert_eq!(scrubber.push(Bytes::from_static(b"it begins ")), "it begins ");
+    vault.hide([LATE.as_bytes()], None);
+    let echo = format!("{LATE} and {} and more", STANDARD.encode(LATE));
+    let rest = [scrubber.push(Bytes::from(echo)), scrubber.finish()].concat();
+    assert_eq!(String::from_utf8(rest).unwrap(), "*** and *** and more");
+}
+
+#[test]
+fn attack_what_one_call_knows_another_call_reads_back() {
+    let known = Known::new(Arc::new(|| Timestamp::UNIX_EPOCH));
+    let grants = Grants::parse("reveal: [region]").unwrap().shared();
+    let vault = |plugin: &str, values: &[(&str, &str)], user_data: Option<&str>| {
+        let values = values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
+        let user_data = user_data.map(|text| text.as_bytes().to_vec());
+        let values = SecretValues { values, user_data, ..SecretValues::default() };
+        Vault::knowing(values, Arc::clone(&grants), known.to(&PluginName::new(plugin)))
+    };
+    let first = vault("aws", &[("key", "s3cr3t-k3y-0123"), ("region", "eu-west-1")], Some(MACHINE));
+    first.hide([LIVE.as_bytes()], None);
+    first.hide_signature(&"0123456789abcdef".repeat(4));
+    drop(first);
+    let echo = format!("{MACHINE} s3cr3t-k3y-0123 {LIVE} {} eu-west-1", "0123456789abcdef".repeat(4));
+    let shown = |vault: &Vault| String::from_utf8(vault.scrubber().whole(echo.as_bytes()).unwrap()).unwrap();
+    let later = shown(&vault("aws", &[], None));
+    assert_eq!(later.split_whitespace().last(), Some("eu-west-1"), "it was shown anyway: {later}");
+    for secret in ["abcdef.0123456789abcdef", "s3cr3t-k3y-0123", LIVE, "0123456789abcdef", "a line that is long"] {
+        assert!(!later.contains(secret), "{secret} in {later}");
+    }
+    let other = shown(&vault("gcp", &[], None));
+    assert!(!other.contains("abcdef.0123456789abcdef"), "a token of any Machine: {other}");
+    assert!(other.contains("s3cr3t-k3y-0123"), "what another plugin knows is none of its business: {other}");
+    let reveals = vault("aws", &[("region", "s3cr3t-k3y-0123")], None);
+    assert!(shown(&reveals).contains("s3cr3t-k3y-0123"), "what the grants reveal is shown");
+    assert!(!reveals.scrub_text(&echo).contains("s3cr3t-k3y-0123"), "and not in logs");
+}
+
+const LIVE: &str = "ya29.a0AfH6SMBx7Qk2Zt9Lw";
+const MACHINE: &str = "#cloud-config\n# a line that is long enough\nbootstrap: abcdef.0123456789abcdef\n";
+
+#[test]
+fn what_is_known_has_an_end() {
+    let now = Arc::new(Mutex::new(Timestamp::UNIX_EPOCH));
+    let clock = Arc::clone(&now);
+    let known = Known::new(Arc::new(move || *clock.lock().unwrap())).to(&PluginName::new("p"));
+    let shows = |value: &str| known.memories().iter().all(|memory| {
+        let mut found = Vec::new();
+        memory.find(value.as_bytes(), &BTreeSet::new(), &mut found);
+        found.is_empty()
+    });
+    known.credential(b"first0123456789", None);
+    let ends = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(12);
+    known.credential(b"longlived0123456789", Some(ends));
+    *now.lock().unwrap() += jiff::SignedDuration::from_mins(50);
+    known.credential(b"second0123456789", None);
+    assert!(!shows("first0123456789") && !shows("second0123456789"));
+    *now.lock().unwrap() += jiff::SignedDuration::from_mins(40);
+    known.credential(b"third0123456789", None);
+    assert!(shows("first0123456789"), "after an hour");
+    assert!(!shows("second0123456789") && !shows("longlived0123456789"));
+    for number in 0..30_000u64 {
+        known.signature(format!("{:064x}", u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c)).as_bytes());
+    }
+    assert!(!shows(&format!("{:064x}", u128::from(29_999u64).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c))));
 }

@@ -26,7 +26,7 @@ fn names() -> Names {
 
 fn call(host: &Host, server: &Server) -> Call {
     let values = BTreeMap::from([("token".to_owned(), TOKEN.as_bytes().to_vec())]);
-    let values = SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()) };
+    let values = SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
     let rules = named("a.test", server.port).replace("[{", "\n- {").replace("}]", "}");
     let second = rules.replace("egress: ", "").replace("a.test", "b.test");
     host.call_with(&format!("{rules}{}{PLACES}", second.trim_start()), values, Duration::from_secs(20))
@@ -181,29 +181,47 @@ async fn an_echo_in_pieces_comes_back_masked() {
     assert_eq!(answer.text(), "before *** between ***");
 }
 
-#[tokio::test]
-async fn what_is_packed_stays_packed_and_is_not_asked_for() {
-    let packed = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3];
-    let server = Server::http(move |_| {
-        let mut response = ok(packed.to_vec());
-        response.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+/// Answers packed, whatever was asked for.
+async fn packing(coding: &'static str) -> Server {
+    Server::http(move |_| {
+        let mut response = ok(PACKED.to_vec());
+        response.headers_mut().insert("content-encoding", coding.parse().unwrap());
         response
     })
-    .await;
+    .await
+}
+
+const PACKED: [u8; 13] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3];
+
+#[tokio::test]
+async fn attack_an_answer_that_is_packed_in_spite_of_identity() {
+    for coding in ["gzip", "br", "identity, gzip", "x-own"] {
+        let server = packing(coding).await;
+        let host = Host::new(&names());
+        let call = call(&host, &server);
+        let mut sent = request(Method::GET, &url(&server, "a.test", "/"), b"");
+        sent.headers_mut().insert("accept-encoding", "gzip, br".parse().unwrap());
+        sent.headers_mut().insert("range", "bytes=0-3".parse().unwrap());
+        let error = call.send(sent, None).await.unwrap_err();
+        assert!(matches!(error, WasiError::HttpResponseContentCoding(_)), "{coding}: {error:?}");
+        let seen = server.seen().remove(0);
+        assert_eq!(
+            (&seen.headers["accept-encoding"], seen.headers.get("range")),
+            (&"identity".parse().unwrap(), None)
+        );
+    }
+    let server = packing("Identity").await;
+    assert!(call(&Host::new(&names()), &server).get(&url(&server, "a.test", "/")).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_packed_stays_packed_where_there_is_no_secret() {
+    let server = packing("gzip").await;
     let host = Host::new(&names());
-    let call = call(&host, &server);
-    let mut sent = request(Method::GET, &url(&server, "a.test", "/"), b"");
-    sent.headers_mut().insert("accept-encoding", "gzip, br".parse().unwrap());
-    sent.headers_mut().insert("range", "bytes=0-3".parse().unwrap());
-    let answer = call.send(sent, None).await.unwrap();
+    let answer = host.call(&named("a.test", server.port)).get(&url(&server, "a.test", "/")).await.unwrap();
     assert_eq!(
         (answer.body.as_slice(), &answer.headers["content-encoding"]),
-        (&packed[..], &"gzip".parse().unwrap())
-    );
-    let seen = server.seen().remove(0);
-    assert_eq!(
-        (&seen.headers["accept-encoding"], seen.headers.get("range")),
-        (&"identity".parse().unwrap(), None)
+        (&PACKED[..], &"gzip".parse().unwrap())
     );
 }
 

@@ -14,7 +14,7 @@ const SPEC: &str = r#"{"zone":"sim-1a","type":"sim.small","image":"linux-1"}"#;
 
 fn secrets() -> SecretValues {
     let values = [("token".to_owned(), TOKEN.as_bytes().to_vec())].into();
-    SecretValues { values, user_data: Some(b"#cloud-config\n".to_vec()) }
+    SecretValues { values, user_data: Some(b"#cloud-config\n".to_vec()), ..SecretValues::default() }
 }
 
 fn machine(number: usize) -> MachineRequest {

@@ -65,7 +65,7 @@ impl Scan {
 fn secrets(values: &[(&str, &str)]) -> SecretValues {
     let values: BTreeMap<_, _> =
         values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
-    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()) }
+    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() }
 }
 
 fn with_secrets(mut request: MachineRequest, values: &[(&str, &str)]) -> MachineRequest {
@@ -196,4 +196,122 @@ async fn no_key_and_no_signature_is_in_the_memory_of_a_driver_whose_request_was_
     assert!(told.contains("Signature=***"), "the echo came back: {told}");
     assert!(!told.contains(signature) && !told.contains(ACCESS), "{told}");
     assert_eq!(scan.found(), []);
+}
+
+const CLIENT_SECRET: &str = "canary~client/secret-0a1b2c3d4e5f";
+const LIVE: &str = "ya29.canary0AfH6SMBx7Qk2Zt9Lw";
+
+/// A cloud that keeps what it gets, gives tokens, and shows all of it to whoever asks, in several spellings.
+fn gossip() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let kept = Arc::new(Mutex::new(String::new()));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut got = Vec::new();
+            let mut piece = [0; 16 * 1024];
+            while !got.ends_with(b"}") && !got.ends_with(b"\r\n\r\n") && !got.ends_with(b"credentials") {
+                match stream.read(&mut piece) {
+                    Ok(length) if length > 0 => got.extend_from_slice(&piece[..length]),
+                    Ok(_) | Err(_) => break,
+                }
+            }
+            let got = String::from_utf8_lossy(&got).into_owned();
+            let mut kept = kept.lock().expect("no panic");
+            kept.push_str(&got);
+            let body = if got.starts_with("POST /token") {
+                format!(r#"{{"access_token":"{LIVE}","token_type":"Bearer","expires_in":3600}}"#)
+            } else {
+                let json = serde_json::to_string(&*kept).expect("JSON");
+                let lines: Vec<String> = STANDARD.encode(&*kept).as_bytes().chunks(76).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+                [&*kept, &json, &serde_json::to_string(&json).expect("JSON"), &lines.join("\r\n"), &kept.to_uppercase()].map(String::as_str).join("\n--\n")
+            };
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _gone = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
+        }
+    });
+    port
+}
+
+/// One call after the other, of two Machines with Secrets of their own: none reads back what another has sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
+    const OTHER_TOKEN: &str = "canary-other-token-77aa55ee";
+    let canaries = [
+        ("token", TOKEN),
+        ("other token", OTHER_TOKEN),
+        ("user data", USER_DATA),
+        ("bootstrap", "canary.0123456789abcdef"),
+        ("bootstrap in capitals", "CANARY.0123456789ABCDEF"),
+        ("client secret", CLIENT_SECRET),
+        ("live token", LIVE),
+    ];
+    let scan = Scan::for_values(&canaries);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut host_settings = settings();
+    host_settings.memory_witness = Some(scan.clone());
+    let record = machinist_plugin_host::tape::RecordSettings {
+        folder: folder.path().to_owned(),
+        plugins: Default::default(),
+        limit_bytes: 64 << 20,
+    };
+    host_settings.record = Some(record);
+    let world = World::with(host_settings);
+    let port = gossip();
+    let hostile = guests::bytes("hostile-driver").expect("the driver builds");
+    let grants = format!(
+        "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{port}], addresses: loopback }}]\n\
+         secrets: [{{ key: token, places: [{{ header: x-token }}] }}, {{ key: userData, places: [{{ json: /u }}] }}]\n\
+         auth: [{{ scheme: oauth2-client-credentials, hosts: [127.0.0.1], token-url: 'http://127.0.0.1:{port}/token' }}]"
+    );
+    let map = Map::new("hostile", hostile).data("grants.yaml", &grants).data("settings.json", r#"{"initialize":true}"#);
+    world.ready(map).await;
+
+    let url = format!("http://127.0.0.1:{port}/");
+    let marked = serde_json::json!({
+        "do": "fetch", "method": "POST", "url": url, "keep": 60_000,
+        "headers": { "content-type": "application/json", "x-token": "{{t}}", "machinist-auth": "oauth2-client-credentials" },
+        "body": r#"{"u":"{{d}}"}"#,
+        "placeholders": { "t": { "key": "token" }, "d": { "user-data": true, "encodings": ["json-escape"] } },
+    })
+    .to_string();
+    let read = serde_json::json!({ "do": "fetch", "url": url, "keep": 60_000 }).to_string();
+    let first = [("token", TOKEN), ("clientID", "the-client"), ("clientSecret", CLIENT_SECRET)];
+    let sends = with_secrets(request("hostile", &marked), &first);
+    // Another Machine of the plugin, with a Secret of its own and no user data.
+    let reads = |own: &str| {
+        let mut ask = with_secrets(request("hostile", &read), &[("token", own)]);
+        ask.secrets.user_data = None;
+        ask.machine.provider_id = Some("hostile:///uid-1".into());
+        ask
+    };
+    let mut told = vec![format!("{:?}", world.host.create(sends.clone()).await.expect("reports"))];
+    told.push(format!("{:?}", world.host.initialize(sends).await.expect("reports")));
+    for own in [TOKEN, OTHER_TOKEN] {
+        told.push(format!("{:?}", world.host.get_status(reads(own)).await.expect("reports")));
+        told.push(format!("{:?}", world.host.initialize(reads(own)).await.expect("reports")));
+        let list = ListRequest {
+            class: class("hostile", &read),
+            cluster: "cluster-1".to_owned(),
+            token: None,
+            secrets: reads(own).secrets,
+        };
+        told.push(format!("{:?}", world.host.list(list).await.expect("reports")));
+        told.push(format!("{:?}", world.host.delete(reads(own)).await.expect("reports")));
+    }
+    world.host.shutdown().await;
+    assert_eq!(scan.found(), []);
+    let operations: std::collections::BTreeSet<Operation> = scan.operations().into_iter().collect();
+    let expected = [Operation::Create, Operation::Initialize, Operation::Delete, Operation::GetStatus, Operation::List];
+    assert!(expected.iter().all(|operation| operations.contains(operation)), "{operations:?}");
+    assert!(told.iter().all(|told| told.contains("***")), "each was shown the echo: {told:#?}");
+    let recordings = machinist_plugin_host::tape::folder::read_all(folder.path()).expect("recordings");
+    assert!(recordings.len() >= told.len(), "{}", recordings.len());
+    for (path, _) in &recordings {
+        told.push(std::fs::read_to_string(path).expect("text"));
+    }
+    for (text, (name, value)) in told.iter().flat_map(|text| canaries.iter().map(move |canary| (text, canary))) {
+        assert!(!text.contains(value) && !text.contains(&value.to_uppercase()), "{name} in {text}");
+        assert!(!text.contains(STANDARD.encode(value).trim_end_matches('=')), "{name} in {text}");
+    }
 }

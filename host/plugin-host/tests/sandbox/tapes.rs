@@ -35,7 +35,7 @@ fn with_secrets(mut request: MachineRequest) -> MachineRequest {
 
 fn secrets() -> SecretValues {
     let values = BTreeMap::from([("token".to_owned(), TOKEN.as_bytes().to_vec())]);
-    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()) }
+    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() }
 }
 
 /// All that was recorded, without what was asked when the plugin was loaded.
@@ -88,7 +88,7 @@ async fn life() -> (Vec<Recording>, String) {
         .data("settings.json", &format!(r#"{{"endpoint":"{}"}}"#, cloud.url()));
     world.ready(map).await;
     let values = BTreeMap::from([("token".to_owned(), TOKEN.replace(['"', 'é'], "").into_bytes())]);
-    let secrets = SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()) };
+    let secrets = SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
     let ask = || MachineRequest { secrets: secrets.clone(), ..request("sim", SPEC) };
     let created = world.host.create(ask()).await;
     let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };

@@ -86,7 +86,7 @@ async fn led(
     effect: &Effect,
 ) -> Done {
     let cluster = &world.settings.cluster;
-    let user_data = || Some(UserData { token: memory.token.as_deref() });
+    let request = |user_data| request(observed, cluster, user_data, memory.token.as_deref());
     match effect {
         Effect::Claim => Done::write(claim(context, observed).await, Outcome::Claim),
         Effect::NoteIntent => {
@@ -105,7 +105,7 @@ async fn led(
         }
         Effect::ProbeVm => {
             let began = context.clock.now();
-            let answer = world.drivers.get_status(request(observed, cluster, None)).await;
+            let answer = world.drivers.get_status(request(UserData::Hidden)).await;
             let (machine, class) = (&observed.view.machine, class_name(observed));
             world.orders.looked(&machine.key, &machine.uid, class.as_ref(), &answer, began);
             let looked = match &answer {
@@ -121,7 +121,7 @@ async fn led(
             world.newborns.asked(&observed.view.machine.uid);
             let (uid, clock) = (&observed.view.machine.uid, &context.clock);
             let noted = (!keeps_keys(observed)).then(|| world.creates.begin(uid, clock));
-            let answer = world.drivers.create(request(observed, cluster, user_data())).await;
+            let answer = world.drivers.create(request(UserData::Sent)).await;
             if let Some(noted) = noted {
                 noted.answered(&answer);
             }
@@ -137,7 +137,7 @@ async fn led(
             Done::call(Outcome::CreateVm(answer))
         }
         Effect::InitializeVm => {
-            let mut request = request(observed, cluster, user_data());
+            let mut request = request(UserData::Sent);
             // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
             request.machine.provider_id = memory.provider_id.clone().or(request.machine.provider_id);
             Done::call(Outcome::InitializeVm(world.drivers.initialize(request).await))
@@ -157,14 +157,14 @@ async fn led(
             Done::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
         }
         Effect::RebootVm => {
-            let answer = world.drivers.reboot(request(observed, cluster, None)).await;
+            let answer = world.drivers.reboot(request(UserData::Hidden)).await;
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
             }
             Done::call(Outcome::RebootVm(answer))
         }
         Effect::DeleteVm => {
-            let answer = world.drivers.delete(request(observed, cluster, None)).await;
+            let answer = world.drivers.delete(request(UserData::Hidden)).await;
             // From its answer on: a look that was begun before says nothing of it.
             let machine = &observed.view.machine;
             world.orders.ordered(&machine.key, &machine.uid, &answer, context.clock.now());

@@ -1,7 +1,7 @@
 //! What a driver is told about a Machine.
 
 use machinist_api::{MachineClass, names};
-use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
+use machinist_core::driver::{ClassSpec, HiddenUserData, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::id::{ClassName, Name, Namespace, Uid};
 use machinist_core::machine::DriverFact;
 use machinist_core::user_data;
@@ -9,11 +9,14 @@ use machinist_core::user_data;
 use super::choice::Choice;
 use super::observe::Observed;
 
-/// A request about the Machine. User data is part of it only when `with_user_data` is given, rendered with that token.
+/// A request about the Machine. The driver may send user data only when it boots a VM with this call. In each call the host hides
+/// user data from it, rendered with the bootstrap token where that is known, since a cloud may show to one call what another
+/// call has sent.
 pub(super) fn request(
     observed: &Observed,
     cluster: &str,
-    with_user_data: Option<UserData<'_>>,
+    user_data: UserData,
+    token: Option<&str>,
 ) -> MachineRequest {
     let machine = &observed.machine;
     let meta = &machine.metadata;
@@ -21,8 +24,11 @@ pub(super) fn request(
     let uid = meta.uid.as_deref().unwrap_or_default();
     let mut values = observed.secret_data.clone();
     let template = values.remove(names::secret_keys::USER_DATA);
-    let user_data =
-        with_user_data.and_then(|with| Some(user_data::render(&template?, with.token, name).user_data));
+    let rendered = template.as_ref().map(|template| user_data::render(template, token, name).user_data);
+    let (sent, hidden) = match user_data {
+        UserData::Sent => (rendered, None),
+        UserData::Hidden => (None, rendered),
+    };
     MachineRequest {
         machine: MachineIdentity {
             namespace: Namespace::new(meta.namespace.as_deref().unwrap_or_default()),
@@ -42,14 +48,21 @@ pub(super) fn request(
         // One key for the whole life of the Machine: the cloud answers each repetition with the same VM.
         idempotency_key: uid.to_owned(),
         cluster: cluster.to_owned(),
-        secrets: SecretValues { values, user_data },
+        secrets: SecretValues {
+            values,
+            user_data: sent,
+            hidden: HiddenUserData { rendered: hidden, template },
+        },
     }
 }
 
-/// Values that the template of user data asks for.
-pub(super) struct UserData<'a> {
-    /// The bootstrap token; `None` without a target cluster.
-    pub(super) token: Option<&'a str>,
+/// Whether a driver may send user data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UserData {
+    /// Where the grants say so.
+    Sent,
+    /// It is only looked for in what comes back.
+    Hidden,
 }
 
 /// What a driver is told about a class, when the driver is there like this.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use machinist_api::{MachineClass, names};
-use machinist_core::driver::{Deletion, MachineIdentity, MachineRequest, SecretValues, is_not_found};
+use machinist_core::driver::{Deletion, MachineIdentity, MachineRequest, is_not_found};
 use machinist_core::driver_error::CallError;
 use machinist_core::gate::{EffectKind, permits};
 use machinist_core::id::{Name, Namespace, ObjectKey, Uid};
@@ -140,10 +140,10 @@ fn request(watch: &Watch, reach: Reach, candidate: &Candidate) -> MachineRequest
             node_template: None,
             last_known_state: candidate.state.clone(),
         },
+        secrets: reach.secrets(),
         class: reach.class,
         idempotency_key: if uid.is_empty() { vm.provider_id.to_string() } else { uid.to_string() },
         cluster: watch.world.settings.cluster.clone(),
-        secrets: SecretValues { values: reach.secrets, user_data: None },
     }
 }
 

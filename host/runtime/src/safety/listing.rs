@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_api::MachineClass;
-use machinist_core::driver::{ClassSpec, ListRequest, Listed, SecretValues};
+use machinist_core::driver::{ClassSpec, HiddenUserData, ListRequest, Listed, SecretValues};
 use machinist_core::driver_error::CallError;
 use machinist_core::machine::{DriverFact, SecretFact};
 
@@ -21,7 +21,20 @@ const PAGES: usize = 10_000;
 /// How a driver is asked about a class as a whole.
 pub(super) struct Reach {
     pub(super) class: ClassSpec,
-    pub(super) secrets: BTreeMap<String, Vec<u8>>,
+    secrets: BTreeMap<String, Vec<u8>>,
+    /// Its Machines boot with it: hidden from the driver.
+    template: Option<Vec<u8>>,
+}
+
+impl Reach {
+    /// What the host puts in and hides.
+    pub(super) fn secrets(&self) -> SecretValues {
+        SecretValues {
+            values: self.secrets.clone(),
+            user_data: None,
+            hidden: HiddenUserData { rendered: None, template: self.template.clone() },
+        }
+    }
 }
 
 /// Why there is no listing.
@@ -61,8 +74,8 @@ pub(super) fn reach(world: &World, class: &MachineClass) -> Result<Reach, Unlist
         SecretFact::NotNamed | SecretFact::WithoutUserData | SecretFact::Ready => {}
         SecretFact::Missing(key) => return Err(failed(format!("Secret {key} does not exist"))),
     }
-    values.remove(machinist_api::names::secret_keys::USER_DATA);
-    Ok(Reach { class: class_spec(Some(class), &choice, &driver), secrets: values })
+    let template = values.remove(machinist_api::names::secret_keys::USER_DATA);
+    Ok(Reach { class: class_spec(Some(class), &choice, &driver), secrets: values, template })
 }
 
 /// All VMs of the class's account and place that carry the cluster's mark.
@@ -83,7 +96,7 @@ async fn pages(world: &World, reach: &Reach) -> Result<Vec<Listed>, Unlisted> {
             class: reach.class.clone(),
             cluster: world.settings.cluster.clone(),
             token: token.clone(),
-            secrets: SecretValues { values: reach.secrets.clone(), user_data: None },
+            secrets: reach.secrets(),
         };
         let page = world.drivers.list(request).await.map_err(|error| of_call(&error))?;
         machines.extend(page.machines);

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use machinist_core::driver::{
     Answer, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, DriverFacts, ListRequest, Listed,
-    MachineRequest, Page, Vm, VmState,
+    MachineRequest, Page, SecretValues, Vm, VmState,
 };
 use machinist_core::driver_digest::DriverDigest;
 use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
@@ -90,6 +90,8 @@ struct State {
     adopts: bool,
     /// Listings lie: they show these only.
     shown: Option<Vec<String>>,
+    /// What each call brought with it.
+    secrets: Vec<(&'static str, SecretValues)>,
 }
 
 /// The cloud.
@@ -138,6 +140,11 @@ impl Cloud {
     /// The calls of drivers, and the version that each was pinned to.
     pub(crate) fn asked(&self) -> Vec<(&'static str, Option<DriverDigest>)> {
         self.lock().asked.clone()
+    }
+
+    /// What each call of a driver brought to be put in or hidden, by its function.
+    pub(crate) fn secrets(&self) -> Vec<(&'static str, SecretValues)> {
+        self.lock().secrets.clone()
     }
 
     /// How many VMs are there.
@@ -472,6 +479,7 @@ impl Account {
     ) -> BoxFuture<'a, Answer<T>> {
         let about = request.machine.name.to_string();
         let class = request.class.clone();
+        self.cloud.lock().secrets.push((function, request.secrets.clone()));
         self.carry(("CALL", function, about), class, takes, move |cloud| act(cloud, &request))
     }
 
@@ -568,6 +576,7 @@ impl Drivers for Account {
 
     fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
         let (class, about) = (request.class.clone(), request.class.name.to_string());
+        self.cloud.lock().secrets.push(("list", request.secrets.clone()));
         self.carry(("ASK", "list", about), class, ANSWERS_AFTER, move |cloud| Ok(cloud.list(&request)))
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use machinist_core::driver_error::Code;
 use serde_json::json;
 
-use crate::cloud::guest_error;
+use crate::cloud::{Habits, guest_error};
+use crate::kubelet::KubeletHabits;
 use crate::stage::{NAMESPACE, Stage, class, in_namespace};
 use memory_api::wire::{Call, Fate, table};
 
@@ -255,4 +256,37 @@ async fn many_vms_that_nobody_knows_stay_until_their_class_says_that_they_go() {
     stage.api.edit("machineclasses", &in_namespace("small"), &released).unwrap();
     stage.until("they are gone", 12 * LONG, || left() == 0).await;
     assert_eq!(stage.cloud.vms(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attack_no_call_is_made_without_the_user_data_that_the_host_must_hide() {
+    const TEMPLATE: &[u8] = b"#!/bin/sh\njoin --token=<<BOOTSTRAP_TOKEN>> --name=<<MACHINE_NAME>>\n";
+    let habits = Habits { initializes: true, ..Habits::default() };
+    let stage = Stage::with(habits, KubeletHabits::default());
+    stage.add_class();
+    let _host = stage.host("host");
+    stage.add_machine("a");
+    stage.until_running("a").await;
+    let orphan = stage.cloud.plant("test", "gone", "uid-gone");
+    stage.until("the VM is gone", LONG, || !stage.cloud.has(&orphan)).await;
+    stage.api.delete("machines", &in_namespace("a")).unwrap();
+    stage.until_gone("a").await;
+    let calls = stage.cloud.secrets();
+    let functions: std::collections::BTreeSet<_> = calls.iter().map(|(function, _)| *function).collect();
+    for function in ["create", "initialize", "get-status", "delete", "list"] {
+        assert!(functions.contains(function), "{functions:?}");
+    }
+    for (function, secrets) in &calls {
+        assert_eq!(secrets.hidden.template.as_deref(), Some(TEMPLATE), "{function}");
+        assert!(!secrets.values.contains_key("userData"), "{function}");
+        let is_sent = matches!(*function, "create" | "initialize");
+        assert_eq!(secrets.user_data.is_some(), is_sent, "{function}: no handle where there was none");
+        let rendered = secrets.user_data.as_ref().or(secrets.hidden.rendered.as_ref());
+        let names = |name: &str| {
+            rendered.is_some_and(|text| String::from_utf8_lossy(text).ends_with(&format!("--name={name}\n")))
+        };
+        assert!(names("a") || (rendered.is_none() && matches!(*function, "delete" | "list")), "{function}");
+    }
+    let hidden = calls.iter().filter(|(_, secrets)| secrets.hidden.rendered.is_some()).count();
+    assert!(hidden >= 2, "looks and the order of the Machine: {hidden} of {}", calls.len());
 }

@@ -56,7 +56,7 @@ pub(crate) fn request(provider: &str, provider_id: &str) -> MachineRequest {
         cluster: "cluster-1".to_owned(),
         secrets: SecretValues {
             values: BTreeMap::from([("token".to_owned(), b"a-token-as-clouds-have-them".to_vec())]),
-            user_data: None,
+            ..SecretValues::default()
         },
     }
 }

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use jiff::Timestamp;
 use zeroize::Zeroizing;
 
 use super::lease::Lease;
@@ -106,6 +107,14 @@ impl Found {
         match &self.from {
             From::Secret(credential) => credential,
             From::Service(kept) => &kept.lease.value,
+        }
+    }
+
+    /// When the cloud stops to take it, where that is known.
+    pub(super) fn ends(&self) -> Option<Timestamp> {
+        match &self.from {
+            From::Secret(_) => None,
+            From::Service(kept) => Some(kept.lease.expires()),
         }
     }
 

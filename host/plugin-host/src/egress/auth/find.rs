@@ -42,7 +42,7 @@ impl Call {
             // The grant was found by the mark, so it is of the same scheme.
             (_, _) => return Err(refused(AuthReason::Scheme)),
         };
-        self.vault.hide(found.credential().hidden());
+        self.vault.hide(found.credential().hidden(), found.ends());
         Ok(found)
     }
 
@@ -59,7 +59,7 @@ impl Call {
     async fn session_keys(&self, web: &WebIdentity<'_>, region: &str) -> Result<Found, NoKeys> {
         let target = web.grant.sts().target(region).map_err(|_| Failure::Refused(Reason::Target))?;
         let token = self.token(web).await.inspect_err(|_| self.metrics.keys(KeysFrom::Nowhere))?;
-        self.vault.hide([token.as_bytes()]);
+        self.vault.hide([token.as_bytes()], None);
         let service = url(&target);
         let parts = [&web.role_arn, &service, &web.token_file, &*token];
         let parts = parts.map(|part: &String| part.as_bytes());
@@ -137,7 +137,7 @@ impl Call {
                 let text = error.to_string();
                 NoKeys::Answer(Synthetic::without_credentials(StatusCode::UNAUTHORIZED, text))
             })?;
-            self.vault.hide([assertion.as_bytes()]);
+            self.vault.hide([assertion.as_bytes()], None);
             let outgoing = issuer.request(&assertion);
             let inquiry = Inquiry { outgoing, who, not_granted: AuthReason::TokenUrl, field: "token-url" };
             self.ask(inquiry, |heard| access_token(&heard.body, heard.now)).await

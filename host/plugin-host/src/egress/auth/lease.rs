@@ -34,6 +34,11 @@ impl<T> Lease<T> {
         Lease { value: change(self.value), expires: self.expires, renewed_at: self.renewed_at }
     }
 
+    /// Its end.
+    pub(super) fn expires(&self) -> Timestamp {
+        self.expires
+    }
+
     /// True until another should be asked for.
     pub(super) fn is_fresh(&self, now: Timestamp) -> bool {
         now < self.renewed_at

@@ -59,7 +59,7 @@ mod tests {
         let grants = Grants::parse(grants).unwrap().shared();
         let values: BTreeMap<_, _> =
             values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
-        let vault = Vault::new(SecretValues { values, user_data: None }, grants.clone());
+        let vault = Vault::new(SecretValues { values, ..SecretValues::default() }, grants.clone());
         let AuthWay::AwsSigV4(grant) = grants.auth()[0].way() else { panic!("another scheme") };
         let source = Source::of(&vault, grant).map(|source| match source {
             Source::Static(keys) => {

@@ -61,7 +61,7 @@ fn secrets(ec2: &Ec2) -> SecretValues {
         ("providerAccessKeyId".to_owned(), keys.access_key_id.clone().into_bytes()),
         ("providerSecretAccessKey".to_owned(), keys.secret_access_key.clone().into_bytes()),
     ]);
-    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()) }
+    SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() }
 }
 
 /// Made, looked at, listed, started anew and removed; then what the cloud and the class refuse, and a cloud that wants fewer requests.

@@ -205,7 +205,7 @@ impl Scan {
 
 fn values(pairs: &[(&str, &str)]) -> SecretValues {
     let values = pairs.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec()));
-    SecretValues { values: values.collect(), user_data: None }
+    SecretValues { values: values.collect(), ..SecretValues::default() }
 }
 
 #[tokio::test]

@@ -1,0 +1,79 @@
+//! Scrubs a stream, piece by piece.
+
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+
+use super::Vault;
+use super::scrub::masked;
+
+/// A search is not worth less.
+const LEAST_BYTES: usize = 4 * 1024;
+
+/// Scrubs a stream. What could be the beginning of a value is held back until more is known. It asks the vault at each search:
+/// a token that becomes known while an answer comes is taken out of the rest of that answer.
+pub struct Scrubber {
+    vault: Vault,
+    held: BytesMut,
+    /// As many bytes were held back when it was searched last.
+    kept: usize,
+}
+
+impl Scrubber {
+    pub(super) fn new(vault: Vault) -> Self {
+        Self { vault, held: BytesMut::new(), kept: 0 }
+    }
+
+    /// True when there is nothing to look for: what goes in comes out as it is.
+    pub fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.vault.is_idle()
+    }
+
+    /// True when there is nothing to look for, and will be nothing in this call.
+    pub(crate) fn stays_idle(&self) -> bool {
+        self.is_idle() && !self.vault.may_learn()
+    }
+
+    /// Takes a piece, gives what is certain. Searches only when as much again has come as is held back, so that a
+    /// server that dribbles bytes costs no more than one that does not.
+    pub fn push(&mut self, piece: Bytes) -> Bytes {
+        if self.is_idle() {
+            return piece;
+        }
+        self.held.extend_from_slice(&piece);
+        if self.held.len() <= (2 * self.kept).max(LEAST_BYTES) {
+            return Bytes::new();
+        }
+        let found = self.vault.search_for_guest().find(&self.held);
+        // A value that reaches into the tail stays whole.
+        let cut = found
+            .ranges
+            .iter()
+            .find(|range| range.start < found.certain && found.certain <= range.end)
+            .map_or(found.certain, |range| range.start);
+        let done = self.held.split_to(cut);
+        self.kept = self.held.len();
+        let inside: Vec<Range<usize>> = found.ranges.into_iter().filter(|range| range.end <= cut).collect();
+        if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
+    }
+
+    /// What was held back; the stream is over.
+    pub fn finish(&mut self) -> Bytes {
+        let rest = self.held.split().freeze();
+        if rest.is_empty() {
+            return rest;
+        }
+        self.vault.search_for_guest().scrub(&rest).map_or(rest, Bytes::from)
+    }
+
+    /// A whole value, such as a header's; independent of the stream.
+    pub fn whole(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        self.vault.search_for_guest().scrub(bytes)
+    }
+
+    /// The same for many values.
+    pub(crate) fn of_wholes(&self) -> impl Fn(&[u8]) -> Option<Vec<u8>> + use<> {
+        let search = self.vault.search_for_guest();
+        move |bytes| search.scrub(bytes)
+    }
+}
