@@ -4,7 +4,6 @@
 //! lines, ordinary words would blank out honest answers: found are its tokens, the bodies of its keys, its long lines as a
 //! whole, and any [`TEXT_PIECE`] characters. All of these are also found in hexadecimal, in base64, and in base64 of base64.
 
-use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -164,10 +163,11 @@ impl Forms {
         }
         self.push(folded(text), TEXT_PIECE);
         self.base64(text, TEXT_PIECE);
-        // As a whole it is encoded from its beginning.
-        let encoded = Zeroizing::new(STANDARD_NO_PAD.encode(text));
-        self.base64(encoded.as_bytes(), TEXT_PIECE);
-        self.encoded(&Zeroizing::new(STANDARD_NO_PAD.encode(&*utf16(text))), TEXT_PIECE);
+        self.base64(&utf16(text), TEXT_PIECE);
+        // What is rendered has tokens of another length than their placeholders: what follows has any offset.
+        for offset in 0..3 {
+            self.base64(base64_core(&STANDARD_NO_PAD, text, offset).as_bytes(), TEXT_PIECE);
+        }
         self.push(hexadecimal(text, ""), TEXT_PIECE);
     }
 

@@ -23,7 +23,7 @@ const SIGNATURE_KEPT_FOR: SignedDuration = SignedDuration::from_mins(15);
 const SLACK: SignedDuration = SignedDuration::from_mins(5);
 /// Values of one memory. Ten thousand Machines an hour.
 const MOST_VALUES: usize = 10_000;
-/// Characters of all needles of one memory; user data of 16 KiB takes 300,000.
+/// Characters of all needles of one memory; user data of 16 KiB takes 600,000.
 const MOST_CHARACTERS: usize = 32 * 1024 * 1024;
 /// Signatures of one plugin; one that sends more forgets the oldest.
 const MOST_SIGNATURES: usize = 2_000;

@@ -18,6 +18,8 @@ use super::encode::json_inside;
 
 /// Shorter values are not scrubbed.
 pub const SCRUBBED_FROM_BYTES: usize = 8;
+/// Longer values are not looked for in exact spellings.
+const EXACT_BYTES: usize = 1024;
 /// What stands where a value was.
 pub const MASK: &str = "***";
 
@@ -44,8 +46,12 @@ enum Kind {
 }
 
 impl Needles {
-    /// As it is, and without the blanks around it, which a text file ends with and a cloud trims.
+    /// As it is, and without the blanks around it, which a text file ends with and a cloud trims. A long value is found by its
+    /// pieces alone: each of its spellings would be read for in the whole of each answer.
     pub(super) fn add_value(&mut self, value: &[u8]) {
+        if value.len() > EXACT_BYTES {
+            return;
+        }
         self.add(value, Kind::Value);
         self.add(value.trim_ascii(), Kind::Value);
     }

@@ -8,7 +8,7 @@ use super::Vault;
 use super::scrub::masked;
 
 /// A search is not worth less.
-const LEAST_BYTES: usize = 4 * 1024;
+const LEAST_BYTES: usize = 16 * 1024;
 
 /// Scrubs a stream. What could be the beginning of a value is held back until more is known. It asks the vault at each search:
 /// a token that becomes known while an answer comes is taken out of the rest of that answer.
