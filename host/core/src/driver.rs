@@ -115,7 +115,7 @@ pub struct SecretValues {
 /// User data as the host looks for it in answers, logs and errors. The driver cannot ask for it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct HiddenUserData {
-    /// What the Machine got or gets at boot, where the call may not send it.
+    /// User data as the Machine gets it at boot, where the call may not send it.
     pub rendered: Option<Vec<u8>>,
     /// The template that it is made of, the same for all Machines of a class.
     pub template: Option<Vec<u8>>,

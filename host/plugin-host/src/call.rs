@@ -158,7 +158,7 @@ impl Sandbox {
         let secrets = ask.take_secrets();
         let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
         let plugin = &prepared.plugin;
-        // What stands in for secrets in a replay is none.
+        // A replay has no secrets, only values in their place.
         let known = if tape.is_replay() { KnownTo::alone() } else { self.known.to(plugin) };
         let vault = Vault::knowing(secrets.unwrap_or_default(), Arc::clone(grants), known);
         let session = self.egress.seated(plugin, Arc::clone(grants), vault.clone(), deadline.into(), seat);

@@ -16,7 +16,7 @@ use crate::vault::Vault;
 
 /// Enough for a panic message, a traceback of Python or the head of one of Go.
 const SHOWN_BYTES: usize = 4 * 1024;
-/// What stands before that and is searched as well: a value that begins there would show its end.
+/// The output before that is searched as well: a value that begins there would show its end.
 const BEFORE_BYTES: usize = 16 * 1024;
 const KEPT_BYTES: usize = BEFORE_BYTES + SHOWN_BYTES;
 /// The largest piece taken at once.

@@ -1,8 +1,8 @@
-//! A view of bytes in which the spellings of a value look the same: escapes of any number of layers are decoded, all but
+//! A view of bytes in which the spellings of a value look the same: escapes of several layers are decoded, all but
 //! letters and digits of ASCII is dropped, and case is folded. Each character knows where it came from.
 //!
-//! A value is folded in the same way before it is looked for. So an escape that one side has and the other has not, a line
-//! end, an indentation, the NULs of UTF-16 or the colons between hexadecimal digits make no difference.
+//! A value is folded in the same way before it is looked for. So an escape that one side has and the other has not, a
+//! line end, an indentation, the NULs of UTF-16 or the colons between hexadecimal digits make no difference.
 
 use memchr::memchr3;
 use zeroize::Zeroizing;
@@ -132,7 +132,7 @@ enum Unit {
     Literal { taken: usize },
 }
 
-/// What stands in the place of a character that no folded value has.
+/// Stands for a character that no folded value has.
 const OTHER: u8 = 0x80;
 
 /// `bytes` begins with `\`, `%` or `&`.

@@ -1,8 +1,9 @@
 //! By which needles a value is looked for in the folded view of an answer.
 //!
-//! A credential or a token is found by any [`PIECE`] characters of it in a row. Of user data, and of other texts with many
-//! lines, ordinary words would blank out honest answers: found are its tokens, the bodies of its keys, its long lines as a
-//! whole, and any [`TEXT_PIECE`] characters. All of these are also found in hexadecimal, in base64, and in base64 of base64.
+//! A credential or a token is found by any [`PIECE`] characters of it in a row. Of user data, and of other texts with
+//! many lines, ordinary words would blank out honest answers: found are its tokens, the bodies of its keys, its long
+//! lines as a whole, and any [`TEXT_PIECE`] characters. All of these are also found in hexadecimal, in base64, and in
+//! base64 of base64.
 
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;
@@ -28,7 +29,7 @@ const BODY_LINE: usize = 40;
 /// A Secret's value with blanks is a passphrase up to this length, and a text beyond it.
 const PASSPHRASE_BYTES: usize = 128;
 
-/// What a value is.
+/// Kinds of values, which are looked for in different ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// A value of a Secret, or a token.
@@ -41,7 +42,7 @@ pub(super) enum Kind {
     Signature,
 }
 
-/// What to look for.
+/// The needles of a value.
 pub(super) fn needles(kind: Kind, value: &[u8]) -> Vec<Needle> {
     let mut forms = Forms::default();
     match kind {
@@ -164,14 +165,14 @@ impl Forms {
         self.push(folded(text), TEXT_PIECE);
         self.base64(text, TEXT_PIECE);
         self.base64(&utf16(text), TEXT_PIECE);
-        // What is rendered has tokens of another length than their placeholders: what follows has any offset.
+        // Tokens have another length than their placeholders, so that the text behind them has any offset.
         for offset in 0..3 {
             self.base64(base64_core(&STANDARD_NO_PAD, text, offset).as_bytes(), TEXT_PIECE);
         }
         self.push(hexadecimal(text, ""), TEXT_PIECE);
     }
 
-    /// Lines of base64 below each other, as keys are written: their pieces are found across the ends of lines, too.
+    /// Lines of base64 below each other, as keys are written: pieces are found across the ends of lines, too.
     fn bodies(&mut self, lines: &[&[u8]]) {
         let is_base64 = |line: &&[u8]| {
             !line.is_empty() && line.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte))
@@ -252,8 +253,8 @@ fn is_in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/_~-".contains(&byte)
 }
 
-/// Words of people and programs change seldom between small letters, capitals and digits; what a machine has drawn does so in
-/// each second place. Ids of cloud objects look drawn, and are no secrets.
+/// Words of people and programs change seldom between letters, capitals and digits; random ones do so in each second
+/// place. Ids of cloud objects look random, and are no secrets.
 fn is_random(word: &[u8]) -> bool {
     const MOST_CHANGES: usize = 5;
     let class = |byte: &u8| (byte.is_ascii_uppercase(), byte.is_ascii_digit());

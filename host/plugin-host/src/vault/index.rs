@@ -1,7 +1,7 @@
 //! Finds pieces of many folded values in one pass over a folded view.
 //!
-//! Of each value some blocks of 8 characters are noted, so densely that every piece that counts holds one. The view is read
-//! with a window of 8; a filter of bits tells nearly all places apart, and where it does not, the neighbourhood of the
+//! Of each value some blocks of 8 characters are noted, so densely that every piece that counts holds one. The view is
+//! read with a window of 8; a filter of bits tells nearly all places apart, and where it does not, the neighbourhood of the
 //! block is compared.
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,7 +20,7 @@ const FILTER_BITS: u32 = 14;
 /// One bit of so many is set at most, or nearly.
 const BITS_PER_BLOCK: usize = 16;
 
-/// What a value is looked for by.
+/// A text by which a value is looked for.
 pub(super) struct Needle {
     /// Letters and digits in lower case.
     pub(super) characters: Zeroizing<Vec<u8>>,
@@ -57,7 +57,7 @@ impl Index {
         self.longest
     }
 
-    /// What it holds, in characters.
+    /// Characters of all needles.
     pub(super) fn characters(&self) -> usize {
         self.characters
     }
@@ -142,7 +142,7 @@ impl Index {
     }
 }
 
-/// What two texts have in common around a block that both have at these places.
+/// Returns what two texts have in common around a block that both have at these places.
 fn common(view: &[u8], start: usize, needle: &[u8], at: usize) -> Option<Range<usize>> {
     let (before, behind) = (view.get(..start)?, view.get(start..)?);
     let (needle_before, needle_behind) = (needle.get(..at)?, needle.get(at..)?);

@@ -1,6 +1,6 @@
-//! What the host has come to know, beyond one call. Answers may show to a call what another call has sent: user data of
-//! another Machine, a token that is still good. So each call of a plugin looks for what any of its calls has known, and for
-//! the bootstrap tokens of all Machines.
+//! Values to hide beyond one call. Answers may show to a call what another call has sent: user data of another Machine,
+//! a token that is still good. So each call of a plugin looks for all that any of its calls has known, and for the
+//! bootstrap tokens of all Machines.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
@@ -19,7 +19,7 @@ use crate::egress::WallClock;
 const KEPT_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// The clouds take no signature that is older.
 const SIGNATURE_KEPT_FOR: SignedDuration = SignedDuration::from_mins(15);
-/// What is used all the time is not written down each time.
+/// A value that is used all the time is not written down each time.
 const SLACK: SignedDuration = SignedDuration::from_mins(5);
 /// Values of one memory. Ten thousand Machines an hour.
 const MOST_VALUES: usize = 10_000;
@@ -38,7 +38,7 @@ struct Inner {
     plugins: Mutex<HashMap<PluginName, KnownTo>>,
 }
 
-/// What calls of one plugin look for.
+/// Values that calls of one plugin look for.
 #[derive(Clone)]
 pub(crate) struct KnownTo {
     clock: WallClock,

@@ -79,7 +79,7 @@ struct Inner {
     /// User data that the call may not send.
     hidden_user_data: Option<Zeroizing<Vec<u8>>>,
     grants: Arc<Grants>,
-    /// What other calls look for, and this one.
+    /// Values that other calls look for, and this one.
     known: KnownTo,
     /// Values that the component may see.
     shown: Arc<BTreeSet<ValueId>>,
@@ -150,7 +150,7 @@ impl Vault {
             shown.extend(user_data.iter().map(|text| known::id(text)));
             shown.extend(tokens.iter().map(|token| known::id(token)));
         } else if let Some(text) = template.as_ref().or(user_data.first().copied()) {
-            // What is rendered is its template, tokens and a name: pieces of one are pieces of the other.
+            // User data is its template, tokens and a name: pieces of one are pieces of the other.
             known.text(text);
         }
         for secret in secrets.iter().filter(|secret| secret.key != SecretKey::UserData) {
@@ -332,8 +332,8 @@ impl Vault {
         }
     }
 
-    /// Scrubs this signature from now on, in each call of the plugin as long as clouds take it; a server that refuses one likes
-    /// to echo it.
+    /// Scrubs this signature from now on, in each call of the plugin as long as clouds take it; a server that refuses
+    /// one likes to echo it.
     pub(crate) fn hide_signature(&self, signature: &str) {
         self.0.known.signature(signature.as_bytes());
     }

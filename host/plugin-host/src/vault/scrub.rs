@@ -46,8 +46,8 @@ enum Kind {
 }
 
 impl Needles {
-    /// As it is, and without the blanks around it, which a text file ends with and a cloud trims. A long value is found by its
-    /// pieces alone: each of its spellings would be read for in the whole of each answer.
+    /// As it is, and without the blanks around it, which a text file ends with and a cloud trims. A long value is found
+    /// by its pieces alone: the whole of each answer would be read for each of its spellings.
     pub(super) fn add_value(&mut self, value: &[u8]) {
         if value.len() > EXACT_BYTES {
             return;

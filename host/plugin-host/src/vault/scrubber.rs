@@ -10,8 +10,8 @@ use super::scrub::masked;
 /// A search is not worth less.
 const LEAST_BYTES: usize = 16 * 1024;
 
-/// Scrubs a stream. What could be the beginning of a value is held back until more is known. It asks the vault at each search:
-/// a token that becomes known while an answer comes is taken out of the rest of that answer.
+/// Scrubs a stream. What could be the beginning of a value is held back until more is known. It asks the vault at each
+/// search: a token that becomes known while an answer comes is taken out of the rest of that answer.
 pub struct Scrubber {
     vault: Vault,
     held: BytesMut,
@@ -57,7 +57,7 @@ impl Scrubber {
         if inside.is_empty() { done.freeze() } else { masked(&done, &inside).into() }
     }
 
-    /// What was held back; the stream is over.
+    /// Gives what was held back; the stream is over.
     pub fn finish(&mut self) -> Bytes {
         let rest = self.held.split().freeze();
         if rest.is_empty() {

@@ -23,11 +23,11 @@ pub(super) struct Search {
     pub(super) shown: Arc<BTreeSet<ValueId>>,
 }
 
-/// What a search has found.
+/// The result of a search.
 pub(super) struct Found {
     /// Sorted and apart.
     pub(super) ranges: Vec<Range<usize>>,
-    /// What begins before this place was recognised, if it is something; behind it may lie a beginning.
+    /// A value that begins before this place was recognised; behind it may lie a beginning.
     pub(super) certain: usize,
 }
 
@@ -85,7 +85,7 @@ fn beginning_of_last(view: &Folded, longest: usize, length: usize) -> usize {
     start.min(length.saturating_sub(CUT_ESCAPE_BYTES))
 }
 
-/// What overlaps or touches is one.
+/// Ranges that overlap or touch become one.
 fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found.sort_by_key(|range| (range.start, range.end));
     let mut merged: Vec<Range<usize>> = Vec::with_capacity(found.len());

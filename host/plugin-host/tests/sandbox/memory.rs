@@ -205,32 +205,45 @@ const LIVE: &str = "ya29.canary0AfH6SMBx7Qk2Zt9Lw";
 fn gossip() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    let kept = Arc::new(Mutex::new(String::new()));
     std::thread::spawn(move || {
+        let mut kept = String::new();
         for mut stream in listener.incoming().flatten() {
-            let mut got = Vec::new();
-            let mut piece = [0; 16 * 1024];
-            while !got.ends_with(b"}") && !got.ends_with(b"\r\n\r\n") && !got.ends_with(b"credentials") {
-                match stream.read(&mut piece) {
-                    Ok(length) if length > 0 => got.extend_from_slice(&piece[..length]),
-                    Ok(_) | Err(_) => break,
-                }
-            }
-            let got = String::from_utf8_lossy(&got).into_owned();
-            let mut kept = kept.lock().expect("no panic");
-            kept.push_str(&got);
-            let body = if got.starts_with("POST /token") {
+            let Some(request) = whole_request(&mut stream) else { continue };
+            kept.push_str(&request);
+            let body = if request.starts_with("POST /token") {
                 format!(r#"{{"access_token":"{LIVE}","token_type":"Bearer","expires_in":3600}}"#)
             } else {
-                let json = serde_json::to_string(&*kept).expect("JSON");
-                let lines: Vec<String> = STANDARD.encode(&*kept).as_bytes().chunks(76).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
-                [&*kept, &json, &serde_json::to_string(&json).expect("JSON"), &lines.join("\r\n"), &kept.to_uppercase()].map(String::as_str).join("\n--\n")
+                in_several_spellings(&kept)
             };
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            let _gone = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length:";
+            let _gone = stream.write_all(format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes());
         }
     });
     port
+}
+
+fn in_several_spellings(text: &str) -> String {
+    let json = serde_json::to_string(text).expect("JSON");
+    let twice = serde_json::to_string(&json).expect("JSON");
+    let encoded = STANDARD.encode(text);
+    let lines: Vec<_> = encoded.as_bytes().chunks(76).map(String::from_utf8_lossy).collect();
+    [text, &json, &twice, &lines.join("\r\n"), &text.to_uppercase()].join("\n--\n")
+}
+
+fn whole_request(stream: &mut std::net::TcpStream) -> Option<String> {
+    let mut got = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let length = stream.read(&mut piece).ok().filter(|length| *length > 0)?;
+        got.extend_from_slice(&piece[..length]);
+        let text = String::from_utf8_lossy(&got).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.to_lowercase().split("content-length: ").nth(1).map(str::to_owned);
+        let length = length.and_then(|rest| rest.lines().next()?.parse().ok()).unwrap_or(0);
+        if body.len() >= length {
+            return Some(text);
+        }
+    }
 }
 
 /// One call after the other, of two Machines with Secrets of their own: none reads back what another has sent.
@@ -264,18 +277,20 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
          secrets: [{{ key: token, places: [{{ header: x-token }}] }}, {{ key: userData, places: [{{ json: /u }}] }}]\n\
          auth: [{{ scheme: oauth2-client-credentials, hosts: [127.0.0.1], token-url: 'http://127.0.0.1:{port}/token' }}]"
     );
-    let map = Map::new("hostile", hostile).data("grants.yaml", &grants).data("settings.json", r#"{"initialize":true}"#);
-    world.ready(map).await;
+    let map = Map::new("hostile", hostile).data("grants.yaml", &grants);
+    world.ready(map.data("settings.json", r#"{"initialize":true}"#)).await;
 
     let url = format!("http://127.0.0.1:{port}/");
     let marked = serde_json::json!({
-        "do": "fetch", "method": "POST", "url": url, "keep": 60_000,
+        "do": "fetch", "method": "POST", "url": url, "keep": 8_000,
         "headers": { "content-type": "application/json", "x-token": "{{t}}", "machinist-auth": "oauth2-client-credentials" },
         "body": r#"{"u":"{{d}}"}"#,
         "placeholders": { "t": { "key": "token" }, "d": { "user-data": true, "encodings": ["json-escape"] } },
     })
     .to_string();
-    let read = serde_json::json!({ "do": "fetch", "url": url, "keep": 60_000 }).to_string();
+    let read = serde_json::json!({ "do": "fetch", "url": url, "keep": 8_000 }).to_string();
+    // A report is too long for a name in a listing, and not for a message.
+    let read_and_fail = serde_json::json!({ "do": "fetch", "url": url, "then": "error" }).to_string();
     let first = [("token", TOKEN), ("clientID", "the-client"), ("clientSecret", CLIENT_SECRET)];
     let sends = with_secrets(request("hostile", &marked), &first);
     // Another Machine of the plugin, with a Secret of its own and no user data.
@@ -291,12 +306,12 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         told.push(format!("{:?}", world.host.get_status(reads(own)).await.expect("reports")));
         told.push(format!("{:?}", world.host.initialize(reads(own)).await.expect("reports")));
         let list = ListRequest {
-            class: class("hostile", &read),
+            class: class("hostile", &read_and_fail),
             cluster: "cluster-1".to_owned(),
             token: None,
             secrets: reads(own).secrets,
         };
-        told.push(format!("{:?}", world.host.list(list).await.expect("reports")));
+        told.push(format!("{:?}", world.host.list(list).await.expect_err("reports")));
         told.push(format!("{:?}", world.host.delete(reads(own)).await.expect("reports")));
     }
     world.host.shutdown().await;

@@ -27,7 +27,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// What the host puts in and hides.
+    /// Values that the host puts in and hides.
     pub(super) fn secrets(&self) -> SecretValues {
         SecretValues {
             values: self.secrets.clone(),

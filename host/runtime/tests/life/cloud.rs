@@ -90,7 +90,7 @@ struct State {
     adopts: bool,
     /// Listings lie: they show these only.
     shown: Option<Vec<String>>,
-    /// What each call brought with it.
+    /// The secrets that each call brought with it.
     secrets: Vec<(&'static str, SecretValues)>,
 }
 
@@ -142,7 +142,7 @@ impl Cloud {
         self.lock().asked.clone()
     }
 
-    /// What each call of a driver brought to be put in or hidden, by its function.
+    /// The secrets that each call of a driver brought to be put in or hidden, by its function.
     pub(crate) fn secrets(&self) -> Vec<(&'static str, SecretValues)> {
         self.lock().secrets.clone()
     }

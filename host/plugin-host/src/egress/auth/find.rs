@@ -1,6 +1,7 @@
 //! Finds what a request of a call is authenticated with: in its Secret, among what is kept, or at a credential service.
 
-use http::StatusCode;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, StatusCode};
 use tokio::time::timeout_at;
 use tracing::warn;
 use zeroize::Zeroizing;
@@ -115,6 +116,8 @@ impl Call {
         let who = Who::Signer(SCHEME, client.id.to_string());
         self.kept_or(question, who.clone(), || async {
             let outgoing = client.request().ok_or(refused(AuthReason::Keys))?;
+            let authorization = outgoing.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+            self.vault.hide(authorization.and_then(|value| value.strip_prefix(b"Basic ")), None);
             let inquiry = Inquiry { outgoing, who, not_granted: AuthReason::TokenUrl, field: "token-url" };
             self.ask(inquiry, |heard| access_token(&heard.body, heard.now)).await
         })
