@@ -115,7 +115,10 @@ mod tests {
     use crate::grants::Grants;
 
     fn vault() -> Vault {
-        let values = [("token".to_owned(), TOKEN.as_bytes().to_vec()), ("pass".to_owned(), PHRASE.as_bytes().to_vec())];
+        let values = [
+            ("token".to_owned(), TOKEN.as_bytes().to_vec()),
+            ("pass".to_owned(), PHRASE.as_bytes().to_vec()),
+        ];
         let values = SecretValues { values: values.into(), ..SecretValues::default() };
         Vault::new(values, Grants::parse("reveal: [token]").unwrap().shared())
     }

@@ -34,10 +34,8 @@ impl Folded {
     }
 
     fn kept(units: impl Iterator<Item = (u8, (u32, u32))>, most: usize) -> Self {
-        let mut folded = Self {
-            characters: Zeroizing::new(Vec::with_capacity(most)),
-            spans: Vec::with_capacity(most),
-        };
+        let mut folded =
+            Self { characters: Zeroizing::new(Vec::with_capacity(most)), spans: Vec::with_capacity(most) };
         for (byte, span) in units {
             if byte.is_ascii_alphanumeric() {
                 folded.characters.push(byte.to_ascii_lowercase());
@@ -71,7 +69,8 @@ pub(super) fn folded_digits(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
 
 impl Decoded {
     pub(super) fn of(bytes: &[u8]) -> Self {
-        let mut decoded = Self { bytes: Zeroizing::new(bytes.to_vec()), spans: places(bytes.len()).collect() };
+        let mut decoded =
+            Self { bytes: Zeroizing::new(bytes.to_vec()), spans: places(bytes.len()).collect() };
         for _ in 0..ROUNDS {
             match decoded.round() {
                 Some(next) => decoded = next,

@@ -334,7 +334,8 @@ mod tests {
     #[test]
     fn bootstrap_tokens_are_found_wherever_they_stand() {
         let text = b"a.b xabcdef.0123456789abcdefx 1.2.3 ABCDEF.0123456789abcdef fedcba.fedcba9876543210";
-        let found: Vec<_> = bootstrap_tokens(text).iter().map(|token| String::from_utf8_lossy(token).into_owned()).collect();
+        let found: Vec<_> =
+            bootstrap_tokens(text).iter().map(|token| String::from_utf8_lossy(token).into_owned()).collect();
         assert_eq!(found, ["abcdef.0123456789abcdef", "fedcba.fedcba9876543210"]);
     }
 }

@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn many_values_are_all_found() {
-        let texts: Vec<String> = (0..5_000u64).map(|n| format!("value{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let texts: Vec<String> =
+            (0..5_000u64).map(|n| format!("value{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
         let needles: Vec<(&str, usize)> = texts.iter().map(|text| (text.as_str(), 24)).collect();
         let index = index(&needles);
         for text in &texts {

@@ -143,12 +143,7 @@ impl Memory {
     }
 
     /// Adds where pieces of its values stand, but of these. Gives how many characters must be there to recognise one.
-    pub(super) fn find(
-        &self,
-        view: &[u8],
-        but: &BTreeSet<ValueId>,
-        found: &mut Vec<Range<usize>>,
-    ) -> usize {
+    pub(super) fn find(&self, view: &[u8], but: &BTreeSet<ValueId>, found: &mut Vec<Range<usize>>) -> usize {
         let state = self.read();
         state.index.find(view, but, found);
         state.index.longest()

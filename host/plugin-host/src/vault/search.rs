@@ -65,9 +65,11 @@ impl Search {
             own.find(&view.characters, &BTreeSet::new(), &mut pieces);
             longest = longest.max(own.longest());
         }
-        found.extend(pieces.into_iter().filter_map(|piece| {
-            Some(view.start(piece.start)?..view.end(piece.end.checked_sub(1)?)?)
-        }));
+        found.extend(
+            pieces
+                .into_iter()
+                .filter_map(|piece| Some(view.start(piece.start)?..view.end(piece.end.checked_sub(1)?)?)),
+        );
         longest
     }
 }

@@ -23,7 +23,8 @@ NMoSfm76oqFvAp8Gy0iz5sxjZmSnXyCdPEovGhLa0VzMaQ8s+CLOyS56YyCFGeJZ
 
 fn user_data(token: &str) -> String {
     let unit = "[Unit]\nDescription=\"kubelet\" & friends <of> this node\nAfter=network-online.target\n";
-    let file = STANDARD.encode("#!/bin/bash\nexec /usr/local/bin/kubelet --config=/var/lib/kubelet/config.yaml");
+    let file =
+        STANDARD.encode("#!/bin/bash\nexec /usr/local/bin/kubelet --config=/var/lib/kubelet/config.yaml");
     format!(
         "#cloud-config\nruncmd:\n- [kubeadm, join, --token, \"{token}\", \"api.internal.example.com:443\"]\n\
          write_files:\n- path: /etc/ssl/node.key\n  content: |\n    {}\n- path: /opt/run.sh\n  encoding: b64\n  content: {file}\n- |\n{unit}",
@@ -81,8 +82,14 @@ fn spellings(value: &str) -> Vec<(&'static str, Vec<u8>)> {
         text("URL", form(value)),
         text("URL twice", form(&form(value))),
         text("URL of JSON", form(&json(value))),
-        text("XML", value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;").replace('\n', "&#10;")),
-        text("XML twice", value.replace('&', "&amp;amp;").replace('<', "&amp;lt;").replace('"', "&amp;quot;")),
+        text(
+            "XML",
+            value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;").replace('\n', "&#10;"),
+        ),
+        text(
+            "XML twice",
+            value.replace('&', "&amp;amp;").replace('<', "&amp;lt;").replace('"', "&amp;quot;"),
+        ),
         text("capitals", value.to_uppercase()),
         text("small letters", value.to_lowercase()),
         text("base64", base64.clone()),
@@ -107,7 +114,11 @@ fn spellings(value: &str) -> Vec<(&'static str, Vec<u8>)> {
 
 /// Letters and digits only, in lower case: what is left of a value in any spelling that changes none of them.
 fn bare(bytes: &[u8]) -> String {
-    bytes.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(|byte| char::from(byte.to_ascii_lowercase())).collect()
+    bytes
+        .iter()
+        .filter(|byte| byte.is_ascii_alphanumeric())
+        .map(|byte| char::from(byte.to_ascii_lowercase()))
+        .collect()
 }
 
 /// The longest piece that is left of what was hidden.
@@ -129,7 +140,9 @@ fn streamed(vault: &Vault, bytes: &[u8], piece: usize) -> Vec<u8> {
 #[track_caller]
 fn hidden(vault: &Vault, name: &str, spelled: &[u8], most_left: usize) {
     let whole = [b"(: ", spelled, b" :)"].concat();
-    for clean in [vault.scrub_bytes(&whole).into_owned(), streamed(vault, &whole, 7), streamed(vault, &whole, 5_000)] {
+    for clean in
+        [vault.scrub_bytes(&whole).into_owned(), streamed(vault, &whole, 7), streamed(vault, &whole, 5_000)]
+    {
         let shown = String::from_utf8_lossy(&clean);
         assert!(shown.contains(MASK), "{name}: {shown}");
         assert!(left(&clean) <= most_left, "{name}: {} characters are left in {shown}", left(&clean));
@@ -171,7 +184,12 @@ fn attack_user_data_in_any_spelling() {
                 assert!(!clean.contains(core), "{name}: the {what} is left in {clean}");
             }
         }
-        assert!(clean.len() * 3 < spelled.len() * 2, "{name}: {} of {} bytes are left", clean.len(), spelled.len());
+        assert!(
+            clean.len() * 3 < spelled.len() * 2,
+            "{name}: {} of {} bytes are left",
+            clean.len(),
+            spelled.len()
+        );
     }
 }
 
@@ -185,7 +203,12 @@ fn attack_a_part_of_a_credential() {
     hidden(&vault, "two thirds", &value.as_bytes()[..value.len() * 2 / 3], 0);
     let encoded = STANDARD.encode(&value[..value.len() * 2 / 3]);
     hidden(&vault, "two thirds in base64", encoded.as_bytes(), 4);
-    hidden(&vault, "two lines of a key", PEM.lines().skip(2).take(2).collect::<Vec<_>>().join("\n").as_bytes(), 0);
+    hidden(
+        &vault,
+        "two lines of a key",
+        PEM.lines().skip(2).take(2).collect::<Vec<_>>().join("\n").as_bytes(),
+        0,
+    );
     hidden(&vault, "the end of a line of a key", PEM.lines().nth(2).unwrap()[38..].as_bytes(), 0);
 }
 
@@ -193,7 +216,8 @@ fn attack_a_part_of_a_credential() {
 fn attack_blanks_around_a_value() {
     for value in ["pw-0123456789-abcdef\n", "  hunter2-hunter2\r\n", "\tp4ssw0rd!\n\n"] {
         let values = BTreeMap::from([("password".to_owned(), value.as_bytes().to_vec())]);
-        let vault = Vault::new(SecretValues { values, ..SecretValues::default() }, Grants::default().shared());
+        let vault =
+            Vault::new(SecretValues { values, ..SecretValues::default() }, Grants::default().shared());
         let trimmed = value.trim();
         for text in [format!("client_secret={trimmed}"), format!("{{\"password\":\"{trimmed}\"}}")] {
             let clean = vault.scrub_text(&text).into_owned();
@@ -264,7 +288,10 @@ fn large(token: &str) -> Vec<u8> {
     let mut number: u64 = 1;
     while text.len() < 16 * 1024 {
         number = number.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        text.push_str(&format!("- path: /etc/systemd/{}.conf\n  content: key-{number:x} = value\n", number >> 50));
+        text.push_str(&format!(
+            "- path: /etc/systemd/{}.conf\n  content: key-{number:x} = value\n",
+            number >> 50
+        ));
     }
     text.into_bytes()
 }

@@ -18,7 +18,10 @@ fn vault(grants: &str) -> Vault {
         ("binary".to_owned(), vec![0xff, 0, 1, 2, 3, 4, 5, 6, 0xfe]),
     ]);
     let user_data = Some(b"#cloud-config\nbootstrap: abcdef.0123456789abcdef\n".to_vec());
-    Vault::new(SecretValues { values, user_data, ..SecretValues::default() }, Grants::parse(grants).unwrap().shared())
+    Vault::new(
+        SecretValues { values, user_data, ..SecretValues::default() },
+        Grants::parse(grants).unwrap().shared(),
+    )
 }
 
 const PLACES: &str = "secrets:
@@ -299,7 +302,8 @@ fn attack_what_one_call_knows_another_call_reads_back() {
     let known = Known::new(Arc::new(|| Timestamp::UNIX_EPOCH));
     let grants = Grants::parse("reveal: [region]").unwrap().shared();
     let vault = |plugin: &str, values: &[(&str, &str)], user_data: Option<&str>| {
-        let values = values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
+        let values =
+            values.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
         let user_data = user_data.map(|text| text.as_bytes().to_vec());
         let values = SecretValues { values, user_data, ..SecretValues::default() };
         Vault::knowing(values, Arc::clone(&grants), known.to(&PluginName::new(plugin)))
@@ -312,7 +316,9 @@ fn attack_what_one_call_knows_another_call_reads_back() {
     let shown = |vault: &Vault| String::from_utf8(vault.scrubber().whole(echo.as_bytes()).unwrap()).unwrap();
     let later = shown(&vault("aws", &[], None));
     assert_eq!(later.split_whitespace().last(), Some("eu-west-1"), "it was shown anyway: {later}");
-    for secret in ["abcdef.0123456789abcdef", "s3cr3t-k3y-0123", LIVE, "0123456789abcdef", "a line that is long"] {
+    for secret in
+        ["abcdef.0123456789abcdef", "s3cr3t-k3y-0123", LIVE, "0123456789abcdef", "a line that is long"]
+    {
         assert!(!later.contains(secret), "{secret} in {later}");
     }
     let other = shown(&vault("gcp", &[], None));
@@ -331,11 +337,13 @@ fn what_is_known_has_an_end() {
     let now = Arc::new(Mutex::new(Timestamp::UNIX_EPOCH));
     let clock = Arc::clone(&now);
     let known = Known::new(Arc::new(move || *clock.lock().unwrap())).to(&PluginName::new("p"));
-    let shows = |value: &str| known.memories().iter().all(|memory| {
-        let mut found = Vec::new();
-        memory.find(value.as_bytes(), &BTreeSet::new(), &mut found);
-        found.is_empty()
-    });
+    let shows = |value: &str| {
+        known.memories().iter().all(|memory| {
+            let mut found = Vec::new();
+            memory.find(value.as_bytes(), &BTreeSet::new(), &mut found);
+            found.is_empty()
+        })
+    };
     known.credential(b"first0123456789", None);
     let ends = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(12);
     known.credential(b"longlived0123456789", Some(ends));
@@ -347,7 +355,9 @@ fn what_is_known_has_an_end() {
     assert!(shows("first0123456789"), "after an hour");
     assert!(!shows("second0123456789") && !shows("longlived0123456789"));
     for number in 0..30_000u64 {
-        known.signature(format!("{:064x}", u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c)).as_bytes());
+        known.signature(
+            format!("{:064x}", u128::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c)).as_bytes(),
+        );
     }
     assert!(!shows(&format!("{:064x}", u128::from(29_999u64).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c))));
 }

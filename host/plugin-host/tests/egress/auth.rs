@@ -24,7 +24,11 @@ const AUTH: &str = "auth: [{ scheme: aws-sigv4, services: [ec2], regions: [eu-*]
 pub(crate) fn values(pairs: &[(&str, &str)]) -> SecretValues {
     let values: BTreeMap<_, _> =
         pairs.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect();
-    SecretValues { values, user_data: Some(b"#cloud-config\ntoken: abcdef.0123456789abcdef\n".to_vec()), ..SecretValues::default() }
+    SecretValues {
+        values,
+        user_data: Some(b"#cloud-config\ntoken: abcdef.0123456789abcdef\n".to_vec()),
+        ..SecretValues::default()
+    }
 }
 
 fn static_keys() -> SecretValues {

@@ -26,7 +26,8 @@ fn names() -> Names {
 
 fn call(host: &Host, server: &Server) -> Call {
     let values = BTreeMap::from([("token".to_owned(), TOKEN.as_bytes().to_vec())]);
-    let values = SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
+    let values =
+        SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
     let rules = named("a.test", server.port).replace("[{", "\n- {").replace("}]", "}");
     let second = rules.replace("egress: ", "").replace("a.test", "b.test");
     host.call_with(&format!("{rules}{}{PLACES}", second.trim_start()), values, Duration::from_secs(20))

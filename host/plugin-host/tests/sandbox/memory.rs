@@ -215,7 +215,8 @@ fn gossip() -> u16 {
             } else {
                 in_several_spellings(&kept)
             };
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length:";
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length:";
             let _gone = stream.write_all(format!("{head} {}\r\n\r\n{body}", body.len()).as_bytes());
         }
     });
@@ -317,7 +318,8 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     world.host.shutdown().await;
     assert_eq!(scan.found(), []);
     let operations: std::collections::BTreeSet<Operation> = scan.operations().into_iter().collect();
-    let expected = [Operation::Create, Operation::Initialize, Operation::Delete, Operation::GetStatus, Operation::List];
+    let expected =
+        [Operation::Create, Operation::Initialize, Operation::Delete, Operation::GetStatus, Operation::List];
     assert!(expected.iter().all(|operation| operations.contains(operation)), "{operations:?}");
     assert!(told.iter().all(|told| told.contains("***")), "each was shown the echo: {told:#?}");
     let recordings = machinist_plugin_host::tape::folder::read_all(folder.path()).expect("recordings");
@@ -325,7 +327,9 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     for (path, _) in &recordings {
         told.push(std::fs::read_to_string(path).expect("text"));
     }
-    for (text, (name, value)) in told.iter().flat_map(|text| canaries.iter().map(move |canary| (text, canary))) {
+    for (text, (name, value)) in
+        told.iter().flat_map(|text| canaries.iter().map(move |canary| (text, canary)))
+    {
         assert!(!text.contains(value) && !text.contains(&value.to_uppercase()), "{name} in {text}");
         assert!(!text.contains(STANDARD.encode(value).trim_end_matches('=')), "{name} in {text}");
     }

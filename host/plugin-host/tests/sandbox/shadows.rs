@@ -72,7 +72,8 @@ fn machine(provider: &str, uid: usize, spec: &str) -> MachineRequest {
     request.machine.uid = Uid::new(format!("uid-{uid}"));
     request.idempotency_key = format!("key-{uid}");
     let values = BTreeMap::from([("token".to_owned(), TOKEN.as_bytes().to_vec())]);
-    request.secrets = SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
+    request.secrets =
+        SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
     request
 }
 

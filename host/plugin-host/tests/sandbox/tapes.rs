@@ -88,7 +88,8 @@ async fn life() -> (Vec<Recording>, String) {
         .data("settings.json", &format!(r#"{{"endpoint":"{}"}}"#, cloud.url()));
     world.ready(map).await;
     let values = BTreeMap::from([("token".to_owned(), TOKEN.replace(['"', 'é'], "").into_bytes())]);
-    let secrets = SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
+    let secrets =
+        SecretValues { values, user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
     let ask = || MachineRequest { secrets: secrets.clone(), ..request("sim", SPEC) };
     let created = world.host.create(ask()).await;
     let Ok(Creation::Created(vm)) = created else { panic!("{created:?}") };

@@ -170,7 +170,11 @@ impl Scene {
         let mut ask = request("hostile", &plan.to_string());
         let values = [("token", token), ("username", "somebody"), ("password", PASSWORD)];
         let values = values.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
-        ask.secrets = SecretValues { values: values.into(), user_data: Some(USER_DATA.as_bytes().to_vec()), ..SecretValues::default() };
+        ask.secrets = SecretValues {
+            values: values.into(),
+            user_data: Some(USER_DATA.as_bytes().to_vec()),
+            ..SecretValues::default()
+        };
         let before = self.looks();
         let answer = self.world.host.create(ask).await;
         if let Some(watch) = &self.watch {
