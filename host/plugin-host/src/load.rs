@@ -237,8 +237,9 @@ impl Loader {
             limits,
         };
         let mut about = self.describe(&prepared, &code).await?;
-        if let Some(granted) = declared.grants.providers() {
-            may_claim(&about.providers, granted)?;
+        if let Some(error) = declared.grants.providers().and_then(|granted| beyond(&about.providers, granted))
+        {
+            return Err(error);
         }
         about.capabilities.reboot = code.reboots.is_some();
         about.capabilities.delete_by_id = code.deletes_by_id.is_some();
@@ -339,11 +340,9 @@ const REBOOT: &str = "machinist:provider/reboot@0.1.0";
 const DELETE_BY_ID: &str = "machinist:delete-by-id/delete-by-id@0.1.0";
 
 /// The operator, not the driver, says which providers the plugin may serve.
-fn may_claim(claimed: &[ProviderName], granted: &BTreeSet<ProviderName>) -> Result<(), Error> {
-    match claimed.iter().find(|provider| !granted.contains(*provider)) {
-        None => Ok(()),
-        Some(provider) => Err(Error::Provider { provider: provider.clone(), granted: granted.clone() }),
-    }
+fn beyond(claimed: &[ProviderName], granted: &BTreeSet<ProviderName>) -> Option<Error> {
+    let provider = claimed.iter().find(|provider| !granted.contains(*provider))?;
+    Some(Error::Provider { provider: provider.clone(), granted: granted.clone() })
 }
 
 fn named(providers: &BTreeSet<ProviderName>) -> String {

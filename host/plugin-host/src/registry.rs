@@ -10,8 +10,8 @@
 //!   withdrawn. A withdrawn one serves only when nothing else can, and then only the Machines that are there. A
 //!   source that holds a version on trial keeps the one before it.
 //! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
-//! another plugin that names it is rejected, and stays so until an operator edits its source or asks again. Nobody gets
-//! a provider by being loaded sooner: see [`claims`].
+//!   another plugin that names it is rejected, and stays so until an operator edits its source or asks again. Nobody gets
+//!   a provider by being loaded sooner: see [`claims`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -130,7 +130,7 @@ const SECOND_LEVELS: [&str; 12] =
 fn registrable(name: &str) -> Option<&str> {
     let is_shared =
         |domain: &&str| name.strip_suffix(*domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if SHARED_DOMAINS.iter().any(|domain| is_shared(&domain)) {
+    if SHARED_DOMAINS.iter().any(is_shared) {
         return None;
     }
     let mut labels = name.rsplit('.');

@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
                 if let Some(service) = service {
                     url.query_pairs_mut().append_pair("service", &service);
                 }
-                let request = self.clients.request(Method::GET, &url).map_err(|why| odd(why))?;
+                let request = self.clients.request(Method::GET, &url).map_err(odd)?;
                 self.token(self.signed(request, &Proof::Login)).await
             }
         }

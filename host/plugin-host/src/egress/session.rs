@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE, IF_RANGE, RANGE};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use jiff::Timestamp;

@@ -106,7 +106,7 @@ pub(super) fn parse(text: &str) -> Result<Grants, Error> {
         serde_yaml_ng::from_str(text).map_err(|error| Error::Syntax { detail: error.to_string() })?;
     let raw = raw.unwrap_or_default();
     let regions = Regions::parse(raw.regions)?;
-    let egress = each(raw.egress, "egress", |raw, at| rules(raw, &regions, at))?;
+    let egress = each(raw.egress, "egress", |raw, at| rules(&raw, &regions, at))?;
     let egress = egress.into_iter().flatten().collect();
     let secrets = each(raw.secrets, "secrets", |raw, at| secret(raw, &regions, at))?;
     let auth = each(raw.auth, "auth", |raw, at| raw_auth::grant(raw, &regions, at))?;
@@ -118,7 +118,7 @@ pub(super) fn parse(text: &str) -> Result<Grants, Error> {
         auth,
         shadow_reads: each(raw.shadow_reads, "shadow-reads", shadow_read)?,
         reveal: raw.reveal.iter().map(|key| SecretKey::named(key)).collect(),
-        providers: raw.providers.map(providers).transpose()?,
+        providers: raw.providers.as_deref().map(providers).transpose()?,
         limits: raw.limits,
         roots: raw.ca.as_deref().map(roots).transpose()?.unwrap_or_default(),
         digest: Sha256::digest(text.as_bytes()).into(),
@@ -134,7 +134,7 @@ fn each<R, T>(
 }
 
 /// Absent means that nobody says; an empty list, which reads like "none", is refused: such a plugin serves nothing.
-fn providers(raw: Vec<String>) -> Result<BTreeSet<ProviderName>, Error> {
+fn providers(raw: &[String]) -> Result<BTreeSet<ProviderName>, Error> {
     let is_wrong = |name: &String| name.trim() != name || name.is_empty();
     if raw.is_empty() || raw.iter().any(is_wrong) {
         return Err(Error::invalid(
@@ -146,7 +146,7 @@ fn providers(raw: Vec<String>) -> Result<BTreeSet<ProviderName>, Error> {
 }
 
 /// A rule for each region that its host stands for.
-fn rules(raw: RawEgressRule, regions: &Regions, at: &str) -> Result<Vec<EgressRule>, Error> {
+fn rules(raw: &RawEgressRule, regions: &Regions, at: &str) -> Result<Vec<EgressRule>, Error> {
     let hosts = regions.fill([raw.host.clone()], &format!("{at}.host"))?;
     hosts.into_iter().map(|host| rule(RawEgressRule { host, ..raw.clone() }, at)).collect()
 }

@@ -1,4 +1,3 @@
-use http::Method;
 use serde_json::json;
 
 use super::*;

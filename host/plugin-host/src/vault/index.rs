@@ -199,6 +199,7 @@ impl Filter {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "what is found is a list of ranges, here of one")]
 mod tests {
     use super::*;
 

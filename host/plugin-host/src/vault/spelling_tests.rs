@@ -209,7 +209,7 @@ fn attack_a_part_of_a_credential() {
         PEM.lines().skip(2).take(2).collect::<Vec<_>>().join("\n").as_bytes(),
         0,
     );
-    hidden(&vault, "the end of a line of a key", PEM.lines().nth(2).unwrap()[38..].as_bytes(), 0);
+    hidden(&vault, "the end of a line of a key", &PEM.lines().nth(2).unwrap().as_bytes()[38..], 0);
 }
 
 #[test]

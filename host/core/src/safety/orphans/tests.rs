@@ -1,3 +1,5 @@
+use std::slice;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -352,7 +354,7 @@ fn a_vm_that_one_of_two_listings_shows_without_a_uid_is_kept() {
         let mut watch = Watch::new([]);
         let [a, b] = pair;
         for minute in (0..200).step_by(5) {
-            let both = [listing("a", &[a.clone()]), listing("b", &[b.clone()])];
+            let both = [listing("a", slice::from_ref(&a)), listing("b", slice::from_ref(&b))];
             let findings = watch.round(&both, &["a", "b"], minute);
             assert_eq!((findings.orphans, findings.foreign.len(), findings.candidates.len()), (0, 1, 0));
         }
