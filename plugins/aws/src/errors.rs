@@ -144,7 +144,7 @@ impl From<CloudError> for DriverError {
                 )
             },
             Cause::NoAnswer(no_answer) => {
-                let why = trouble::explanation(no_answer, target);
+                let why = trouble::explanation(no_answer, failed.action, target);
                 error(no_answer.trouble.code(), format!("failed to {doing}: {why}"))
             }
             Cause::Foreign { status, what, retry_after_ms } => Self {

@@ -4,8 +4,8 @@ use machinist_sdk::driver::{NoAnswer, Trouble};
 
 use crate::errors::Target;
 
-/// What is wrong at the target, and what to do.
-pub(crate) fn explanation(error: &NoAnswer, target: &Target) -> String {
+/// What is wrong at the target that was asked for this action, and what to do.
+pub(crate) fn explanation(error: &NoAnswer, action: &str, target: &Target) -> String {
     let Target { host, region, is_override } = target;
     // Where the operator chose the endpoint, its host says nothing about the region.
     let unknown = if *is_override {
@@ -15,8 +15,9 @@ pub(crate) fn explanation(error: &NoAnswer, target: &Target) -> String {
     };
     match &error.trouble {
         Trouble::Denied => format!(
-            "{unknown}: correct region in the MachineClass's providerSpec, or the plugin's grants: {host} in egress, scheme \
-             aws-sigv4 with service ec2 and region {region} in auth, userData at form field UserData in secrets"
+            "{unknown}: correct region in the MachineClass's providerSpec, or the plugin's grants: {host} with Action \
+             {action} in egress, scheme aws-sigv4 with service ec2 and region {region} in auth, userData at form field \
+             UserData in secrets"
         ),
         Trouble::NoSuchHost if !is_override => format!(
             "{unknown}, since it has no address: correct region in the MachineClass's providerSpec, or check DNS"

@@ -102,7 +102,7 @@ fn was_reused(connection: &CaptureConnection) -> bool {
 }
 
 fn is_idempotent(method: &Method) -> bool {
-    [Method::GET, Method::HEAD, Method::PUT, Method::DELETE, Method::OPTIONS].contains(method)
+    [Method::GET, Method::HEAD, Method::PUT, Method::DELETE].contains(method)
 }
 
 /// What an error of the client means; its causes know.

@@ -44,7 +44,7 @@ pub(super) struct RawShadowRead {
 }
 
 /// Methods that may be listed.
-const READING: [Method; 3] = [Method::GET, Method::HEAD, Method::OPTIONS];
+const READING: [Method; 2] = [Method::GET, Method::HEAD];
 
 pub(super) fn shadow_read(raw: RawShadowRead, at: &str) -> Result<ShadowRead, Error> {
     let methods = raw.methods.unwrap_or_else(|| vec!["GET".to_owned(), "HEAD".to_owned()]);
@@ -65,7 +65,7 @@ pub(super) fn shadow_read(raw: RawShadowRead, at: &str) -> Result<ShadowRead, Er
     };
     let rule = rule(egress, at)?;
     if let Some(method) = rule.methods.iter().find(|method| !READING.contains(method)) {
-        let problem = format!("{method} writes: a shadow reads with GET, HEAD or OPTIONS");
+        let problem = format!("{method} writes: a shadow reads with GET or HEAD");
         return Err(Error::invalid(format!("{at}.methods"), problem));
     }
     let credentials = if raw.credentials { ReadCredentials::Allowed } else { ReadCredentials::Never };
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn attack_nothing_that_may_write_passes() {
         for (method, url, header, has_credentials) in [
-            (Method::OPTIONS, "https://api.test/v1/vms/7", "", false),
+            (Method::PUT, "https://api.test/v1/vms/7", "", false),
             (Method::POST, "https://api.test/v1/vms/7", "", false),
             (Method::GET, "https://api.test/v1/disks/7", "", false),
             (Method::GET, "https://api.test/v1/vms/../disks/7", "", false),

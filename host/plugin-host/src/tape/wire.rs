@@ -125,7 +125,7 @@ async fn play(
             session.send(Request::from_parts(parts, body), options).await
         }
         Played::Unknown => {
-            let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&parts.method);
+            let reads = [Method::GET, Method::HEAD].contains(&parts.method);
             let why =
                 if player.playing() == Playing::Shadow && reads { UNREAD } else { "not in the recording" };
             Err(WasiError::InternalError(Some(format!("{why}: {}", named.title()))))

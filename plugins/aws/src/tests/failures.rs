@@ -181,11 +181,11 @@ fn what_was_not_sent_did_not_happen_and_what_may_have_been_sent_may_have() {
         let trouble = Trouble::of(&code);
         let no_answer = NoAnswer { trouble: trouble.clone(), host: "ec2.eu-nowhere-1.example".into() };
         assert_eq!((trouble.code(), trouble.may_have_been_sent()), (expected, sent), "{code:?}");
-        let text = explanation(&no_answer, &target(false));
+        let text = explanation(&no_answer, "RunInstances", &target(false));
         assert!(text.contains(word) && text.contains("ec2.eu-nowhere-1.example"), "{code:?}: {text}");
         let error = launch_under(Fault::Instead(Err(no_answer.clone())));
         assert_eq!((error.code, error.may_have_happened), (expected, sent), "{code:?}");
-        let text = explanation(&no_answer, &target(true));
+        let text = explanation(&no_answer, "RunInstances", &target(true));
         assert!(!text.contains("is unknown") && text.contains("ec2.eu-nowhere-1.example"), "{text}");
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn made_by_another_program(world: &World, vm: &Vm) {
 /// What an operator writes so that cluster `c1` adopts.
 pub(super) fn adopts(world: &World) {
     world.configure(&json!({ "adopt": { "c1": KEYS } }));
+    world.grant("CreateTags");
 }
 
 fn tags(world: &World, index: usize) -> Value {
@@ -218,7 +219,13 @@ fn a_right_that_lacks_for_the_marks_is_named_and_the_instance_stays() {
     let error = world.initialize(&with_id(&request(1), &vm)).unwrap_err();
     assert_eq!(error.code, Code::PermissionDenied);
     assert!(error.message.contains("allow ec2:CreateTags"), "{}", error.message);
-    assert_eq!(error.provider_id, Some(vm.provider_id));
+    assert_eq!(error.provider_id.as_ref(), Some(&vm.provider_id));
+    assert_eq!(world.live().len(), 1);
+
+    world.take_away("CreateTags");
+    let error = world.initialize(&with_id(&request(1), &vm)).unwrap_err();
+    assert_eq!(error.code, Code::FailedPrecondition);
+    assert!(error.message.contains("with Action CreateTags in egress"), "{}", error.message);
     assert_eq!(world.live().len(), 1);
 }
 

@@ -96,6 +96,11 @@ impl World {
         *self.fault.borrow_mut() = Some((action, fault));
     }
 
+    /// From here on the grants name this action too.
+    pub(super) fn grant(&self, action: &str) {
+        self.granted.borrow_mut().push(action.to_owned());
+    }
+
     /// From here on the grants do not name this action.
     pub(super) fn take_away(&self, action: &str) {
         self.granted.borrow_mut().retain(|granted| granted != action);
