@@ -11,7 +11,7 @@ use machinist_plugin_host::LoopbackRegistries;
 
 use crate::world::{Map, World};
 
-/// A component that nothing but its imports is made of.
+/// A component that nothing but its imports is made of, and one of them under the name of a driver's interface.
 fn importing(names: &[String]) -> Vec<u8> {
     let mut section = leb(names.len());
     for name in names {
@@ -21,9 +21,15 @@ fn importing(names: &[String]) -> Vec<u8> {
         // A function of type 0, which nobody checks before the names are known.
         section.extend([1, 0]);
     }
-    let mut component = b"\0asm\x0d\0\x01\0\x0a".to_vec();
-    component.extend(leb(section.len()));
-    component.extend(section);
+    let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+    let driver = b"machinist:provider/driver@0.1.0";
+    let export =
+        [&[1, 0, u8::try_from(driver.len()).expect("a short name")], driver.as_slice(), &[1, 0, 0]].concat();
+    for (id, section) in [(10, section), (11, export)] {
+        component.push(id);
+        component.extend(leb(section.len()));
+        component.extend(section);
+    }
     component
 }
 
@@ -79,6 +85,7 @@ async fn attack_texts_beside_a_component_forge_a_status() {
         assert!(texts.iter().all(|text| is_for_people(text)), "{key}: {texts:?}");
     }
     // The status of an earlier host may have been written by anyone.
+    let world = World::new();
     let map = || Map::plain("plain", "1.0.0", &["plain"]);
     let digest = world.ready(map()).await.digest.expect("a digest");
     let content = world.report(&map().id()).content.expect("a content").to_string();
