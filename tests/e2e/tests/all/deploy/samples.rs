@@ -32,7 +32,11 @@ fn samples_grant_what_the_drivers_ask_for_and_no_more() {
     for (cloud, port) in [("sim", "8080"), ("aws", "PORT")] {
         let needed = text(&deploy(&format!("../plugins/{cloud}/grants.yaml"))).unwrap().replace("PORT", port);
         let needed: Value = serde_yaml_ng::from_str(&needed).unwrap();
-        assert_eq!(grants_of(cloud).unwrap(), needed, "{cloud}");
+        let mut granted = grants_of(cloud).unwrap();
+        // Which regions there are is the user's to say; the samples' class names one.
+        let regions = granted.as_object_mut().unwrap().remove("regions");
+        assert_eq!(regions.is_some(), needed.to_string().contains("{region}"), "{cloud}");
+        assert_eq!(granted, needed, "{cloud}");
     }
 }
 
