@@ -64,7 +64,10 @@ use crate::turns::Turns;
 use crate::vault::Known;
 use crate::workshop::{Shelves, Workshop};
 
+use pauses::Pauses;
+
 mod insight;
+mod pauses;
 
 /// Why the host did not start.
 #[derive(Debug, thiserror::Error)]
@@ -437,20 +440,6 @@ fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Se
 
 /// A policy computes and never waits, so more at the same time than there are threads would only take memory.
 const POLICY_CALLS_IN_FLIGHT: usize = 4;
-
-/// Between attempts at the same: ever longer.
-#[derive(Default)]
-struct Pauses(Option<Duration>);
-
-impl Pauses {
-    fn next(&mut self) -> Duration {
-        const FIRST: Duration = Duration::from_secs(5);
-        const LONGEST: Duration = Duration::from_secs(300);
-        let pause = self.0.map_or(FIRST, |last| LONGEST.min(last * 2));
-        self.0 = Some(pause);
-        pause
-    }
-}
 
 /// How long the last recordings may take to be written.
 const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);

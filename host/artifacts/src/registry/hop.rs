@@ -93,7 +93,7 @@ fn is_known_pair(registry: &str, realm: &str) -> bool {
 }
 
 /// Domains below which each name is somebody else's: only the registry itself gives tokens there.
-const SHARED_DOMAINS: [&str; 26] = [
+const SHARED_DOMAINS: [&str; 25] = [
     "aliyuncs.com",
     "amazonaws.com",
     "amazonaws.com.cn",
@@ -109,7 +109,6 @@ const SHARED_DOMAINS: [&str; 26] = [
     "gitlab.io",
     "googleapis.com",
     "herokuapp.com",
-    "jfrog.io",
     "nip.io",
     "oraclecloud.com",
     "ocir.io",
@@ -209,7 +208,6 @@ mod tests {
             ("https://ghcr.io/", "http://ghcr.io/token"),
             ("https://registry.acme.co.uk/", "https://attacker.co.uk/token"),
             ("https://acme.azurecr.io/", "https://attacker.azurecr.io/token"),
-            ("https://acme.jfrog.io/", "https://jfrog.io/token"),
             ("https://1.dkr.ecr.eu-west-1.amazonaws.com/", "https://attacker.s3.amazonaws.com/token"),
             ("https://registry.cn-hangzhou.aliyuncs.com/", "https://attacker.cn-hangzhou.aliyuncs.com/auth"),
             ("https://scw.cloud.example/", "https://api.scaleway.com/token"),
