@@ -1,8 +1,9 @@
-//! Checks of the tree itself: dependency edges, purity of the core, marks, sizes, links.
+//! Checks of the tree itself: dependency edges, purity of the core, marks, sizes, links, attacks.
 //!
 //! Each check is a function from texts to complaints, tested here with a planted violation; `tests/tidy.rs` runs it on the
 //! tree. Words that must not be in the tree are put together from parts here, so that the checks do not find themselves.
 
+pub mod attacks;
 pub mod decisions;
 pub mod edges;
 pub mod licence;

@@ -75,3 +75,8 @@ fn frozen_contracts_are_as_they_were() -> Result<()> {
 fn the_licence_is_there() -> Result<()> {
     on_the_tree(tidy::licence::check)
 }
+
+#[test]
+fn the_threat_model_names_each_attack_and_no_other() -> Result<()> {
+    on_the_tree(tidy::attacks::check)
+}
