@@ -1,5 +1,6 @@
-//! The least HTTP server: one answer for every request, on a thread of its own.
+//! The least HTTP server: one VM, and one that has much to tell, on a thread of its own.
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
@@ -9,6 +10,11 @@ use tokio::sync::oneshot;
 
 /// What `GET /v1/vms/vm-1` of the simulated cloud gives.
 const VM: &str = r#"{"id":"vm-1","name":"machine-1","state":"running","region":"sim-1","zone":"sim-1a","type":"sim.small","image":"linux-1","addresses":[{"type":"InternalIP","address":"10.0.0.1"},{"type":"Hostname","address":"machine-1"}],"tags":{"cluster":"cluster-1","machine-uid":"uid-1","machine-name":"machine-1"},"volumes":[],"sourceDestCheck":true,"initialized":true,"bootId":1,"created":"2026-01-02T03:04:05.678Z"}"#;
+
+/// The id of the VM whose answer has a mebibyte.
+pub(crate) const TALKATIVE: &str = "vm-talkative";
+
+const MEBIBYTE: usize = 1024 * 1024;
 
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
@@ -61,17 +67,35 @@ impl Drop for Cloud {
 }
 
 async fn serve(listener: TcpListener) {
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{VM}",
-        VM.len()
-    );
+    let answers = Arc::new(Answers { short: answer(VM), long: answer(&talkative()) });
     while let Ok((connection, _)) = listener.accept().await {
-        tokio::spawn(answer_all(connection, answer.clone()));
+        tokio::spawn(answer_all(connection, Arc::clone(&answers)));
     }
 }
 
+struct Answers {
+    short: String,
+    long: String,
+}
+
+fn answer(body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+}
+
+/// As a cloud answers whose VMs carry long descriptions: words, and no two lines alike.
+fn talkative() -> String {
+    let mut notes = String::with_capacity(MEBIBYTE);
+    let mut number = 1_u64;
+    while notes.len() < MEBIBYTE {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        notes.push_str(&format!("disk {number:x} of the pool; "));
+    }
+    VM.replace("vm-1", TALKATIVE).replace("\"volumes\":[]", &format!("\"volumes\":[],\"notes\":\"{notes}\""))
+}
+
 /// Requests of this benchmark have no body: each ends with its head.
-async fn answer_all(mut connection: TcpStream, answer: String) {
+async fn answer_all(mut connection: TcpStream, answers: Arc<Answers>) {
     connection.set_nodelay(true).ok();
     let mut heard: Vec<u8> = Vec::new();
     let mut part = [0; 4096];
@@ -81,7 +105,10 @@ async fn answer_all(mut connection: TcpStream, answer: String) {
             Ok(length) => heard.extend(part.iter().take(length)),
         }
         while let Some(end) = heard.windows(END_OF_HEAD.len()).position(|four| four == END_OF_HEAD) {
-            heard.drain(..end + END_OF_HEAD.len());
+            let head: Vec<u8> = heard.drain(..end + END_OF_HEAD.len()).collect();
+            let wanted = format!("/{TALKATIVE} ");
+            let is_long = head.windows(wanted.len()).any(|part| part == wanted.as_bytes());
+            let answer = if is_long { &answers.long } else { &answers.short };
             if connection.write_all(answer.as_bytes()).await.is_err() {
                 return;
             }

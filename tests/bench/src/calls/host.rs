@@ -60,3 +60,12 @@ pub(crate) fn request(provider: &str, provider_id: &str) -> MachineRequest {
         },
     }
 }
+
+/// With user data of 16 KiB that the driver must not see.
+pub(crate) fn hiding_user_data(mut request: MachineRequest) -> MachineRequest {
+    let line =
+        |number: usize| format!("write_files: {{ path: /etc/file-{number}, content: number {number} }}\n");
+    let text: String = (0..250).map(line).collect();
+    request.secrets.hidden.rendered = Some(text.into_bytes());
+    request
+}

@@ -22,6 +22,8 @@ use native::Native;
 
 const WARM_UP: usize = 500;
 const ROUNDS: usize = 10_000;
+/// Of what takes milliseconds.
+const LONG_ROUNDS: usize = 300;
 /// Callers at the same time, for calls a second.
 const CALLERS: usize = 64;
 const CALLS_A_CALLER: usize = 150;
@@ -63,6 +65,8 @@ enum Kind {
     WithoutNetwork,
     /// With one HTTP request.
     WithRequest,
+    /// With one HTTP request whose answer has a mebibyte, in which the host looks for secrets and user data.
+    WithLongAnswer,
     /// Of a health policy, with the rule that is built in.
     Policy,
 }
@@ -73,6 +77,7 @@ impl Kind {
             Self::Empty => "an empty call (`validate-class`)",
             Self::WithoutNetwork => "a call about a machine without a request (`get-status`)",
             Self::WithRequest => "a call with one HTTP request (`get-status`)",
+            Self::WithLongAnswer => "a call with one answer of 1 MiB, searched for secrets (`get-status`)",
             Self::Policy => "a health policy's verdict (`evaluate`)",
         }
     }
@@ -80,8 +85,15 @@ impl Kind {
     fn aim(self) -> Option<Duration> {
         match self {
             Self::Empty => Some(Duration::from_micros(60)),
-            Self::WithoutNetwork | Self::Policy => None,
+            Self::WithoutNetwork | Self::WithLongAnswer | Self::Policy => None,
             Self::WithRequest => Some(Duration::from_micros(250)),
+        }
+    }
+
+    fn rounds(self) -> usize {
+        match self {
+            Self::WithLongAnswer => LONG_ROUNDS,
+            Self::Empty | Self::WithoutNetwork | Self::WithRequest | Self::Policy => ROUNDS,
         }
     }
 }
@@ -92,6 +104,7 @@ struct Ways {
     native: Native,
     plain: MachineRequest,
     sim: MachineRequest,
+    talkative: MachineRequest,
     asked: policy::Asked,
 }
 
@@ -101,6 +114,7 @@ impl Ways {
             Kind::Empty => drop(black_box(self.host.validate_class(self.plain.class.clone()).await?)),
             Kind::WithoutNetwork => drop(black_box(self.host.get_status(self.plain.clone()).await?)),
             Kind::WithRequest => drop(black_box(self.host.get_status(self.sim.clone()).await?)),
+            Kind::WithLongAnswer => drop(black_box(self.host.get_status(self.talkative.clone()).await?)),
             Kind::Policy => {
                 black_box(self.asked.sandboxed(&self.host).await?);
             }
@@ -113,6 +127,7 @@ impl Ways {
             Kind::Empty => drop(black_box(native::validate_class(black_box(&self.plain.class))?)),
             Kind::WithoutNetwork => drop(black_box(native::plain_status(black_box(&self.plain))?)),
             Kind::WithRequest => drop(black_box(self.native.get_status(&self.sim).await?)),
+            Kind::WithLongAnswer => drop(black_box(self.native.get_status(&self.talkative).await?)),
             Kind::Policy => {
                 black_box(black_box(&self.asked).native());
             }
@@ -130,6 +145,9 @@ impl Ways {
         );
         let vms = (self.host.get_status(sim.clone()).await?, self.native.get_status(sim).await?);
         ensure!(vms.0 == vms.1, "both ways see one VM: {vms:?}");
+        let long = &self.talkative;
+        let vms = (self.host.get_status(long.clone()).await?, self.native.get_status(long).await?);
+        ensure!(vms.0 == vms.1, "both ways see the VM that has much to tell: {vms:?}");
         self.asked.answer_alike(&self.host).await
     }
 }
@@ -153,12 +171,16 @@ pub(crate) async fn measure() -> Result<Figures> {
         native: Native::new(&cloud.url())?,
         plain: host::request("plain", "plain:///0.1.0/uid-1"),
         sim: host::request("sim", "sim:///sim-1a/vm-1"),
+        talkative: host::hiding_user_data(host::request(
+            "sim",
+            &format!("sim:///sim-1a/{}", cloud::TALKATIVE),
+        )),
         asked: policy::Asked::new(),
     });
     ways.answer_alike().await?;
     eprintln!("calling");
     let mut pairs = Vec::new();
-    for kind in [Kind::Empty, Kind::WithoutNetwork, Kind::WithRequest, Kind::Policy] {
+    for kind in [Kind::Empty, Kind::WithoutNetwork, Kind::WithRequest, Kind::WithLongAnswer, Kind::Policy] {
         // As tasks, on workers, as the controllers make their calls.
         pairs.push(tokio::spawn(alternate(Arc::clone(&ways), kind)).await??);
     }
@@ -171,12 +193,12 @@ pub(crate) async fn measure() -> Result<Figures> {
 
 /// Both ways in turn, so that whatever else the machine does befalls both.
 async fn alternate(ways: Arc<Ways>, kind: Kind) -> Result<Pair> {
-    for _ in 0..WARM_UP {
+    for _ in 0..WARM_UP.min(kind.rounds()) {
         ways.native(kind).await?;
         ways.sandboxed(kind).await?;
     }
-    let mut times = (Vec::with_capacity(ROUNDS), Vec::with_capacity(ROUNDS));
-    for _ in 0..ROUNDS {
+    let mut times = (Vec::with_capacity(kind.rounds()), Vec::with_capacity(kind.rounds()));
+    for _ in 0..kind.rounds() {
         let started = Instant::now();
         ways.native(kind).await?;
         times.0.push(started.elapsed());
@@ -185,7 +207,7 @@ async fn alternate(ways: Arc<Ways>, kind: Kind) -> Result<Pair> {
         times.1.push(started.elapsed());
     }
     let (native, sandboxed) = (Times::of(times.0), Times::of(times.1));
-    Ok(Pair { what: kind.what(), rounds: ROUNDS, native, sandboxed, aim: kind.aim() })
+    Ok(Pair { what: kind.what(), rounds: kind.rounds(), native, sandboxed, aim: kind.aim() })
 }
 
 /// How many calls a second end when many callers call at the same time.
