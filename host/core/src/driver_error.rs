@@ -165,6 +165,8 @@ pub enum Limit {
     Handles,
     /// Calls of this plugin at the same time.
     CallsInFlight,
+    /// Memory of the host that all plugins share.
+    MemoryBudget,
 }
 
 impl Limit {
@@ -180,6 +182,7 @@ impl Limit {
             Self::CopiedBytes => "copied-bytes",
             Self::Handles => "handles",
             Self::CallsInFlight => "calls-in-flight",
+            Self::MemoryBudget => "memory-budget",
         }
     }
 }
@@ -299,6 +302,14 @@ pub enum Refusal {
         per_minute: u32,
         /// Until the next call can be made.
         retry_after: SignedDuration,
+    },
+    /// Other calls held the memory that it needed, for as long as it could wait.
+    #[error("no memory for a call of plugin {plugin}: {detail}")]
+    NoMemory {
+        /// Its name.
+        plugin: String,
+        /// How much there is, and what helps.
+        detail: String,
     },
     /// The host is ending.
     #[error("the host is shutting down")]

@@ -52,6 +52,7 @@ fn limit_hit(error: &Error, limits: &Limits) -> Option<(Limit, String)> {
         return Some(match *exceeded {
             Exceeded::Memory { limit_bytes } => (Limit::Memory, format!("{} MiB", limit_bytes >> 20)),
             Exceeded::Tables { limit } => (Limit::Tables, format!("{limit} elements")),
+            Exceeded::Budget(full) => (Limit::MemoryBudget, full.to_string()),
         });
     }
     let handles = || (Limit::Handles, format!("{} at the same time", limits.handles));
@@ -106,6 +107,7 @@ fn with_output(cause: &str, output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Full;
 
     fn broken(error: impl Into<Error>) -> Breakage {
         match classify(&error.into(), "", &Limits::default()) {
@@ -126,6 +128,8 @@ mod tests {
         assert_eq!(limit(OutOfCpu), Some(Limit::CpuTime));
         assert_eq!(limit(Exceeded::Memory { limit_bytes: 1 }), Some(Limit::Memory));
         assert_eq!(limit(Exceeded::Tables { limit: 1 }), Some(Limit::Tables));
+        let full = Full { total_bytes: 2 << 20, held_bytes: 1 << 20 };
+        assert_eq!(limit(Exceeded::Budget(full)), Some(Limit::MemoryBudget));
         assert_eq!(limit(ResourceTableError::Full), Some(Limit::Handles));
         assert_eq!(limit(Trap::StackOverflow), Some(Limit::Stack));
         assert_eq!(limit(Trap::Interrupt), Some(Limit::CpuTime));

@@ -16,8 +16,11 @@ use tracing::info;
 
 use crate::metrics::Metrics;
 
+mod purse;
 mod room;
 mod share;
+
+pub(crate) use purse::Purse;
 
 use share::Holding;
 
@@ -29,14 +32,14 @@ pub(crate) struct Budget(Arc<Inner>);
 
 struct Inner {
     total_bytes: u64,
-    owners: Mutex<BTreeMap<Owner, Entry>>,
+    owners: Mutex<BTreeMap<MemoryOwner, Entry>>,
     /// Something was given back.
     freed: Notify,
 }
 
 /// An owner of memory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Owner {
+enum MemoryOwner {
     Plugin(PluginName),
     Compiler,
 }
@@ -80,38 +83,42 @@ impl Budget {
     }
 
     /// Opens the account of a plugin. While one is open, a part of the budget is set aside for the plugin.
-    pub(crate) fn of_plugin(&self, plugin: &PluginName, shown: Gauge) -> Account {
-        self.open(Owner::Plugin(plugin.clone()), shown)
+    pub(crate) fn of_plugin(&self, plugin: &PluginName, shown: Gauge) -> MemoryAccount {
+        self.open(MemoryOwner::Plugin(plugin.clone()), shown)
     }
 
     /// Opens the account of the compiler.
-    pub(crate) fn of_compiler(&self, shown: Gauge) -> Account {
-        self.open(Owner::Compiler, shown)
+    pub(crate) fn of_compiler(&self, shown: Gauge) -> MemoryAccount {
+        self.open(MemoryOwner::Compiler, shown)
     }
 
-    fn open(&self, owner: Owner, shown: Gauge) -> Account {
+    fn open(&self, owner: MemoryOwner, shown: Gauge) -> MemoryAccount {
         let mut owners = self.owners();
-        let entry =
-            owners.entry(owner.clone()).or_insert(Entry { held_bytes: 0, reserve_bytes: 0, accounts: 0, shown });
+        let entry = owners.entry(owner.clone()).or_insert(Entry {
+            held_bytes: 0,
+            reserve_bytes: 0,
+            accounts: 0,
+            shown,
+        });
         entry.accounts += 1;
-        Account(Arc::new(Open { budget: self.clone(), owner }))
+        MemoryAccount(Arc::new(Open { budget: self.clone(), owner }))
     }
 
-    fn owners(&self) -> MutexGuard<'_, BTreeMap<Owner, Entry>> {
+    fn owners(&self) -> MutexGuard<'_, BTreeMap<MemoryOwner, Entry>> {
         self.0.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An open account of an owner; a clone is the same account.
 #[derive(Clone)]
-pub(crate) struct Account(Arc<Open>);
+pub(crate) struct MemoryAccount(Arc<Open>);
 
 struct Open {
     budget: Budget,
-    owner: Owner,
+    owner: MemoryOwner,
 }
 
-impl Account {
+impl MemoryAccount {
     /// Opens an account of a budget that holds any amount.
     pub(crate) fn endless(plugin: &PluginName) -> Self {
         Budget::endless().of_plugin(plugin, Gauge::default())
@@ -139,11 +146,16 @@ impl Account {
     /// Takes this much for the compiler, however long that takes, at most its part. It is set aside from now on: calls that
     /// run go on to their end, and others do not get it.
     pub(crate) async fn set_aside(&self, bytes: u64) -> Result<SetAside, Full> {
-        let bytes = bytes.min(share::most_compiler_bytes(self.0.budget.0.total_bytes));
+        let bytes = self.most_of_compiler(bytes);
         let mut aside = SetAside { taken: self.nothing() };
         self.reserve(bytes);
         aside.taken = self.wait(bytes, None).await?;
         Ok(aside)
+    }
+
+    /// Returns how much of it the compiler gets.
+    pub(crate) fn most_of_compiler(&self, bytes: u64) -> u64 {
+        bytes.min(share::most_compiler_bytes(self.0.budget.0.total_bytes))
     }
 
     async fn wait(&self, bytes: u64, until: Option<Instant>) -> Result<Taken, Full> {
@@ -173,13 +185,13 @@ impl Account {
         let Open { budget, owner } = &*self.0;
         let total_bytes = budget.0.total_bytes;
         let mut owners = budget.owners();
-        let plugins = owners.keys().filter(|owner| matches!(owner, Owner::Plugin(_))).count();
+        let plugins = owners.keys().filter(|owner| matches!(owner, MemoryOwner::Plugin(_))).count();
         let plugin_reserve = share::plugin_reserve_bytes(total_bytes, plugins);
-        let holding = |(owner, entry): (&Owner, &Entry)| Holding {
+        let holding = |(owner, entry): (&MemoryOwner, &Entry)| Holding {
             held_bytes: entry.held_bytes,
             reserve_bytes: match owner {
-                Owner::Plugin(_) => plugin_reserve,
-                Owner::Compiler => entry.reserve_bytes,
+                MemoryOwner::Plugin(_) => plugin_reserve,
+                MemoryOwner::Compiler => entry.reserve_bytes,
             },
         };
         let own = owners.get_key_value(owner).map(holding).unwrap_or_default();
@@ -228,7 +240,7 @@ impl Drop for Open {
 
 /// Bytes of the budget, given back when they are dropped.
 pub(crate) struct Taken {
-    account: Account,
+    account: MemoryAccount,
     bytes: u64,
 }
 

@@ -18,6 +18,7 @@ use crate::ask::{Ask, Running};
 use crate::bindings::ProviderIndices;
 use crate::bounds::{self, TEXT_BYTES};
 use crate::breakage::{self, OutOfCpu, Verdict};
+use crate::budget::Purse;
 use crate::digest::Digest;
 use crate::effort::Effort;
 use crate::egress::Egress;
@@ -68,6 +69,8 @@ pub(crate) struct Prepared {
     pub(crate) settings: Arc<str>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) limits: Limits,
+    /// Pays for its calls.
+    pub(crate) memory: Arc<Purse>,
 }
 
 /// A driver's code, linked.
@@ -155,13 +158,22 @@ impl Sandbox {
         deadline: Instant,
         (tape, seat): (&Tape, Option<Arc<Seat>>),
     ) -> Answer<A::Answer> {
+        let memory = match prepared.memory.start(Instant::now(), deadline).await {
+            Ok(memory) => memory,
+            Err(full) => {
+                let (plugin, detail) = (prepared.plugin.to_string(), full.to_string());
+                return Err(Refusal::NoMemory { plugin, detail }.into());
+            }
+        };
         let secrets = ask.take_secrets();
         let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
         let plugin = &prepared.plugin;
         // A replay has no secrets, only values in their place.
         let known = if tape.is_replay() { KnownTo::alone() } else { self.known.to(plugin) };
         let vault = Vault::knowing(secrets.unwrap_or_default(), Arc::clone(grants), known);
-        let session = self.egress.seated(plugin, Arc::clone(grants), vault.clone(), deadline.into(), seat);
+        let account = prepared.memory.account().clone();
+        let (grants, deadline_of_all) = (Arc::clone(grants), deadline.into());
+        let session = self.egress.seated(plugin, grants, vault.clone(), deadline_of_all, (seat, account));
         let allowed = deadline.saturating_duration_since(Instant::now());
         let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
         let deadline_ms = tape.deadline_ms().unwrap_or(deadline_ms);
@@ -190,6 +202,7 @@ impl Sandbox {
                 digest: prepared.digest,
                 call: format!("{} {}", A::OPERATION.name(), ask.subject()).trim_end().into(),
             },
+            memory,
         };
         let effort = Effort::current();
         effort.limit(match code.tier {
@@ -240,6 +253,7 @@ impl Sandbox {
             }
         };
         let state = store.data();
+        prepared.memory.note(state.limiter.used_bytes());
         let output = state.output.text(&vault);
         report(state, effort.spent(), &output);
         self.metrics.dropped_lines(&prepared.plugin, state.dropped_lines());

@@ -23,6 +23,7 @@ use wasmtime::component::Component;
 use crate::digest::{Digest, hex};
 use crate::tier::CodeTier;
 
+pub(crate) mod attempts;
 pub(crate) mod key;
 pub(crate) mod notes;
 
@@ -123,8 +124,12 @@ impl CodeCache {
     }
 
     fn path(&self, digest: &Digest, tier: CodeTier) -> PathBuf {
+        self.path_of(SUFFIX, digest, tier)
+    }
+
+    fn path_of(&self, suffix: &str, digest: &Digest, tier: CodeTier) -> PathBuf {
         let engine = hex(self.compatibility.get(..8).unwrap_or_default());
-        self.folder.join(format!("{}.{engine}.{}.{SUFFIX}", digest.hex(), tier.name()))
+        self.folder.join(format!("{}.{engine}.{}.{suffix}", digest.hex(), tier.name()))
     }
 
     fn tagger(&self, digest: &Digest, tier: CodeTier) -> Hasher {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_core::driver::{Answer, Operation};
-use machinist_core::driver_error::{Breakage, CallError, Refusal};
+use machinist_core::driver_error::{Breakage, CallError, Limit, Refusal};
 use machinist_core::id::ProviderName;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout_at};
@@ -230,6 +230,9 @@ impl Inner {
         let error = answer.as_ref().err();
         let function = A::OPERATION.name();
         self.metrics.ended((plugin, &generation.source), function, took, error);
+        if error.is_some_and(is_of_memory) {
+            self.found_no_memory(plugin);
+        }
         if let Some(until) = generation.ended(function, error, &self.settings.quarantine, Timestamp::now()) {
             self.quarantined(until);
             // Once may be bad luck. A version that breaks again after a pause gives way, if there is one that can serve.
@@ -353,6 +356,17 @@ fn makes(operation: Operation) -> bool {
         | Operation::GetVolumeIds
         | Operation::ValidateClass
         | Operation::Describe => false,
+    }
+}
+
+/// True where the memory that all plugins share was used up.
+fn is_of_memory(error: &CallError) -> bool {
+    match error {
+        CallError::Refused(refusal) => matches!(refusal, Refusal::NoMemory { .. }),
+        CallError::Broken(broken) => {
+            matches!(broken.breakage, Breakage::Limit { limit: Limit::MemoryBudget, .. })
+        }
+        CallError::Guest(_) => false,
     }
 }
 

@@ -183,9 +183,9 @@ impl<P, A> Generation<P, A> {
 /// A cloud that hangs makes every driver miss its deadline; that is no reason to stop asking.
 pub(crate) fn is_fault(breakage: &Breakage) -> bool {
     match breakage {
-        Breakage::Limit { limit: Limit::Deadline | Limit::CallsInFlight, .. } | Breakage::CutOff { .. } => {
-            false
-        }
+        // Others may hold the memory of the host.
+        Breakage::Limit { limit: Limit::Deadline | Limit::CallsInFlight | Limit::MemoryBudget, .. }
+        | Breakage::CutOff { .. } => false,
         Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => true,
     }
 }

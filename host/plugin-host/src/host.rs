@@ -25,12 +25,14 @@ use wasmtime::Engine;
 
 use crate::ask;
 use crate::bounds;
+use crate::budget::Budget;
 use crate::call::Sandbox;
 use crate::code_cache::CodeCache;
 use crate::code_cache::key::Key;
 use crate::code_cache::notes::Notes;
 use crate::company::Company;
 use crate::compile::Compiler;
+use crate::compile::confine::Confinement;
 use crate::digest::Digest;
 use crate::directory::DirectoryState;
 use crate::dispatch::{Queue, Target};
@@ -141,7 +143,8 @@ impl PluginHost {
         let of_engine = |error: wasmtime::Error| StartError::Engine { detail: format!("{error:#}") };
         let engine = engine::engine(&settings.pool()).map_err(of_engine)?;
         let linker = link::linker(&engine).map_err(of_engine)?;
-        let baseline_engine = (engine::HAS_BASELINE && settings.code_kind() == CodeKind::Usual)
+        let has_baseline = engine::HAS_BASELINE && settings.baseline_compiler;
+        let baseline_engine = (has_baseline && settings.code_kind() == CodeKind::Usual)
             .then(engine::baseline_engine)
             .transpose()
             .map_err(of_engine)?;
@@ -162,12 +165,15 @@ impl PluginHost {
             engine: policy_engine,
         });
         let (metrics, turns) = (Metrics::new(), Arc::new(Turns::new()));
+        let budget = Budget::new(settings.memory_budget_bytes, &metrics);
+        let compiler_memory = budget.of_compiler(metrics.compiler_memory());
         let workshop = |engine: &Engine, baseline: Option<&Engine>, kind| {
             let (exe, args) = (settings.compiler.clone(), settings.compiler_args.clone());
             Ok(Workshop {
                 main: shelves(engine)?,
                 baseline: baseline.map(&shelves).transpose()?,
-                compiler: Compiler::new(exe, args, kind),
+                compiler: Compiler::new(exe, args, kind, on_confined(&metrics)),
+                memory: compiler_memory.clone(),
                 turns: Arc::clone(&turns),
                 at_once_bytes: settings.optimised_at_once_bytes,
                 metrics: metrics.clone(),
@@ -219,6 +225,8 @@ impl PluginHost {
                 table_elements: settings.max_table_elements,
                 calls_in_flight: settings.max_calls_in_flight,
             },
+            budget,
+            metrics: metrics.clone(),
         };
         let inner = Inner {
             sandbox,
@@ -441,6 +449,20 @@ fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Se
 /// A policy computes and never waits, so more at the same time than there are threads would only take memory.
 const POLICY_CALLS_IN_FLIGHT: usize = 4;
 
+/// Shows what is taken from the compiler, and says once what is not.
+fn on_confined(metrics: &Metrics) -> impl Fn(Confinement) + Send + Sync + 'static {
+    let metrics = metrics.clone();
+    move |confinement| {
+        if let Some(missing) = metrics.confined(confinement) {
+            let missing = missing.join(", ");
+            warn!(
+                missing,
+                "the kernel or the container runtime cannot take this from the compiler of plugins"
+            );
+        }
+    }
+}
+
 /// How long the last recordings may take to be written.
 const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -529,7 +551,7 @@ impl Inner {
                     return;
                 }
                 Err(error) if error.is_passing() => {
-                    let pause = pauses.next();
+                    let pause = pauses.next().max(error.rests_for().unwrap_or_default());
                     let reason = bounds::reason(&error);
                     let reason = format!("{reason}; next attempt in {} s", pause.as_secs());
                     self.shelf.reject(id, declaration, &reason);
@@ -589,6 +611,12 @@ impl Inner {
                 inner.shelf.refresh();
             }
         });
+    }
+
+    /// A call of this plugin found no memory: say so, and say no more when it has found memory for a while.
+    pub(crate) fn found_no_memory(self: &Arc<Self>, plugin: &PluginName) {
+        let Some(until) = self.shelf.strain(plugin, Timestamp::now()) else { return };
+        self.quarantined(until);
     }
 
     fn loads(&self) -> std::sync::MutexGuard<'_, BTreeMap<SourceId, AbortHandle>> {

@@ -11,12 +11,14 @@
 //! | where are its bytes, and who has signed them | `fetch`, [`source::remote`] |
 //! | may this component be loaded | [`verify`] |
 //! | what is known of a component that nobody loads | `inspect` |
+//! | is its code such as compilers make it | `shape` |
 //! | who compiles it, how well, in which order, and is compiled code still ours | `workshop`, `tier`, `turns`, `compile`, `code_cache` |
 //! | which version serves which provider | `registry`, `routes` |
 //! | when is a plugin left alone | [`state`] |
 //! | how does a new version come to serve | [`rollout`] |
 //! | how does a call get its turn | `dispatch` |
 //! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
+//! | how much memory may all of them hold | `budget`, `limits` |
 //! | what has a plugin logged | `logbook` |
 //! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
 //! | how is a policy asked | `policy` |
@@ -27,6 +29,7 @@ mod ask;
 mod bindings;
 mod bounds;
 mod breakage;
+mod budget;
 mod call;
 mod code_cache;
 mod company;
@@ -63,6 +66,7 @@ mod routes;
 mod seat;
 mod settings;
 mod shadow;
+mod shape;
 mod shelf;
 pub mod source;
 pub mod state;

@@ -9,12 +9,13 @@ use bytes::Bytes;
 use machinist_artifacts::ContentDigest;
 use machinist_core::driver::Operation;
 use machinist_core::driver_error::CallError;
-use machinist_core::id::ProviderName;
+use machinist_core::id::{PluginName, ProviderName};
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
 use crate::ask::Describe;
 use crate::bindings::ProviderIndices;
+use crate::budget::{Budget, MemoryAccount, Purse};
 use crate::call::{DriverCode, Prepared, Sandbox};
 use crate::code_cache::notes::{Note, Notes};
 use crate::compile;
@@ -23,6 +24,7 @@ use crate::digest::Digest;
 use crate::fetch::{self, Fetcher};
 use crate::generation::{Hasty, Served};
 use crate::limits::{self, Ceilings, Limits};
+use crate::metrics::Metrics;
 use crate::optional_bindings::RebooterIndices;
 use crate::optional_bindings::delete_by_id::IdDeleterIndices;
 use crate::policy::PolicyAbout;
@@ -93,6 +95,16 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Returns how long another attempt is not to be made.
+    pub(crate) fn rests_for(&self) -> Option<Duration> {
+        match self {
+            Self::Compile(error) => error.rests_for(),
+            _ => None,
+        }
+    }
+}
+
 /// How far a load has come. Told as it happens.
 pub(crate) enum Progress {
     /// What a reference stands for.
@@ -145,6 +157,8 @@ pub(crate) struct Loader {
     pub(crate) notes: Arc<Notes>,
     pub(crate) defaults: Limits,
     pub(crate) ceilings: Ceilings,
+    pub(crate) budget: Budget,
+    pub(crate) metrics: Metrics,
 }
 
 impl Loader {
@@ -235,6 +249,7 @@ impl Loader {
             settings: Arc::clone(&declared.settings),
             grants: Arc::clone(&declared.grants),
             limits,
+            memory: Arc::new(Purse::new(self.account(&declared.plugin))),
         };
         let mut about = self.describe(&prepared, &code).await?;
         if let Some(error) = declared.grants.providers().and_then(|granted| beyond(&about.providers, granted))
@@ -244,6 +259,10 @@ impl Loader {
         about.capabilities.reboot = code.reboots.is_some();
         about.capabilities.delete_by_id = code.deletes_by_id.is_some();
         Ok(Loaded::Driver(prepared, about))
+    }
+
+    fn account(&self, plugin: &PluginName) -> MemoryAccount {
+        self.budget.of_plugin(plugin, self.metrics.memory_of(plugin))
     }
 
     fn driver_code(&self, code: &Code) -> wasmtime::Result<DriverCode> {
@@ -278,6 +297,7 @@ impl Loader {
             code: ArcSwap::new(Arc::clone(&code)),
             settings: Arc::clone(&declared.settings),
             terms,
+            memory: self.account(&declared.plugin),
         };
         let about = self.policies.describe(&prepared, &code).await.map_err(Error::Describe)?;
         let checked = self.policies.check_settings(&prepared).await.map_err(Error::AskSettings)?;

@@ -1,5 +1,7 @@
 //! What the plugin host counts.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use machinist_core::driver_error::{Breakage, CallError};
@@ -11,6 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::compile::confine::Confinement;
 use crate::report::PluginReport;
 use crate::rollout::Shadowed;
 use crate::rollout::record::{Outcome, Side};
@@ -80,6 +83,11 @@ struct ShadowLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TierLabels {
     tier: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LayerLabels {
+    layer: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -176,6 +184,9 @@ pub(crate) struct Metrics {
     in_flight: Family<PluginLabels, Gauge>,
     waiting: Gauge,
     breakages: Family<BreakageLabels, Counter>,
+    memory: Family<PluginLabels, Gauge>,
+    memory_budget: Gauge,
+    compiler_memory: Gauge,
     states: Family<StateLabels, Gauge>,
     swaps: Family<PluginLabels, Counter>,
     rollouts: Family<RolloutLabels, Counter>,
@@ -184,9 +195,13 @@ pub(crate) struct Metrics {
     cache: Family<CacheLabels, Counter>,
     code: Family<CodeLabels, Gauge>,
     compile_seconds: Family<TierLabels, Histogram, CompileSeconds>,
+    compiler_deaths: Family<TierLabels, Counter>,
+    confinement: Family<LayerLabels, Gauge>,
     recordings: Family<RecordingLabels, Counter>,
     directory_failures: Counter,
     dropped_lines: Family<PluginLabels, Counter>,
+    /// What the compiler's confinement lacks was logged.
+    has_told: Arc<AtomicBool>,
 }
 
 impl Metrics {
@@ -197,6 +212,9 @@ impl Metrics {
             in_flight: Family::default(),
             waiting: Gauge::default(),
             breakages: Family::default(),
+            memory: Family::default(),
+            memory_budget: Gauge::default(),
+            compiler_memory: Gauge::default(),
             states: Family::default(),
             swaps: Family::default(),
             rollouts: Family::default(),
@@ -205,9 +223,12 @@ impl Metrics {
             cache: Family::default(),
             code: Family::default(),
             compile_seconds: Family::new_with_constructor(CompileSeconds),
+            compiler_deaths: Family::default(),
+            confinement: Family::default(),
             recordings: Family::default(),
             directory_failures: Counter::default(),
             dropped_lines: Family::default(),
+            has_told: Arc::default(),
         }
     }
 
@@ -224,6 +245,7 @@ impl Metrics {
         drop(all.seconds.get_or_create(&DurationLabels { plugin: plugin(), operation: empty }));
         drop(all.in_flight.get_or_create(&PluginLabels { plugin: plugin() }));
         drop(all.breakages.get_or_create(&BreakageLabels { plugin: plugin(), kind: empty }));
+        drop(all.memory.get_or_create(&PluginLabels { plugin: plugin() }));
         drop(all.states.get_or_create(&StateLabels { plugin: plugin(), source: source(), state: empty }));
         drop(all.swaps.get_or_create(&PluginLabels { plugin: plugin() }));
         drop(all.rollouts.get_or_create(&RolloutLabels { plugin: plugin(), step: empty }));
@@ -240,6 +262,8 @@ impl Metrics {
         drop(all.cache.get_or_create(&CacheLabels { outcome: empty }));
         drop(all.code.get_or_create(&CodeLabels { plugin: plugin(), source: source(), tier: empty }));
         drop(all.compile_seconds.get_or_create(&TierLabels { tier: empty }));
+        drop(all.compiler_deaths.get_or_create(&TierLabels { tier: empty }));
+        drop(all.confinement.get_or_create(&LayerLabels { layer: empty }));
         drop(all.recordings.get_or_create(&RecordingLabels { outcome: empty }));
         drop(all.dropped_lines.get_or_create(&PluginLabels { plugin: plugin() }));
         all
@@ -270,6 +294,21 @@ impl Metrics {
             "machinist_plugin_breakages",
             "Calls that a plugin broke, by the limit it hit, or trap, or contract",
             self.breakages.clone(),
+        );
+        registry.register(
+            "machinist_plugin_memory_bytes",
+            "Memory that calls of a plugin hold: of guests, of requests, of answers",
+            self.memory.clone(),
+        );
+        registry.register(
+            "machinist_plugin_memory_budget_bytes",
+            "Memory that all plugins and the compiler share",
+            self.memory_budget.clone(),
+        );
+        registry.register(
+            "machinist_plugin_compiler_memory_bytes",
+            "Memory that is set aside for the compiler that runs",
+            self.compiler_memory.clone(),
         );
         registry.register(
             "machinist_plugin_state",
@@ -312,6 +351,16 @@ impl Metrics {
             self.compile_seconds.clone(),
         );
         registry.register(
+            "machinist_plugin_compiler_deaths",
+            "Compilers that a component killed: out of memory, out of time, a crash",
+            self.compiler_deaths.clone(),
+        );
+        registry.register(
+            "machinist_plugin_compiler_confinement",
+            "1 for what is taken from the compiler before it reads a component: files, system-calls, network; 0 where the kernel or the container runtime lacks it",
+            self.confinement.clone(),
+        );
+        registry.register(
             "machinist_plugin_recordings",
             "Calls that were to be recorded: written, left-out (too many were waiting), failed",
             self.recordings.clone(),
@@ -330,6 +379,20 @@ impl Metrics {
 
     pub(crate) fn in_flight(&self, plugin: &PluginName) -> Held {
         held(self.in_flight.get_or_create(&PluginLabels { plugin: plugin.to_string() }).clone())
+    }
+
+    /// The gauge of what a plugin's calls hold.
+    pub(crate) fn memory_of(&self, plugin: &PluginName) -> Gauge {
+        self.memory.get_or_create(&PluginLabels { plugin: plugin.to_string() }).clone()
+    }
+
+    /// The gauge of what the compiler may use.
+    pub(crate) fn compiler_memory(&self) -> Gauge {
+        self.compiler_memory.clone()
+    }
+
+    pub(crate) fn show_budget(&self, bytes: u64) {
+        self.memory_budget.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn waiting(&self) -> Held {
@@ -386,6 +449,24 @@ impl Metrics {
     pub(crate) fn compiled(&self, tier: CodeTier, took: Duration) {
         let labels = TierLabels { tier: tier.name() };
         self.compile_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn compiler_died(&self, tier: CodeTier) {
+        self.compiler_deaths.get_or_create(&TierLabels { tier: tier.name() }).inc();
+    }
+
+    /// Shows what holds of the compiler. Returns what is missing, once.
+    pub(crate) fn confined(&self, confinement: Confinement) -> Option<Vec<&'static str>> {
+        let mut missing = Vec::new();
+        for (layer, holds) in confinement.layers() {
+            let shown = self.confinement.get_or_create(&LayerLabels { layer });
+            shown.set(i64::from(holds));
+            if !holds {
+                missing.push(layer);
+            }
+        }
+        let is_first = !self.has_told.swap(true, Ordering::Relaxed);
+        (is_first && !missing.is_empty()).then_some(missing)
     }
 
     pub(crate) fn swapped(&self, plugin: &PluginName) {

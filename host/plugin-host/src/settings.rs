@@ -28,6 +28,9 @@ pub struct HostSettings {
     pub compiler: PathBuf,
     /// Its arguments, such as the hidden subcommand's name.
     pub compiler_args: Vec<OsString>,
+    /// Whether the baseline compiler makes the first code of large components, where there is one. Without it they take longer until
+    /// they serve, and a defect of that compiler harms nobody.
+    pub baseline_compiler: bool,
     /// Components up to this size are optimised at once. Larger ones begin with code that is made fast, which optimised code replaces.
     pub optimised_at_once_bytes: usize,
     /// Calls at the same time, over all plugins. More wait for their turn until their deadline.
@@ -38,6 +41,8 @@ pub struct HostSettings {
     pub max_memory_bytes: u64,
     /// The largest table that grants may allow.
     pub max_table_elements: u64,
+    /// Memory that all plugins and the compiler share; by default the process's own without the controllers' part.
+    pub memory_budget_bytes: Option<u64>,
     /// Threads that run components.
     pub threads: usize,
     /// Limits of a plugin whose grants do not say otherwise.
@@ -81,12 +86,14 @@ impl HostSettings {
             cache_key,
             compiler: compiler.into(),
             compiler_args: compiler_args.into_iter().collect(),
+            baseline_compiler: true,
             // Takes the compiler less than a second.
             optimised_at_once_bytes: 400 << 10,
             max_calls_in_flight: usize::try_from(pool.calls).unwrap_or(usize::MAX),
             max_calls_waiting: 10_000,
             max_memory_bytes: pool.memory_bytes,
             max_table_elements: pool.table_elements,
+            memory_budget_bytes: None,
             threads: 2,
             default_limits: Limits::default(),
             quarantine: QuarantineRule::default(),

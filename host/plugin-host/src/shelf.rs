@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::Mode;
 use tokio::sync::{broadcast, watch};
@@ -37,6 +37,13 @@ use look::Seen;
 /// Changes that a slow listener may lag behind; beyond, it gets all reports again.
 const CHANGES: usize = 256;
 
+/// How long it is said of a plugin that a call of it found no memory.
+const STRAINED_FOR: SignedDuration = SignedDuration::from_hours(1);
+
+const STRAINED: &str = "calls of it found no memory in the last hour: raise the memory limit of the pod or \
+     --plugin-memory-mib, or lower limits.calls_in_flight in the grants of the plugin that holds most \
+     (machinist_plugin_memory_bytes)";
+
 /// What is to be done about a source.
 pub(crate) enum Order {
     /// Its content is to be loaded.
@@ -64,6 +71,8 @@ struct Contents {
     served: BTreeMap<PluginKey, u64>,
     /// Versions on trial that were told of.
     tried: BTreeMap<PluginKey, u64>,
+    /// Plugins of which calls found no memory, and until when that is said.
+    strained: BTreeMap<PluginName, Timestamp>,
     /// Everything must be signed. What was loaded under another rule is loaded again when it is declared again.
     is_strict: bool,
 }
@@ -109,6 +118,7 @@ impl Shelf {
                 told: BTreeMap::new(),
                 served: BTreeMap::new(),
                 tried: BTreeMap::new(),
+                strained: BTreeMap::new(),
                 is_strict: false,
             }),
             routes: ArcSwap::default(),
@@ -343,6 +353,19 @@ impl Shelf {
         orders
     }
 
+    /// A call of this plugin found no memory. Returns until when that is said, unless it is said already.
+    pub(crate) fn strain(&self, plugin: &PluginName, now: Timestamp) -> Option<Timestamp> {
+        let mut contents = self.contents();
+        contents.strained.retain(|_, until| *until > now);
+        if contents.strained.contains_key(plugin) {
+            return None;
+        }
+        let until = now.saturating_add(STRAINED_FOR).unwrap_or(now);
+        contents.strained.insert(plugin.clone(), until);
+        self.publish(&mut contents, now);
+        Some(until)
+    }
+
     /// Looks whether something has changed that the registry is not told: a quarantine that began or ended, better code.
     pub(crate) fn refresh(&self) {
         self.publish(&mut self.contents(), Timestamp::now());
@@ -475,7 +498,9 @@ impl Contents {
         let details = self.details.get(id).cloned().unwrap_or_default();
         let (state, reason) = state(source, self.registry.is_on_trial(source), now);
         let holds = self.holds(source, details.terms.as_ref());
-        let warnings = details.warnings.into_iter().chain(details.lost).chain(holds);
+        let is_strained = self.strained.get(&source.plugin.name).is_some_and(|until| *until > now);
+        let strained = is_strained.then(|| STRAINED.to_owned());
+        let warnings = details.warnings.into_iter().chain(details.lost).chain(holds).chain(strained);
         PluginReport {
             plugin: source.plugin.name.clone(),
             kind: details.kind,

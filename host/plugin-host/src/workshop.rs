@@ -4,16 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use crate::budget::MemoryAccount;
+use crate::code_cache::attempts::History;
 use crate::code_cache::{CodeCache, Lookup};
-use crate::compile::Compiler;
+use crate::compile::{self, Compiler, Job};
 use crate::digest::Digest;
 use crate::load::Error;
 use crate::metrics::{CacheOutcome, Metrics};
+use crate::shape;
 use crate::tier::{CodeTier, Means, first_tiers};
 use crate::turns::Turns;
 
@@ -33,6 +37,8 @@ pub(crate) struct Workshop {
     pub(crate) turns: Arc<Turns>,
     pub(crate) at_once_bytes: usize,
     pub(crate) metrics: Metrics,
+    /// Pays for the compiler.
+    pub(crate) memory: MemoryAccount,
 }
 
 /// A component that can be linked.
@@ -52,32 +58,49 @@ impl Workshop {
     /// Code that can serve soon, compiled.
     pub(crate) async fn first(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
         let tiers = first_tiers(self.means(), bytes.len());
-        self.turns
-            .hurried(async {
-                // Somebody else may have compiled the same component meanwhile.
-                if let Some(code) = self.kept(tiers, digest).await? {
-                    return Ok(code);
+        let code_bytes = self.code_bytes(bytes).await?;
+        let mut has_killed = false;
+        for &tier in tiers {
+            has_killed |= self.history(digest, (tier, code_bytes)).await? != History::Clean;
+        }
+        // One that killed the compiler before holds nobody up.
+        if has_killed {
+            return self.turns.patient(|| self.first_of(tiers, (bytes, code_bytes), digest)).await;
+        }
+        self.turns.hurried(self.first_of(tiers, (bytes, code_bytes), digest)).await
+    }
+
+    async fn first_of(
+        &self,
+        tiers: &[CodeTier],
+        (bytes, code_bytes): (&Bytes, u64),
+        digest: Digest,
+    ) -> Result<Code, Error> {
+        // Somebody else may have compiled the same component meanwhile.
+        if let Some(code) = self.kept(tiers, digest).await? {
+            return Ok(code);
+        }
+        let mut tiers = tiers.iter().copied().peekable();
+        while let Some(tier) = tiers.next() {
+            match self.compile((bytes, code_bytes), digest, tier).await {
+                Err(Error::Compile(error)) if error.is_of_this_tier() && tiers.peek().is_some() => {
+                    let error = crate::bounds::reason(&error);
+                    info!(%digest, tier = tier.name(), error, "component does not compile in this tier");
                 }
-                let mut tiers = tiers.iter().copied().peekable();
-                while let Some(tier) = tiers.next() {
-                    match self.compile(bytes, digest, tier).await {
-                        Err(Error::Compile(error)) if error.is_of_this_tier() && tiers.peek().is_some() => {
-                            let error = crate::bounds::reason(&error);
-                            info!(%digest, tier = tier.name(), error, "component does not compile in this tier");
-                        }
-                        outcome => return outcome,
-                    }
-                }
-                Err(Error::Interrupted)
-            })
-            .await
+                outcome => return outcome,
+            }
+        }
+        Err(Error::Interrupted)
     }
 
     /// The code that is worth replacing what served first. Whoever calls has the turn, and gives it up for who is waited for.
     pub(crate) async fn best(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
         match self.kept(&[CodeTier::Optimised], digest).await? {
             Some(code) => Ok(code),
-            None => self.compile(bytes, digest, CodeTier::Optimised).await,
+            None => {
+                let code_bytes = self.code_bytes(bytes).await?;
+                self.compile((bytes, code_bytes), digest, CodeTier::Optimised).await
+            }
         }
     }
 
@@ -114,13 +137,55 @@ impl Workshop {
         Ok(None)
     }
 
-    async fn compile(&self, bytes: &Bytes, digest: Digest, tier: CodeTier) -> Result<Code, Error> {
-        let started = Instant::now();
+    /// Checks that no function is one that only an attacker makes. Returns how many bytes of code there are.
+    async fn code_bytes(&self, bytes: &Bytes) -> Result<u64, Error> {
+        let bytes = bytes.clone();
+        let checked = blocking(move || shape::check(&bytes)).await?;
+        checked.map_err(|error| Error::Compile(compile::Error::Shape(error)))
+    }
+
+    async fn history(&self, digest: Digest, (tier, code_bytes): (CodeTier, u64)) -> Result<History, Error> {
+        let cache = Arc::clone(&self.shelves(tier).cache);
+        let memory_bytes = self.memory.most_of_compiler(compiler_bytes(tier, code_bytes));
+        blocking(move || cache.history(&digest, tier, memory_bytes, Timestamp::now())).await
+    }
+
+    /// Compiles, unless an earlier attempt forbids it for now, and remembers if it kills the compiler.
+    async fn compile(
+        &self,
+        (bytes, code_bytes): (&Bytes, u64),
+        digest: Digest,
+        tier: CodeTier,
+    ) -> Result<Code, Error> {
+        if let History::Rests { deaths, left, how } = self.history(digest, (tier, code_bytes)).await? {
+            return Err(Error::Compile(compile::Error::Rests { deaths, left, how }));
+        }
+        let wanted_bytes = compiler_bytes(tier, code_bytes);
+        let aside = self.memory.set_aside(wanted_bytes).await.map_err(|_full| Error::Interrupted)?;
+        let memory_bytes = aside.bytes();
+        let cache = Arc::clone(&self.shelves(tier).cache);
+        let begun = blocking(move || cache.begin(&digest, tier, memory_bytes, Timestamp::now())).await?;
+        let attempt = begun.map_err(Error::Cache)?;
+        let job = Job { component: bytes, tier, memory_bytes, code_bytes };
+        let outcome = self.compile_once(job, digest).await;
+        drop(aside);
+        match &outcome {
+            Err(Error::Compile(error)) if error.is_death() => {
+                self.metrics.compiler_died(tier);
+                attempt.died(&crate::bounds::reason(error), Timestamp::now());
+            }
+            Ok(_) | Err(_) => attempt.ended(),
+        }
+        outcome
+    }
+
+    async fn compile_once(&self, job: Job<'_>, digest: Digest) -> Result<Code, Error> {
+        let (started, tier) = (Instant::now(), job.tier);
         let shelves = self.shelves(tier);
         let cache = Arc::clone(&shelves.cache);
         let draft = blocking(move || cache.draft()).await?.map_err(Error::Cache)?;
         let output = draft.as_file().try_clone().map_err(Error::Cache)?;
-        self.compiler.compile(bytes, tier, output).await.map_err(Error::Compile)?;
+        self.compiler.compile(job, output).await.map_err(Error::Compile)?;
         let took = started.elapsed();
         self.metrics.compiled(tier, took);
         info!(%digest, tier = tier.name(), took_ms = took.as_millis(), "component compiled");
@@ -165,4 +230,14 @@ impl Workshop {
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     spawn_blocking(work).await.map_err(|_ended| Error::Interrupted)
+}
+
+/// Returns the memory for a compiler of so much code.
+fn compiler_bytes(tier: CodeTier, code_bytes: u64) -> u64 {
+    const MIB: u64 = 1 << 20;
+    let (base_bytes, times) = match tier {
+        CodeTier::Baseline => (128 * MIB, 24),
+        CodeTier::Quick | CodeTier::Optimised => (256 * MIB, 48),
+    };
+    base_bytes + code_bytes.saturating_mul(times)
 }

@@ -10,7 +10,7 @@ fn budget(total_bytes: u64) -> Budget {
     Budget::new(Some(total_bytes), &Metrics::new())
 }
 
-fn account(budget: &Budget, plugin: &str) -> Account {
+fn account(budget: &Budget, plugin: &str) -> MemoryAccount {
     budget.of_plugin(&PluginName::new(plugin), Gauge::default())
 }
 

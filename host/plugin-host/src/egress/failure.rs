@@ -29,6 +29,8 @@ pub enum Reason {
     RequestSize,
     /// The call sent as many requests as it may.
     RequestCount,
+    /// All plugins together hold as much memory as they may.
+    Memory,
     /// The host does not sign it.
     Auth(AuthReason),
 }
@@ -90,6 +92,7 @@ impl Reason {
             Self::PlaceholderValue => "placeholder-value",
             Self::RequestSize => "request-size",
             Self::RequestCount => "request-count",
+            Self::Memory => "memory-budget",
             Self::Auth(reason) => match reason {
                 AuthReason::Mark => "auth-mark",
                 AuthReason::Scheme => "auth-scheme",
@@ -129,6 +132,10 @@ impl Reason {
             Self::PlaceholderValue => "an encoded secret does not fit its place; another encoding is needed",
             Self::RequestSize => "the request body is over the limit",
             Self::RequestCount => "the call sent as many requests as it may",
+            Self::Memory => {
+                "plugins hold all memory that they share: raise the memory limit of the pod or --plugin-memory-mib, or \
+                 lower limits.calls_in_flight"
+            }
             Self::Auth(reason) => match reason {
                 AuthReason::Mark => "the mark machinist-auth cannot be read",
                 AuthReason::Scheme => "the scheme is not granted under auth",
@@ -193,6 +200,9 @@ pub enum Failure {
         /// The limit.
         limit_bytes: u64,
     },
+    /// There is no memory for the rest of the answer.
+    #[error("no memory for the body of the answer")]
+    ResponseMemory,
     /// The answer is packed, though it was asked for as it is: nobody can look for secrets in it.
     #[error("the answer is packed in spite of accept-encoding: identity, and cannot be searched for secrets")]
     ResponseCoding,
@@ -216,6 +226,7 @@ impl Failure {
             Self::Incomplete => "incomplete",
             Self::ResponseHeaders => "response-headers",
             Self::ResponseSize { .. } => "response-size",
+            Self::ResponseMemory => "memory-budget",
             Self::ResponseCoding => "response-coding",
             Self::Protocol => "protocol",
         }
@@ -236,6 +247,7 @@ impl Failure {
             | Self::Incomplete
             | Self::ResponseHeaders
             | Self::ResponseSize { .. }
+            | Self::ResponseMemory
             | Self::ResponseCoding
             | Self::Protocol => None,
         }
@@ -256,6 +268,7 @@ impl Failure {
             Self::Incomplete => Self::Incomplete,
             Self::ResponseHeaders => Self::ResponseHeaders,
             Self::ResponseSize { limit_bytes } => Self::ResponseSize { limit_bytes: *limit_bytes },
+            Self::ResponseMemory => Self::ResponseMemory,
             Self::ResponseCoding => Self::ResponseCoding,
             Self::Protocol => Self::Protocol,
         }
@@ -281,6 +294,7 @@ impl Failure {
             Self::Incomplete => WasiError::HttpResponseIncomplete,
             Self::ResponseHeaders => WasiError::HttpResponseHeaderSectionSize(None),
             Self::ResponseSize { limit_bytes } => WasiError::HttpResponseBodySize(Some(limit_bytes)),
+            Self::ResponseMemory => WasiError::InternalError(Some("no memory for the answer".to_owned())),
             Self::ResponseCoding => WasiError::HttpResponseContentCoding(None),
             Self::Protocol => WasiError::HttpProtocolError,
         }

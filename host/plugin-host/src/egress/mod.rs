@@ -43,6 +43,7 @@ use machinist_core::id::PluginName;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
+use crate::budget::MemoryAccount;
 use crate::grants::Grants;
 use crate::seat::Seat;
 use crate::turnstile::Pass;
@@ -149,19 +150,20 @@ impl Egress {
         vault: Vault,
         deadline: impl Into<Instant>,
     ) -> Session {
-        self.seated(plugin, grants, vault, deadline.into(), None)
+        self.seated(plugin, grants, vault, deadline.into(), (None, MemoryAccount::endless(plugin)))
     }
 
-    /// The same for a call that holds a place, which it gives away while it waits for its account.
+    /// The same for a call that holds a place, which it gives away while it waits for its cloud account, and whose bodies
+    /// are paid for.
     pub(crate) fn seated(
         &self,
         plugin: &PluginName,
         grants: Arc<Grants>,
         vault: Vault,
         deadline: Instant,
-        seat: Option<Arc<Seat>>,
+        (seat, memory): (Option<Arc<Seat>>, MemoryAccount),
     ) -> Session {
-        Session::new(self.0.clone(), plugin.clone(), grants, vault, deadline, seat)
+        Session::new(self.0.clone(), plugin.clone(), grants, vault, deadline, (seat, memory))
     }
 
     /// Waits until a call of this class may begin: while its account is slow, a few calls of it wait for turns with an

@@ -18,6 +18,7 @@ use super::listen::Listener;
 use super::metrics::PluginMetrics;
 use super::outgoing::without_connection_headers;
 use super::synthetic::{CLOCK_SKEW, without_own_headers};
+use crate::budget::Taken;
 use crate::vault::Scrubber;
 
 /// What holds for one answer.
@@ -27,6 +28,8 @@ pub(super) struct Terms {
     pub(super) between_bytes: Duration,
     pub(super) deadline: Instant,
     pub(super) metrics: PluginMetrics,
+    /// Pays for what is held of the answer.
+    pub(super) memory: Taken,
     /// Hears the body as the server sent it.
     pub(super) listener: Option<Listener>,
     /// By how many seconds the host's clock is ahead, where that may be why a signature is refused.
@@ -58,7 +61,8 @@ pub(super) fn hand_back(
     if let Some(length) = length.filter(|_| !has_body || terms.scrubber.stays_idle()) {
         headers.insert(CONTENT_LENGTH, length);
     }
-    let body = GuestBody { incoming: Some(body), received_bytes: 0, pause: None, terms };
+    let base_bytes = terms.memory.bytes();
+    let body = GuestBody { incoming: Some(body), received_bytes: 0, pause: None, base_bytes, terms };
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = parts.status;
     *response.headers_mut() = headers;
@@ -100,6 +104,8 @@ struct GuestBody {
     /// `None` when it is over, one way or the other.
     incoming: Option<Incoming>,
     received_bytes: u64,
+    /// Of the budget, beside what is held of the body.
+    base_bytes: u64,
     /// Armed while waiting for the next piece.
     pause: Option<Pin<Box<Sleep>>>,
     terms: Terms,
@@ -108,9 +114,26 @@ struct GuestBody {
 impl GuestBody {
     fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
         self.incoming = None;
+        self.terms.memory.shrink_to(0);
         self.terms.metrics.body_failed(&failure);
         tracing::debug!(error = %failure, "the body of an answer ended early");
         Poll::Ready(Some(Err(failure.into_wasi())))
+    }
+
+    /// Takes memory for what is held back of the body and this much beside it.
+    fn pay_for(&mut self, bytes: usize) -> Result<(), Failure> {
+        let bytes = self.held_bytes(bytes);
+        self.terms.memory.grow_to(bytes).map_err(|_full| Failure::ResponseMemory)
+    }
+
+    fn keep_paying_for(&mut self, bytes: usize) {
+        let bytes = self.held_bytes(bytes);
+        self.terms.memory.shrink_to(bytes);
+    }
+
+    fn held_bytes(&self, beside: usize) -> u64 {
+        let held = self.terms.scrubber.held_bytes().saturating_add(beside);
+        self.base_bytes.saturating_add(u64::try_from(held).unwrap_or(u64::MAX))
     }
 
     fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
@@ -152,7 +175,11 @@ impl Body for GuestBody {
                         let limit_bytes = self.terms.limit_bytes;
                         return self.fail(Failure::ResponseSize { limit_bytes });
                     }
+                    if let Err(failure) = self.pay_for(2 * piece.len()) {
+                        return self.fail(failure);
+                    }
                     let certain = self.terms.scrubber.push(piece);
+                    self.keep_paying_for(certain.len());
                     if !certain.is_empty() {
                         return Poll::Ready(Some(Ok(Frame::data(certain))));
                     }
@@ -163,6 +190,7 @@ impl Body for GuestBody {
                 Poll::Ready(None) => {
                     self.incoming = None;
                     self.terms.listener = None;
+                    self.terms.memory.shrink_to(0);
                     let rest = self.terms.scrubber.finish();
                     return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
                 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use jiff::Timestamp;
 use machinist_core::driver_error::Sent;
 use machinist_core::id::PluginName;
@@ -25,6 +25,7 @@ use super::substitute::{Substituted, substitute};
 use super::synthetic::Synthetic;
 use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
+use crate::budget::{Full, MemoryAccount, Taken};
 use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict, is_range};
 use crate::seat::Seat;
 use crate::vault::{PLACEHOLDER_PREFIX, Vault};
@@ -35,6 +36,8 @@ const REQUEST_KIB: u64 = 1024;
 const RESPONSE_KIB: u64 = 4 * 1024;
 /// A page, its details, and some polling.
 const REQUESTS_PER_CALL: u64 = 100;
+/// Buffers of a connection and heads, of each request on its way.
+const REQUEST_BYTES: u64 = 64 * 1024;
 /// What a notice says of an URL at most.
 const TARGET_CHARACTERS: usize = 256;
 
@@ -55,6 +58,8 @@ pub(super) struct Call {
     pub(super) metrics: PluginMetrics,
     /// The place that the call holds; `None` for one that holds none.
     seat: Option<Arc<Seat>>,
+    /// Pays for bodies.
+    memory: MemoryAccount,
     requests: AtomicU64,
     refusals: AtomicU64,
     has_sent: AtomicBool,
@@ -67,7 +72,7 @@ impl Session {
         grants: Arc<Grants>,
         vault: Vault,
         deadline: Instant,
-        seat: Option<Arc<Seat>>,
+        (seat, memory): (Option<Arc<Seat>>, MemoryAccount),
     ) -> Self {
         let metrics = egress.metrics.of(&plugin);
         Self(Arc::new(Call {
@@ -78,6 +83,7 @@ impl Session {
             deadline,
             metrics,
             seat,
+            memory,
             requests: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
             has_sent: AtomicBool::new(false),
@@ -163,13 +169,19 @@ impl Call {
         let target =
             RequestTarget::new(&parts.method, &parts.uri).map_err(|_| Failure::Refused(Reason::Target))?;
         self.judge(&target)?;
+        let memory = self.memory.take(REQUEST_BYTES).map_err(no_memory)?;
         let marked = self.marked(&mut parts.headers, target.host())?;
         let body = self.collect(body).await?;
         let headers = self.allowed_headers(parts.headers);
         let outgoing = Outgoing { target, headers, body };
         let rule = self.judge_whole(&outgoing)?;
-        let filled = substitute(outgoing, &self.grants, &self.vault).map_err(Failure::Refused)?;
-        match self.on_the_way(filled, marked, rule, options).await {
+        let mut filled = substitute(outgoing, &self.grants, &self.vault).map_err(Failure::Refused)?;
+        if !filled.used.is_empty() {
+            // Another body than the one that was collected.
+            let taken = self.memory.take(bytes_of(filled.outgoing.body.len())).map_err(no_memory)?;
+            filled.outgoing.body = taken.tied_to(filled.outgoing.body);
+        }
+        match self.on_the_way(filled, marked, rule, (options, memory)).await {
             Ok(response) => Ok(response),
             Err(NoKeys::Answer(answer) | NoKeys::Held(answer)) => Ok(answer.hand_back(self.vault.scrubber())),
             Err(NoKeys::Failure(failure)) => Err(failure),
@@ -183,7 +195,7 @@ impl Call {
         filled: Substituted,
         marked: Option<(Mark, &AuthGrant)>,
         rule: &EgressRule,
-        options: Option<RequestOptions>,
+        (options, memory): (Option<RequestOptions>, Taken),
     ) -> Result<Response<WasiBody>, NoKeys> {
         let Substituted { mut outgoing, used } = filled;
         let signer = match &marked {
@@ -221,6 +233,7 @@ impl Call {
             between_bytes: times.between_bytes,
             deadline: self.deadline,
             metrics: self.metrics.clone(),
+            memory,
         };
         Ok(hand_back(response, outgoing.target.method(), terms)?)
     }
@@ -306,11 +319,9 @@ impl Call {
     /// All of it, because its places and its length must be known, and because one segment is faster than two.
     async fn collect(&self, body: WasiBody) -> Result<Bytes, Failure> {
         let limit_bytes = self.grants.limits().request_kib.unwrap_or(REQUEST_KIB).saturating_mul(1024);
-        let limited = Limited::new(body, usize::try_from(limit_bytes).unwrap_or(usize::MAX));
-        match timeout_at(self.deadline, limited.collect()).await {
-            Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Failure::RequestSize { limit_bytes }),
-            Ok(Err(_)) | Err(_) => Err(Failure::RequestBody),
+        match timeout_at(self.deadline, collected(body, limit_bytes, self.memory.nothing())).await {
+            Ok(collected) => collected,
+            Err(_elapsed) => Err(Failure::RequestBody),
         }
     }
 
@@ -395,4 +406,29 @@ fn class_of(status: StatusCode) -> &'static str {
         400..=499 => "4xx",
         _ => "5xx",
     }
+}
+
+/// Collects a body as long as it is within its limit and there is memory for it.
+async fn collected(mut body: WasiBody, limit_bytes: u64, mut taken: Taken) -> Result<Bytes, Failure> {
+    let mut collected = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame.map_err(|_| Failure::RequestBody)?.into_data() else { continue };
+        let bytes = bytes_of(collected.len()).saturating_add(bytes_of(piece.len()));
+        if bytes > limit_bytes {
+            return Err(Failure::RequestSize { limit_bytes });
+        }
+        taken.grow_to(bytes).map_err(no_memory)?;
+        collected.extend_from_slice(&piece);
+        // It grows by more than what comes.
+        taken.grow_to(bytes_of(collected.capacity())).map_err(no_memory)?;
+    }
+    Ok(taken.tied_to(collected.freeze()))
+}
+
+fn bytes_of(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+fn no_memory(_full: Full) -> Failure {
+    Failure::Refused(Reason::Memory)
 }

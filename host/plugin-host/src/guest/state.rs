@@ -11,6 +11,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use super::limiter::Limiter;
 use super::log::{LogBudget, LogListener};
 use super::stdio::Tail;
+use crate::budget::Taken;
 use crate::egress::{Session, WallClock};
 use crate::limits::Limits;
 use crate::logbook::Source;
@@ -27,6 +28,7 @@ pub(crate) struct GuestSeed {
     pub(crate) clock: WallClock,
     pub(crate) log_listener: Option<LogListener>,
     pub(crate) log_source: Source,
+    pub(crate) memory: Taken,
 }
 
 /// One call's state. It lives exactly as long as the call.
@@ -63,7 +65,7 @@ impl GuestState {
             log: LogBudget::default(),
             log_listener: seed.log_listener,
             log_source: seed.log_source,
-            limiter: Limiter::new(limits),
+            limiter: Limiter::new(limits, seed.memory),
             output,
         }
     }

@@ -18,6 +18,7 @@ use super::convert;
 use super::guest::PolicyState;
 use super::terms::Terms;
 use crate::breakage::{self, Verdict};
+use crate::budget::MemoryAccount;
 use crate::digest::Digest;
 use crate::logbook::{Logbook, Source};
 use crate::policy_bindings::{HealthPolicy, HealthPolicyPre};
@@ -44,6 +45,8 @@ pub(crate) struct PreparedPolicy {
     pub(crate) code: ArcSwap<PolicyCode>,
     pub(crate) settings: Arc<str>,
     pub(crate) terms: Terms,
+    /// Pays for its calls.
+    pub(crate) memory: MemoryAccount,
 }
 
 /// A policy's code, linked.
@@ -139,7 +142,8 @@ impl PolicySandbox {
             digest: policy.digest,
             call: call.into(),
         };
-        let mut store = Store::new(&self.engine, PolicyState::new(now, &limits, source));
+        let mut store =
+            Store::new(&self.engine, PolicyState::new(now, &limits, source, policy.memory.nothing()));
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
         store.set_max_component_handles(MOST_HANDLES);

@@ -11,6 +11,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxView, WasiView};
 
 use crate::bindings::machinist::host::log as wit;
+use crate::budget::Taken;
 use crate::guest::limiter::Limiter;
 use crate::guest::log::{self, LogBudget};
 use crate::guest::stdio::Tail;
@@ -34,7 +35,7 @@ pub(crate) struct PolicyState {
 }
 
 impl PolicyState {
-    pub(crate) fn new(now: Timestamp, limits: &Limits, log_source: Source) -> Self {
+    pub(crate) fn new(now: Timestamp, limits: &Limits, log_source: Source, memory: Taken) -> Self {
         let output = Tail::default();
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
@@ -43,7 +44,7 @@ impl PolicyState {
             wasi: still_wasi(now, &output),
             log: LogBudget::default(),
             log_source,
-            limiter: Limiter::new(limits),
+            limiter: Limiter::new(limits, memory),
             output,
         }
     }

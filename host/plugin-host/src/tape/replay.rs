@@ -96,6 +96,7 @@ pub(crate) async fn replay(
         // Nothing leaves the host, whatever is granted.
         grants: Arc::clone(&sandbox.no_grants),
         limits: limits(&recorded.limits, &prepared.limits, ceilings),
+        memory: Arc::clone(&prepared.memory),
     };
     ask_again(sandbox, &prepared, recorded, &tape).await?;
     let recording = tape.finish().ok_or(ReplayError::Interrupted)?;

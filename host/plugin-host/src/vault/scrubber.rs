@@ -29,6 +29,11 @@ impl Scrubber {
         self.held.is_empty() && self.vault.is_idle()
     }
 
+    /// Returns how much it holds back.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.capacity()
+    }
+
     /// True when there is nothing to look for, and will be nothing in this call.
     pub(crate) fn stays_idle(&self) -> bool {
         self.is_idle() && !self.vault.may_learn()
