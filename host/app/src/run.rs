@@ -23,7 +23,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::adapter::Adapter;
 use crate::admin::{self, Admin};
-use crate::flags::{Line, LogFormat, ProcessFlags};
+use crate::flags::{Line, LogFormat, ProcessFlags, SandboxSettings};
 use crate::incidents::Incidents;
 use crate::plugin_rule::Rule;
 use crate::plugin_secrets::{Secrets, trust};
@@ -49,7 +49,7 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let host = cache
         .as_ref()
         .map(|cache| {
-            let wanted = (checked.record, checked.loopback_registries);
+            let wanted = (checked.record, checked.loopback_registries, checked.sandbox);
             plugin_host((&flags, cache.path()), wanted, &incidents, &clients.control)
         })
         .transpose()?;
@@ -192,7 +192,7 @@ fn log(format: LogFormat, filter: EnvFilter) {
 
 fn plugin_host(
     (flags, cache): (&ProcessFlags, &Path),
-    (record, loopback_registries): (Option<RecordSettings>, LoopbackRegistries),
+    (record, loopback_registries, sandbox): (Option<RecordSettings>, LoopbackRegistries, SandboxSettings),
     incidents: &Arc<Incidents>,
     control: &kube::Client,
 ) -> anyhow::Result<PluginHost> {
@@ -207,6 +207,7 @@ fn plugin_host(
     }
     settings.record = record;
     settings.loopback_registries = loopback_registries;
+    sandbox.apply(&mut settings);
     let incidents = incidents.clone();
     settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
     PluginHost::start(settings)

@@ -55,7 +55,7 @@ struct Entry {
 /// The budget has no room for what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "all plugins share {} MiB, of which this one holds {} MiB: raise the memory limit of the pod or --plugin-memory-mib, or \
+    "all plugins share {} MiB, of which this one holds {} MiB: raise the memory limit of the pod or --plugin-memory, or \
      lower limits.calls_in_flight in the grants of the plugin that holds most", total_bytes / MIB, held_bytes / MIB
 )]
 pub(crate) struct Full {

@@ -55,7 +55,7 @@ pub(crate) enum Error {
     Shape(shape::Error),
     /// It ran out of the memory that it may use.
     #[error(
-        "the compiler needs more than the {} MiB that it may use: raise the memory limit of the pod or --plugin-memory-mib, \
+        "the compiler needs more than the {} MiB that it may use: raise the memory limit of the pod or --plugin-memory, \
          or make the component smaller", limit_bytes >> 20
     )]
     Memory {

@@ -41,7 +41,7 @@ const CHANGES: usize = 256;
 const STRAINED_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 const STRAINED: &str = "calls of it found no memory in the last hour: raise the memory limit of the pod or \
-     --plugin-memory-mib, or lower limits.calls_in_flight in the grants of the plugin that holds most \
+     --plugin-memory, or lower limits.calls_in_flight in the grants of the plugin that holds most \
      (machinist_plugin_memory_bytes)";
 
 /// What is to be done about a source.

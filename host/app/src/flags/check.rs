@@ -12,7 +12,7 @@ use machinist_runtime::settings::Settings;
 use tracing_subscriber::EnvFilter;
 
 use super::given::{Count, LogFormat, Problems};
-use super::{ElectionFlags, MachineFlags, ProcessFlags, RunFlags};
+use super::{ElectionFlags, MachineFlags, ProcessFlags, RunFlags, SandboxSettings};
 
 /// Flags that are right, one by one and together.
 pub(crate) struct Checked {
@@ -36,6 +36,8 @@ pub(crate) struct Checked {
     pub(crate) rate: Option<Rate>,
     /// Whether plugins may come from registries on this machine.
     pub(crate) loopback_registries: LoopbackRegistries,
+    /// How much plugins may take of this process, and who compiles them.
+    pub(crate) sandbox: SandboxSettings,
     /// Whether calls of drivers are recorded.
     pub(crate) record: Option<RecordSettings>,
     /// Of the tenant, but for the name of the cluster.
@@ -74,6 +76,7 @@ impl RunFlags {
             } else {
                 LoopbackRegistries::Refused
             },
+            sandbox: self.sandbox.settings(&mut problems),
             record: self.record.settings(&mut problems),
             settings: Settings {
                 controllers: problems.take("--controllers", &process.controllers),

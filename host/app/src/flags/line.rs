@@ -8,6 +8,7 @@ use super::RunFlags;
 use super::machines::MachineFlags;
 use super::owners::OwnerFlags;
 use super::record::RecordFlags;
+use super::sandbox::SandboxFlags;
 use super::unused::UnusedFlags;
 
 /// Flags, and which of them somebody has typed.
@@ -40,6 +41,7 @@ impl Line {
         if !controllers.machines {
             idle.extend(ids::<MachineFlags>());
             idle.extend(ids::<RecordFlags>());
+            idle.extend(ids::<SandboxFlags>());
         }
         if !controllers.sets && !controllers.deployments {
             idle.extend(ids::<OwnerFlags>());

@@ -10,6 +10,7 @@ mod owners;
 mod program;
 mod record;
 mod requests;
+mod sandbox;
 mod unnamed;
 mod unused;
 
@@ -28,6 +29,8 @@ use owners::OwnerFlags;
 pub(crate) use program::Program;
 use record::RecordFlags;
 use requests::RequestFlags;
+use sandbox::SandboxFlags;
+pub(crate) use sandbox::SandboxSettings;
 pub(crate) use unnamed::{Meant, VARIABLE, meant};
 use unused::UnusedFlags;
 
@@ -44,6 +47,8 @@ pub(crate) struct RunFlags {
     pub(crate) requests: RequestFlags,
     #[command(flatten)]
     pub(crate) record: RecordFlags,
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxFlags,
     #[command(flatten)]
     pub(crate) election: ElectionFlags,
     #[command(flatten)]

@@ -40,7 +40,7 @@ impl RecordFlags {
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bytes(u64);
+pub(crate) struct Bytes(pub(super) u64);
 
 impl Meaning for Bytes {
     fn parse(text: &str) -> Result<Self, String> {

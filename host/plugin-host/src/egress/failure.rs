@@ -133,7 +133,7 @@ impl Reason {
             Self::RequestSize => "the request body is over the limit",
             Self::RequestCount => "the call sent as many requests as it may",
             Self::Memory => {
-                "plugins hold all memory that they share: raise the memory limit of the pod or --plugin-memory-mib, or \
+                "plugins hold all memory that they share: raise the memory limit of the pod or --plugin-memory, or \
                  lower limits.calls_in_flight"
             }
             Self::Auth(reason) => match reason {

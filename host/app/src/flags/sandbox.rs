@@ -1,0 +1,79 @@
+//! Flags about the memory of plugins and the compiler of their code.
+
+use clap::Args;
+use machinist_plugin_host::HostSettings;
+
+use super::given::{Given, Meaning, Problems};
+use super::record::Bytes;
+
+/// How much plugins may take of the process, and who compiles them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sandbox of plugins")]
+pub(crate) struct SandboxFlags {
+    /// Memory that all plugins and their compiler share, such as 600Mi, at least 128Mi. Without it: the memory limit of the pod
+    /// (of the machine where there is none) less a quarter for the controllers
+    #[arg(long, default_value = "", value_name = "BYTES", allow_hyphen_values = true)]
+    pub(crate) plugin_memory: Given<PluginMemory>,
+    /// Compile large components with the baseline compiler first, so that they serve within seconds. Without it they wait for the
+    /// optimising compiler, and a defect of the baseline compiler concerns nobody
+    #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub(crate) baseline_compiler: Given<bool>,
+}
+
+/// These flags, understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SandboxSettings {
+    memory_budget_bytes: Option<u64>,
+    baseline_compiler: bool,
+}
+
+impl SandboxFlags {
+    pub(super) fn settings(&self, problems: &mut Problems) -> SandboxSettings {
+        SandboxSettings {
+            memory_budget_bytes: problems.take("--plugin-memory", &self.plugin_memory).0,
+            baseline_compiler: problems.take("--baseline-compiler", &self.baseline_compiler),
+        }
+    }
+}
+
+impl SandboxSettings {
+    pub(crate) fn apply(self, settings: &mut HostSettings) {
+        settings.memory_budget_bytes = self.memory_budget_bytes;
+        settings.baseline_compiler = self.baseline_compiler;
+    }
+}
+
+/// A number of bytes, or none for the host to find one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PluginMemory(Option<u64>);
+
+impl Meaning for PluginMemory {
+    fn parse(text: &str) -> Result<Self, String> {
+        const LEAST: u64 = 128 << 20;
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        match Bytes::parse(text) {
+            Ok(Bytes(bytes)) if bytes >= LEAST => Ok(Self(Some(bytes))),
+            Ok(Bytes(_)) | Err(_) => Err("must be 128Mi or more, as in 600Mi or 2Gi, or empty".to_owned()),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Self(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_found_or_named_and_never_too_little() {
+        assert_eq!(PluginMemory::parse(""), Ok(PluginMemory(None)));
+        assert_eq!(PluginMemory::parse("600Mi"), Ok(PluginMemory(Some(600 << 20))));
+        for text in ["0", "127Mi", "-1Gi", "much"] {
+            assert!(PluginMemory::parse(text).is_err(), "{text}");
+        }
+    }
+}
