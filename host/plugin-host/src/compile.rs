@@ -44,6 +44,12 @@ pub(crate) enum Error {
         #[source]
         source: io::Error,
     },
+    /// It did not come as far as compiling.
+    #[error("the compiler does not work: {detail}")]
+    Broken {
+        /// What it says.
+        detail: String,
+    },
     /// It took too long.
     #[error("the compiler took more than {} s", limit.as_secs())]
     Deadline {
@@ -89,7 +95,7 @@ impl Error {
     pub(crate) fn is_of_this_tier(&self) -> bool {
         match self {
             Self::Rejected { .. } | Self::Died { .. } | Self::Memory { .. } | Self::Rests { .. } => true,
-            Self::Run { .. } | Self::Deadline { .. } | Self::Shape(_) => false,
+            Self::Run { .. } | Self::Broken { .. } | Self::Deadline { .. } | Self::Shape(_) => false,
         }
     }
 
@@ -98,6 +104,7 @@ impl Error {
         match self {
             Self::Rejected { .. } | Self::Shape(_) => false,
             Self::Run { .. }
+            | Self::Broken { .. }
             | Self::Deadline { .. }
             | Self::Memory { .. }
             | Self::Died { .. }
@@ -109,7 +116,11 @@ impl Error {
     pub(crate) fn is_death(&self) -> bool {
         match self {
             Self::Deadline { .. } | Self::Memory { .. } | Self::Died { .. } => true,
-            Self::Rejected { .. } | Self::Run { .. } | Self::Shape(_) | Self::Rests { .. } => false,
+            Self::Rejected { .. }
+            | Self::Run { .. }
+            | Self::Broken { .. }
+            | Self::Shape(_)
+            | Self::Rests { .. } => false,
         }
     }
 
@@ -119,6 +130,7 @@ impl Error {
             Self::Rests { left, .. } => Some(left.unsigned_abs()),
             Self::Rejected { .. }
             | Self::Run { .. }
+            | Self::Broken { .. }
             | Self::Deadline { .. }
             | Self::Memory { .. }
             | Self::Died { .. }
@@ -238,6 +250,7 @@ impl Compiler {
         match status.code() {
             Some(0) => Ok(()),
             Some(code) if code == i32::from(child::REJECTED) => Err(Error::Rejected { detail: said }),
+            Some(code) if code == i32::from(child::FAILED) => Err(Error::Broken { detail: said }),
             Some(_) | None if said.contains(NO_MEMORY) => {
                 Err(Error::Memory { limit_bytes: job.memory_bytes })
             }

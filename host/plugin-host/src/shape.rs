@@ -214,7 +214,7 @@ mod tests {
                 "it has 7000002 bytes in one",
             ),
             (component(1, 2_000, &[]), component(1, 2_001, &[]), "it has 2001 variables in one function"),
-            (component(1, 0, &nested(2_000)), component(1, 0, &nested(500_000)), "it has 2001 blocks inside"),
+            (component(1, 0, &nested(2_000)), component(1, 0, &nested(100_000)), "it has 2001 blocks inside"),
             (
                 component(1, 0, &beside(16_000)),
                 component(1, 0, &beside(16_001)),

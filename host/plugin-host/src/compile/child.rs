@@ -14,8 +14,8 @@ use crate::tier::CodeTier;
 
 /// Exit status for a component that does not compile; its reason is on stderr.
 pub(crate) const REJECTED: u8 = 2;
-/// Exit status for everything else that goes wrong.
-const FAILED: u8 = 3;
+/// Exit status for everything else that goes wrong, and is not the component's fault; said on stderr as well.
+pub(crate) const FAILED: u8 = 3;
 
 /// No component is larger (the source's limits are checked by the parent).
 const MOST_BYTES: u64 = 64 << 20;
@@ -64,8 +64,8 @@ fn compile() -> Result<(), Error> {
     let header = Header::read(&mut input).map_err(step("read what to compile"))?;
     // It looks at the processor, and so comes before the rest is taken away.
     let engine = engine::compiling_engine(header.kind, header.tier).map_err(Error::Engine)?;
-    let confinement = confine().map_err(step("confine the compiler"))?;
     limit(Resource::Data, header.memory_bytes).map_err(step("limit the compiler's memory"))?;
+    let confinement = confine().map_err(step("confine the compiler"))?;
     io::stderr().write_all(confinement.line().as_bytes()).map_err(step("say what holds"))?;
     let component = header.component(&mut input).map_err(step("read the component"))?;
     drop(input);
