@@ -59,9 +59,10 @@ impl Workshop {
     pub(crate) async fn first(&self, bytes: &Bytes, digest: Digest) -> Result<Code, Error> {
         let tiers = first_tiers(self.means(), bytes.len());
         let code_bytes = self.code_bytes(bytes).await?;
+        let wanted_bytes = compiler_bytes(bytes.len(), code_bytes);
         let mut has_killed = false;
         for &tier in tiers {
-            has_killed |= self.history(digest, (tier, code_bytes)).await? != History::Clean;
+            has_killed |= self.history(digest, tier, wanted_bytes).await? != History::Clean;
         }
         // One that killed the compiler before holds nobody up.
         if has_killed {
@@ -144,9 +145,9 @@ impl Workshop {
         checked.map_err(|error| Error::Compile(compile::Error::Shape(error)))
     }
 
-    async fn history(&self, digest: Digest, (tier, code_bytes): (CodeTier, u64)) -> Result<History, Error> {
+    async fn history(&self, digest: Digest, tier: CodeTier, wanted_bytes: u64) -> Result<History, Error> {
         let cache = Arc::clone(&self.shelves(tier).cache);
-        let memory_bytes = self.memory.most_of_compiler(compiler_bytes(tier, code_bytes));
+        let memory_bytes = self.memory.most_of_compiler(wanted_bytes);
         blocking(move || cache.history(&digest, tier, memory_bytes, Timestamp::now())).await
     }
 
@@ -157,10 +158,10 @@ impl Workshop {
         digest: Digest,
         tier: CodeTier,
     ) -> Result<Code, Error> {
-        if let History::Rests { deaths, left, how } = self.history(digest, (tier, code_bytes)).await? {
+        let wanted_bytes = compiler_bytes(bytes.len(), code_bytes);
+        if let History::Rests { deaths, left, how } = self.history(digest, tier, wanted_bytes).await? {
             return Err(Error::Compile(compile::Error::Rests { deaths, left, how }));
         }
-        let wanted_bytes = compiler_bytes(tier, code_bytes);
         let aside = self.memory.set_aside(wanted_bytes).await.map_err(|_full| Error::Interrupted)?;
         let memory_bytes = aside.bytes();
         let cache = Arc::clone(&self.shelves(tier).cache);
@@ -232,12 +233,29 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     spawn_blocking(work).await.map_err(|_ended| Error::Interrupted)
 }
 
-/// Returns the memory for a compiler of so much code.
-fn compiler_bytes(tier: CodeTier, code_bytes: u64) -> u64 {
-    const MIB: u64 = 1 << 20;
-    let (base_bytes, times) = match tier {
-        CodeTier::Baseline => (128 * MIB, 24),
-        CodeTier::Quick | CodeTier::Optimised => (256 * MIB, 48),
-    };
-    base_bytes + code_bytes.saturating_mul(times)
+/// Returns the memory for the compiler of a component: half as much again as the SDKs' components need in the tier that needs most.
+fn compiler_bytes(component_bytes: usize, code_bytes: u64) -> u64 {
+    const BASE_BYTES: u64 = 64 << 20;
+    let component_bytes = u64::try_from(component_bytes).unwrap_or(u64::MAX);
+    let of_code = code_bytes.saturating_mul(64);
+    BASE_BYTES.saturating_add(component_bytes.saturating_mul(3)).saturating_add(of_code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compiler_gets_more_than_components_of_the_sdks_were_seen_to_need() {
+        // Bytes of the component, bytes of its code, MiB that the compiler's data were at most.
+        for (component_bytes, code_bytes, needed_mib) in [
+            (401_713, 321_697, 31),
+            (4_699_572, 2_955_003, 163),
+            (14_097_818, 9_215_439, 457),
+            (19_540_744, 6_587_183, 407),
+        ] {
+            let given_mib = compiler_bytes(component_bytes, code_bytes) >> 20;
+            assert!(given_mib * 3 >= needed_mib * 4, "{given_mib} MiB for {needed_mib} MiB");
+        }
+    }
 }

@@ -89,14 +89,16 @@ async fn the_compiler_waits_for_calls_that_run_and_new_ones_wait_for_the_compile
     assert!(one.take(1).is_err(), "the compiler is next");
     drop(much);
     let aside = waiting.await.expect("is free");
-    assert_eq!(aside.bytes(), 400, "half of the budget");
-    assert!(one.take(400).is_ok());
-    assert!(one.take(401).is_err());
+    assert_eq!(aside.bytes(), 532, "two thirds of the budget");
+    assert!(one.take(268).is_ok());
+    assert!(one.take(269).is_err());
     drop(aside);
     assert!(one.take(800).is_ok(), "nothing stays set aside");
-    let gave_up = Box::pin(compiler.set_aside(400));
     let much = one.take(500).expect("fits");
-    drop(gave_up);
+    let mut gives_up = Box::pin(compiler.set_aside(400));
+    assert!((&mut gives_up).now_or_never().is_none());
+    assert!(one.take(300).is_err());
+    drop(gives_up);
     assert!(one.take(300).is_ok());
     drop(much);
 }

@@ -2,7 +2,6 @@
 
 use std::io::Read as _;
 use std::net::TcpListener;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use machinist_core::driver_error::{Breakage, Broken, CallError, Limit, Refusal};
@@ -10,18 +9,13 @@ use machinist_plugin_host::PluginReport;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
+use crate::alone;
 use crate::world::{Map, World, request, settings};
 
 const MIB: u64 = 1 << 20;
 const BUDGET: u64 = 256 * MIB;
 /// Beside the budget: what the pool keeps of calls that are over, threads, the allocator.
 const MARGIN: u64 = 128 * MIB;
-
-static ONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The memory that this process has, by the kernel.
 fn resident_bytes() -> u64 {
@@ -84,7 +78,7 @@ fn count(answers: &[Result<machinist_core::driver::Creation, CallError>]) -> (us
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_many_calls_that_fill_memory_and_wait() {
-    let _alone = alone();
+    let _alone = alone().await;
     let (world, report) =
         world("limits: { memory_mib: 128, cpu_ms: 60000, deadline_ms: 60000, calls_in_flight: 64 }").await;
     let plan = json!({ "do": "allocate", "until": 100 * MIB, "then": "sleep", "ms": 2_000 });
@@ -110,7 +104,7 @@ async fn attack_many_calls_that_fill_memory_and_wait() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_bodies_to_a_cloud_that_does_not_read() {
-    let _alone = alone();
+    let _alone = alone().await;
     let cloud = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = cloud.local_addr().expect("an address").port();
     // It takes connections, reads one byte, and keeps them.

@@ -7,3 +7,12 @@ mod world;
 
 mod bombs;
 mod calls;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+static ONE: Mutex<()> = Mutex::const_new(());
+
+/// The turn of a test.
+async fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().await
+}
