@@ -20,7 +20,7 @@ pub(crate) const FAILED: u8 = 3;
 /// No component is larger (the source's limits are checked by the parent).
 const MOST_BYTES: u64 = 64 << 20;
 /// Addresses, most of which are never used. The memory behind them has a limit that the parent names.
-const MOST_ADDRESS_BYTES: u64 = 16 << 30;
+const MOST_ADDRESS_BYTES: u64 = 4 << 30;
 /// Forty times what the largest known component takes.
 const MOST_CPU_SECONDS: u64 = 600;
 const MOST_FILE_BYTES: u64 = 1 << 30;
