@@ -1,7 +1,8 @@
-//! One budget of bytes for all that strangers can make the process hold: memories and tables of guests, bodies of requests
-//! and answers, buffers of the scrubber, and the compiler.
+//! One budget of bytes for all that strangers can make the process hold: memories and tables of guests, bodies of
+//! requests and answers, buffers of the scrubber, and the compiler.
 //!
-//! Bytes are taken before something grows, and given back when it goes. `share` decides, `room` finds out how much there is.
+//! Bytes are taken before something grows, and given back when it goes. `share` decides, `room` finds out how much
+//! there is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -136,15 +137,15 @@ impl MemoryAccount {
         Ok(taken)
     }
 
-    /// Takes this much as soon as there is room for it. Calls that are larger than their part wait for no more than what
-    /// others cannot keep from them for ever.
+    /// Takes this much as soon as there is room for it. Calls that are larger than their part wait for no more than
+    /// what others cannot keep from them for ever.
     pub(crate) async fn take_until(&self, bytes: u64, until: Instant) -> Result<Taken, Full> {
         let bytes = bytes.min(share::most_start_bytes(self.0.budget.0.total_bytes));
         self.wait(bytes, Some(until)).await
     }
 
-    /// Takes this much for the compiler, however long that takes, at most its part. It is set aside from now on: calls that
-    /// run go on to their end, and others do not get it.
+    /// Takes this much for the compiler, however long that takes, at most its part. It is set aside from now on:
+    /// calls that run go on to their end, and others do not get it.
     pub(crate) async fn set_aside(&self, bytes: u64) -> Result<SetAside, Full> {
         let bytes = self.most_of_compiler(bytes);
         let mut aside = SetAside { taken: self.nothing() };

@@ -1,8 +1,8 @@
 //! Compilation in a process of its own: tens of seconds and hundreds of megabytes must not be the host's.
 //!
-//! The child gets the component through its stdin, behind a header that says what to make of it with how much memory, and
-//! writes the code to its stdout, which is a file. Before it reads the component it gives up all else (`confine`). Its stdin
-//! stays open as long as the parent lives; when it ends, so does the child.
+//! The child gets the component through its stdin, behind a header that says what to make of it with how much memory,
+//! and writes the code to its stdout, which is a file. Before it reads the component it gives up all else
+//! (`confine`). Its stdin stays open as long as the parent lives; when it ends, so does the child.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -139,8 +139,8 @@ impl Error {
     }
 }
 
-/// For code that somebody waits for, and for each MiB of it: the largest components have 9 MiB, and take two seconds on an idle
-/// processor.
+/// For code that somebody waits for, and for each MiB of it: the largest components have 9 MiB, and take two seconds
+/// on an idle processor.
 const DEADLINE: Duration = Duration::from_secs(60);
 const DEADLINE_PER_MIB: Duration = Duration::from_secs(30);
 /// What nobody waits for. The largest components take 15 s on an idle processor; on one that all others want, last in line, a

@@ -32,7 +32,6 @@ use crate::code_cache::key::Key;
 use crate::code_cache::notes::Notes;
 use crate::company::Company;
 use crate::compile::Compiler;
-use crate::compile::confine::Confinement;
 use crate::digest::Digest;
 use crate::directory::DirectoryState;
 use crate::dispatch::{Queue, Target};
@@ -70,6 +69,7 @@ use pauses::Pauses;
 
 mod insight;
 mod pauses;
+mod telling;
 
 /// Why the host did not start.
 #[derive(Debug, thiserror::Error)]
@@ -172,7 +172,7 @@ impl PluginHost {
             Ok(Workshop {
                 main: shelves(engine)?,
                 baseline: baseline.map(&shelves).transpose()?,
-                compiler: Compiler::new(exe, args, kind, on_confined(&metrics)),
+                compiler: Compiler::new(exe, args, kind, telling::on_confined(&metrics)),
                 memory: compiler_memory.clone(),
                 turns: Arc::clone(&turns),
                 at_once_bytes: settings.optimised_at_once_bytes,
@@ -449,20 +449,6 @@ fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Se
 /// A policy computes and never waits, so more at the same time than there are threads would only take memory.
 const POLICY_CALLS_IN_FLIGHT: usize = 4;
 
-/// Shows what is taken from the compiler, and says once what is not.
-fn on_confined(metrics: &Metrics) -> impl Fn(Confinement) + Send + Sync + 'static {
-    let metrics = metrics.clone();
-    move |confinement| {
-        if let Some(missing) = metrics.confined(confinement) {
-            let missing = missing.join(", ");
-            warn!(
-                missing,
-                "the kernel or the container runtime cannot take this from the compiler of plugins"
-            );
-        }
-    }
-}
-
 /// How long the last recordings may take to be written.
 const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -598,25 +584,6 @@ impl Inner {
             }
         };
         self.has_closed.run_until_cancelled(improvement).await;
-    }
-
-    /// A quarantine has begun: say so, and say so again when it is over.
-    pub(crate) fn quarantined(self: &Arc<Self>, until: Timestamp) {
-        self.shelf.refresh();
-        let inner = Arc::downgrade(self);
-        let length = until.duration_since(Timestamp::now()).unsigned_abs();
-        self.guests.usual.spawn(async move {
-            sleep(length).await;
-            if let Some(inner) = inner.upgrade() {
-                inner.shelf.refresh();
-            }
-        });
-    }
-
-    /// A call of this plugin found no memory: say so, and say no more when it has found memory for a while.
-    pub(crate) fn found_no_memory(self: &Arc<Self>, plugin: &PluginName) {
-        let Some(until) = self.shelf.strain(plugin, Timestamp::now()) else { return };
-        self.quarantined(until);
     }
 
     fn loads(&self) -> std::sync::MutexGuard<'_, BTreeMap<SourceId, AbortHandle>> {

@@ -28,8 +28,8 @@ pub struct HostSettings {
     pub compiler: PathBuf,
     /// Its arguments, such as the hidden subcommand's name.
     pub compiler_args: Vec<OsString>,
-    /// Whether the baseline compiler makes the first code of large components, where there is one. Without it they take longer until
-    /// they serve, and a defect of that compiler harms nobody.
+    /// Whether the baseline compiler makes the first code of large components, where there is one. Without it they
+    /// take longer until they serve, and a defect of that compiler harms nobody.
     pub baseline_compiler: bool,
     /// Components up to this size are optimised at once. Larger ones begin with code that is made fast, which optimised code replaces.
     pub optimised_at_once_bytes: usize,

@@ -1,8 +1,8 @@
 //! Bounds on the code of a component, checked before any of it is compiled.
 //!
-//! A compiler takes memory and time out of proportion for functions that no tool chain makes: millions of bytes, values that
-//! live all the way, blocks in blocks. What real components have, of Rust, Go, JavaScript and Python, is written beside each
-//! bound.
+//! A compiler takes memory and time out of proportion for functions that no tool chain makes: millions of bytes,
+//! values that live all the way, blocks in blocks. What real components have, of Rust, Go, JavaScript and Python, is
+//! written beside each bound.
 
 use std::fmt;
 
@@ -95,8 +95,8 @@ impl fmt::Display for Measure {
     }
 }
 
-/// Checks all bounds, and stops at the first that is passed. Returns how many bytes of code there are. Reads the whole component:
-/// not for a thread that others wait for.
+/// Checks all bounds, and stops at the first that is passed. Returns how many bytes of code there are. Reads the
+/// whole component: not for a thread that others wait for.
 pub(crate) fn check(component: &[u8]) -> Result<u64, Error> {
     let mut found = Found([0; Measure::ALL.len()]);
     for payload in Parser::new(0).parse_all(component) {

@@ -233,7 +233,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     spawn_blocking(work).await.map_err(|_ended| Error::Interrupted)
 }
 
-/// Returns the memory for the compiler of a component: a third more than the SDKs' components need in the tier that needs most.
+/// Returns the memory for the compiler of a component: a third more than the SDKs' components need in the tier that
+/// needs most.
 fn compiler_bytes(component_bytes: usize, code_bytes: u64) -> u64 {
     const BASE_BYTES: u64 = 64 << 20;
     let component_bytes = u64::try_from(component_bytes).unwrap_or(u64::MAX);

@@ -10,12 +10,12 @@ use super::record::Bytes;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Sandbox of plugins")]
 pub(crate) struct SandboxFlags {
-    /// Memory that all plugins and their compiler share, such as 600Mi, at least 128Mi. Without it: the memory limit of the pod
-    /// (of the machine where there is none) less a quarter for the controllers
+    /// Memory that all plugins and their compiler share, such as 600Mi, at least 128Mi. Without it: the memory limit
+    /// of the pod (of the machine where there is none) less a quarter for the controllers
     #[arg(long, default_value = "", value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) plugin_memory: Given<PluginMemory>,
-    /// Compile large components with the baseline compiler first, so that they serve within seconds. Without it they wait for the
-    /// optimising compiler, and a defect of the baseline compiler concerns nobody
+    /// Compile large components with the baseline compiler first, so that they serve within seconds. Without it they
+    /// wait for the optimising compiler, and a defect of the baseline compiler concerns nobody
     #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) baseline_compiler: Given<bool>,
 }

@@ -7,7 +7,8 @@ const MIB: u64 = 1 << 20;
 const MEMORY: &str = "/proc/meminfo";
 const GROUPS: &str = "/proc/self/cgroup";
 const MOUNT: &str = "/sys/fs/cgroup";
-/// The share of the controllers: their caches of API objects, the program, connections, recordings on their way to disk.
+/// The share of the controllers: their caches of API objects, the program, connections, recordings on their way to
+/// disk.
 const CONTROLLERS_PART: u64 = 4;
 const LEAST_CONTROLLERS_BYTES: u64 = 128 * MIB;
 /// Fewer bytes run no component of a large language.
@@ -54,7 +55,8 @@ fn room_by(read: impl Fn(&Path) -> Option<String>) -> Room {
     limits.chain(machine).min_by_key(|room| room.bytes).unwrap_or_else(unknown)
 }
 
-/// Returns the files with the limits of the group that this line of `/proc/self/cgroup` names: its own, and those above.
+/// Returns the files with the limits of the group that this line of `/proc/self/cgroup` names: its own, and those
+/// above.
 fn limit_files(line: &str) -> Option<Vec<PathBuf>> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,8 +1,8 @@
 //! Decides whether one owner of memory may hold more of the budget that all share.
 //!
 //! A quarter of the budget is set aside for plugins in equal parts, with one part for a plugin that is still to come.
-//! The compiler has a part while it runs. The rest belongs to the first that asks. So no plugin holds so much that another
-//! cannot make one call, and none is stopped while others leave memory unused.
+//! The compiler has a part while it runs. The rest belongs to the first that asks. So no plugin holds so much that
+//! another cannot make one call, and none is stopped while others leave memory unused.
 
 /// The memory of one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,8 @@ pub(super) fn most_start_bytes(total_bytes: u64) -> u64 {
     total_bytes / 4
 }
 
-/// Returns the most that the compiler may have: in a pod of 1 GiB, 512 MiB. The largest components of the SDKs need 460.
+/// Returns the most that the compiler may have: in a pod of 1 GiB, 512 MiB. The largest components of the SDKs need
+/// 460.
 pub(super) fn most_compiler_bytes(total_bytes: u64) -> u64 {
     total_bytes / 3 * 2
 }

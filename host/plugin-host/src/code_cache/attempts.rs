@@ -1,5 +1,5 @@
-//! Remembers components that killed their compiler, over restarts of the host: what is tried again at once would kill again,
-//! and each time hold up all others.
+//! Remembers components that killed their compiler, over restarts of the host: what is tried again at once would kill
+//! again, and each time hold up all others.
 //!
 //! A file beside the code says that an attempt has begun. An attempt that comes to an end removes it, or notes that the
 //! compiler died. One that is found although nobody has locked it took the whole host along.

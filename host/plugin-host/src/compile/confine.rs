@@ -1,9 +1,10 @@
 //! Takes from the compiler's process all that it has no use for, before it reads a stranger's component.
 //!
-//! It has its input, its output and a place for complaints as open descriptors, and needs memory, threads and the processor.
-//! Everything else is taken away in layers that do not depend on each other: no further descriptor (a limit of the process,
-//! known to every kernel), no file and no network (landlock), no system call but a few (seccomp), and a network without
-//! interfaces (namespaces). Where the kernel lacks a layer, the process says so and goes on with the others.
+//! It has its input, its output and a place for complaints as open descriptors, and needs memory, threads and the
+//! processor. Everything else is taken away in layers that do not depend on each other: no further descriptor (a
+//! limit of the process, known to every kernel), no file and no network (landlock), no system call but a few
+//! (seccomp), and a network without interfaces (namespaces). Where the kernel lacks a layer, the process says so and
+//! goes on with the others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -95,7 +96,8 @@ fn knows_no_file() -> bool {
     }
 }
 
-/// Two filters, of which the stricter answer counts: a thread is asked for by the older call, whose flags can be looked at.
+/// Two filters, of which the stricter answer counts: a thread is asked for by the older call, whose flags can be
+/// looked at.
 fn makes_few_calls() -> bool {
     let apply = || -> Result<(), seccompiler::Error> {
         let older = [(libc::SYS_clone3, Vec::new())].into();

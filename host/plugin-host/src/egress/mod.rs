@@ -153,8 +153,8 @@ impl Egress {
         self.seated(plugin, grants, vault, deadline.into(), (None, MemoryAccount::endless(plugin)))
     }
 
-    /// The same for a call that holds a place, which it gives away while it waits for its cloud account, and whose bodies
-    /// are paid for.
+    /// The same for a call that holds a place, which it gives away while it waits for its cloud account, and whose
+    /// bodies are paid for.
     pub(crate) fn seated(
         &self,
         plugin: &PluginName,

@@ -1,5 +1,5 @@
-//! Attacks on the memory of the process. They are apart from the others, and one after the other, since each looks at all the
-//! memory that the process has.
+//! Attacks on the memory of the process. They are apart from the others, and one after the other, since each looks at
+//! all the memory that the process has.
 
 #[path = "../sandbox/world.rs"]
 #[expect(dead_code, reason = "the sandbox's tests have more use for it")]

@@ -1,0 +1,47 @@
+//! What the host says of itself: memory that calls did not find, and what the compiler keeps that it need not have.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_core::id::PluginName;
+use tokio::time::sleep;
+use tracing::warn;
+
+use super::Inner;
+use crate::compile::confine::Confinement;
+use crate::metrics::Metrics;
+
+/// Shows what is taken from the compiler, and says once what is not.
+pub(super) fn on_confined(metrics: &Metrics) -> impl Fn(Confinement) + Send + Sync + 'static {
+    let metrics = metrics.clone();
+    move |confinement| {
+        if let Some(missing) = metrics.confined(confinement) {
+            let missing = missing.join(", ");
+            warn!(
+                missing,
+                "the kernel or the container runtime cannot take this from the compiler of plugins"
+            );
+        }
+    }
+}
+
+impl Inner {
+    /// A quarantine has begun: say so, and say so again when it is over.
+    pub(crate) fn quarantined(self: &Arc<Self>, until: Timestamp) {
+        self.shelf.refresh();
+        let inner = Arc::downgrade(self);
+        let length = until.duration_since(Timestamp::now()).unsigned_abs();
+        self.guests.usual.spawn(async move {
+            sleep(length).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.shelf.refresh();
+            }
+        });
+    }
+
+    /// A call of this plugin found no memory: say so, and say no more when it has found memory for a while.
+    pub(crate) fn found_no_memory(self: &Arc<Self>, plugin: &PluginName) {
+        let Some(until) = self.shelf.strain(plugin, Timestamp::now()) else { return };
+        self.quarantined(until);
+    }
+}
