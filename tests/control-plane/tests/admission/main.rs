@@ -1,6 +1,7 @@
 //! What a real API server with the definitions of `deploy/crds` lets in, and what it refuses. No host runs.
 
 mod accepted;
+mod host_writes;
 mod objects;
 mod refused;
 mod stored;

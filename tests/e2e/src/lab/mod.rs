@@ -147,7 +147,10 @@ impl<C: Cloud> Lab<C> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let deploy = here.join("../../deploy");
         options.kinds.install(&plane, here).await.context("failed to apply the CRDs")?;
-        plane.apply_path(deploy.join("rbac")).await.context("failed to apply deploy/rbac")?;
+        for folder in ["rbac", "policies"] {
+            let applied = plane.apply_path(deploy.join(folder)).await;
+            applied.with_context(|| format!("failed to apply deploy/{folder}"))?;
+        }
         let account = "system:serviceaccount:machinist-system:machinist";
         for (verb, resource) in [("patch", "nodes"), ("list", "nodes")] {
             plane.wait_until_allowed(account, &[], verb, resource).await?;
