@@ -109,6 +109,10 @@ pub mod annotations {
     pub const DELETE_STRANGERS: &str = "machinist.dev/delete-unknown-vms";
     /// On a MachineClass: `sha256:` and 64 hex digits of the one version of its driver that makes its machines.
     pub const DRIVER_DIGEST: &str = "machinist.dev/driver-digest";
+    /// On a Secret: the plugins that may get it, separated by commas.
+    pub const SECRET_PLUGINS: &str = "machinist.dev/plugins";
+    /// On a Secret: the classes that may use it, separated by commas.
+    pub const SECRET_CLASSES: &str = "machinist.dev/classes";
     /// On a Machine, through its template: how many Machines of its deployment may be replaced at a time because they are
     /// unhealthy, a number or a share such as `20%`.
     pub const MAX_UNHEALTHY_REPLACEMENTS: &str = "machinist.dev/max-unhealthy-replacements";

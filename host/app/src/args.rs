@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Say where a Machine is, what it waits for, since when, and what comes next
     ///
     /// Reads the Machine, its class, its Node and its driver's state from the clusters. The last calls of the driver and the
-    /// time of the next look come from the host that leads, which is asked through the API server's proxy for pods; when that
+    /// time of the next look come from the host that leads, which is asked through a port-forward; when that
     /// does not work, the rest is printed all the same.
     Explain(Box<ExplainFlags>),
     /// Show MachineDeployments with their sets and Machines as a tree: equal Machines are counted, odd ones say why
@@ -97,7 +97,7 @@ pub(crate) enum PluginCommand {
     /// Print what a plugin has logged last, as the host that leads remembers it
     ///
     /// The host keeps the last 500 lines of each plugin, at most 256 KiB, without known secrets: those of info and above, and
-    /// what lies below when the host's own log has it. It is asked through the API server's proxy for pods.
+    /// what lies below when the host's own log has it. It is asked through a port-forward.
     Logs(LogsFlags),
     /// Show in what two components differ: imports, hosts, limits, size, class schema, versions
     ///

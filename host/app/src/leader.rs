@@ -1,4 +1,4 @@
-//! What the process that leads knows, asked through the API server's proxy for pods, or at a given address.
+//! What the process that leads knows, asked through a port-forward of the API server, or at a given address.
 
 use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::Client as HttpClient;
@@ -10,8 +10,9 @@ use machinist_core::error_chain::chain;
 use std::time::Duration;
 
 use crate::cluster::said;
+use crate::port_forward::{self, Error, Target};
 
-/// Long enough for a proxy that has to dial first.
+/// Long enough for a server that has to dial first.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most that is read. A Machine's page has a few kilobytes, a plugin's lines some hundred.
@@ -38,7 +39,7 @@ pub(crate) async fn ask_pod(
     let holder = holder(control, place).await?;
     let pod = pod_of(&holder);
     let whom = format!("pod {pod}");
-    match tokio::time::timeout(PATIENCE, proxied(control, place, pod, page)).await {
+    match tokio::time::timeout(PATIENCE, forwarded(control, place, pod, page)).await {
         Ok(answer) => Ok((whom, answer?)),
         Err(_) => Err(format!("{whom} has not answered within {PATIENCE:?}")),
     }
@@ -117,23 +118,23 @@ fn pod_of(holder: &str) -> &str {
     holder.rsplit_once('_').map_or(holder, |(host, _)| host)
 }
 
-async fn proxied(control: &Client, place: &Place<'_>, pod: &str, page: &str) -> Result<String, String> {
+async fn forwarded(control: &Client, place: &Place<'_>, pod: &str, page: &str) -> Result<String, String> {
     let Place { pods: namespace, port, direct, .. } = place;
-    let path = format!("/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy{page}");
-    let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
-    control.request_text(request).await.map_err(|error| {
+    let target = Target { namespace, pod, port: *port };
+    port_forward::page(control, &target, page, MOST_BYTES).await.map_err(|error| {
         let help = match &error {
-            kube::Error::Api(status) if status.code == 404 => {
-                format!(
-                    "--host-namespace names another namespace of the host's pod, {direct} the host itself"
-                )
+            Error::NoPod { .. } => format!(
+                "--host-namespace names another namespace of the host's pod, {direct} the host itself"
+            ),
+            Error::Forbidden { .. } => format!(
+                "ask an administrator for `create` and `get` on pods/portforward in namespace {namespace}, or give {direct}"
+            ),
+            Error::Refused { .. } | Error::NoAnswer { .. } => {
+                format!("--port says on which port the host serves, {direct} where")
             }
-            kube::Error::Api(status) if status.code == 403 => {
-                format!("ask an administrator for get on pods/proxy in this namespace, or give {direct}")
-            }
-            _ => format!("--port says on which port the host serves, {direct} where"),
+            Error::Status { .. } => format!("{direct} names another host"),
         };
-        format!("pod {namespace}/{pod}, which leads, cannot be asked: {}; {help}", said(&error))
+        format!("pod {namespace}/{pod}, which leads, cannot be asked: {error}; {help}")
     })
 }
 

@@ -42,6 +42,7 @@ mod plugin_sign;
 mod plugin_trial;
 mod plugin_view;
 mod plugin_wait;
+mod port_forward;
 mod process_metrics;
 mod reference;
 mod rollout;

@@ -299,6 +299,9 @@ fn auth(grant: &AuthGrant) -> String {
             let mut text = format!("for {}; regions {}", way.services().join(", "), joined(way.regions()));
             if let Some(identity) = way.web_identity() {
                 let _ = write!(text, "; web identity by {}", identity.sts());
+                let roles = identity.roles();
+                let roles = if roles.is_empty() { "none".to_owned() } else { joined(roles) };
+                let _ = write!(text, "; roles {roles}");
             }
             text
         }

@@ -22,7 +22,7 @@ use tracing::{error, info, warn};
 use tracing_subscriber::EnvFilter;
 
 use crate::adapter::Adapter;
-use crate::admin::{self, Admin};
+use crate::admin::{self, DebugAccess, Refusals, Reviewer, Told};
 use crate::flags::{Line, LogFormat, ProcessFlags, SandboxSettings};
 use crate::incidents::Incidents;
 use crate::plugin_rule::Rule;
@@ -56,16 +56,22 @@ pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
     let (ready, is_ready) = watch::channel(false);
     let stop = CancellationToken::new();
     let identity = identity();
-    let admin = Admin {
-        registry: Arc::new(registry(&metrics, host.as_ref())),
+    let refusals = Refusals::default();
+    let told = Told {
+        registry: Arc::new(registry(&metrics, host.as_ref(), &refusals)),
+        refusals,
         insight: metrics.insight().clone(),
         plugins: host.clone(),
         process: identity.clone(),
         profiling: checked.profiling,
+        reviewer: match checked.debug_access {
+            DebugAccess::Loopback => None,
+            DebugAccess::Authorized => Some(Reviewer::new(clients.control.clone())),
+        },
         ready: is_ready,
         stop: stop.clone(),
     };
-    admin::serve(checked.address, admin).await?;
+    admin::serve(checked.address, told).await?;
     stop_on_signals(stop.clone())?;
     if !start::wait_for_kinds(&clients.control, controllers, &stop).await {
         return Ok(());
@@ -219,9 +225,10 @@ fn plugin_namespace(flags: &ProcessFlags) -> String {
     if own.is_empty() { flags.namespace.clone() } else { own.clone() }
 }
 
-fn registry(metrics: &Metrics, host: Option<&PluginHost>) -> Registry {
+fn registry(metrics: &Metrics, host: Option<&PluginHost>, refusals: &Refusals) -> Registry {
     let mut registry = Registry::default();
     process_metrics::register(&mut registry);
+    refusals.register(&mut registry);
     metrics.register(&mut registry);
     if let Some(host) = host {
         host.register_metrics(&mut registry);

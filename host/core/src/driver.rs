@@ -1,13 +1,15 @@
 //! What is asked of a driver and what it answers. The same nouns as `wit/provider`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver_digest::DriverDigest;
 use crate::driver_error::{CallError, Code, DriverError};
-use crate::id::{ClassName, FailureDomain, Name, Namespace, NodeName, ProviderId, ProviderName, Uid};
+use crate::id::{
+    ClassName, FailureDomain, Name, Namespace, NodeName, PluginName, ProviderId, ProviderName, Uid,
+};
 
 /// The calls of the contract that concern a machine or a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +112,8 @@ pub struct SecretValues {
     pub user_data: Option<Vec<u8>>,
     /// Hidden from the driver beside these.
     pub hidden: HiddenUserData,
+    /// The plugins that may get the values; `None` for whichever serves.
+    pub plugins: Option<BTreeSet<PluginName>>,
 }
 
 /// User data as the host looks for it in answers, logs and errors. The driver cannot ask for it.
@@ -136,6 +140,7 @@ impl fmt::Debug for SecretValues {
             .field("keys", &self.values.keys().collect::<Vec<_>>())
             .field("user_data_bytes", &self.user_data.as_ref().map(Vec::len))
             .field("hidden", &self.hidden)
+            .field("plugins", &self.plugins)
             .finish()
     }
 }
@@ -301,6 +306,8 @@ pub struct Capabilities {
 /// What the controllers need to know of the driver behind a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverFacts {
+    /// The plugin that it is.
+    pub plugin: PluginName,
     /// What it can do.
     pub capabilities: Capabilities,
     /// How long reads may lag behind a create.

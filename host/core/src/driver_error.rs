@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 
 use crate::driver_digest::DriverDigest;
 use crate::id::{NodeName, ProviderId};
+use crate::secret_rule::SecretRefusal;
 
 /// The closed set of codes, numbered and named as machine-controller-manager does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -311,6 +312,17 @@ pub enum Refusal {
         /// How much there is, and what helps.
         detail: String,
     },
+    /// The class may not use a Secret that it names.
+    #[error(transparent)]
+    Secret(#[from] SecretRefusal),
+    /// The class's Secrets are for other plugins than the one that would get them.
+    #[error(
+        "the Secrets of the class are not for plugin {plugin}, which serves it: add the plugin to their annotation machinist.dev/plugins, or name others"
+    )]
+    SecretsOfOthers {
+        /// The plugin that would get them.
+        plugin: String,
+    },
     /// The host is ending.
     #[error("the host is shutting down")]
     ShuttingDown,
@@ -365,9 +377,12 @@ impl CallError {
                 Breakage::CutOff { .. } => Code::Canceled,
                 Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => Code::Internal,
             },
-            Self::Refused(Refusal::UnknownProvider { .. } | Refusal::NotLoaded { .. }) => {
-                Code::FailedPrecondition
-            }
+            Self::Refused(
+                Refusal::UnknownProvider { .. }
+                | Refusal::NotLoaded { .. }
+                | Refusal::Secret(_)
+                | Refusal::SecretsOfOthers { .. },
+            ) => Code::FailedPrecondition,
             Self::Refused(_) => Code::Unavailable,
         }
     }

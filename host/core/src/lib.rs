@@ -44,6 +44,7 @@ pub mod request_rate;
 pub mod retry;
 pub mod safety;
 pub mod same_vm;
+pub mod secret_rule;
 pub mod selector;
 pub mod user_data;
 pub mod virtual_capacity;

@@ -1,5 +1,6 @@
 //! The way of a call to its sandbox: find the generation, wait for a turn, run, keep the record.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use machinist_core::driver::{Answer, Operation};
+use machinist_core::driver::{Answer, ClassSpec, MachineIdentity, Operation, SecretValues};
 use machinist_core::driver_error::{Breakage, CallError, Limit, Refusal};
-use machinist_core::id::ProviderName;
+use machinist_core::id::{PluginName, ProviderName};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout_at};
 use tracing::{Instrument as _, debug_span};
@@ -271,7 +272,7 @@ impl Inner {
                 Route::Found(generation) => {
                     return match routes.withdrawn(&target.provider, target.pin.as_ref()) {
                         Some(refusal) if makes(operation) => Err(refusal.clone()),
-                        Some(_) | None => Chosen::of(generation, &routes, target),
+                        Some(_) | None => Chosen::of(generation, &routes, target)?.if_for(target),
                     };
                 }
                 Route::Nowhere(refusal) => return Err(refusal),
@@ -294,6 +295,27 @@ pub(crate) struct Target {
     pub(crate) provider: ProviderName,
     pub(crate) pin: Option<Digest>,
     pub(crate) caller: Caller,
+    /// The plugins that may get the Secrets of the request; `None` for whichever serves.
+    pub(crate) plugins: Option<BTreeSet<PluginName>>,
+}
+
+impl Target {
+    /// How a class chooses its driver, and for whom it is asked.
+    pub(crate) fn of(
+        class: &ClassSpec,
+        machine: Option<&MachineIdentity>,
+        secrets: Option<&SecretValues>,
+    ) -> Self {
+        Self {
+            provider: class.provider.clone(),
+            pin: class.driver_digest.map(Digest::from),
+            caller: Caller {
+                class: Some(class.name.to_string()),
+                machine: machine.map(|machine| machine.uid.to_string()),
+            },
+            plugins: secrets.and_then(|secrets| secrets.plugins.clone()),
+        }
+    }
 }
 
 /// For whose trial a call counts.
@@ -315,6 +337,16 @@ struct Chosen {
 }
 
 impl Chosen {
+    /// Itself, unless the Secrets of the request are for other plugins. Which plugin serves is settled here and nowhere
+    /// earlier: another one may have taken over since the request was made.
+    fn if_for(self, target: &Target) -> Result<Self, Refusal> {
+        let plugin = &self.generation.prepared.plugin;
+        match target.plugins.as_ref().filter(|plugins| !plugins.contains(plugin)) {
+            Some(_) => Err(Refusal::SecretsOfOthers { plugin: plugin.to_string() }),
+            None => Ok(self),
+        }
+    }
+
     /// Of what serves and what is on trial. A class that names its version gets that one, and one that is left alone is not tried.
     fn of(serving: Arc<Generation>, routes: &Routes, target: &Target) -> Result<Self, Refusal> {
         let class = target.caller.class.clone();

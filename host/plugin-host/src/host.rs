@@ -9,8 +9,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineIdentity, MachineRequest, Page,
-    Vm,
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
 };
 use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::id::{PluginName, ProviderId, ProviderName};
@@ -288,6 +287,7 @@ impl PluginHost {
     pub fn facts(&self, provider: &ProviderName, pin: Option<&Digest>) -> Result<DriverFacts, Refusal> {
         match self.inner().shelf.routes().find(provider, pin) {
             Route::Found(generation) => Ok(DriverFacts {
+                plugin: generation.prepared.plugin.clone(),
                 capabilities: generation.about.capabilities,
                 consistency_window: generation.about.consistency_window,
             }),
@@ -297,43 +297,43 @@ impl PluginHost {
 
     /// `create`
     pub async fn create(&self, request: MachineRequest) -> Answer<Creation> {
-        let target = target(&request.class, Some(&request.machine));
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Create(request)).await
     }
 
     /// `initialize`
     pub async fn initialize(&self, request: MachineRequest) -> Answer<Vm> {
-        let target = target(&request.class, Some(&request.machine));
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Initialize(request)).await
     }
 
     /// `delete`
     pub async fn delete(&self, request: MachineRequest) -> Answer<Deletion> {
-        let target = target(&request.class, Some(&request.machine));
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Delete(request)).await
     }
 
     /// `get-status`
     pub async fn get_status(&self, request: MachineRequest) -> Answer<Vm> {
-        let target = target(&request.class, Some(&request.machine));
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::GetStatus(request)).await
     }
 
     /// `reboot`
     pub async fn reboot(&self, request: MachineRequest) -> Answer<()> {
-        let target = target(&request.class, Some(&request.machine));
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::Reboot(request)).await
     }
 
     /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
     pub async fn delete_by_id(&self, request: MachineRequest, vm: &ProviderId) -> Answer<()> {
-        let target = target(&request.class, Some(&request.machine));
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
         self.inner().dispatch(target, ask::DeleteById { request, vm: vm.to_string() }).await
     }
 
     /// `list`
     pub async fn list(&self, request: ListRequest) -> Answer<Page> {
-        let target = target(&request.class, None);
+        let target = Target::of(&request.class, None, Some(&request.secrets));
         self.inner().dispatch(target, ask::List(request)).await
     }
 
@@ -344,13 +344,13 @@ impl PluginHost {
         pin: Option<Digest>,
         volume_specs: Vec<String>,
     ) -> Answer<Vec<Option<String>>> {
-        let target = Target { provider, pin, caller: Caller::default() };
+        let target = Target { provider, pin, caller: Caller::default(), plugins: None };
         self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
     }
 
     /// `validate-class`
     pub async fn validate_class(&self, class: ClassSpec) -> Answer<Vec<String>> {
-        self.inner().dispatch(target(&class, None), ask::ValidateClass(class)).await
+        self.inner().dispatch(Target::of(&class, None, None), ask::ValidateClass(class)).await
     }
 
     /// All policies that are declared, by name. Fast.
@@ -451,18 +451,6 @@ const POLICY_CALLS_IN_FLIGHT: usize = 4;
 
 /// How long the last recordings may take to be written.
 const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);
-
-/// How a class chooses its driver, and for whom it is asked.
-fn target(class: &ClassSpec, machine: Option<&MachineIdentity>) -> Target {
-    Target {
-        provider: class.provider.clone(),
-        pin: class.driver_digest.map(Digest::from),
-        caller: Caller {
-            class: Some(class.name.to_string()),
-            machine: machine.map(|machine| machine.uid.to_string()),
-        },
-    }
-}
 
 impl Drop for Owner {
     fn drop(&mut self) {

@@ -31,7 +31,7 @@ use tracing::{Instrument, error, info, info_span};
 use crate::cloud_account::CloudAccount;
 use crate::context::Context;
 use crate::events::Events;
-use crate::insight::Said;
+use crate::insight::{Ask, Said};
 use crate::machine::Past;
 use crate::metrics::{Metrics, Milestone};
 use crate::places::{Place, Places};
@@ -65,6 +65,8 @@ pub(crate) struct Engine {
     events: Events,
     metrics: Arc<Metrics>,
     inbox: mpsc::UnboundedReceiver<Message>,
+    /// From those who ask about Machines: few may wait.
+    questions: mpsc::Receiver<Ask>,
     /// Kinds whose first listing was told to the end. Before that the indexes do not know who uses what.
     listed: BTreeSet<Kind>,
     /// Which policies there are is known. Before that a Machine could be failed that a policy holds.
@@ -110,6 +112,7 @@ impl Engine {
         events: Events,
         metrics: Arc<Metrics>,
         inbox: mpsc::UnboundedReceiver<Message>,
+        questions: mpsc::Receiver<Ask>,
     ) -> Self {
         let places = Places::new(world.settings.passes_in_flight);
         Self {
@@ -118,6 +121,7 @@ impl Engine {
             events,
             metrics,
             inbox,
+            questions,
             listed: BTreeSet::new(),
             knows_plugins: false,
             queue: Queue::new(),
@@ -179,6 +183,11 @@ impl Engine {
                     let before = std::mem::replace(&mut shown, *hold.borrow_and_update());
                     self.gate_changed(before.gate, shown.gate);
                 }
+                // Behind all that changes something: whoever asks must not delay the work.
+                Some(Ask { machine, answer }) = self.questions.recv() => {
+                    // Nobody waits for it any more where this fails.
+                    let _ = answer.send(self.explain(&machine));
+                }
                 () = sleep_until(next_due), if next_due.is_some() && !is_full => {}
                 () = self.places.given_away(), if is_full => {}
             }
@@ -227,6 +236,10 @@ impl Engine {
         };
         let jitter = context.jitter();
         let users = self.index.users(&key);
+        let named_by = match &key {
+            Key::Secret(secret) => self.index.classes_of_secret(secret),
+            Key::Machine(_) | Key::Class(_) | Key::Set(_) | Key::Deployment(_) => Vec::new(),
+        };
         let rivals = self.rivals(&key);
         let members = self.members(&key);
         let family = self.family(&key);
@@ -245,7 +258,7 @@ impl Engine {
                     class_check::check(&world, &context, object, report).await
                 }
                 Key::Machine(object) => machine::run(&world, &context, object, past, &rivals, jitter).await,
-                Key::Secret(object) => hold::secret(&world, &context, object, users).await,
+                Key::Secret(object) => hold::secret(&world, &context, object, users, &named_by).await,
                 Key::Set(object) => machine_set::run(&world, &context, object, &members, freshness).await,
                 Key::Deployment(object) => machine_deployment::run(&world, &context, object, &family).await,
             }

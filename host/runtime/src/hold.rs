@@ -14,6 +14,7 @@ use serde_json::json;
 use std::fmt::Debug;
 use tracing::debug;
 
+use crate::class_secrets;
 use crate::context::Context;
 use crate::engine::{Kind, Report};
 use crate::kube_error::within_deadline;
@@ -29,8 +30,19 @@ pub(crate) async fn class(world: &World, context: &Context, key: &ObjectKey, use
 }
 
 /// One pass over a Secret.
-pub(crate) async fn secret(world: &World, context: &Context, key: &ObjectKey, users: Users) -> Report {
+///
+/// A class that may not use the Secret does not hold it: who may write classes could otherwise keep every Secret of the
+/// namespace from its end. `named_by` are all that name it; `users` tells whether there are others that nobody can read.
+pub(crate) async fn secret(
+    world: &World,
+    context: &Context,
+    key: &ObjectKey,
+    users: Users,
+    named_by: &[ObjectKey],
+) -> Report {
     let Some(secret) = world.secrets.get(key) else { return gone() };
+    let allowed = class_secrets::users(world, key, &secret, named_by);
+    let users = Users { may_be_more: allowed.may_be_more || users.may_be_more, ..allowed };
     let api: Api<k8s_openapi::api::core::v1::Secret> =
         Api::namespaced(context.control.clone(), key.namespace.as_str());
     let finalizer = Finalizer { name: names::finalizers::SECRET, users, kind: Kind::Secret };

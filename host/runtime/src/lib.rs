@@ -12,6 +12,7 @@ mod cache;
 mod call_rooms;
 pub mod calls;
 mod capacity;
+mod class_secrets;
 pub mod clock;
 mod cloud_account;
 pub mod clusters;

@@ -5,6 +5,7 @@ use machinist_core::intervals::{
     LEAST_API_CHECK, LEAST_ORPHAN_VMS_PERIOD, LEAST_RESOURCE_EXHAUSTED_RETRY, at_least, resync,
 };
 use machinist_core::machine_set::SetSettings;
+use machinist_core::secret_rule::SecretRules;
 
 use crate::engine::Key;
 use crate::lease::LeaseNames;
@@ -54,6 +55,8 @@ pub struct Settings {
     pub api_check_timeout: SignedDuration,
     /// `auth-extra-groups` of bootstrap tokens.
     pub bootstrap_token_extra_groups: String,
+    /// Which Secrets classes may use.
+    pub secrets: SecretRules,
     /// Which controllers run.
     pub controllers: Controllers,
     /// When a set makes no more Machines.
@@ -140,6 +143,7 @@ impl Settings {
             api_check_period: SignedDuration::from_mins(1),
             api_check_timeout: SignedDuration::from_secs(30),
             bootstrap_token_extra_groups: String::new(),
+            secrets: SecretRules::default(),
             controllers: Controllers::ALL,
             sets: SetSettings::default(),
             holds_autoscaler: true,

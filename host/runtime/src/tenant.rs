@@ -75,7 +75,6 @@ impl Tenant {
         stop: CancellationToken,
     ) -> Ended {
         let (outbox, inbox) = mpsc::unbounded_channel();
-        let insight = outbox.clone();
         let mut tasks = JoinSet::new();
         let (machines, classes, secrets, nodes) =
             (Store::default(), Store::default(), Store::default(), Store::default());
@@ -177,7 +176,6 @@ impl Tenant {
             tasks.spawn(watch_config_maps(plugins, stop.clone()));
         }
         let (gate, hold) = watch::channel(Hold::default());
-        self.metrics.insight().connect(insight);
         self.metrics.show(Sources {
             machines: world.machines.clone(),
             sets: world.sets.clone(),
@@ -199,7 +197,8 @@ impl Tenant {
             metrics: self.metrics.clone(),
         };
         safety::start(&mut tasks, &watch, gate, refresh);
-        let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox);
+        let questions = self.metrics.insight().connect();
+        let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox, questions);
         let ended = engine.run(leads, stop, GRACE).await;
         // Watches and writers end here: aborted, since none of them holds anything half done.
         tasks.shutdown().await;

@@ -10,6 +10,7 @@ pub mod faults;
 pub mod fleet;
 pub mod heavy;
 mod host;
+pub mod kubelet;
 mod lab;
 pub mod manifests;
 mod metrics;

@@ -1,34 +1,57 @@
 //! HTTP for operators: metrics, probes, what is known of a Machine and of plugins, profiles.
+//!
+//! Metrics and probes are open, as those of machine-controller-manager are. What is below `/debug` is read from loopback,
+//! or by accounts that the API server lets ([`access`]). All of it is bounded: connections, time, and requests at once.
 
+mod access;
+#[cfg(test)]
+mod attack_tests;
+mod connections;
+mod guard;
+mod listen;
 mod plugins;
 mod profile;
+mod refusals;
+mod review;
+mod scrape;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use machinist_core::id::ObjectKey;
 use machinist_plugin_host::PluginHost;
-use machinist_runtime::insight::Insight;
+use machinist_runtime::insight::{Insight, Unanswered};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
+pub(crate) use access::DebugAccess;
 pub(crate) use plugins::LogPage;
+pub(crate) use refusals::Refusals;
+pub(crate) use review::Reviewer;
 
-/// What the server tells.
-#[derive(Clone)]
-pub(crate) struct Admin {
+use connections::Connections;
+use guard::Rooms;
+use listen::{Served, Times};
+use review::Rights;
+use scrape::Scrape;
+
+/// What the server tells, and whom.
+pub(crate) struct Told {
     /// All metrics.
     pub(crate) registry: Arc<Registry>,
+    /// Whom it turns away. Part of the metrics.
+    pub(crate) refusals: Refusals,
     /// Who is asked about single Machines.
     pub(crate) insight: Insight,
     /// Who is asked about plugins, where there are any.
@@ -37,45 +60,117 @@ pub(crate) struct Admin {
     pub(crate) process: String,
     /// Serve profiles.
     pub(crate) profiling: bool,
+    /// Who is asked about callers from elsewhere; `None` where only loopback counts.
+    pub(crate) reviewer: Option<Reviewer>,
     /// True when the caches are complete.
     pub(crate) ready: watch::Receiver<bool>,
     /// Ends the server, and makes it unhealthy before.
     pub(crate) stop: CancellationToken,
 }
 
+/// What each request is answered from.
+#[derive(Clone)]
+struct Admin {
+    scrape: Scrape,
+    refusals: Refusals,
+    rooms: Rooms,
+    insight: Insight,
+    plugins: Option<PluginHost>,
+    process: String,
+    debug_access: DebugAccess,
+    reviewer: Option<Arc<Reviewer>>,
+    ready: watch::Receiver<bool>,
+    stop: CancellationToken,
+}
+
 /// Listens, then serves in the background. An address that is taken is an error at once.
-pub(crate) async fn serve(address: SocketAddr, admin: Admin) -> anyhow::Result<SocketAddr> {
+pub(crate) async fn serve(address: SocketAddr, told: Told) -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("failed to listen on {address}: choose another --address or --port"))?;
     let address = listener.local_addr().context("failed to learn the address of the HTTP server")?;
     info!(%address, "serving /metrics, /healthz, /readyz, /configz and /debug");
-    let stop = admin.stop.clone();
-    let router = Router::new()
-        .route("/metrics", get(metrics))
-        .route("/healthz", get(healthz))
-        .route("/readyz", get(readyz))
-        .route("/configz", get(configz))
-        .route("/debug/machines/{namespace}/{name}", get(machine))
-        .route("/debug/plugins", get(plugins::plugins))
-        .route("/debug/plugins/{name}/logs", get(plugins::logs))
-        .merge(profile::router(admin.profiling))
-        .with_state(admin);
-    tokio::spawn(async move {
+    let (stop, refusals, profiling) = (told.stop.clone(), told.refusals.clone(), told.profiling);
+    let reviewer = told.reviewer.map(Arc::new);
+    if let Some(reviewer) = reviewer.clone() {
+        let stop = stop.clone();
+        tokio::spawn(async move { reviewer.find_rights(stop).await });
+    }
+    let admin = Admin {
+        scrape: Scrape::new(told.registry),
+        refusals: told.refusals,
+        rooms: Rooms::default(),
+        insight: told.insight,
+        plugins: told.plugins,
+        process: told.process,
+        debug_access: if reviewer.is_some() { DebugAccess::Authorized } else { DebugAccess::Loopback },
+        reviewer,
+        ready: told.ready,
+        stop: told.stop,
+    };
+    let router = router(admin, profiling);
+    let served =
+        Served { router, connections: Connections::default(), refusals, times: Times::default(), stop };
+    for listener in listeners(listener, address).await {
         // It ends with the process; an error of accept is retried inside.
-        let _ = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-    });
+        tokio::spawn(listen::listen(listener, served.clone()));
+    }
     Ok(address)
 }
 
-async fn metrics(state: State<Admin>) -> impl IntoResponse {
-    let mut text = String::new();
-    match prometheus_client::encoding::text::encode(&mut text, &state.registry) {
-        Ok(()) => {
+/// The listener, and one on loopback where it would not be reached from there.
+async fn listeners(listener: TcpListener, address: SocketAddr) -> Vec<TcpListener> {
+    let mut all = vec![listener];
+    let Some(loopback) = loopback_beside(address.ip()) else { return all };
+    match TcpListener::bind(SocketAddr::new(loopback, address.port())).await {
+        Ok(listener) => all.push(listener),
+        Err(error) => warn!(%loopback, port = address.port(), %error, "/debug cannot be reached on loopback"),
+    }
+    all
+}
+
+/// Where else to listen, so that a port-forward finds the server.
+fn loopback_beside(address: IpAddr) -> Option<IpAddr> {
+    if address.is_unspecified() || address.to_canonical().is_loopback() {
+        return None;
+    }
+    Some(match address {
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    })
+}
+
+fn router(admin: Admin, profiling: bool) -> Router {
+    let metrics = Router::new()
+        .route("/metrics", get(metrics))
+        .route_layer(from_fn_with_state(admin.clone(), guard::metrics));
+    let debug = Router::new()
+        .route("/debug/machines/{namespace}/{name}", get(machine))
+        .route("/debug/plugins", get(plugins::plugins))
+        .route("/debug/plugins/{name}/logs", get(plugins::logs))
+        .merge(profile::router(profiling));
+    let debug = guarded(debug, &admin);
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/configz", get(configz))
+        .merge(metrics)
+        .merge(debug)
+        .with_state(admin)
+}
+
+/// Pages that only some may read, and few at a time.
+fn guarded(pages: Router<Admin>, admin: &Admin) -> Router<Admin> {
+    pages.route_layer(from_fn_with_state(admin.clone(), guard::debug))
+}
+
+async fn metrics(state: State<Admin>) -> Response {
+    match state.scrape.text().await {
+        Some(text) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            (StatusCode::OK, [(CONTENT_TYPE, kind)], text)
+            ([(CONTENT_TYPE, kind)], text).into_response()
         }
-        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, [(CONTENT_TYPE, "text/plain")], String::new()),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
@@ -87,11 +182,28 @@ async fn healthz(state: State<Admin>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn readyz(state: State<Admin>) -> (StatusCode, &'static str) {
-    if *state.ready.borrow() {
-        (StatusCode::OK, "OK")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "waiting for the API servers: the caches are not complete")
+async fn readyz(state: State<Admin>, RawQuery(query): RawQuery) -> (StatusCode, String) {
+    let is_ready = *state.ready.borrow();
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let text = match is_ready {
+        true => "OK".to_owned(),
+        false => "waiting for the API servers: the caches are not complete".to_owned(),
+    };
+    let is_verbose = query.is_some_and(|query| query.split('&').any(|part| part.starts_with("verbose")));
+    if is_verbose { (status, format!("caches: {text}\ndebug: {}\n", served(&state))) } else { (status, text) }
+}
+
+/// To whom /debug is served, for people.
+fn served(admin: &Admin) -> String {
+    match admin.reviewer.as_ref().map(|reviewer| reviewer.rights()) {
+        None => "served on loopback".to_owned(),
+        Some(Rights::Held) => "served on loopback, and to accounts that may get it".to_owned(),
+        Some(Rights::Unknown) => {
+            "served on loopback; the API server has not said whether tokens can be reviewed".to_owned()
+        }
+        Some(Rights::Lacking(right)) => format!(
+            "served on loopback only: the host's account lacks {right}; bind the ClusterRole system:auth-delegator to it"
+        ),
     }
 }
 
@@ -101,13 +213,15 @@ async fn configz() -> Json<serde_json::Value> {
 }
 
 /// What this process knows of a Machine, for `machinist explain`. Holds no secret and nothing that a cloud said at length.
-async fn machine(
-    state: State<Admin>,
-    Path((namespace, name)): Path<(String, String)>,
-) -> axum::response::Response {
+async fn machine(state: State<Admin>, Path((namespace, name)): Path<(String, String)>) -> Response {
     match state.insight.machine(&ObjectKey::new(namespace, name)).await {
-        Some(insight) => Json(insight).into_response(),
-        None => (StatusCode::SERVICE_UNAVAILABLE, "the controllers have not started, or have ended")
-            .into_response(),
+        Ok(insight) => Json(insight).into_response(),
+        Err(Unanswered::Busy) => {
+            state.refusals.count(refusals::Why::DebugBusy);
+            guard::busy("too many ask about Machines at the moment")
+        }
+        Err(error @ (Unanswered::NotRunning | Unanswered::Late)) => {
+            (StatusCode::SERVICE_UNAVAILABLE, error.to_string()).into_response()
+        }
     }
 }

@@ -4,6 +4,7 @@ mod encode;
 
 use std::time::{Duration, SystemTime};
 
+use axum::Extension;
 use axum::Router;
 use axum::extract::Query;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -12,6 +13,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use serde::Deserialize;
 
+use super::listen::Deadline;
 use encode::encode;
 
 /// As other programs sample: often enough to see what matters, and rarely enough to cost below one percent.
@@ -63,9 +65,12 @@ struct Wanted {
     seconds: Option<u64>,
 }
 
-async fn profile(Query(wanted): Query<Wanted>) -> impl IntoResponse {
-    let seconds = wanted.seconds.unwrap_or(SECONDS).clamp(1, MOST_SECONDS);
-    match sample(Duration::from_secs(seconds)).await {
+async fn profile(deadline: Option<Extension<Deadline>>, Query(wanted): Query<Wanted>) -> impl IntoResponse {
+    let time = Duration::from_secs(wanted.seconds.unwrap_or(SECONDS).clamp(1, MOST_SECONDS));
+    if let Some(Extension(deadline)) = deadline {
+        deadline.extend(time);
+    }
+    match sample(time).await {
         Ok(bytes) => {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

@@ -35,7 +35,7 @@ pub(crate) async fn client_of(flags: &AccessFlags) -> Result<Client> {
     client(configured(flags)?, Asks::Again)
 }
 
-/// The same for what a pod is asked through the server's proxy: that the pod is away is an answer.
+/// The same for what a pod is asked through the server: that the pod is away is an answer.
 pub(crate) async fn client_that_asks_once(flags: &AccessFlags) -> Result<Client> {
     client(configured(flags)?, Asks::Once)
 }

@@ -11,6 +11,8 @@ use machinist_runtime::clusters::Access;
 use machinist_runtime::settings::Settings;
 use tracing_subscriber::EnvFilter;
 
+use crate::admin::DebugAccess;
+
 use super::given::{Count, LogFormat, Problems};
 use super::{ElectionFlags, MachineFlags, ProcessFlags, RunFlags, SandboxSettings};
 
@@ -18,6 +20,8 @@ use super::{ElectionFlags, MachineFlags, ProcessFlags, RunFlags, SandboxSettings
 pub(crate) struct Checked {
     /// Where the HTTP server listens.
     pub(crate) address: SocketAddr,
+    /// From where it serves /debug.
+    pub(crate) debug_access: DebugAccess,
     /// Whether it serves profiles.
     pub(crate) profiling: bool,
     /// How logs are written.
@@ -61,6 +65,7 @@ impl RunFlags {
         let (leader_elect, lease) = election(&self.election, &mut problems);
         let checked = Checked {
             address,
+            debug_access: problems.take("--debug-access", &process.debug_access),
             profiling,
             log_format: problems.take("--logging-format", &process.logging_format),
             log_filter: log_filter(process, &mut problems),
@@ -79,6 +84,7 @@ impl RunFlags {
             sandbox: self.sandbox.settings(&mut problems),
             record: self.record.settings(&mut problems),
             settings: Settings {
+                secrets: self.secrets.rules(&mut problems),
                 controllers: problems.take("--controllers", &process.controllers),
                 sets: self.owners.sets(&mut problems),
                 holds_autoscaler: self.owners.holds_autoscaler(&mut problems),
@@ -210,6 +216,7 @@ fn settings(flags: &MachineFlags, problems: &mut Problems) -> Settings {
 mod tests {
     use clap::{CommandFactory, Parser};
     use jiff::SignedDuration;
+    use machinist_core::secret_rule::Unbound;
 
     use super::*;
     use crate::args::{Command, Machinist};
@@ -235,6 +242,7 @@ mod tests {
         let checked = flags(&[]).check().unwrap();
         assert_eq!(checked.settings, Settings::for_cluster(""));
         assert!(checked.leader_elect && !checked.profiling);
+        assert_eq!(checked.debug_access, DebugAccess::Loopback);
         assert_eq!(checked.rate, None, "the API server paces its clients");
     }
 
@@ -331,6 +339,18 @@ mod tests {
     }
 
     #[test]
+    fn each_flag_about_secrets_reaches_its_setting() {
+        let rules = |arguments: &[&str]| flags(arguments).check().unwrap().settings.secrets;
+        assert_eq!(rules(&["--secrets-must-be-bound"]).unbound, Unbound::Refused);
+        assert_eq!(rules(&["--secrets-must-be-bound=false"]).unbound, Unbound::Allowed);
+        let types = rules(&["--secret-types=example.com/cloud, kubernetes.io/tls,"]).types;
+        assert_eq!(types.into_iter().collect::<Vec<_>>(), ["example.com/cloud", "kubernetes.io/tls"]);
+        for kind in ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"] {
+            refuses(&[&format!("--secret-types={kind}")], &["classes may never use", kind]);
+        }
+    }
+
+    #[test]
     fn each_flag_about_sets_and_deployments_reaches_its_setting() {
         let of = |flag: &str, value: &str| flags(&[&format!("--{flag}={value}")]).check().unwrap().settings;
         assert_eq!(of("safety-up", "7").sets.safety_up, 7);
@@ -360,6 +380,7 @@ mod tests {
             &[
                 "--port=70000",
                 "--address=localhost",
+                "--debug-access=everywhere",
                 "--machine-health-timeout=ten",
                 "--machine-drain-timeout",
                 "-5m",
@@ -381,7 +402,8 @@ mod tests {
                 "--log=info,=,",
             ],
             &[
-                "these 20 flags",
+                "these 21 flags",
+                "--debug-access=everywhere: must be loopback or authorized",
                 "machinist run --help",
                 "--port=70000: must be a port",
                 "--address=localhost: must be an IP address",

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use jiff::SignedDuration;
 
+use crate::admin::DebugAccess;
+
 /// What a flag's text means.
 pub(crate) trait Meaning: Clone {
     /// Parses, or says what is wanted instead, as a part of a sentence that begins with "must".
@@ -101,6 +103,20 @@ impl Meaning for IpAddr {
 
     fn placeholder() -> Self {
         Self::from([0, 0, 0, 0])
+    }
+}
+
+impl Meaning for DebugAccess {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "loopback" => Ok(Self::Loopback),
+            "authorized" => Ok(Self::Authorized),
+            _ => Err("must be loopback or authorized".to_owned()),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Self::Loopback
     }
 }
 

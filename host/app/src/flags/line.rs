@@ -9,6 +9,7 @@ use super::machines::MachineFlags;
 use super::owners::OwnerFlags;
 use super::record::RecordFlags;
 use super::sandbox::SandboxFlags;
+use super::secrets::SecretFlags;
 use super::unused::UnusedFlags;
 
 /// Flags, and which of them somebody has typed.
@@ -42,6 +43,7 @@ impl Line {
             idle.extend(ids::<MachineFlags>());
             idle.extend(ids::<RecordFlags>());
             idle.extend(ids::<SandboxFlags>());
+            idle.extend(ids::<SecretFlags>());
         }
         if !controllers.sets && !controllers.deployments {
             idle.extend(ids::<OwnerFlags>());

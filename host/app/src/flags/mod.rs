@@ -11,6 +11,7 @@ mod program;
 mod record;
 mod requests;
 mod sandbox;
+mod secrets;
 mod unnamed;
 mod unused;
 
@@ -20,6 +21,8 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::SignedDuration;
 use machinist_runtime::settings::Controllers;
+
+use crate::admin::DebugAccess;
 
 use given::{Count, Positive};
 pub(crate) use given::{Given, LogFormat};
@@ -31,6 +34,7 @@ use record::RecordFlags;
 use requests::RequestFlags;
 use sandbox::SandboxFlags;
 pub(crate) use sandbox::SandboxSettings;
+use secrets::SecretFlags;
 pub(crate) use unnamed::{Meant, VARIABLE, meant};
 use unused::UnusedFlags;
 
@@ -41,6 +45,8 @@ pub(crate) struct RunFlags {
     pub(crate) process: ProcessFlags,
     #[command(flatten)]
     pub(crate) machines: MachineFlags,
+    #[command(flatten)]
+    pub(crate) secrets: SecretFlags,
     #[command(flatten)]
     pub(crate) owners: OwnerFlags,
     #[command(flatten)]
@@ -104,6 +110,11 @@ pub(crate) struct ProcessFlags {
     /// Address of the HTTP server for /metrics, /healthz, /readyz, /configz and /debug
     #[arg(long, default_value = "0.0.0.0", value_name = "IP")]
     pub(crate) address: Given<IpAddr>,
+    /// From where /debug is read: `loopback`, where port-forwards come from, or `authorized`, from elsewhere too with a token for
+    /// the audience machinist whose account may `get` the nonResourceURL; the host then needs the ClusterRole
+    /// system:auth-delegator
+    #[arg(long, default_value = "loopback", value_name = "loopback|authorized")]
+    pub(crate) debug_access: Given<DebugAccess>,
     /// Its port; 0 takes a free one and logs it
     #[arg(long, default_value = "10259", allow_hyphen_values = true)]
     pub(crate) port: Given<u16>,

@@ -283,6 +283,8 @@ pub enum Reason {
     ClassDeleting,
     /// The class's Secret is not there.
     SecretMissing,
+    /// The class may not use a Secret that it names.
+    SecretRefused,
     /// The Secret has no `userData`.
     UserDataMissing,
     /// The class's driver may be among the plugins that are being loaded.
@@ -393,6 +395,7 @@ impl Reason {
             Self::ClassInvalid => "ClassInvalid",
             Self::ClassDeleting => "ClassDeleting",
             Self::SecretMissing => "SecretMissing",
+            Self::SecretRefused => "SecretRefused",
             Self::UserDataMissing => "UserDataMissing",
             Self::DriverLoading => "DriverLoading",
             Self::DriverNotReady => "DriverNotReady",
@@ -469,6 +472,7 @@ impl Reason {
             | Self::ClassInvalid
             | Self::ClassDeleting
             | Self::SecretMissing
+            | Self::SecretRefused
             | Self::UserDataMissing
             | Self::DriverNotReady
             | Self::DriverBroken

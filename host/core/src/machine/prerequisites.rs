@@ -45,6 +45,7 @@ pub(super) fn prerequisites(view: &MachineView) -> Result<&DriverFacts, Box<Step
                 format!("Secret {key} of the MachineClass does not exist: create it"),
             );
         }
+        SecretFact::Refused(refusal) => return waits(Reason::SecretRefused, refusal.to_string()),
         SecretFact::WithoutUserData => {
             let message = "the MachineClass's Secret has no key userData: add what a machine gets at boot";
             return waits(Reason::UserDataMissing, message.into());

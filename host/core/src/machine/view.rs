@@ -15,6 +15,7 @@ use crate::node_sync::NodeMeta;
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::policy::PoliciesFact;
 use crate::safety::meltdown::Limit;
+use crate::secret_rule::SecretRefusal;
 use crate::virtual_capacity::Quantities;
 
 use super::contest::Rivals;
@@ -259,6 +260,8 @@ pub enum SecretFact {
     NotNamed,
     /// One that it names is not there.
     Missing(ObjectKey),
+    /// The class may not use one that it names. None of their values is known.
+    Refused(SecretRefusal),
     /// They are there and hold no `userData`.
     WithoutUserData,
     /// Complete.

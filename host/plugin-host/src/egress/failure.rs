@@ -56,6 +56,8 @@ pub enum AuthReason {
     Keys,
     /// The Secret asks for web identity and the grants do not offer it.
     WebIdentity,
+    /// The Secret asks for a role that the grants do not name.
+    Role,
     /// The egress rules do not allow the credential service.
     Sts,
     /// The egress rules do not allow the token service.
@@ -103,6 +105,7 @@ impl Reason {
                 AuthReason::Header => "auth-header",
                 AuthReason::Keys => "auth-keys",
                 AuthReason::WebIdentity => "auth-web-identity",
+                AuthReason::Role => "auth-role",
                 AuthReason::Sts => "auth-sts",
                 AuthReason::TokenUrl => "auth-token-url",
             },
@@ -148,6 +151,9 @@ impl Reason {
                     "the Secret has no credentials for this scheme, or blank or malformed ones"
                 }
                 AuthReason::WebIdentity => "the Secret asks for web identity, which auth does not grant",
+                AuthReason::Role => {
+                    "the Secret asks for a role that role-arns under web-identity does not name"
+                }
                 AuthReason::Sts => "the credential service is not granted under egress",
                 AuthReason::TokenUrl => "the token service is not granted under egress",
             },

@@ -29,7 +29,7 @@ pub use address::{AddressClass, AddressClasses};
 pub use auth::{
     AssertionKey, AuthDenial, AuthGrant, AuthScheme, AuthWanted, AuthWay, AuthWish, BasicGrant, BearerGrant,
     ClientAuth, ClientCredentialsGrant, FilePrefix, JwtBearerGrant, KeyNames, KeystoneGrant, KeystoneKeys,
-    NamePattern, SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
+    NamePattern, RolePattern, SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
 };
 pub use form::FormCondition;
 pub use host::{Host, HostPattern};

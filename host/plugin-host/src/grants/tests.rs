@@ -392,6 +392,10 @@ fn a_list_of_auth_that_cannot_be_meant_is_an_error_that_names_it() {
         &one(", web-identity: { token-files: [/run/x], role-arn-key: '' }"),
         "auth[0].web-identity.role-arn-key",
     );
+    refused(
+        &one(", web-identity: { token-files: [/run/x], role-arns: ['*'] }"),
+        "auth[0].web-identity.role-arns",
+    );
 }
 
 #[test]

@@ -132,7 +132,7 @@ impl Vault {
 
     /// A vault for one call under these grants. All that it hides is known from now on.
     pub(crate) fn knowing(values: SecretValues, grants: Arc<Grants>, known: KnownTo) -> Self {
-        let SecretValues { values, user_data, hidden } = values;
+        let SecretValues { values, user_data, hidden, plugins: _ } = values;
         let keyed = values.into_iter().map(|(key, value)| (SecretKey::Key(key), value));
         let user_data = user_data.map(|value| (SecretKey::UserData, value));
         let secrets: Vec<Secret> =

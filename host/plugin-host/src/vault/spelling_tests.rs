@@ -41,7 +41,7 @@ fn vault() -> Vault {
         rendered: Some(user_data(BOOTSTRAP).into_bytes()),
         template: Some(user_data("<<BOOTSTRAP_TOKEN>>").into_bytes()),
     };
-    Vault::new(SecretValues { values, user_data: None, hidden }, Grants::default().shared())
+    Vault::new(SecretValues { values, user_data: None, hidden, plugins: None }, Grants::default().shared())
 }
 
 fn wrapped(text: &str, width: usize, end: &str) -> String {
@@ -303,7 +303,7 @@ fn a_mebibyte_is_searched_in_one_pass() {
     let vault = || {
         let values = BTreeMap::from([("secretAccessKey".to_owned(), SECRET_KEY.as_bytes().to_vec())]);
         let hidden = HiddenUserData { rendered: Some(rendered.clone()), template: Some(template.clone()) };
-        let values = SecretValues { values, user_data: None, hidden };
+        let values = SecretValues { values, user_data: None, hidden, plugins: None };
         Vault::knowing(values, Grants::default().shared(), known.clone())
     };
     let timed = |what: &str, began: Instant| println!("{what}: {:?}", began.elapsed());

@@ -67,7 +67,7 @@ impl World {
         format!(
             "egress: [{{ host: 127.0.0.1, scheme: http, ports: [{ports}], addresses: loopback }}]\n\
              auth: [{{ scheme: aws-sigv4, services: [ec2], web-identity: {{ \
-             token-files: ['{}'], sts: 'http://127.0.0.1:{}/{{region}}' }} }}]\n",
+             token-files: ['{}'], role-arns: ['{ROLE}'], sts: 'http://127.0.0.1:{}/{{region}}' }} }}]\n",
             self.path("granted"),
             sts.port,
         )
@@ -347,4 +347,18 @@ async fn a_throttled_credential_service_is_left_alone() {
         (429, &"true".parse().unwrap())
     );
     assert_eq!(sts.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn attack_a_secret_takes_a_role_of_another_team_with_the_token_of_the_host() {
+    let (world, cloud, sts) = (World::new(), Server::http(|_| ok("")).await, good_sts().await);
+    let token = world.path("granted/token");
+    for role in ["arn:aws:iam::123456789012:role/admin", "arn:aws:iam::999999999999:role/machinist"] {
+        let secret = values(&[("workloadIdentityTokenFile", &token), ("roleARN", role)]);
+        let call = world.host.call_with(&world.grants(&cloud, &sts), secret, Duration::from_secs(20));
+        let answer = call.send(marked(&cloud, "Action=A"), None).await;
+        assert!(matches!(answer, Err(WasiError::HttpRequestDenied)), "{role}: {answer:?}");
+    }
+    assert_eq!(world.host.reasons(), ["auth-role", "auth-role"], "told and counted");
+    assert_eq!((sts.seen().len(), cloud.seen().len()), (0, 0), "nobody sees the token");
 }

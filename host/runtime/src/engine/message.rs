@@ -4,10 +4,9 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
 use machinist_core::id::{NodeName, ObjectKey, ProviderName};
 use machinist_core::machine::Wake;
-use tokio::sync::oneshot;
 
 use crate::cache::Change;
-use crate::insight::{MachineInsight, Said};
+use crate::insight::Said;
 use crate::metrics::{Milestone, Pool};
 
 use super::Kind;
@@ -45,8 +44,6 @@ pub(crate) enum Message {
     PluginsListed,
     /// Its driver thinks otherwise of this class than before.
     ClassChecked(ObjectKey),
-    /// Somebody asks what is known of a Machine.
-    Explain(ObjectKey, oneshot::Sender<MachineInsight>),
 }
 
 /// What a pass has heard of its cloud account last.

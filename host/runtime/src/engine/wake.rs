@@ -9,6 +9,7 @@ use machinist_core::phase::Phase;
 use machinist_core::queue::Priority;
 
 use crate::cache::Change;
+use crate::class_secrets;
 use crate::node_index::vm_of;
 use crate::world::secret_keys;
 use crate::{drain, machine};
@@ -50,8 +51,6 @@ impl Engine {
                 self.wake_machines_of_class(&class);
                 self.wake_sets_of_class(&class);
             }
-            // Who asked and has gone since needs no answer.
-            Message::Explain(machine, answer) => drop(answer.send(self.explain(&machine))),
         }
     }
 
@@ -148,11 +147,11 @@ impl Engine {
         if self.is_unreadable(Kind::Secret, change) {
             return;
         }
-        let data =
-            |secret: &Option<std::sync::Arc<Secret>>| secret.as_ref().map(|secret| secret.data.clone());
-        if data(&change.old) != data(&change.new) {
+        if class_secrets::differs(change.old.as_deref(), change.new.as_deref()) {
             for class in self.index.classes_of_secret(&change.key) {
                 self.wake_machines_of_class(&class);
+                // Whether the class may use it is reported on the class.
+                self.wake(Key::Class(class), Priority::Event);
             }
         }
         let key = Key::Secret(change.key.clone());
@@ -220,6 +219,10 @@ impl Engine {
                 continue;
             }
             self.wake(Key::Class(class.clone()), Priority::Event);
+            // Another plugin may be one that the Secret is not for.
+            for secret in secret_keys(&object) {
+                self.wake(Key::Secret(secret), Priority::Event);
+            }
             for machine in self.index.machines_of_class(&class) {
                 let phase = self.world.machines.get(&machine).map(|machine| machine::phase_of(&machine));
                 if matches!(phase, Some(Phase::New | Phase::CrashLoopBackOff | Phase::Terminating)) {

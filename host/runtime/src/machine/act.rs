@@ -1,10 +1,12 @@
 //! Effects on clusters and clouds. Each has a deadline, a precondition, and an outcome; none decides anything.
 
+use futures::future::BoxFuture;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
 use machinist_core::act_error::ActError;
-use machinist_core::driver::is_not_found;
+use machinist_core::driver::{Answer, MachineRequest, is_not_found};
+use machinist_core::driver_error::{CallError, Refusal};
 use machinist_core::gate::permits;
 use machinist_core::id::{Name, NodeName, ObjectKey, ProviderId};
 use machinist_core::looks::Looked;
@@ -105,7 +107,7 @@ async fn led(
         }
         Effect::ProbeVm => {
             let began = context.clock.now();
-            let answer = world.drivers.get_status(request(UserData::Hidden)).await;
+            let answer = ask(request(UserData::Hidden), |request| world.drivers.get_status(request)).await;
             let (machine, class) = (&observed.view.machine, class_name(observed));
             world.orders.looked(&machine.key, &machine.uid, class.as_ref(), &answer, began);
             let looked = match &answer {
@@ -121,7 +123,7 @@ async fn led(
             world.newborns.asked(&observed.view.machine.uid);
             let (uid, clock) = (&observed.view.machine.uid, &context.clock);
             let noted = (!keeps_keys(observed)).then(|| world.creates.begin(uid, clock));
-            let answer = world.drivers.create(request(UserData::Sent)).await;
+            let answer = ask(request(UserData::Sent), |request| world.drivers.create(request)).await;
             if let Some(noted) = noted {
                 noted.answered(&answer);
             }
@@ -137,10 +139,12 @@ async fn led(
             Done::call(Outcome::CreateVm(answer))
         }
         Effect::InitializeVm => {
-            let mut request = request(UserData::Sent);
-            // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
-            request.machine.provider_id = memory.provider_id.clone().or(request.machine.provider_id);
-            Done::call(Outcome::InitializeVm(world.drivers.initialize(request).await))
+            let answer = ask(request(UserData::Sent), |mut request| {
+                // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
+                request.machine.provider_id = memory.provider_id.clone().or(request.machine.provider_id);
+                world.drivers.initialize(request)
+            });
+            Done::call(Outcome::InitializeVm(answer.await))
         }
         Effect::AskPolicies => {
             let opinions = match &observed.inquiry {
@@ -157,14 +161,14 @@ async fn led(
             Done::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
         }
         Effect::RebootVm => {
-            let answer = world.drivers.reboot(request(UserData::Hidden)).await;
+            let answer = ask(request(UserData::Hidden), |request| world.drivers.reboot(request)).await;
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
             }
             Done::call(Outcome::RebootVm(answer))
         }
         Effect::DeleteVm => {
-            let answer = world.drivers.delete(request(UserData::Hidden)).await;
+            let answer = ask(request(UserData::Hidden), |request| world.drivers.delete(request)).await;
             // From its answer on: a look that was begun before says nothing of it.
             let machine = &observed.view.machine;
             world.orders.ordered(&machine.key, &machine.uid, &answer, context.clock.now());
@@ -221,6 +225,14 @@ async fn led(
     }
 }
 
+/// Asks the driver, unless the host refuses the request.
+async fn ask<'a, T>(
+    request: Result<MachineRequest, Refusal>,
+    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
+) -> Answer<T> {
+    call(request?).await
+}
+
 fn class_name(observed: &Observed) -> Option<Name> {
     observed.machine.spec.class.name.as_deref().map(Name::new)
 }
@@ -228,9 +240,7 @@ fn class_name(observed: &Observed) -> Option<Name> {
 /// What may not be done is not done, and fails as such.
 fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
     let error = ActError::Forbidden { reason };
-    let refusal = || {
-        machinist_core::driver_error::CallError::Refused(machinist_core::driver_error::Refusal::ShuttingDown)
-    };
+    let refusal = || CallError::Refused(Refusal::ShuttingDown);
     match effect {
         Effect::Claim => Outcome::Claim(Err(error)),
         Effect::EnsureToken => Outcome::EnsureToken(Err(error)),

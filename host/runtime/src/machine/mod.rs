@@ -22,7 +22,7 @@ mod vm_status;
 
 pub(crate) use choice::Choice;
 pub(crate) use claims::{SharedNodes, own_node};
-pub(crate) use observe::{class_fact, node_matters, node_name_of, operation_of, phase_of, secrets, timeouts};
+pub(crate) use observe::{class_fact, node_matters, node_name_of, operation_of, phase_of, timeouts};
 pub(crate) use pass::{Past, run};
 pub(crate) use request::class_spec;
 pub(crate) use standing::member;

@@ -1,10 +1,9 @@
 //! From cached API objects to the facts of one pass. Synchronous: nothing is awaited here.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Secret, Taint};
+use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use machinist_api::machine::LastOperation;
 use machinist_api::template::NodeTemplate;
@@ -17,20 +16,20 @@ use machinist_core::looks::Told;
 use machinist_core::machine::mark::Marks;
 use machinist_core::machine::{
     ClassFact, ConditionKind, DriverFact, MachineFact, MachineSettings, MachineView, NodeFact, OperationFact,
-    SecretFact,
 };
 use machinist_core::node_sync::{NodeMeta, TaintFact};
 use machinist_core::phase::Phase;
 use machinist_core::policy::PoliciesFact;
 use machinist_core::{duration, machine};
 
+use crate::class_secrets::{self, ClassSecrets};
 use crate::context::Hold;
 use crate::drain;
 use crate::insight::Timeouts;
 use crate::policies::Inquiry;
 use crate::safety::marks::stored;
 use crate::settings::Settings;
-use crate::world::{World, secret_keys};
+use crate::world::World;
 
 use super::choice::Choice;
 use super::claims::{self, Claims};
@@ -43,8 +42,8 @@ pub(super) struct Observed {
     pub(super) machine: Arc<Machine>,
     pub(super) class: Option<Arc<MachineClass>>,
     pub(super) choice: Choice,
-    /// Merged data of the class's Secrets.
-    pub(super) secret_data: BTreeMap<String, Vec<u8>>,
+    /// The class's Secrets.
+    pub(super) secrets: ClassSecrets,
     pub(super) node: Option<Arc<Node>>,
     /// What its policies have to be asked.
     pub(super) inquiry: Option<Inquiry>,
@@ -64,11 +63,11 @@ pub(super) fn observe(
     let class_name = machine.spec.class.name.as_deref().unwrap_or_default();
     let class_key = ObjectKey { namespace: key.namespace.clone(), name: Name::new(class_name) };
     let choice = Choice::of(class.as_deref());
-    let (secret, secret_data) = secrets(world, class.as_deref());
     let driver = match &class {
         None => DriverFact::NotChosen,
         Some(_) => choice.fact(&*world.drivers),
     };
+    let secrets = class_secrets::of_class(world, class.as_deref(), &driver);
     let mut fact = machine_fact(key, &machine, world.server_clock.ahead());
     fact.is_newborn = world.newborns.contains(&fact.uid);
     fact.create_intent = world.creates.intent(&machine, &fact.uid, hold, now);
@@ -91,7 +90,7 @@ pub(super) fn observe(
     let mut view = MachineView {
         look: Some(look),
         class: class_fact(world, &class_key, class.as_deref(), &choice),
-        secret,
+        secret: secrets.fact.clone(),
         driver,
         target,
         drain,
@@ -110,7 +109,7 @@ pub(super) fn observe(
     };
     let (policies, inquiry) = world.policies.observe(world, &view, &machine, node.as_deref(), now);
     view.policies = policies;
-    Some(Observed { view, machine, class, choice, secret_data, node, inquiry })
+    Some(Observed { view, machine, class, choice, secrets, node, inquiry })
 }
 
 fn marks(world: &World, machine: &Machine, class: Option<&MachineClass>) -> Marks {
@@ -265,32 +264,6 @@ pub(crate) fn class_fact(
         Some(message) => ClassFact::Invalid { name, message },
         None => ClassFact::Ready(name),
     }
-}
-
-/// Data of both Secrets in one; what credentials say wins.
-pub(crate) fn secrets(
-    world: &World,
-    class: Option<&MachineClass>,
-) -> (SecretFact, BTreeMap<String, Vec<u8>>) {
-    let keys = class.map(secret_keys).unwrap_or_default();
-    let found: Vec<(ObjectKey, Option<Arc<Secret>>)> =
-        keys.into_iter().map(|key| (key.clone(), world.secrets.get(&key))).collect();
-    let mut data = BTreeMap::new();
-    for secret in found.iter().filter_map(|(_, secret)| secret.as_ref()) {
-        for (key, value) in secret.data.iter().flatten() {
-            data.insert(key.clone(), value.0.clone());
-        }
-    }
-    let fact = if found.is_empty() {
-        SecretFact::NotNamed
-    } else if let Some((key, _)) = found.iter().find(|(_, secret)| secret.is_none()) {
-        SecretFact::Missing(key.clone())
-    } else if data.get(names::secret_keys::USER_DATA).is_none_or(Vec::is_empty) {
-        SecretFact::WithoutUserData
-    } else {
-        SecretFact::Ready
-    };
-    (fact, data)
 }
 
 pub(super) fn node_fact(node: &Node) -> NodeFact {

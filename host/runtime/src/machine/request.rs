@@ -2,8 +2,9 @@
 
 use machinist_api::{MachineClass, names};
 use machinist_core::driver::{ClassSpec, HiddenUserData, MachineIdentity, MachineRequest, SecretValues};
+use machinist_core::driver_error::Refusal;
 use machinist_core::id::{ClassName, Name, Namespace, Uid};
-use machinist_core::machine::DriverFact;
+use machinist_core::machine::{DriverFact, SecretFact};
 use machinist_core::user_data;
 
 use super::choice::Choice;
@@ -12,24 +13,30 @@ use super::observe::Observed;
 /// A request about the Machine. The driver may send user data only when it boots a VM with this call. In each call the host hides
 /// user data from it, rendered with the bootstrap token where that is known, since a cloud may show to one call what another
 /// call has sent.
+///
+/// # Errors
+/// When the class may not use its Secrets: nothing is asked of anybody then.
 pub(super) fn request(
     observed: &Observed,
     cluster: &str,
     user_data: UserData,
     token: Option<&str>,
-) -> MachineRequest {
+) -> Result<MachineRequest, Refusal> {
+    if let SecretFact::Refused(refusal) = &observed.view.secret {
+        return Err(refusal.clone().into());
+    }
     let machine = &observed.machine;
     let meta = &machine.metadata;
     let name = meta.name.as_deref().unwrap_or_default();
     let uid = meta.uid.as_deref().unwrap_or_default();
-    let mut values = observed.secret_data.clone();
+    let mut values = observed.secrets.values.clone();
     let template = values.remove(names::secret_keys::USER_DATA);
     let rendered = template.as_ref().map(|template| user_data::render(template, token, name).user_data);
     let (sent, hidden) = match user_data {
         UserData::Sent => (rendered, None),
         UserData::Hidden => (None, rendered),
     };
-    MachineRequest {
+    Ok(MachineRequest {
         machine: MachineIdentity {
             namespace: Namespace::new(meta.namespace.as_deref().unwrap_or_default()),
             name: Name::new(name),
@@ -52,8 +59,9 @@ pub(super) fn request(
             values,
             user_data: sent,
             hidden: HiddenUserData { rendered: hidden, template },
+            plugins: observed.secrets.plugins.clone(),
         },
-    }
+    })
 }
 
 /// Whether a driver may send user data.

@@ -1,4 +1,4 @@
-//! Whether drivers can use the classes.
+//! Whether drivers can use the classes, and the classes their Secrets.
 //!
 //! A driver is asked about a class at first sight, when the class changes, and when another version of the driver serves.
 //! What it says is kept here for the passes of Machines. A driver that breaks says nothing about a class.
@@ -14,10 +14,12 @@ use machinist_core::driver_error::{CallError, Code, DriverError};
 use machinist_core::id::{ObjectKey, ProviderName};
 use machinist_core::machine::{DriverFact, Severity, Wake};
 use machinist_core::retry::RetryPolicy;
+use machinist_core::secret_rule::SecretRefusal;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tracing::debug;
 
+use crate::class_secrets;
 use crate::context::Context;
 use crate::engine::{Kind, Message, Report};
 use crate::events::{About, News};
@@ -27,6 +29,9 @@ use crate::world::World;
 
 /// The condition of a class.
 const VALID: &str = "Valid";
+
+/// Its reason where the driver cannot use the class.
+const INVALID: &str = "ClassInvalid";
 
 /// What drivers said of the classes.
 pub(crate) struct ClassChecks {
@@ -38,7 +43,15 @@ pub(crate) struct ClassChecks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Checked {
     of: ClassSpec,
+    /// A Secret that it may not use. Machines say it of themselves.
+    refusal: Option<SecretRefusal>,
     problem: Option<String>,
+}
+
+impl Checked {
+    fn has_problem(&self) -> bool {
+        self.problem.is_some() || self.refusal.is_some()
+    }
 }
 
 impl ClassChecks {
@@ -62,14 +75,20 @@ impl ClassChecks {
         self.lock().remove(class);
     }
 
-    fn knows(&self, class: &ObjectKey, of: &ClassSpec) -> bool {
-        self.lock().get(class).is_some_and(|checked| checked.of == *of)
+    fn knows(&self, class: &ObjectKey, of: &ClassSpec, refusal: Option<&SecretRefusal>) -> bool {
+        let is_it = |checked: &Checked| checked.of == *of && checked.refusal.as_ref() == refusal;
+        self.lock().get(class).is_some_and(is_it)
     }
 
-    fn learn(&self, class: &ObjectKey, of: ClassSpec, problem: Option<String>) {
-        let is_valid = problem.is_none();
-        let before = self.lock().insert(class.clone(), Checked { of, problem });
-        let was_valid = before.is_none_or(|before| before.problem.is_none());
+    /// True if the class was found wrong, by its driver or for its Secrets.
+    fn has_problem(&self, class: &ObjectKey) -> bool {
+        self.lock().get(class).is_some_and(Checked::has_problem)
+    }
+
+    fn learn(&self, class: &ObjectKey, checked: Checked) {
+        let is_valid = !checked.has_problem();
+        let before = self.lock().insert(class.clone(), checked);
+        let was_valid = before.is_none_or(|before| !before.has_problem());
         // Another problem is as good a reason to look as the end of one: Machines say what is wrong.
         if !(is_valid && was_valid) {
             // A closed inbox means that the loop has ended.
@@ -90,6 +109,10 @@ enum Verdict {
     Invalid {
         message: String,
     },
+    /// It may not use a Secret that it names.
+    Refused {
+        message: String,
+    },
     /// Nothing that concerns the class.
     Nothing,
 }
@@ -105,31 +128,27 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
         DriverFact::Substitute { .. } | DriverFact::Refused(_) | DriverFact::NotChosen => false,
     };
     let spec = class_spec(Some(&class), &choice, &driver);
-    let may_ask = is_served && *context.leads.borrow() && class.metadata.deletion_timestamp.is_none();
-    if !may_ask || world.class_checks.knows(key, &spec) {
+    let refusal = class_secrets::refusal(world, &class, &driver);
+    let has_word = is_served || refusal.is_some();
+    let may_tell = has_word && *context.leads.borrow() && class.metadata.deletion_timestamp.is_none();
+    if !may_tell || world.class_checks.knows(key, &spec, refusal.as_ref()) {
         return report;
     }
-    let verdict = match world.drivers.validate_class(spec.clone()).await {
-        Ok(warnings) => Verdict::Valid { warnings },
-        Err(CallError::Guest(DriverError { code: Code::InvalidArgument, message, .. })) => {
-            Verdict::Invalid { message }
-        }
-        Err(CallError::Guest(DriverError { code: Code::Unimplemented, .. })) => {
-            Verdict::Valid { warnings: Vec::new() }
-        }
-        Err(error @ (CallError::Guest(_) | CallError::Broken(_) | CallError::Refused(_))) => {
-            debug!(error = %error, "class not checked");
-            Verdict::Nothing
-        }
+    let had_problem = world.class_checks.has_problem(key) || says_invalid(&class);
+    let verdict = match &refusal {
+        Some(refusal) => Verdict::Refused { message: refusal.to_string() },
+        None => ask(world, spec.clone()).await,
     };
-    let had_problem = world.class_checks.problem(key).is_some() || says_invalid(&class);
     let (news, problem) = match verdict {
         Verdict::Nothing => {
             let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
             return Report { wake: if report.wake == Wake::Gone { report.wake } else { wake }, ..report };
         }
+        Verdict::Refused { message } => {
+            (Some(("SecretRefused", message.clone(), Severity::Warning)), Some(("SecretRefused", message)))
+        }
         Verdict::Invalid { message } => {
-            (Some(("ClassInvalid", message.clone(), Severity::Warning)), Some(message))
+            (Some((INVALID, message.clone(), Severity::Warning)), Some((INVALID, message)))
         }
         Verdict::Valid { warnings } if !warnings.is_empty() => {
             (Some(("ClassWarning", warnings.join("; "), Severity::Warning)), None)
@@ -142,12 +161,36 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
     };
     let mut report = report;
     if problem.is_some() || had_problem {
-        report.wrote.extend(write_condition(context, &class, problem.as_deref()).await);
+        report.wrote.extend(write_condition(context, &class, problem.as_ref()).await);
     }
-    world.class_checks.learn(key, spec, problem);
-    report.news.extend(news.map(|(reason, message, severity)| News {
+    // Of a Secret the Machines say it themselves, under a reason of its own.
+    let problem = problem.filter(|(reason, _)| *reason == INVALID).map(|(_, message)| message);
+    world.class_checks.learn(key, Checked { of: spec, refusal, problem });
+    report.news.extend(news.map(|news| about_class(&class, news)));
+    report
+}
+
+/// Asks the driver.
+async fn ask(world: &World, class: ClassSpec) -> Verdict {
+    match world.drivers.validate_class(class).await {
+        Ok(warnings) => Verdict::Valid { warnings },
+        Err(CallError::Guest(DriverError { code: Code::InvalidArgument, message, .. })) => {
+            Verdict::Invalid { message }
+        }
+        Err(CallError::Guest(DriverError { code: Code::Unimplemented, .. })) => {
+            Verdict::Valid { warnings: Vec::new() }
+        }
+        Err(error @ (CallError::Guest(_) | CallError::Broken(_) | CallError::Refused(_))) => {
+            debug!(error = %error, "class not checked");
+            Verdict::Nothing
+        }
+    }
+}
+
+fn about_class(class: &MachineClass, (reason, message, severity): (&'static str, String, Severity)) -> News {
+    News {
         at: None,
-        about: about(&class),
+        about: about(class),
         topic: "class",
         reason,
         message,
@@ -158,8 +201,7 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
         is_deed: false,
         is_known: false,
         severity,
-    }));
-    report
+    }
 }
 
 fn says_invalid(class: &MachineClass) -> bool {
@@ -183,11 +225,11 @@ fn about(class: &MachineClass) -> About {
 async fn write_condition(
     context: &Context,
     class: &MachineClass,
-    problem: Option<&str>,
+    problem: Option<&(&str, String)>,
 ) -> Option<(Kind, String)> {
     let meta = &class.metadata;
     let (status, reason, message) = match problem {
-        Some(problem) => ("False", "ClassInvalid", crate::events::clip(problem, 2_048)),
+        Some((reason, problem)) => ("False", *reason, crate::events::clip(problem, 2_048)),
         None => ("True", "ClassAccepted", "the driver accepts the class".to_owned()),
     };
     let now = machinist_api::value::time(context.clock.now());

@@ -7,9 +7,11 @@ use jiff::SignedDuration;
 use machinist_api::MachineClass;
 use machinist_core::driver::{ClassSpec, HiddenUserData, ListRequest, Listed, SecretValues};
 use machinist_core::driver_error::CallError;
+use machinist_core::id::PluginName;
 use machinist_core::machine::{DriverFact, SecretFact};
 
-use crate::machine::{Choice, class_spec, secrets};
+use crate::class_secrets::{self, ClassSecrets};
+use crate::machine::{Choice, class_spec};
 use crate::world::World;
 
 /// Beyond that the first page says nothing about what is there at the end.
@@ -22,6 +24,8 @@ const PAGES: usize = 10_000;
 pub(super) struct Reach {
     pub(super) class: ClassSpec,
     secrets: BTreeMap<String, Vec<u8>>,
+    /// Who may get them.
+    plugins: Option<BTreeSet<PluginName>>,
     /// Its Machines boot with it: hidden from the driver.
     template: Option<Vec<u8>>,
 }
@@ -33,6 +37,7 @@ impl Reach {
             values: self.secrets.clone(),
             user_data: None,
             hidden: HiddenUserData { rendered: None, template: self.template.clone() },
+            plugins: self.plugins.clone(),
         }
     }
 }
@@ -68,14 +73,15 @@ pub(super) fn reach(world: &World, class: &MachineClass) -> Result<Reach, Unlist
         DriverFact::Refused(refusal) => return Err(failed(refusal.to_string())),
         DriverFact::NotChosen => return Err(failed("no driver is chosen")),
     }
-    let (fact, mut values) = secrets(world, Some(class));
+    let ClassSecrets { fact, mut values, plugins } = class_secrets::of_class(world, Some(class), &driver);
     match fact {
         // What a machine boots with does not matter here.
         SecretFact::NotNamed | SecretFact::WithoutUserData | SecretFact::Ready => {}
         SecretFact::Missing(key) => return Err(failed(format!("Secret {key} does not exist"))),
+        SecretFact::Refused(refusal) => return Err(failed(refusal.to_string())),
     }
     let template = values.remove(machinist_api::names::secret_keys::USER_DATA);
-    Ok(Reach { class: class_spec(Some(class), &choice, &driver), secrets: values, template })
+    Ok(Reach { class: class_spec(Some(class), &choice, &driver), secrets: values, plugins, template })
 }
 
 /// All VMs of the class's account and place that carry the cluster's mark.

@@ -43,6 +43,7 @@ mod reboots;
 mod repeatable;
 mod replacing;
 mod retries;
+mod secret_rules;
 mod sets;
 mod starts;
 mod takeover;

@@ -49,8 +49,11 @@ secrets:
 /// # Errors
 /// When the endpoint has no port.
 pub fn grants_of_web_identity(endpoint: &str, tokens: &Path) -> Result<String> {
-    let web_identity =
-        format!("    web-identity:\n      token-files: [{}/]\n      sts: {endpoint}/\n", tokens.display());
+    let web_identity = format!(
+        "    web-identity:\n      token-files: [{}/]\n      role-arns: ['arn:aws:iam::123456789012:role/*']\n      \
+             sts: {endpoint}/\n",
+        tokens.display()
+    );
     Ok(grants(endpoint)?.replace("secrets:\n", &format!("{web_identity}secrets:\n")))
 }
 

@@ -1,26 +1,46 @@
-//! `machinist explain` against a real control plane: the whole chain, through the API server's proxy and at an address, and
+//! `machinist explain` against a real control plane: the whole chain, by port-forward and at an address, and
 //! what is said when the leader cannot be asked.
 
-use std::net::UdpSocket;
+use std::path::Path;
 use std::process::{Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use e2e::kubelet::PortForwards;
 use e2e::{Host, Lab, LabOptions, eventually, manifests};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::push::Shell;
 use crate::scene::{SIM, runs, turn};
 
+/// An account that may see everything and forward nothing.
+const VIEWERS: &str = r"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: viewers }
+rules:
+  - { apiGroups: ['*'], resources: [machines, machineclasses, leases, nodes, configmaps], verbs: [get, list] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: { name: viewers }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: viewers }
+subjects: [{ apiGroup: rbac.authorization.k8s.io, kind: Group, name: viewers }]
+";
+
 async fn explain(lab: &Lab, arguments: &[&str]) -> Result<Output> {
+    explain_as(arguments, &lab.plane.admin_kubeconfig()).await
+}
+
+async fn explain_as(arguments: &[&str], kubeconfig: &Path) -> Result<Output> {
     let done = Command::new(e2e::binary()?)
         .arg("explain")
         .args(arguments)
         .arg("--kubeconfig")
-        .arg(lab.plane.admin_kubeconfig())
+        .arg(kubeconfig)
         .stdin(Stdio::null())
         .output()
         .await?;
@@ -56,20 +76,28 @@ async fn json_of(lab: &Lab, arguments: &[&str]) -> Result<Value> {
     Ok(serde_json::from_slice(&done.stdout)?)
 }
 
-/// An address of this machine that an API server is willing to dial: not on loopback.
-fn own_address() -> Result<String> {
-    let socket = UdpSocket::bind("0.0.0.0:0")?;
-    // Nothing is sent: the kernel only chooses the way.
-    socket.connect("192.0.2.254:9").context("this machine has no address but loopback")?;
-    Ok(socket.local_addr()?.ip().to_string())
+/// The Node on which the host would run, whose kubelet is this one.
+const NODE: &str = "of-the-host";
+
+async fn show_kubelet(lab: &Lab, kubelet: &PortForwards) -> Result<()> {
+    let nodes: Api<Node> = Api::all(lab.client.clone());
+    let node = serde_json::from_value(json!({ "metadata": { "name": NODE } }))?;
+    nodes.create(&PostParams::default(), &node).await.context("failed to create the Node")?;
+    let status = json!({ "status": {
+        "addresses": [{ "type": "InternalIP", "address": "127.0.0.1" }],
+        "daemonEndpoints": { "kubeletEndpoint": { "Port": kubelet.port() } },
+    } });
+    nodes.patch_status(NODE, &PatchParams::default(), &Patch::Merge(status)).await?;
+    Ok(())
 }
 
-/// Shows the host as the pod that it would be in a cluster: with its host name and its address.
-async fn show_as_pod(lab: &Lab, name: &str, address: &str) -> Result<()> {
+/// Shows the host as the pod that it would be in a cluster: with its host name, on that Node.
+async fn show_as_pod(lab: &Lab, name: &str) -> Result<()> {
     let pods: Api<Pod> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
     let pod = json!({
         "metadata": { "name": name },
         "spec": {
+            "nodeName": NODE,
             "automountServiceAccountToken": false,
             "securityContext": { "runAsNonRoot": true, "runAsUser": 1, "seccompProfile": { "type": "RuntimeDefault" } },
             "containers": [{
@@ -87,7 +115,7 @@ async fn show_as_pod(lab: &Lab, name: &str, address: &str) -> Result<()> {
     pods.create(&PostParams::default(), &serde_json::from_value(pod)?)
         .await
         .context("failed to create the pod")?;
-    let status = json!({ "status": { "podIP": address, "podIPs": [{ "ip": address }], "phase": "Running" } });
+    let status = json!({ "status": { "phase": "Running" } });
     pods.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await?;
     Ok(())
 }
@@ -97,7 +125,7 @@ async fn a_machine_is_explained_from_its_class_to_its_node() {
     let _turn = turn().await;
     let lab = Lab::start(LabOptions::default()).await.expect("the lab starts");
     let mut options = lab.host_options();
-    options.flags.extend(["--address=0.0.0.0".to_owned(), "--profiling".to_owned()]);
+    options.flags.push("--profiling".to_owned());
     let mut host = Host::start(&options).expect("the host starts");
     let outcome = async {
         host.ready().await?;
@@ -150,7 +178,7 @@ async fn story(lab: &Lab, host: &Host) -> Result<()> {
     ensure!(create["machineUid"] == json!(machine.metadata.uid), "{create}");
     ensure!(told["queue"]["timeouts"]["creation"] == "20m0s", "{told}");
 
-    through_the_proxy(lab, &port).await?;
+    by_port_forward(lab, &port).await?;
 
     // Who cannot be asked is named, and the rest is told all the same.
     says(
@@ -195,9 +223,11 @@ async fn story(lab: &Lab, host: &Host) -> Result<()> {
     profiles(host).await
 }
 
-async fn through_the_proxy(lab: &Lab, port: &str) -> Result<()> {
+async fn by_port_forward(lab: &Lab, port: &str) -> Result<()> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname")?;
-    show_as_pod(lab, name.trim(), &own_address()?).await?;
+    let kubelet = PortForwards::start().await?;
+    show_kubelet(lab, &kubelet).await?;
+    show_as_pod(lab, name.trim()).await?;
     let leader = format!("as pod {} remembers them", name.trim());
     says(lab, &["machine", "m", "--port", port], &["CreateMachine", &leader]).await?;
     // What plugins have logged goes the same way.
@@ -207,7 +237,19 @@ async fn through_the_proxy(lab: &Lab, port: &str) -> Result<()> {
     shell.fails(&["logs", "smi", "--port", port], "there is no plugin smi; there are: sim").await?;
     shell.fails(&["logs", "sim", "--port", "1"], "--url where").await?;
     shell.fails(&["logs", "sim", "-n", "default"], "nobody leads").await?;
-    says(lab, &["machine/m", "--port", "1"], &["State:     Running", "cannot be asked", "--port says"]).await
+    // Who may not forward ports is told what to ask for, and all the rest.
+    let viewer = lab.plane.kubeconfig_for("viewer", &["viewers"])?;
+    lab.plane.apply(VIEWERS).await?;
+    lab.plane.wait_until_allowed("viewer", &["viewers"], "get", "machine.sapcloud.io/machines").await?;
+    let done = explain_as(&["machine/m", "--port", port], &viewer).await?;
+    let said = String::from_utf8_lossy(&done.stdout);
+    let right = "`create` and `get` on pods/portforward";
+    ensure!(done.status.success() && said.contains("Running") && said.contains(right), "{said}");
+    let parts = ["State:     Running", "cannot be asked", "failed to connect to port 1", "--port says"];
+    says(lab, &["machine/m", "--port", "1"], &parts).await?;
+    let nodes: Api<Node> = Api::all(lab.client.clone());
+    nodes.delete(NODE, &DeleteParams::default()).await?;
+    Ok(())
 }
 
 async fn profiles(host: &Host) -> Result<()> {

@@ -7,6 +7,7 @@ mod binaries;
 mod commands;
 mod compiling;
 mod crash;
+mod debug_access;
 mod delete;
 mod deploy;
 mod deployments;

@@ -288,6 +288,7 @@ impl Drivers for Account {
             return Err(Refusal::UnknownProvider { provider, hint: String::new() });
         }
         Ok(DriverFacts {
+            plugin: "sim".into(),
             capabilities: Capabilities {
                 status: true,
                 initialize: self.cloud.habits.initializes,

@@ -67,6 +67,9 @@ pub(super) fn gone(
 ) -> Stage<Gone> {
     let removal = Removal { view, progress, drained, now };
     removal.hooks_are_done()?;
+    if let SecretFact::Refused(refusal) = &view.secret {
+        return removal.blocked(Reason::SecretRefused, &refusal.to_string());
+    }
     match &view.driver {
         DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => removal.by(driver),
         DriverFact::Refused(refusal @ Refusal::Loading { .. }) => removal.loading(refusal),
@@ -77,6 +80,9 @@ pub(super) fn gone(
 
 /// The driver that may be asked about the VM.
 pub(super) fn driver(view: &MachineView) -> Option<&DriverFacts> {
+    if matches!(view.secret, SecretFact::Refused(_)) {
+        return None;
+    }
     match &view.driver {
         DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => Some(driver),
         DriverFact::NotChosen | DriverFact::Refused(_) => None,
@@ -418,7 +424,11 @@ pub(super) fn with_advice(view: &MachineView, error: &CallError) -> String {
             "{error}; Secret {key} does not exist, so the driver had no credentials of it: create it again"
         ),
         (
-            SecretFact::NotNamed | SecretFact::WithoutUserData | SecretFact::Ready | SecretFact::Missing(_),
+            SecretFact::NotNamed
+            | SecretFact::WithoutUserData
+            | SecretFact::Ready
+            | SecretFact::Refused(_)
+            | SecretFact::Missing(_),
             _,
         ) => error.to_string(),
     }

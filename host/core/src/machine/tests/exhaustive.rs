@@ -280,7 +280,8 @@ fn capabilities(cases: &[Case]) -> Vec<Case> {
     }
     each_view(cases, &all, |view, capabilities| {
         let consistency_window = SignedDuration::from_secs(8);
-        view.driver = DriverFact::Ready(DriverFacts { capabilities, consistency_window });
+        view.driver =
+            DriverFact::Ready(DriverFacts { plugin: "sim".into(), capabilities, consistency_window });
     })
 }
 
@@ -325,6 +326,7 @@ fn lacking(case: &Case) -> Vec<Case> {
         |view| view.secret = SecretFact::NotNamed,
         |view| view.secret = SecretFact::Missing(crate::id::ObjectKey::new("garden", "cloud")),
         |view| view.secret = SecretFact::WithoutUserData,
+        |view| view.secret = facts::refused_secret(),
         |view| view.driver = DriverFact::NotChosen,
         facts::substitute,
     ];

@@ -18,6 +18,7 @@ use crate::node_sync::{NodeMeta, TaintFact};
 use crate::phase::{OperationState, OperationType, Phase};
 use crate::policy::PoliciesFact;
 use crate::safety::meltdown;
+use crate::secret_rule::{SecretRefusal, WhyRefused};
 use crate::virtual_capacity::Quantities;
 
 use super::seconds;
@@ -43,12 +44,19 @@ static NAMES: Names = Names {
     update_failed_reason: "why",
 };
 
+/// A Secret that the class may not use.
+pub(super) fn refused_secret() -> SecretFact {
+    let why = WhyRefused::Type("kubernetes.io/service-account-token".into());
+    SecretFact::Refused(SecretRefusal { secret: ObjectKey::new("garden", "default-token"), why })
+}
+
 pub(super) fn view() -> MachineView {
     MachineView {
         machine: machine(),
         class: ClassFact::Ready("worker".into()),
         secret: SecretFact::Ready,
         driver: DriverFact::Ready(DriverFacts {
+            plugin: "sim".into(),
             capabilities: Capabilities {
                 status: true,
                 initialize: false,

@@ -28,11 +28,13 @@ impl<'a> Source<'a> {
             grant.web_identity().map_or(WebIdentityGrant::TOKEN_FILE_KEY, |web| web.token_file_key());
         if let Some(token_file) = vault.credential(wants_web_identity) {
             let grant = grant.web_identity().ok_or(AuthReason::WebIdentity)?;
-            return Ok(Self::WebIdentity(WebIdentity {
-                token_file: text(&token_file).ok_or(AuthReason::Keys)?.to_string(),
-                role_arn: one(vault, &[grant.role_arn_key().to_owned()])?.to_string(),
-                grant,
-            }));
+            let role_arn = one(vault, &[grant.role_arn_key().to_owned()])?.to_string();
+            let token_file = text(&token_file).ok_or(AuthReason::Keys)?.to_string();
+            // The token is the host's: who writes Secrets could take each role that trusts it.
+            if !grant.roles().iter().any(|role| role.matches(&role_arn)) {
+                return Err(AuthReason::Role);
+            }
+            return Ok(Self::WebIdentity(WebIdentity { grant, role_arn, token_file }));
         }
         let names = grant.keys();
         // An empty entry beside long-lived keys is common.
@@ -72,8 +74,8 @@ mod tests {
     }
 
     const STATIC: &str = "auth: [{ scheme: aws-sigv4, services: [ec2] }]";
-    const WEB: &str =
-        "auth: [{ scheme: aws-sigv4, services: [ec2], web-identity: { token-files: [/run/t] } }]";
+    const WEB: &str = "auth: [{ scheme: aws-sigv4, services: [ec2], web-identity: { token-files: [/run/t], \
+         role-arns: ['arn:aws:iam::1:role/r'] } }]";
 
     #[test]
     fn the_first_key_that_is_present_wins_and_blanks_are_trimmed() {
@@ -109,5 +111,15 @@ mod tests {
         check(WEB, &both[2..], Ok("A S"));
         check(WEB, &[both[0], both[2], both[3]], Err(AuthReason::Keys));
         check(WEB, &[("workloadIdentityTokenFile", " "), both[1], both[2], both[3]], Err(AuthReason::Keys));
+    }
+    #[test]
+    fn attack_a_secret_asks_for_a_role_that_nobody_granted() {
+        let asks = |role| [("workloadIdentityTokenFile", "/run/t/token"), ("roleARN", role)];
+        for role in ["arn:aws:iam::1:role/admin", "arn:aws:iam::2:role/r", "arn:aws:iam::1:role/r2", "r"] {
+            check(WEB, &asks(role), Err(AuthReason::Role));
+        }
+        let unnamed =
+            "auth: [{ scheme: aws-sigv4, services: [ec2], web-identity: { token-files: [/run/t] } }]";
+        check(unnamed, &asks("arn:aws:iam::1:role/r"), Err(AuthReason::Role));
     }
 }

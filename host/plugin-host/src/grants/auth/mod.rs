@@ -2,11 +2,13 @@
 
 mod header;
 mod pattern;
+mod role;
 mod sigv4;
 mod token;
 
 pub use header::{BasicGrant, BearerGrant};
 pub use pattern::NamePattern;
+pub use role::RolePattern;
 pub use sigv4::{FilePrefix, KeyNames, SigV4Grant, StsUrl, WebIdentityGrant};
 pub use token::{
     AssertionKey, ClientAuth, ClientCredentialsGrant, JwtBearerGrant, KeystoneGrant, KeystoneKeys, TokenUrl,

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use http::Method;
 
 use super::pattern::NamePattern;
+use super::role::RolePattern;
 use crate::grants::target::{RequestTarget, TargetError};
 
 /// For what the host signs, and with which keys.
@@ -62,6 +63,7 @@ pub struct WebIdentityGrant {
     pub(crate) token_file_key: String,
     pub(crate) role_arn_key: String,
     pub(crate) token_files: Vec<FilePrefix>,
+    pub(crate) roles: Vec<RolePattern>,
     pub(crate) sts: StsUrl,
 }
 
@@ -84,6 +86,12 @@ impl WebIdentityGrant {
     /// Below which folders the file may lie; never empty.
     pub fn token_files(&self) -> &[FilePrefix] {
         &self.token_files
+    }
+
+    /// Which roles a Secret may ask for: none if this is empty. The token is the host's, so that each role that trusts the
+    /// host would do.
+    pub fn roles(&self) -> &[RolePattern] {
+        &self.roles
     }
 
     /// Who exchanges the token.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::names;
 use crate::grants::regions::Regions;
 use crate::grants::{
-    Error, FilePrefix, KeyNames, NamePattern, SigV4Grant, StsUrl, WebIdentityGrant, is_name,
+    Error, FilePrefix, KeyNames, NamePattern, RolePattern, SigV4Grant, StsUrl, WebIdentityGrant, is_name,
 };
 
 #[derive(Deserialize)]
@@ -32,6 +32,8 @@ struct RawWebIdentity {
     token_file_key: Option<String>,
     role_arn_key: Option<String>,
     token_files: Vec<String>,
+    #[serde(default)]
+    role_arns: Vec<String>,
     sts: Option<String>,
 }
 
@@ -116,8 +118,13 @@ fn web_identity(raw: RawWebIdentity, at: &str) -> Result<WebIdentityGrant, Error
     Ok(WebIdentityGrant {
         token_file_key: key(raw.token_file_key, "token-file-key", WebIdentityGrant::TOKEN_FILE_KEY)?,
         role_arn_key: key(raw.role_arn_key, "role-arn-key", WebIdentityGrant::ROLE_ARN_KEY)?,
+        roles: roles(&raw.role_arns, &format!("{at}.role-arns"))?,
         token_files: raw.token_files.iter().map(prefix).collect::<Result<_, _>>()?,
         sts: StsUrl::parse(raw.sts.as_deref().unwrap_or(StsUrl::DEFAULT))
             .map_err(|problem| Error::invalid(format!("{at}.sts"), problem))?,
     })
+}
+
+fn roles(raw: &[String], at: &str) -> Result<Vec<RolePattern>, Error> {
+    raw.iter().map(|text| RolePattern::parse(text).map_err(|problem| Error::invalid(at, problem))).collect()
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use machinist_core::driver_error::{CallError, Refusal};
 use machinist_plugin_host::source::SourceId;
 use machinist_plugin_host::{PluginReport, PluginState};
 use serde_json::json;
 
-use crate::world::{Map, World};
+use crate::world::{Map, World, request, version};
 
 const STATUS: &str = "machinist.dev/status";
 
@@ -100,4 +101,23 @@ async fn attack_a_driver_whose_grants_are_silent_gives_way_to_one_whose_grants_a
     let report = world.report(&thief.source);
     assert!(is_rejected(&report), "{report:?}");
     assert!(report.reason.is_some_and(|reason| reason.contains("named by the grants of plugin plain")));
+}
+
+#[tokio::test]
+async fn attack_a_plugin_that_serves_the_class_gets_no_secret_that_is_for_another() {
+    let world = World::new();
+    world.ready(Map::plain("evilcloud", "6.6.6", &["evilcloud"])).await;
+    let bound_to = |plugin: &str| {
+        let mut request = request("evilcloud", "{}");
+        request.secrets.plugins = Some([plugin.into()].into());
+        request
+    };
+    let create = world.host.create(bound_to("aws")).await.map(drop);
+    let delete = world.host.delete(bound_to("aws")).await.map(drop);
+    let status = world.host.get_status(bound_to("aws")).await.map(drop);
+    for answer in [create, delete, status] {
+        let refusal = Refusal::SecretsOfOthers { plugin: "evilcloud".to_owned() };
+        assert_eq!(answer, Err(CallError::Refused(refusal)));
+    }
+    assert_eq!(version(&world.host.create(bound_to("evilcloud")).await), "6.6.6");
 }

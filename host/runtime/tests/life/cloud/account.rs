@@ -68,6 +68,7 @@ impl Drivers for Account {
         }
         let initializes = pin.map_or(initializes, |pin| self.cloud.lock().versions[&pin]);
         Ok(DriverFacts {
+            plugin: "sim".into(),
             capabilities: Capabilities {
                 status: true,
                 initialize: initializes,

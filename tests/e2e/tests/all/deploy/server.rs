@@ -80,7 +80,11 @@ async fn everything_applies() -> Result<()> {
     let client = plane.client()?;
     // Waits until the kinds are served.
     plane.apply_path(deploy("crds")).await?;
-    applies(&client, &["crds", "rbac", "flowcontrol", "deployment", "samples/sim", "samples/aws"]).await?;
+    applies(
+        &client,
+        &["crds", "rbac", "policies", "flowcontrol", "deployment", "samples/sim", "samples/aws"],
+    )
+    .await?;
     let deployment = deployment()?;
     start_pod(&client, &deployment).await.context("the Deployment's pods are let in")?;
 
@@ -153,7 +157,8 @@ async fn the_api_server_knows_the_hosts_requests_and_its_leases_from_all_others(
 
 #[test]
 fn kustomizations_name_every_manifest_of_their_folders() {
-    for (home, folders) in [("", &["crds", "rbac", "flowcontrol"][..]), ("deployment", &[""][..])] {
+    for (home, folders) in [("", &["crds", "rbac", "flowcontrol", "policies"][..]), ("deployment", &[""][..])]
+    {
         let kustomization = Path::new(home).join("kustomization.yaml");
         let kustomization = super::document(kustomization.to_str().unwrap()).unwrap();
         let files = folders.iter().flat_map(|folder| {
@@ -179,9 +184,25 @@ fn the_deployment_is_the_one_that_the_autoscaler_looks_for_and_runs_as_the_accou
     for (file, selector) in [
         ("deployment/20-service.yaml", "/spec/selector"),
         ("deployment/30-poddisruptionbudget.yaml", "/spec/selector/matchLabels"),
+        ("deployment/40-networkpolicy.yaml", "/spec/podSelector/matchLabels"),
     ] {
         assert_eq!(super::document(file).unwrap().pointer(selector), Some(labels), "{file}");
     }
+}
+
+#[test]
+fn the_network_policy_opens_the_port_that_is_named_in_the_deployment_and_no_other() {
+    let policy = super::document("deployment/40-networkpolicy.yaml").unwrap()["spec"].clone();
+    assert_eq!(policy["policyTypes"], json!(["Ingress"]));
+    let rules = policy["ingress"].as_array().unwrap();
+    let port = container(&deployment().unwrap())["ports"][0]["name"].clone();
+    assert_eq!(rules.len(), 1);
+    assert_eq!(rules[0]["ports"], json!([{ "protocol": "TCP", "port": port }]));
+    let from = rules[0]["from"].as_array().unwrap();
+    let is_narrow = |peer: &Value| {
+        peer["namespaceSelector"]["matchLabels"].is_object() && peer["podSelector"].is_object()
+    };
+    assert!(!from.is_empty() && from.iter().all(is_narrow), "{from:?}");
 }
 
 /// Its arguments but for the folder and the port, which a test chooses itself.

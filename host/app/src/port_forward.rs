@@ -1,0 +1,119 @@
+//! One page of a pod, through a port-forward of the API server: it comes from loopback there, and needs no way into the
+//! pod's network.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Client};
+use machinist_core::error_chain::chain;
+
+use crate::cluster::said;
+
+/// How long the pod's side has to say why it closed a connection.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Which pod.
+pub(crate) struct Target<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) pod: &'a str,
+    pub(crate) port: u16,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The caller lacks the right.
+    #[error("{said}")]
+    Forbidden {
+        /// The server's words.
+        said: String,
+    },
+    /// There is no such pod.
+    #[error("{said}")]
+    NoPod {
+        /// The server's words.
+        said: String,
+    },
+    /// The server does not forward.
+    #[error("{said}")]
+    Refused {
+        /// The server's words.
+        said: String,
+    },
+    /// Nothing in the pod answers at the port.
+    #[error("{said}")]
+    NoAnswer {
+        /// What went wrong.
+        said: String,
+    },
+    /// It answers with an error.
+    #[error("it answers {status}: {text}")]
+    Status {
+        /// The status.
+        status: http::StatusCode,
+        /// The beginning of the text.
+        text: String,
+    },
+}
+
+/// Gets the page. Reads at most so many bytes.
+///
+/// # Errors
+/// When the server does not forward, or the pod does not answer.
+pub(crate) async fn page(
+    client: &Client,
+    target: &Target<'_>,
+    page: &str,
+    most_bytes: usize,
+) -> Result<String, Error> {
+    let api: Api<Pod> = Api::namespaced(client.clone(), target.namespace);
+    let mut forward = api.portforward(target.pod, &[target.port]).await.map_err(|error| refused(&error))?;
+    let no_stream = || Error::NoAnswer { said: "the API server forwards nothing".to_owned() };
+    let stream = forward.take_stream(target.port).ok_or_else(no_stream)?;
+    let last_words = forward.take_error(target.port);
+    let answer = get(TokioIo::new(stream), target.port, page, most_bytes).await;
+    let answer = match answer {
+        Err(Error::NoAnswer { said }) => {
+            // What the pod's side says is more than that the connection has ended.
+            let words = async { last_words?.await };
+            let words = tokio::time::timeout(LAST_WORDS, words).await.ok().flatten();
+            Err(Error::NoAnswer { said: words.unwrap_or(said) })
+        }
+        answer => answer,
+    };
+    forward.abort();
+    answer
+}
+
+async fn get<Io>(io: Io, port: u16, page: &str, most_bytes: usize) -> Result<String, Error>
+where
+    Io: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+{
+    let broken = |error: hyper::Error| Error::NoAnswer { said: chain(&error) };
+    let (mut sender, connection) = http1::handshake(io).await.map_err(broken)?;
+    let connection = tokio::spawn(connection);
+    let request = http::Request::get(page)
+        .header(http::header::HOST, format!("localhost:{port}"))
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| Error::NoAnswer { said: error.to_string() })?;
+    let answer = sender.send_request(request).await.map_err(broken)?;
+    let status = answer.status();
+    let body = Limited::new(answer.into_body(), most_bytes).collect().await;
+    let body = body.map_err(|error| Error::NoAnswer { said: chain(error.as_ref()) })?.to_bytes();
+    connection.abort();
+    let text = String::from_utf8_lossy(&body).into_owned();
+    if status.is_success() { Ok(text) } else { Err(Error::Status { status, text: text.trim().to_owned() }) }
+}
+
+fn refused(error: &kube::Error) -> Error {
+    let said = said(error);
+    match error {
+        kube::Error::Api(status) if status.code == 403 => Error::Forbidden { said },
+        kube::Error::Api(status) if status.code == 404 => Error::NoPod { said },
+        _ => Error::Refused { said },
+    }
+}
