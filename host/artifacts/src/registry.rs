@@ -5,6 +5,8 @@ mod attacks;
 mod challenge;
 mod clients;
 mod error;
+#[doc(hidden)]
+pub mod fuzz;
 mod hop;
 mod push;
 mod session;

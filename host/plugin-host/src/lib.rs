@@ -45,6 +45,8 @@ pub mod egress;
 mod engine;
 mod fetch;
 mod frequency;
+#[doc(hidden)]
+pub mod fuzz;
 mod generation;
 pub mod grants;
 mod guest;

@@ -28,7 +28,7 @@ fn version() -> &'static str {
 }
 
 /// The driver of EC2.
-pub(crate) struct AwsDriver;
+pub struct AwsDriver;
 
 machinist_sdk::export_driver!(AwsDriver, reboot, delete_by_id);
 

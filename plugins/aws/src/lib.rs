@@ -41,5 +41,9 @@ mod trouble;
 mod volume;
 mod xml;
 
+/// For `tests/fuzz`, which calls it natively.
+#[doc(hidden)]
+pub use component::AwsDriver;
+
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ const NAME: &str = "sim";
 pub(crate) const TOKEN_KEY: &str = "token";
 
 /// The driver of the simulated cloud.
-pub(crate) struct SimDriver;
+pub struct SimDriver;
 
 machinist_sdk::export_driver!(SimDriver, reboot, delete_by_id);
 

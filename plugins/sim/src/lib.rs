@@ -21,5 +21,9 @@ mod map;
 mod settings;
 mod spec;
 
+/// For `tests/fuzz`, which calls it natively.
+#[doc(hidden)]
+pub use component::SimDriver;
+
 #[cfg(test)]
 mod tests;

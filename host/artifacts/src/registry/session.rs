@@ -295,9 +295,7 @@ impl<'a> Session<'a> {
             self.read(what, response, self.limits.document_bytes).await
         };
         let bytes = self.within(self.limits.question, what, work).await?;
-        let token: Option<Token> = serde_json::from_slice(&bytes).ok();
-        let token = token.and_then(|answer| answer.token.or(answer.access_token));
-        token
+        token_in(&bytes)
             .map(Proof::Token)
             .ok_or_else(|| self.challenge("the answer of its realm has no token".to_owned()))
     }
@@ -377,6 +375,12 @@ impl<'a> Session<'a> {
     pub(super) fn odd(&self, what: &str, detail: &'static str) -> Error {
         Error::Protocol { registry: self.registry.clone(), what: what.to_owned(), detail }
     }
+}
+
+/// The token in the answer of a token service.
+pub(super) fn token_in(answer: &[u8]) -> Option<String> {
+    let token: Token = serde_json::from_slice(answer).ok()?;
+    token.token.or(token.access_token)
 }
 
 /// Where the answer sends a request that only reads; the inner nothing is a redirect to nowhere.

@@ -21,6 +21,7 @@ mod auth;
 mod connect;
 mod deliver;
 mod failure;
+mod fuzz;
 mod json;
 mod listen;
 mod metrics;
@@ -55,6 +56,7 @@ pub use failure::{AuthReason, Failure, Reason};
 pub use resolve::{Resolve, SystemResolver};
 pub use session::Session;
 
+pub(crate) use fuzz::{cloud_says, sent, token_answer};
 pub(crate) use outgoing::is_connection_header;
 
 use auth::Auth;

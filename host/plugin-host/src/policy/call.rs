@@ -17,6 +17,7 @@ use super::about::{self, PolicyAbout};
 use super::convert;
 use super::guest::PolicyState;
 use super::terms::Terms;
+use crate::bounds::{self, TEXT_BYTES};
 use crate::breakage::{self, Verdict};
 use crate::budget::MemoryAccount;
 use crate::digest::Digest;
@@ -160,6 +161,9 @@ fn explain(error: &wasmtime::Error, output: &str, policy: &PreparedPolicy) -> Ca
         Verdict::Broken(Breakage::Limit {
             limit: limit @ machinist_core::driver_error::Limit::Fuel, ..
         }) => Breakage::Limit { limit, detail: format!("{} units", policy.terms.limits.fuel) }.into(),
+        Verdict::Broken(Breakage::Trap { detail }) => {
+            Breakage::Trap { detail: bounds::text(&detail, TEXT_BYTES) }.into()
+        }
         Verdict::Broken(breakage) => breakage.into(),
     }
 }

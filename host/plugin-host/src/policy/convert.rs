@@ -7,6 +7,7 @@ use machinist_core::policy::{
     Action, ConditionFact, DomainFact, HistoryFact, NodeQuestion, Question, RawAnswer, Subject, Verdict,
 };
 
+use crate::bounds::{self, TEXT_BYTES};
 use crate::policy_bindings::machinist::policy::types as wit;
 
 pub(crate) fn question(question: &Question) -> wit::Question {
@@ -94,7 +95,7 @@ pub(crate) fn answer(verdict: wit::Verdict) -> RawAnswer {
             wit::Health::Unhealthy(since) => Verdict::Unhealthy { since: moment(since) },
             wit::Health::Unknown => Verdict::Unknown,
         },
-        reason: verdict.reason,
+        reason: reason(&verdict.reason),
         action: match verdict.action {
             wit::Action::None => Action::None,
             wit::Action::Reboot => Action::Reboot,
@@ -102,6 +103,13 @@ pub(crate) fn answer(verdict: wit::Verdict) -> RawAnswer {
         },
         holds_until: moment(verdict.holds_until),
     }
+}
+
+/// For people: in conditions, Events and logs.
+pub(crate) fn reason(text: &str) -> String {
+    let blank = |character: char| character.is_whitespace() || character.is_control();
+    let line: String = text.chars().map(|character| if blank(character) { ' ' } else { character }).collect();
+    bounds::text(&line, TEXT_BYTES)
 }
 
 pub(crate) fn time(at: Timestamp) -> u64 {
@@ -114,4 +122,15 @@ fn moment(milliseconds: u64) -> Timestamp {
         .ok()
         .and_then(|milliseconds| Timestamp::from_millisecond(milliseconds).ok())
         .unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_bounded_and_commands_nothing() {
+        assert_eq!(reason("no heartbeat\u{202e}\u{1b}[2J"), "no heartbeat\\u{202e} [2J");
+        assert!(reason(&"x".repeat(10 << 20)).len() < TEXT_BYTES + 50);
+    }
 }

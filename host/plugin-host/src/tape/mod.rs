@@ -63,6 +63,24 @@ use chance::Seed;
 use clock::{Monotonic, Wall};
 use recorder::{Recorder, prefix_digest};
 
+/// For `tests/fuzz`: asks a player for all that its recording holds, as a component does that does the same again. So many
+/// requests were answered.
+pub(crate) fn play_through(player: &Player, again: &Recording) -> usize {
+    let naming = naming::Naming::of(&again.secrets.placeholders);
+    let _times = (player.wall_ns(), player.monotonic_ns(), player.remaining_ms(), player.levels());
+    for placeholder in &again.secrets.placeholders {
+        let _answer = player.placeholder(&placeholder.key, &[Encoding::Base64]);
+        let _answer = (player.reveals(&placeholder.key), player.starts_with(&placeholder.key, ""));
+    }
+    let named = again.http.iter().map(|exchange| likeness::Named::of(exchange, &naming));
+    named
+        .filter(|request| match player.answer_unread(request) {
+            Some(played) => !matches!(played, player::Played::Unknown),
+            None => !matches!(player.answer(request), player::Played::Unknown),
+        })
+        .count()
+}
+
 /// What runs beside a call. A clone is the same tape; the usual one is none.
 #[derive(Clone, Default)]
 pub(crate) struct Tape(Option<Arc<Deck>>);

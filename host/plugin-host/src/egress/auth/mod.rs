@@ -37,6 +37,8 @@ mod token_file;
 
 use std::sync::Arc;
 
+use http::HeaderMap;
+use jiff::Timestamp;
 use machinist_core::id::PluginName;
 use sha2::{Digest, Sha256};
 
@@ -94,6 +96,21 @@ impl From<Failure> for NoKeys {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
     }
+}
+
+/// For `tests/fuzz`: whether this answer of a token service with status 200 gives a credential, by scheme.
+pub(super) fn read_answer(
+    scheme: &str,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: Timestamp,
+) -> Option<Result<(), String>> {
+    Some(match scheme {
+        "oauth2" => access_token::access_token(body, now).map(drop).map_err(|error| error.to_string()),
+        "keystone" => keystone::subject_token(headers, body, now).map(drop).map_err(|error| error.to_string()),
+        "sts" => sts::session_keys(body, now).map(drop).map_err(|error| error.to_string()),
+        _ => return None,
+    })
 }
 
 impl Shared for Arc<NoKeys> {

@@ -1,0 +1,121 @@
+//! For `tests/fuzz` alone: the parsers that are behind a call, a request or a file, as functions of bytes.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request};
+use jiff::Timestamp;
+use machinist_core::driver::{Creation, Deletion, Page, Vm};
+use machinist_core::driver_error::{Breakage, CallError};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::Path;
+
+use crate::bindings::machinist::provider::types as wit;
+use crate::grants::Grants;
+use crate::tape::folder::ReadError;
+use crate::tape::{NoSeed, Player, Playing, Recording, folder};
+use crate::vault::Vault;
+use crate::{About, PolicyAbout, bounds, convert, egress, tape};
+
+/// What the host takes of the answer of a guest.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "the names are the contract's")]
+pub enum Taken {
+    Creation(Creation),
+    Deletion(Deletion),
+    Vm(Vm),
+    Page(Page),
+    VolumeIds(Vec<Option<String>>),
+    Warnings(Vec<String>),
+    About(Box<About>),
+    Error(Box<CallError>),
+}
+
+/// The answer of a guest, by the name of its type in the contract. `None`: no guest can answer this.
+pub fn guest_answer(kind: &str, answer: Value, vault: &Vault) -> Option<Result<Taken, Breakage>> {
+    fn of<T: DeserializeOwned>(answer: Value) -> Option<T> {
+        serde_json::from_value(answer).ok()
+    }
+    Some(match kind {
+        "creation" => convert::creation(of(answer)?, vault).map(Taken::Creation),
+        "deletion" => convert::deletion(of(answer)?, vault).map(Taken::Deletion),
+        "vm" => convert::vm(of(answer)?, vault).map(Taken::Vm),
+        "page" => convert::page(of(answer)?).map(Taken::Page),
+        "volume-ids" => convert::volume_ids(2, of(answer)?).map(Taken::VolumeIds),
+        "warnings" => Ok(Taken::Warnings(convert::warnings(&of::<Vec<String>>(answer)?, vault))),
+        "about" => convert::about(of(answer)?).map(Box::new).map(Taken::About),
+        "error" => Ok(Taken::Error(Box::new(convert::error(of::<wit::DriverError>(answer)?, vault)))),
+        _ => return None,
+    })
+}
+
+/// A recording as a file has it.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn recording(bytes: &[u8]) -> Result<Recording, ReadError> {
+    folder::parse(bytes, Path::new("call.json"))
+}
+
+/// Plays all of a recording to a component that does the same again. So many answers were found.
+///
+/// # Errors
+/// It has no seed.
+pub fn play(recording: Recording) -> Result<usize, NoSeed> {
+    let again = recording.clone();
+    let player = Player::new(recording.into(), Playing::Replay)?;
+    Ok(tape::play_through(&player, &again))
+}
+
+/// What a token service answers with status 200, by scheme. `None`: there is no such scheme.
+pub fn token_answer(scheme: &str, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Option<Result<(), String>> {
+    egress::token_answer(scheme, headers, body, now)
+}
+
+/// What an answer of a cloud says about pace, credentials and clocks: a wait, the codes, and the skew.
+pub fn cloud_says(headers: &HeaderMap, body: &[u8], now: Timestamp) -> String {
+    egress::cloud_says(headers, body, now)
+}
+
+/// What is sent for a request of a component.
+///
+/// # Errors
+/// Why nothing is.
+pub fn sent(
+    request: Request<Bytes>,
+    grants: &Grants,
+    vault: &Vault,
+) -> Result<Request<Bytes>, egress::Failure> {
+    egress::sent(request, grants, vault)
+}
+
+/// Whether a text has characters that command a terminal or turn the direction of writing.
+pub fn is_visible(text: &str) -> bool {
+    bounds::visible(text) == text
+}
+
+/// Why a source is not loaded, as reports say it.
+pub fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    bounds::reason(error)
+}
+
+/// The methods that a request may have.
+pub fn methods() -> &'static [Method] {
+    &crate::grants::METHODS
+}
+
+/// What a policy says about itself.
+///
+/// # Errors
+/// What of it breaks the contract.
+pub fn policy_about(
+    name: String,
+    version: String,
+    settings_schema: Option<String>,
+) -> Result<PolicyAbout, Breakage> {
+    crate::policy::about::checked(name, version, settings_schema)
+}
+
+/// The answer of a policy as core gets it: what it writes beside its verdict.
+pub fn policy_reason(reason: &str) -> String {
+    crate::policy::convert::reason(reason)
+}

@@ -1,0 +1,67 @@
+//! All targets.
+
+mod admission;
+mod calls;
+mod challenge;
+mod component;
+mod configmap;
+mod ec2;
+mod egress;
+mod grants;
+mod guest;
+mod kubeconfig;
+mod lives;
+mod logins;
+mod manifest;
+mod objects;
+mod pace;
+mod packed;
+mod parts;
+mod policy;
+mod recording;
+mod reference;
+mod scrubber;
+mod signature;
+mod terms;
+mod token;
+mod url;
+mod user_data;
+mod words;
+
+use crate::target::Target;
+
+/// In the order in which they run.
+pub const ALL: [Target; 27] = [
+    configmap::TARGET,
+    parts::TARGET,
+    packed::TARGET,
+    component::TARGET,
+    grants::TARGET,
+    terms::TARGET,
+    guest::TARGET,
+    policy::TARGET,
+    recording::TARGET,
+    calls::TARGET,
+    ec2::TARGET,
+    egress::TARGET,
+    url::TARGET,
+    token::TARGET,
+    pace::TARGET,
+    scrubber::TARGET,
+    reference::TARGET,
+    manifest::TARGET,
+    challenge::TARGET,
+    logins::TARGET,
+    signature::TARGET,
+    objects::TARGET,
+    lives::TARGET,
+    words::TARGET,
+    user_data::TARGET,
+    kubeconfig::TARGET,
+    admission::TARGET,
+];
+
+/// The target of this name.
+pub fn named(name: &str) -> Option<&'static Target> {
+    ALL.iter().find(|target| target.name == name)
+}
