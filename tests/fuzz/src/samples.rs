@@ -16,7 +16,8 @@ pub(crate) fn file(path: &str) -> Vec<u8> {
 /// The files of a folder whose names end so, in the order of their names.
 pub(crate) fn folder(path: &str, end: &str) -> Vec<Vec<u8>> {
     let path = root().join(path);
-    let entries = std::fs::read_dir(&path).unwrap_or_else(|error| panic!("no folder {}: {error}", path.display()));
+    let entries =
+        std::fs::read_dir(&path).unwrap_or_else(|error| panic!("no folder {}: {error}", path.display()));
     let mut names: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     names.retain(|name| name.to_string_lossy().ends_with(end));
     names.sort();

@@ -6,7 +6,12 @@ use super::words::{self, with};
 use crate::chance::Chance;
 
 /// `None`: there is no element.
-pub(super) fn mutated(base: &[u8], other: &[u8], dictionary: &[&str], chance: &mut Chance) -> Option<Vec<u8>> {
+pub(super) fn mutated(
+    base: &[u8],
+    other: &[u8],
+    dictionary: &[&str],
+    chance: &mut Chance,
+) -> Option<Vec<u8>> {
     let element = an_element(base, chance)?;
     let text = base.get(element.clone())?;
     Some(match chance.below(7) {

@@ -58,7 +58,8 @@ fn inside(at: &mut Value, dictionary: &[&str], chance: &mut Chance) {
         Value::Number(number) => {
             let near = number.as_i64().unwrap_or_default();
             let off = i64::try_from(chance.below(5)).unwrap_or_default() - 2;
-            *at = Value::from(near.saturating_mul(if chance.once_in(4) { -1 } else { 1 }).saturating_add(off));
+            *at =
+                Value::from(near.saturating_mul(if chance.once_in(4) { -1 } else { 1 }).saturating_add(off));
         }
         Value::Bool(flag) => *flag = !*flag,
         Value::Null => *at = odd::value(dictionary, chance),

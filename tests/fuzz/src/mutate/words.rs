@@ -26,7 +26,14 @@ pub(super) fn mutated(base: &[u8], other: &[u8], dictionary: &[&str], chance: &m
             with(base, to..to, piece)
         }
         6 => with(base, part.clone(), &piece.to_ascii_uppercase()),
-        _ => with(base, one.clone(), &piece.repeat(1 + chance.length(300)).get(..4_000).map_or_else(|| piece.repeat(3), <[u8]>::to_vec)),
+        _ => with(
+            base,
+            one.clone(),
+            &piece
+                .repeat(1 + chance.length(300))
+                .get(..4_000)
+                .map_or_else(|| piece.repeat(3), <[u8]>::to_vec),
+        ),
     }
 }
 
@@ -47,7 +54,8 @@ fn split(text: &[u8]) -> Vec<Range<usize>> {
     for (index, byte) in text.iter().enumerate() {
         match words.last_mut() {
             Some(last)
-                if kind(*byte) != 0 && text.get(last.start).is_some_and(|first| kind(*first) == kind(*byte)) =>
+                if kind(*byte) != 0
+                    && text.get(last.start).is_some_and(|first| kind(*first) == kind(*byte)) =>
             {
                 last.end = index + 1;
             }

@@ -2,11 +2,10 @@
 
 use machinist_plugin_host::verify::{self, Contract};
 use wasm_encoder::{
-    Component, ComponentImportSection, ComponentTypeRef, ComponentTypeSection, InstanceType, Module,
+    Component, ComponentExportKind, ComponentExportSection, ComponentImportSection, ComponentTypeRef,
+    ComponentTypeSection, InstanceType, Module,
 };
 use wasmparser::{Parser, Payload};
-use wit_component::{ComponentEncoder, StringEncoding, dummy_module, embed_component_metadata};
-use wit_parser::{ManglingAndAbi, Resolve};
 
 use super::configmap::is_told;
 use crate::mutate::Grammar;
@@ -27,39 +26,23 @@ pub(super) const TARGET: Target = Target {
 pub(super) const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
 fn samples() -> Vec<Vec<u8>> {
-    let of = |folder, world| of_world(folder, world).unwrap_or_else(|error| panic!("{world}: {error}"));
-    let mut names = vec![
-        "wasi:http/outgoing-handler@0.2.6",
-        "wasi:clocks/wall-clock@0.2.6",
-        "machinist:host/secrets@0.1.0",
-    ];
-    let known = importing(&names);
-    names.push("wasi:sockets/tcp@0.2.6");
-    names.push("acme:odd/thing@1.0.0");
+    let (driver, policy) = ("machinist:provider/driver@0.1.0", "machinist:policy/policy@0.1.0");
+    let known =
+        ["wasi:http/outgoing-handler@0.2.6", "wasi:clocks/wall-clock@0.2.6", "machinist:host/secrets@0.1.0"];
+    let odd = ["machinist:host/log@0.1.0", "acme:odd/thing@1.0.0", "wasi:sockets/tcp@0.2.6"];
     vec![
-        of("wit/provider/0.1.0", "provider"),
-        of("wit/policy/0.1.0", "health-policy"),
-        known,
-        importing(&names),
+        importing(&known, driver),
+        importing(&["machinist:host/log@0.1.0", "wasi:clocks/wall-clock@0.2.6"], policy),
+        importing(&odd, driver),
+        importing(&known, "acme:odd/other@2.0.0"),
         Module::new().finish(),
         COMPONENT.to_vec(),
         samples::file("Cargo.toml"),
     ]
 }
 
-/// A component that offers the world and does nothing.
-fn of_world(folder: &str, world: &str) -> anyhow::Result<Vec<u8>> {
-    let mut resolve = Resolve::default();
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
-    let (package, _) = resolve.push_dir(&path)?;
-    let world = resolve.select_world(&[package], Some(world))?;
-    let mut module = dummy_module(&resolve, world, ManglingAndAbi::Standard32);
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)?;
-    ComponentEncoder::default().module(&module)?.encode()
-}
-
-/// A component that imports instances of these names.
-fn importing(names: &[&str]) -> Vec<u8> {
+/// A component that imports instances of these names, and exports the first one under another.
+fn importing(names: &[&str], export: &str) -> Vec<u8> {
     let mut types = ComponentTypeSection::new();
     types.instance(&InstanceType::new());
     let mut imports = ComponentImportSection::new();
@@ -68,6 +51,9 @@ fn importing(names: &[&str]) -> Vec<u8> {
     }
     let mut component = Component::new();
     component.section(&types).section(&imports);
+    let mut exports = ComponentExportSection::new();
+    exports.export(export, ComponentExportKind::Instance, 0, None);
+    component.section(&exports);
     component.finish()
 }
 
@@ -80,7 +66,9 @@ fn imports(component: &[u8]) -> Vec<String> {
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentImportSection(section) if depth == 0 => {
-                names.extend(section.into_iter().map_while(Result::ok).map(|import| import.name.name.to_owned()));
+                names.extend(
+                    section.into_iter().map_while(Result::ok).map(|import| import.name.name.to_owned()),
+                );
             }
             _ => {}
         }

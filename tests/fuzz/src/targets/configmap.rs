@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use machinist_plugin_host::fuzz::{is_visible, reason};
+use machinist_plugin_host::rollout::said::Said;
 use machinist_plugin_host::source::configmap::RawConfigMap;
 use machinist_plugin_host::source::parts::Part;
 use machinist_plugin_host::source::{Content, remote::Resolved};
-use machinist_plugin_host::rollout::said::Said;
 use machinist_plugin_host::verify::{self, Contract};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -82,7 +82,9 @@ fn samples() -> Vec<Vec<u8>> {
     };
     let digest = "0".repeat(64);
     let more = [
-        with(&|map| map["binaryData"] = json!({ "plugin.wasm": STANDARD.encode(super::component::COMPONENT) })),
+        with(&|map| {
+            map["binaryData"] = json!({ "plugin.wasm": STANDARD.encode(super::component::COMPONENT) })
+        }),
         with(&|map| {
             let parts = json!({ "encoding": "zstd", "parts": [{ "configMap": "aws-1", "sha256": digest }] });
             map["data"]["parts.json"] = parts.to_string().into();
@@ -104,9 +106,10 @@ fn samples() -> Vec<Vec<u8>> {
 
 fn check(input: &[u8]) -> Verdict {
     let Ok(raw) = serde_json::from_slice::<Raw>(input) else { return Ok(Shape::of("no object")) };
-    let decoded = raw.binary_data.into_iter().filter_map(|(key, text)| {
-        Some((key, Bytes::from(STANDARD.decode(text).ok()?)))
-    });
+    let decoded = raw
+        .binary_data
+        .into_iter()
+        .filter_map(|(key, text)| Some((key, Bytes::from(STANDARD.decode(text).ok()?))));
     let map = RawConfigMap {
         namespace: "plugins".to_owned(),
         name: raw.metadata.name,
@@ -116,7 +119,9 @@ fn check(input: &[u8]) -> Verdict {
         binary_data: decoded.collect(),
         ..RawConfigMap::default()
     };
-    promise(map.fingerprint() == map.clone().fingerprint(), || "a fingerprint is not of its content".to_owned())?;
+    promise(map.fingerprint() == map.clone().fingerprint(), || {
+        "a fingerprint is not of its content".to_owned()
+    })?;
     let _said = (Said::of(&map.annotations), Part::read(&map).is_ok());
     let _resolved = map.annotations.values().filter_map(|text| Resolved::of_status(text)).count();
     let declared = match map.declared() {
@@ -124,7 +129,8 @@ fn check(input: &[u8]) -> Verdict {
         Err(error) => return is_told(&error),
     };
     promise(!declared.plugin.is_empty(), || "a plugin has no name".to_owned())?;
-    let settings = serde_json::from_str::<Value>(&declared.settings).is_ok_and(|settings| settings.is_object());
+    let settings =
+        serde_json::from_str::<Value>(&declared.settings).is_ok_and(|settings| settings.is_object());
     promise(settings, || "settings are no object".to_owned())?;
     let shape = Shape::of(&format!("{:?} {:?}", declared.kind, declared.warnings.len()));
     let Content::Whole(packed) = &declared.component else { return Ok(shape) };

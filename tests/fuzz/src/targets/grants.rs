@@ -14,12 +14,54 @@ pub(super) const TARGET: Target = Target {
     grammar: Grammar::Yaml,
     samples,
     words: &[
-        "egress", "host", "scheme", "https", "http", "ports", "methods", "paths", "exact", "form", "headers",
-        "addresses", "public", "private", "loopback", "secrets", "key", "userData", "places", "header", "json",
-        "prefix", "hosts", "auth", "aws-sigv4", "services", "regions", "basic", "bearer", "keys",
-        "oauth2-client-credentials", "jwt-bearer", "keystone", "token-url", "scopes", "web-identity", "token-files",
-        "sts", "reveal", "limits", "memory_mib", "cpu_ms", "calls_per_minute", "shadow-reads", "providers", "roots",
-        "{region}", "*.example.com",
+        "egress",
+        "host",
+        "scheme",
+        "https",
+        "http",
+        "ports",
+        "methods",
+        "paths",
+        "exact",
+        "form",
+        "headers",
+        "addresses",
+        "public",
+        "private",
+        "loopback",
+        "secrets",
+        "key",
+        "userData",
+        "places",
+        "header",
+        "json",
+        "prefix",
+        "hosts",
+        "auth",
+        "aws-sigv4",
+        "services",
+        "regions",
+        "basic",
+        "bearer",
+        "keys",
+        "oauth2-client-credentials",
+        "jwt-bearer",
+        "keystone",
+        "token-url",
+        "scopes",
+        "web-identity",
+        "token-files",
+        "sts",
+        "reveal",
+        "limits",
+        "memory_mib",
+        "cpu_ms",
+        "calls_per_minute",
+        "shadow-reads",
+        "providers",
+        "roots",
+        "{region}",
+        "*.example.com",
     ],
     share: 60,
     check,
@@ -47,7 +89,8 @@ const ELSEWHERE: [&str; 3] =
     ["http://169.254.169.254/latest/meta-data/", "https://attacker.example/", "http://127.0.0.2:1/"];
 
 fn samples() -> Vec<Vec<u8>> {
-    let shipped = ["plugins/aws/grants.yaml", "plugins/sim/grants.yaml", "sdk/go/examples/driver-sim/grants.yaml"];
+    let shipped =
+        ["plugins/aws/grants.yaml", "plugins/sim/grants.yaml", "sdk/go/examples/driver-sim/grants.yaml"];
     let mut all: Vec<Vec<u8>> = shipped.into_iter().map(samples::file).collect();
     all.push(ALL_OF_IT.into());
     all
@@ -60,7 +103,9 @@ fn check(input: &[u8]) -> Verdict {
         Err(error) => return is_told(&error),
     };
     for url in ELSEWHERE {
-        let Ok(target) = RequestTarget::parse(&Method::GET, url) else { return Err(format!("{url} is no target")) };
+        let Ok(target) = RequestTarget::parse(&Method::GET, url) else {
+            return Err(format!("{url} is no target"));
+        };
         let is_allowed = matches!(grants.allows(&target), Judged::Allowed(_));
         let is_written = text.contains('*') || text.contains(&target.host().to_string());
         promise(!is_allowed || is_written, || format!("{url} is allowed, and nobody wrote it"))?;

@@ -19,13 +19,49 @@ pub(super) const TARGET: Target = Target {
     grammar: Grammar::Json,
     samples,
     words: &[
-        SECRET, "creation", "deletion", "vm", "page", "volume-ids", "warnings", "about", "error", "Created",
-        "InProgress", "Deleted", "Running", "Pending", "Stopping", "Stopped", "NotFound", "Internal",
-        "provider_id", "node_name", "state", "addresses", "failure_domain", "conditions", "last_known_state",
-        "resume_token", "ask_again_ms", "message", "machines", "next", "code", "cloud_code", "retry_after_ms",
-        "terminal", "may_have_happened", "kind", "address", "status", "reason", "created_at_ms", "machine_uid",
+        SECRET,
+        "creation",
+        "deletion",
+        "vm",
+        "page",
+        "volume-ids",
+        "warnings",
+        "about",
+        "error",
+        "Created",
+        "InProgress",
+        "Deleted",
+        "Running",
+        "Pending",
+        "Stopping",
+        "Stopped",
+        "NotFound",
+        "Internal",
+        "provider_id",
+        "node_name",
+        "state",
+        "addresses",
+        "failure_domain",
+        "conditions",
+        "last_known_state",
+        "resume_token",
+        "ask_again_ms",
+        "message",
+        "machines",
+        "next",
+        "code",
+        "cloud_code",
+        "retry_after_ms",
+        "terminal",
+        "may_have_happened",
+        "kind",
+        "address",
+        "status",
+        "reason",
+        "created_at_ms",
+        "machine_uid",
     ],
-    share: 70,
+    share: 60,
     check,
 };
 
@@ -109,7 +145,9 @@ fn holds(taken: &Taken) -> Result<(), String> {
             warnings.iter().try_for_each(|warning| shown(warning, 4096))
         }
         Taken::About(about) => {
-            promise(!about.providers.is_empty() && about.providers.len() <= 100, || "odd providers".to_owned())?;
+            promise(!about.providers.is_empty() && about.providers.len() <= 100, || {
+                "odd providers".to_owned()
+            })?;
             about.providers.iter().try_for_each(|name| identifier(name.as_str(), 253))?;
             identifier(&about.name, 253)
         }

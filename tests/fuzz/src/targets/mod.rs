@@ -1,6 +1,5 @@
 //! All targets.
 
-mod admission;
 mod calls;
 mod challenge;
 mod component;
@@ -31,7 +30,7 @@ mod words;
 use crate::target::Target;
 
 /// In the order in which they run.
-pub const ALL: [Target; 27] = [
+pub const ALL: [Target; 26] = [
     configmap::TARGET,
     parts::TARGET,
     packed::TARGET,
@@ -58,7 +57,6 @@ pub const ALL: [Target; 27] = [
     words::TARGET,
     user_data::TARGET,
     kubeconfig::TARGET,
-    admission::TARGET,
 ];
 
 /// The target of this name.

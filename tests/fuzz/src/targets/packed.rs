@@ -34,7 +34,9 @@ fn check(input: &[u8]) -> Verdict {
     for encoding in Encoding::ALL {
         let made = Packed::whole(encoding, input.to_vec()).unpack();
         let length = made.as_ref().map_or(0, |bytes| bytes.len());
-        promise(length <= input.len() * RATIO, || format!("{encoding:?} makes {length} bytes of {}", input.len()))?;
+        promise(length <= input.len() * RATIO, || {
+            format!("{encoding:?} makes {length} bytes of {}", input.len())
+        })?;
         shape = shape.and(match made {
             Ok(bytes) => Shape::of(if bytes.len() > input.len() { "it grows" } else { "it is as long" }),
             Err(error) => is_told(&error)?,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use machinist_plugin_host::source::parts::{Found, Index, Part, Place, assemble};
 
+use super::configmap::is_told;
 use crate::mutate::Grammar;
 use crate::target::{Shape, Target, Verdict, promise};
-use super::configmap::is_told;
 
 pub(super) const TARGET: Target = Target {
     name: "parts",
@@ -27,9 +27,7 @@ fn parts() -> Vec<Part> {
 }
 
 fn samples() -> Vec<Vec<u8>> {
-    let named = |(number, part): (usize, &Part)| {
-        serde_json::json!({ "configMap": format!("aws-{number}"), "sha256": part.digest.hex() })
-    };
+    let named = |(number, part): (usize, &Part)| serde_json::json!({ "configMap": format!("aws-{number}"), "sha256": part.digest.hex() });
     let entries: Vec<_> = (1..).zip(&parts()).map(named).collect();
     let index = |parts: &[serde_json::Value]| serde_json::json!({ "encoding": "none", "parts": parts });
     vec![index(&entries).to_string().into_bytes(), index(&entries[..1]).to_string().into_bytes()]

@@ -1,7 +1,9 @@
 //! What health policies answer.
 
 use jiff::Timestamp;
-use machinist_core::policy::{Action, Asked, MAX_HOLD, MIN_HOLD, Mode, RawAnswer, Verdict as Health, opinion_of};
+use machinist_core::policy::{
+    Action, Asked, MAX_HOLD, MIN_HOLD, Mode, RawAnswer, Verdict as Health, opinion_of,
+};
 use machinist_plugin_host::fuzz::{is_visible, policy_about, policy_reason};
 use serde_json::{Value, json};
 
@@ -68,7 +70,9 @@ fn opinion(answer: &Value, reason: &str) -> Result<Shape, String> {
     let asked = Asked { policy: "zone".into(), mode: Mode::Enforce, generation: 1 };
     let opinion = opinion_of(&asked, Ok(raw), now);
     let said = &opinion.reason;
-    promise(is_visible(said) && said.chars().count() <= 301 && !said.is_empty(), || format!("it says {said:?}"))?;
+    promise(is_visible(said) && said.chars().count() <= 301 && !said.is_empty(), || {
+        format!("it says {said:?}")
+    })?;
     if let Health::Unhealthy { since } = opinion.verdict {
         promise(since <= now, || "it is unhealthy from tomorrow on".to_owned())?;
     }

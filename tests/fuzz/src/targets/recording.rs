@@ -13,8 +13,25 @@ pub(super) const TARGET: Target = Target {
     grammar: Grammar::Json,
     samples: samples::recordings,
     words: &[
-        "text", "base64", "unread", "left-out", "answer", "failed", "unanswered", "broke_off", "stalls",
-        "answered", "trapped", "limit", "refused", "dropped", "left_out", "plain", "form", "json-escape", "gzip",
+        "text",
+        "base64",
+        "unread",
+        "left-out",
+        "answer",
+        "failed",
+        "unanswered",
+        "broke_off",
+        "stalls",
+        "answered",
+        "trapped",
+        "limit",
+        "refused",
+        "dropped",
+        "left_out",
+        "plain",
+        "form",
+        "json-escape",
+        "gzip",
         "x0machinist0secret0x9e8y616fi9j3ji6inb94lpni3",
     ],
     share: 30,
@@ -31,14 +48,19 @@ fn check(input: &[u8]) -> Verdict {
         }
     };
     let text = serde_json::to_vec(&recording).map_err(|error| format!("it cannot be written: {error}"))?;
-    let again = machinist_plugin_host::fuzz::recording(&text).map_err(|error| format!("it is not read again: {error}"))?;
+    let again = machinist_plugin_host::fuzz::recording(&text)
+        .map_err(|error| format!("it is not read again: {error}"))?;
     promise(difference(&recording, &again).is_empty(), || "it differs from itself".to_owned())?;
     let asked = recording.http.len();
     Ok(match play(recording) {
         Err(error) => Shape::of(&error.to_string()),
         Ok(answered) => {
             promise(answered == asked, || format!("{answered} of {asked} requests are answered"))?;
-            Shape::of(&format!("{:?}", again.end)).and(Shape::of(if asked > 0 { "asks" } else { "asks nothing" }))
+            Shape::of(&format!("{:?}", again.end)).and(Shape::of(if asked > 0 {
+                "asks"
+            } else {
+                "asks nothing"
+            }))
         }
     })
 }

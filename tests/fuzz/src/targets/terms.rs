@@ -15,10 +15,30 @@ pub(super) const TARGET: Target = Target {
     grammar: Grammar::Yaml,
     samples,
     words: &[
-        "mode", "canary", "shadow", "all", "observe", "enforce", "share", "classes", "promote_after", "calls",
-        "minutes", "withdraw", "broken_calls", "error_rate", "latency", "minimum_calls", "applies_to",
-        "deployments", "labels", "limits",
-        "fuel", "memory_mib", "promote=sha256:", "withdraw=sha256:",
+        "mode",
+        "canary",
+        "shadow",
+        "all",
+        "observe",
+        "enforce",
+        "share",
+        "classes",
+        "promote_after",
+        "calls",
+        "minutes",
+        "withdraw",
+        "broken_calls",
+        "error_rate",
+        "latency",
+        "minimum_calls",
+        "applies_to",
+        "deployments",
+        "labels",
+        "limits",
+        "fuel",
+        "memory_mib",
+        "promote=sha256:",
+        "withdraw=sha256:",
     ],
     share: 30,
     check,
@@ -45,10 +65,15 @@ fn check(input: &[u8]) -> Verdict {
     let annotations = |name: &str| Said::of(&[(name.to_owned(), text.to_string())].into());
     let said = [annotations("machinist.dev/rollout"), annotations("machinist.dev/status")].concat();
     let (rollout, terms) = (Rollout::parse(&text), Terms::parse(&text));
-    promise(rollout.as_ref().ok() == Rollout::parse(&text).as_ref().ok(), || "the same text is another rollout".to_owned())?;
+    promise(rollout.as_ref().ok() == Rollout::parse(&text).as_ref().ok(), || {
+        "the same text is another rollout".to_owned()
+    })?;
     let mut shape = Shape::of(&format!("{said:?}"));
-    for told in [rollout.as_ref().err().map(is_told), terms.as_ref().err().map(is_told)].into_iter().flatten() {
-        shape = shape.and(told?);
+    if let Err(error) = &rollout {
+        shape = shape.and(is_told(error)?);
+    }
+    if let Err(error) = &terms {
+        shape = shape.and(is_told(error)?);
     }
     Ok(shape.and(Shape::of(&format!("{rollout:?} {terms:?}"))))
 }

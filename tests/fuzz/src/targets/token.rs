@@ -14,9 +14,19 @@ pub(super) const TARGET: Target = Target {
     grammar: Grammar::Text,
     samples,
     words: &[
-        "access_token", "token_type", "bearer", "expires_in", "x-subject-token", "expires_at",
-        "9999-12-31T23:59:59Z", "-009999-01-01T00:00:00Z", "Credentials", "<AccessKeyId>", "</AccessKeyId>",
-        "<!DOCTYPE a [<!ENTITY b \"&b;&b;\">]>", "&b;",
+        "access_token",
+        "token_type",
+        "bearer",
+        "expires_in",
+        "x-subject-token",
+        "expires_at",
+        "9999-12-31T23:59:59Z",
+        "-009999-01-01T00:00:00Z",
+        "Credentials",
+        "<AccessKeyId>",
+        "</AccessKeyId>",
+        "<!DOCTYPE a [<!ENTITY b \"&b;&b;\">]>",
+        "&b;",
     ],
     share: 30,
     check,
@@ -44,7 +54,9 @@ fn check(input: &[u8]) -> Verdict {
     let mut shape = Shape::of("");
     for scheme in SCHEMES {
         let taken = token_answer(scheme, &headers, body, now).ok_or("a scheme is unknown")?;
-        let long_ago = token_answer(scheme, &headers, body, Timestamp::from_second(250_000_000_000).unwrap_or_default()).is_some_and(|taken| taken.is_ok());
+        let long_ago =
+            token_answer(scheme, &headers, body, Timestamp::from_second(250_000_000_000).unwrap_or_default())
+                .is_some_and(|taken| taken.is_ok());
         // What a service does not say about the end counts from now.
         promise(!long_ago || scheme == "oauth2", || "a credential is good at the end of time".to_owned())?;
         shape = shape.and(Shape::of_result(&taken));

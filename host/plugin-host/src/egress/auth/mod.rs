@@ -99,7 +99,7 @@ impl From<Failure> for NoKeys {
 }
 
 /// For `tests/fuzz`: whether this answer of a token service with status 200 gives a credential, by scheme.
-pub(super) fn read_answer(
+pub(crate) fn read_answer(
     scheme: &str,
     headers: &HeaderMap,
     body: &[u8],
