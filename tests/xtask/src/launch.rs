@@ -52,13 +52,43 @@ pub(crate) fn simulate(arguments: &[&str]) -> Result<()> {
 }
 
 fn built_simulator() -> Result<Line> {
-    let mut line = Line::cargo(&["build", "--package", "sim"]);
-    for package in SIMULATED {
+    let simulator = optimised("sim", &SIMULATED)?;
+    Ok(simulator.variable("GLIBC_TUNABLES", ALLOCATION))
+}
+
+/// The fuzzer. Overflows and assertions are checked as in tests.
+pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
+    optimised("fuzz", &FUZZED)?.with(arguments).become_it()
+}
+
+/// The same, and comes back.
+pub(crate) fn try_inputs(arguments: &[&str]) -> Result<()> {
+    optimised("fuzz", &FUZZED)?.with(arguments).run()
+}
+
+/// A program of the tests in the profile of tests, with these crates optimised.
+fn optimised(program: &str, crates: &[&str]) -> Result<Line> {
+    let mut line = Line::cargo(&["build", "--package", program]);
+    for package in crates {
         line = line.with(&["--config", &format!("profile.dev.package.{package}.opt-level=3")]);
     }
     line.run()?;
-    Ok(Line::new(paths::binaries("debug")?.join("sim")).variable("GLIBC_TUNABLES", ALLOCATION))
+    Ok(Line::new(paths::binaries("debug")?.join(program)))
 }
+
+/// The crates in which a fuzzer spends its time.
+const FUZZED: [&str; 10] = [
+    "fuzz",
+    "machinist-api",
+    "machinist-artifacts",
+    "machinist-core",
+    "machinist-plugin-host",
+    "machinist-runtime",
+    "machinist-sdk",
+    "memory-api",
+    "native-aws-driver",
+    "native-sim-driver",
+];
 
 /// Half of a simulation is small objects that come and go on one thread: they are kept at hand, and memory is not given back in between.
 /// A fifth of its time.

@@ -76,6 +76,16 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Tries inputs that strangers could send on everything that parses them
+    ///
+    /// Built with optimisation. For a broken promise it says how to repeat it. `cargo xtask fuzz --inputs N [--target NAME]
+    /// [--seed S]`; `cargo xtask fuzz --help` shows the rest.
+    #[command(disable_help_flag = true)]
+    Fuzz {
+        /// Handed to the fuzzer
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Writes the files anew that are made from code: deploy/crds and deploy/reference
     Generate,
     /// Asks the advisory database about the dependencies
@@ -108,6 +118,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Demo { arguments } => launch::demo(&arguments),
         Command::Bench { arguments } => launch::bench(&arguments),
         Command::Sim { arguments } => launch::sim(&arguments),
+        Command::Fuzz { arguments } => launch::fuzz(&arguments),
         Command::Generate => generate::run(),
         Command::Advisories => deny::check(&["advisories"]),
     }

@@ -33,11 +33,14 @@ pub(crate) enum Name {
     Test,
     Long,
     Seeds,
+    Inputs,
     Figures,
 }
 
 /// Seeds of the nightly simulation: each is a cluster with 20 minutes of faults, and the calm after them.
 const NIGHTLY_SEEDS: &str = "2000";
+/// Inputs of the nightly fuzzer, over all of its targets: some twenty minutes on two cores.
+const NIGHTLY_INPUTS: &str = "10000000";
 /// Each property test takes so many times its usual number of inputs at night.
 const NIGHTLY_CASES: &str = "20";
 
@@ -56,6 +59,7 @@ impl Name {
             Self::Test => "test",
             Self::Long => "long",
             Self::Seeds => "seeds",
+            Self::Inputs => "inputs",
             Self::Figures => "figures",
         }
     }
@@ -73,7 +77,7 @@ impl Name {
             | Self::ControlPlane
             | Self::Emulators
             | Self::Test => Tier::Commit,
-            Self::Long | Self::Seeds | Self::Figures => Tier::Nightly,
+            Self::Long | Self::Seeds | Self::Inputs | Self::Figures => Tier::Nightly,
         }
     }
 
@@ -95,6 +99,7 @@ impl Name {
             Self::Test => "unit, plugin-host and end-to-end tests",
             Self::Long => "nightly: all tests, long ones and planted bugs too, with 20 times the inputs",
             Self::Seeds => "nightly: 2,000 simulated clusters",
+            Self::Inputs => "nightly: 10,000,000 inputs for everything that parses what strangers send",
             Self::Figures => "nightly: all figures, printed and not written",
         }
     }
@@ -133,6 +138,7 @@ impl Name {
                     .run()
             }
             Self::Seeds => launch::simulate(&["--seeds", NIGHTLY_SEEDS, "--hours", "0.34"]),
+            Self::Inputs => launch::try_inputs(&["--inputs", NIGHTLY_INPUTS]),
             Self::Figures => launch::measure(),
         }
     }

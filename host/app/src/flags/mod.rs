@@ -3,6 +3,8 @@
 
 mod check;
 mod controllers;
+#[cfg(test)]
+mod fuzz_tests;
 mod given;
 mod line;
 mod machines;
