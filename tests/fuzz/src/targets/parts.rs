@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use machinist_plugin_host::source::parts::{Found, Index, Part, Place, assemble};
+use machinist_plugin_host::source::parts::{Assembly, Found, Index, Part, Place, assemble};
 
 use super::configmap::is_told;
 use crate::mutate::Grammar;
@@ -44,5 +44,11 @@ fn check(input: &[u8]) -> Verdict {
     let found: BTreeMap<String, Found> =
         (1..).zip(parts()).map(|(number, part)| (format!("aws-{number}"), Found::Part(part))).collect();
     let assembled = assemble(&index, |name| found.get(name));
+    if let Ok(Assembly::Complete(packed)) = &assembled {
+        let wanted: Vec<_> = parts().iter().map(|part| part.digest).collect();
+        let named: Vec<_> = index.parts.iter().map(|part| part.digest).collect();
+        promise(named == wanted, || "parts of other digests make a component".to_owned())?;
+        promise(packed.size() == BYTES.concat().len(), || "a component lacks a part".to_owned())?;
+    }
     Ok(Shape::of_result(&assembled.map(|assembly| format!("{assembly:?}").len())))
 }

@@ -33,12 +33,16 @@ fn key() -> Vec<u8> {
 }
 
 fn samples() -> Vec<Vec<u8>> {
-    let other =
-        SigningKey::generate().map(|key| (key.public_pem(), key.sign_blob(COMPONENT).unwrap_or_default()));
-    let (other_key, signed_by_another) = other.unwrap_or_default();
-    let folder = "host/artifacts/src/signature/testdata";
-    let payload = samples::file(&format!("{folder}/cosign.payload.json"));
-    vec![key(), other_key.into_bytes(), signed_by_another.into_bytes(), payload, b"MEUCIQ==".to_vec()]
+    let files = [
+        "cosign.pub",
+        "openssl.pub",
+        "p384.pub",
+        "openssl.key",
+        "sec1.key",
+        "component.sig",
+        "cosign.payload.json",
+    ];
+    files.iter().map(|file| samples::file(&format!("host/artifacts/src/signature/testdata/{file}"))).collect()
 }
 
 const COMPONENT: &[u8] = b"a component that nobody has signed";
