@@ -52,23 +52,28 @@ pub(crate) fn simulate(arguments: &[&str]) -> Result<()> {
 }
 
 fn built_simulator() -> Result<Line> {
-    let simulator = optimised("sim", &SIMULATED)?;
+    let simulator = optimised("sim", &["--package", "sim"], &SIMULATED)?;
     Ok(simulator.variable("GLIBC_TUNABLES", ALLOCATION))
 }
 
 /// The fuzzer. Overflows and assertions are checked as in tests.
 pub(crate) fn fuzz(arguments: &[OsString]) -> Result<()> {
-    optimised("fuzz", &FUZZED)?.with(arguments).become_it()
+    built_fuzzer()?.with(arguments).become_it()
 }
 
 /// The same, and comes back.
 pub(crate) fn try_inputs(arguments: &[&str]) -> Result<()> {
-    optimised("fuzz", &FUZZED)?.with(arguments).run()
+    built_fuzzer()?.with(arguments).run()
+}
+
+/// Of all packages, so that dependencies have the features that they have in tests and are not compiled again.
+fn built_fuzzer() -> Result<Line> {
+    optimised("fuzz", &["--workspace", "--bin", "fuzz"], &FUZZED)
 }
 
 /// A program of the tests in the profile of tests, with these crates optimised.
-fn optimised(program: &str, crates: &[&str]) -> Result<Line> {
-    let mut line = Line::cargo(&["build", "--package", program]);
+fn optimised(program: &str, chosen: &[&str], crates: &[&str]) -> Result<Line> {
+    let mut line = Line::cargo(&["build"]).with(chosen);
     for package in crates {
         line = line.with(&["--config", &format!("profile.dev.package.{package}.opt-level=3")]);
     }
