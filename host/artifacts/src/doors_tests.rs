@@ -3,12 +3,14 @@
 use proptest::prelude::*;
 use proptest::sample::Index as Place;
 
-use crate::signature::cosign::{Signed, places};
+use crate::bundle::Bundle;
+use crate::signature::cosign::{Beside, Signed, places};
 use crate::{ContentDigest, Keyring, Logins, SigningKey, manifest};
 
 const MANIFEST: &str = r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"mediaType":"application/vnd.wasm.config.v0+json","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","size":2},"layers":[{"mediaType":"application/wasm","digest":"sha256:1111111111111111111111111111111111111111111111111111111111111111","size":8,"annotations":{"a":"b"}}]}"#;
 const INDEX: &str = r#"{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","size":2,"platform":{"architecture":"wasm","os":"wasip2"}}]}"#;
 const SIGNATURES: &str = r#"{"schemaVersion":2,"layers":[{"mediaType":"application/vnd.dev.cosign.simplesigning.v1+json","digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000","size":2,"annotations":{"dev.cosignproject.cosign/signature":"MEUCIQ=="}}]}"#;
+const BUNDLE: &str = r#"{"_type":"https://in-toto.io/Statement/v1","predicate":{"counter":7,"kind":"driver","name":"aws","providers":["aws"]},"predicateType":"https://machinist.dev/plugin-bundle/v1","subject":[{"digest":{"sha256":"1111111111111111111111111111111111111111111111111111111111111111"},"name":"plugin.wasm"}]}"#;
 const LOGINS: &str = r#"{"auths":{"registry.example":{"auth":"dXNlcjpwYXNz"},"https://other.example/v1/":{"username":"a","password":"b"}}}"#;
 const PAYLOAD: &str = r#"{"critical":{"identity":{"docker-reference":"a"},"image":{"docker-manifest-digest":"sha256:00"},"type":"cosign container image signature"},"optional":null}"#;
 
@@ -44,7 +46,8 @@ fn pem() -> String {
 fn what_is_changed_here_is_good_before() {
     manifest::read(MANIFEST.as_bytes(), "").expect("a manifest");
     manifest::read(INDEX.as_bytes(), "").expect("an index");
-    assert_eq!(places(SIGNATURES.as_bytes()).expect("signatures").len(), 1);
+    assert_eq!(places(SIGNATURES.as_bytes(), Beside::Signatures).expect("signatures").len(), 1);
+    Bundle::parse(BUNDLE).expect("a bundle");
     Logins::parse(LOGINS.as_bytes()).expect("logins");
     Keyring::parse("ours", &pem()).expect("a key");
 }
@@ -64,7 +67,16 @@ proptest! {
 
     #[test]
     fn documents_of_signatures(bytes in any_of(SIGNATURES.to_owned())) {
-        let _read = places(&bytes);
+        let _read = places(&bytes, Beside::Signatures);
+    }
+
+    /// Of all texts that are read one is the text of a bundle: two that differ are two bundles.
+    #[test]
+    fn bundles(bytes in any_of(BUNDLE.to_owned())) {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Ok(bundle) = Bundle::parse(&text) {
+            prop_assert_eq!(bundle.to_text(), text);
+        }
     }
 
     #[test]

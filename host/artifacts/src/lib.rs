@@ -7,6 +7,7 @@
 //! | how is a registry asked, and what is not believed | [`registry`] |
 //! | who may read there | [`credentials`], and programs that keep logins: [`helper`] |
 //! | who has signed a component | [`signature`] |
+//! | what a signature covers beside the component | [`bundle`] |
 //! | what was fetched before | [`store`] |
 //!
 //! **Invariant:** no byte of a registry is used before its digest was checked, and none is read beyond a limit.
@@ -16,6 +17,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+pub mod bundle;
 pub mod credentials;
 pub mod digest;
 #[cfg(test)]
@@ -27,6 +29,7 @@ pub mod registry;
 pub mod signature;
 pub mod store;
 
+pub use bundle::Bundle;
 pub use credentials::{Credentials, Logins};
 pub use digest::ContentDigest;
 pub use reference::{Reference, Version};

@@ -21,7 +21,7 @@ use crate::credentials::Credentials;
 use crate::digest::ContentDigest;
 use crate::manifest::{self, Blob, Document};
 use crate::reference::Reference;
-use crate::signature::cosign;
+use crate::signature::cosign::{self, Beside};
 
 use clients::Clients;
 pub use clients::Judge;
@@ -150,8 +150,19 @@ impl Registry {
         manifest: ContentDigest,
         credentials: Option<&Credentials>,
     ) -> Result<Vec<cosign::Signed>, Error> {
+        self.beside(Beside::Signatures, reference, manifest, credentials).await
+    }
+
+    /// What is kept beside a manifest; empty when there is nothing.
+    pub async fn beside(
+        &self,
+        beside: Beside,
+        reference: &Reference,
+        manifest: ContentDigest,
+        credentials: Option<&Credentials>,
+    ) -> Result<Vec<cosign::Signed>, Error> {
         let session = self.session(reference, credentials, Scope::Pull)?;
-        let at = reference.tagged(cosign::tag(manifest));
+        let at = reference.tagged(beside.tag(manifest));
         let (_, bytes, _) = match session.document(&at).await {
             Ok(found) => found,
             Err(Error::Absent { .. }) => return Ok(Vec::new()),
@@ -159,7 +170,7 @@ impl Registry {
         };
         let wrong = |source| Error::Signatures { reference: at.to_string(), source };
         let mut signed = Vec::new();
-        for place in cosign::places(&bytes).map_err(wrong)? {
+        for place in cosign::places(&bytes, beside).map_err(wrong)? {
             let limit = self.limits.document_bytes;
             let payload = session.blob(&place.payload, limit, self.limits.question).await?;
             signed.push(cosign::Signed { payload: payload.to_vec(), signature: place.signature });
@@ -191,18 +202,35 @@ impl Registry {
         signed: &cosign::Signed,
         credentials: Option<&Credentials>,
     ) -> Result<(), Error> {
-        let mut all = self.signatures(reference, manifest, credentials).await?;
+        self.push_beside(Beside::Signatures, reference, manifest, signed, credentials).await
+    }
+
+    /// Adds one to what is kept beside a manifest.
+    pub async fn push_beside(
+        &self,
+        beside: Beside,
+        reference: &Reference,
+        manifest: ContentDigest,
+        signed: &cosign::Signed,
+        credentials: Option<&Credentials>,
+    ) -> Result<(), Error> {
+        let mut all = self.beside(beside, reference, manifest, credentials).await?;
         if all.contains(signed) {
             return Ok(());
         }
+        if beside == Beside::Bundles {
+            // Of an artifact that is signed again and again, the last ones count.
+            let surplus = (all.len() + 1).saturating_sub(cosign::MOST_SIGNATURES);
+            all.drain(..surplus);
+        }
         all.push(signed.clone());
         let session = self.session(reference, credentials, Scope::Push)?;
-        let (config, document) = cosign::document(&all);
+        let (config, document) = cosign::document(&all, beside);
         for signed in &all {
             session.put_blob(signed.payload.clone().into()).await?;
         }
         session.put_blob(config.into()).await?;
-        let at = reference.tagged(cosign::tag(manifest));
+        let at = reference.tagged(beside.tag(manifest));
         session.put_manifest(&at, document.into()).await.map(drop)
     }
 

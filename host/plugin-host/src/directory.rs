@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `NAME.wasm`, `NAME.wasm.gz`, `NAME.wasm.zst` | a plugin that is nothing but its component |
 //! | `NAME/plugin.wasm`, `….gz`, `….zst` | the component of a plugin in a folder of its own |
-//! | `NAME/settings.json`, `grants.yaml`, `rollout.yaml`, `policy.yaml`, `sha256`, `signature` | beside it what stands under these keys in a ConfigMap |
+//! | `NAME/settings.json`, `grants.yaml`, `rollout.yaml`, `policy.yaml`, `sha256`, `signature`, `bundle.json`, `bundle.sig` | beside it what stands under these keys in a ConfigMap |
 //!
 //! Names that begin with a dot are passed over. Links are followed as long as they stay in the directory, so that a mounted
 //! ConfigMap is a plugin's folder. What cannot be looked at is not gone: what serves goes on.

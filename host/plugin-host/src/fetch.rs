@@ -1,4 +1,4 @@
-//! Where a component's bytes come from, and who has signed them.
+//! Where a component's bytes come from, and what is signed beside them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,66 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::future::BoxFuture;
 use machinist_artifacts::credentials::{Credentials, LoginsError};
 use machinist_artifacts::manifest::{self, Document};
-use machinist_artifacts::signature::cosign::Signed;
-use machinist_artifacts::signature::{Keyring, SignatureError};
+use machinist_artifacts::signature::cosign::{Beside, Signed as SignedBeside};
 use machinist_artifacts::store::Store;
 use machinist_artifacts::{ContentDigest, Limits, Logins, Registry, Target};
 use tracing::{debug, info, warn};
 
 use crate::bounds;
+use crate::digest::Digest;
 use crate::source::registries::LoopbackRegistries;
 use crate::source::remote::{Origin, Remote};
-use crate::source::{DIRECTORY, Declared, Encoding, Packed, SourceId};
+use crate::source::{Declared, Encoding, Kind, Packed, SourceId};
+use crate::trust::{self, Evidence, Rule, Signed, SignedBundle, Trust, TrustError};
 
 /// Reads the Secrets with logins for registries.
 pub trait PullSecrets: Send + Sync {
     /// What stands under `.dockerconfigjson` in this Secret, or why it cannot be had.
     fn read(&self, namespace: &str, name: &str) -> BoxFuture<'_, Result<Vec<u8>, String>>;
-}
-
-/// Whose signatures count, and where one is needed.
-#[derive(Clone, Debug, Default)]
-pub struct Trust {
-    /// One of these must have signed.
-    pub keys: Keyring,
-    /// Where what is not signed is refused.
-    pub required: Required,
-}
-
-/// Where a signature is needed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Required {
-    /// Nowhere.
-    #[default]
-    Nowhere,
-    /// In these namespaces.
-    In(Vec<String>),
-    /// Everywhere.
-    Everywhere,
-}
-
-impl Required {
-    /// The directory of plugins is as strict as this namespace.
-    #[must_use]
-    pub fn with_directory_as(self, namespace: &str) -> Self {
-        match self {
-            Self::In(mut namespaces) if namespaces.iter().any(|name| name == namespace) => {
-                namespaces.push(DIRECTORY.to_owned());
-                Self::In(namespaces)
-            }
-            other => other,
-        }
-    }
-}
-
-impl Trust {
-    fn needs_signature(&self, source: &SourceId) -> bool {
-        match &self.required {
-            Required::Nowhere => false,
-            Required::In(namespaces) => namespaces.iter().any(|name| name == source.namespace.as_str()),
-            Required::Everywhere => true,
-        }
-    }
 }
 
 /// Why there are no bytes, or none that may be used.
@@ -86,24 +42,19 @@ pub(crate) enum Error {
         #[source]
         source: LoginsError,
     },
-    #[error("plugins in this place must be signed, and it is not accepted")]
-    Signature {
-        #[source]
-        source: SignatureError,
-        /// One may be added to the artifact without a change here.
-        is_beside_artifact: bool,
-    },
-    #[error("the signature beside it is not accepted")]
-    GivenSignature(#[source] SignatureError),
+    #[error(transparent)]
+    Trust(TrustError),
+    /// The same, where signatures may be added in the registry without a change here.
+    #[error(transparent)]
+    TrustBesideArtifact(TrustError),
 }
 
 impl Error {
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Registry { source, .. } => source.is_passing(),
-            Self::Secret { .. } | Self::Logins { .. } => true,
-            Self::Signature { is_beside_artifact, .. } => *is_beside_artifact,
-            Self::GivenSignature(_) => false,
+            Self::Secret { .. } | Self::Logins { .. } | Self::TrustBesideArtifact(_) => true,
+            Self::Trust(_) => false,
         }
     }
 }
@@ -116,6 +67,8 @@ pub(crate) struct Fetcher {
     store: Store,
     secrets: Option<Arc<dyn PullSecrets>>,
     trust: Trust,
+    /// Whether what drivers may do has an upper bound beside their grants.
+    has_ceiling: bool,
     /// Everything must be signed, whatever `trust` says.
     strict: Arc<AtomicBool>,
 }
@@ -123,22 +76,31 @@ pub(crate) struct Fetcher {
 /// A component that nobody has looked into yet.
 pub(crate) struct Fetched {
     pub(crate) packed: Packed,
-    /// Whose signature beside its artifact was accepted.
-    pub(crate) signer: Option<String>,
+    /// What is signed beside its artifact.
+    pub(crate) beside: BesideArtifact,
 }
 
-/// The note in the store with the signatures of a manifest.
+/// What a registry keeps beside an artifact, as far as it is needed.
+#[derive(Default)]
+pub(crate) struct BesideArtifact {
+    /// Whose signature was accepted.
+    signer: Option<String>,
+    bundles: Vec<SignedBundle>,
+}
+
+/// The notes in the store with the signatures and the bundles of a manifest.
 const SIGNATURES: &str = "signatures";
+const BUNDLES: &str = "bundles";
 
 impl Fetcher {
     pub(crate) fn new(
         folder: PathBuf,
         (limits, loopback): (Limits, LoopbackRegistries),
         secrets: Option<Arc<dyn PullSecrets>>,
-        (trust, strict): (Trust, Arc<AtomicBool>),
+        (trust, has_ceiling, strict): (Trust, bool, Arc<AtomicBool>),
     ) -> Self {
         let store = Store::new(folder);
-        Self { registry: Mutex::default(), limits, loopback, store, secrets, trust, strict }
+        Self { registry: Mutex::default(), limits, loopback, store, secrets, trust, has_ceiling, strict }
     }
 
     /// The component's bytes as they travel. Tells what a reference stands for as soon as that is known.
@@ -148,9 +110,10 @@ impl Fetcher {
         tell: impl Fn(ContentDigest),
     ) -> Result<Fetched, Error> {
         match &declared.component {
-            Origin::Here(packed) => Ok(Fetched { packed: packed.clone(), signer: None }),
+            Origin::Here(packed) => Ok(Fetched { packed: packed.clone(), beside: BesideArtifact::default() }),
             Origin::Remote(remote) => {
-                self.remote(&declared.source, declared.signature.is_none(), remote, tell).await
+                let is_unsigned_here = declared.signature.is_none() && declared.bundle.is_none();
+                self.remote(&declared.source, is_unsigned_here, remote, tell).await
             }
         }
     }
@@ -184,34 +147,54 @@ impl Fetcher {
         let (manifest, blob) = (found.digest, &found.component);
         info!(%source, reference = %remote.reference, %manifest, "reference resolved");
         tell(manifest);
-        let (signed, signer) = if needs_signature {
-            let signed = registry.signatures(&target, manifest, login.as_ref()).await.map_err(failed)?;
-            let signer = self.signer(manifest, &signed)?;
-            (signed, Some(signer))
-        } else {
-            (Vec::new(), None)
+        let mut kept = [(SIGNATURES, Vec::new()), (BUNDLES, Vec::new())];
+        if needs_signature {
+            for ((_, signed), what) in kept.iter_mut().zip([Beside::Signatures, Beside::Bundles]) {
+                let found = registry.beside(what, &target, manifest, login.as_ref()).await;
+                *signed = found.map_err(failed)?;
+            }
+        }
+        let [(_, signatures), (_, bundles)] = &kept;
+        let beside = match needs_signature {
+            true => self.accepted(manifest, signatures, bundles)?,
+            false => BesideArtifact::default(),
         };
         let bytes = match self.store.find(blob.digest) {
             Some(bytes) => bytes,
             None => registry.component(&target, blob, login.as_ref()).await.map_err(failed)?,
         };
-        if let Err(error) = self.keep(&found, &bytes, signed) {
+        if let Err(error) = self.keep(&found, &bytes, kept) {
             warn!(%source, error = %error, "the component is not kept for a start without its registry");
         }
-        Ok(Fetched { packed: Packed::whole(Encoding::None, bytes), signer })
+        Ok(Fetched { packed: Packed::whole(Encoding::None, bytes), beside })
     }
 
-    fn keep(&self, target: &Target, component: &[u8], signed: Vec<Signed>) -> std::io::Result<()> {
+    fn keep(
+        &self,
+        target: &Target,
+        component: &[u8],
+        notes: [(&str, Vec<SignedBeside>); 2],
+    ) -> std::io::Result<()> {
         self.store.keep(component)?;
         for document in &target.documents {
             self.store.keep(document)?;
         }
-        if signed.is_empty() {
-            return Ok(());
+        for (note, signed) in notes.into_iter().filter(|(_, signed)| !signed.is_empty()) {
+            let text = |one: SignedBeside| Some((String::from_utf8(one.payload).ok()?, one.signature));
+            let signed: Vec<(String, String)> = signed.into_iter().filter_map(text).collect();
+            self.store.keep_note(target.digest, note, &serde_json::to_vec(&signed)?)?;
         }
-        let text = |one: Signed| Some((String::from_utf8(one.payload).ok()?, one.signature));
-        let signatures: Vec<(String, String)> = signed.into_iter().filter_map(text).collect();
-        self.store.keep_note(target.digest, SIGNATURES, &serde_json::to_vec(&signatures)?)
+        Ok(())
+    }
+
+    fn noted(&self, manifest: ContentDigest, note: &str) -> Vec<SignedBeside> {
+        let note = self.store.note(manifest, note);
+        let signed: Vec<(String, String)> =
+            note.and_then(|note| serde_json::from_slice(&note).ok()).unwrap_or_default();
+        let signed = signed
+            .into_iter()
+            .map(|(text, signature)| SignedBeside { payload: text.into_bytes(), signature });
+        signed.collect()
     }
 
     /// What an earlier fetch has kept: from the digest through documents with the digests that they must have. Signatures are
@@ -225,24 +208,34 @@ impl Fetcher {
                 Document::Index(_) => return None,
             },
         };
-        let signer = if needs_signature {
-            let signatures: Vec<(String, String)> =
-                serde_json::from_slice(&self.store.note(manifest, SIGNATURES)?).ok()?;
-            let signed =
-                |(payload, signature): (String, String)| Signed { payload: payload.into_bytes(), signature };
-            let signed: Vec<Signed> = signatures.into_iter().map(signed).collect();
-            Some(self.signer(manifest, &signed).ok()?)
+        let beside = if needs_signature {
+            let [signatures, bundles] = [SIGNATURES, BUNDLES].map(|note| self.noted(manifest, note));
+            self.accepted(manifest, &signatures, &bundles).ok()?
         } else {
-            None
+            BesideArtifact::default()
         };
         let bytes = self.store.find(component.digest)?;
-        Some(Fetched { packed: Packed::whole(Encoding::None, bytes), signer })
+        Some(Fetched { packed: Packed::whole(Encoding::None, bytes), beside })
     }
 
-    fn signer(&self, manifest: ContentDigest, signed: &[Signed]) -> Result<String, Error> {
-        let key = self.trust.keys.check_artifact(manifest, signed);
-        let key = key.map_err(|source| Error::Signature { source, is_beside_artifact: true })?;
-        Ok(key.name().to_owned())
+    /// What of it may count. What is signed and by nobody who is trusted is an error at once, before a megabyte is fetched.
+    fn accepted(
+        &self,
+        manifest: ContentDigest,
+        signatures: &[SignedBeside],
+        bundles: &[SignedBeside],
+    ) -> Result<BesideArtifact, Error> {
+        let text = |one: &SignedBeside| {
+            let text = String::from_utf8(one.payload.clone()).ok()?;
+            Some(SignedBundle { text, signature: one.signature.clone() })
+        };
+        let bundles: Vec<SignedBundle> = bundles.iter().filter_map(text).collect();
+        match self.trust.keys.check_artifact(manifest, signatures) {
+            Ok(key) => Ok(BesideArtifact { signer: Some(key.name().to_owned()), bundles }),
+            // It is known by its bundle.
+            Err(_) if !bundles.is_empty() => Ok(BesideArtifact { signer: None, bundles }),
+            Err(source) => Err(Error::TrustBesideArtifact(TrustError::Required(source))),
+        }
     }
 
     async fn login(&self, source: &SourceId, remote: &Remote) -> Result<Option<Credentials>, Error> {
@@ -275,29 +268,38 @@ impl Fetcher {
     /// Whether [`Self::check`] reads the component's bytes.
     pub(crate) fn checks_bytes(&self, declared: &Declared<Origin>) -> bool {
         let is_checked = !self.trust.keys.is_empty() || self.needs_signature(&declared.source);
-        declared.signature.is_some() && is_checked
+        declared.signature.is_some() && declared.bundle.is_none() && is_checked
     }
 
-    /// Checks what stands beside the component, once it is unpacked. Answers who has signed; `signer` is who has signed its
-    /// artifact.
+    /// Checks what is signed, once the component is unpacked.
     pub(crate) fn check(
         &self,
         declared: &Declared<Origin>,
-        bytes: &[u8],
-        signer: Option<String>,
-    ) -> Result<Option<String>, Error> {
-        let needs_signature = self.needs_signature(&declared.source);
-        match &declared.signature {
-            Some(signature) if self.checks_bytes(declared) => {
-                let key = self.trust.keys.check_blob(bytes, signature).map_err(Error::GivenSignature)?;
-                Ok(Some(key.name().to_owned()))
-            }
-            // Nobody has said whose signatures count.
-            Some(_) => Ok(None),
-            None if needs_signature && signer.is_none() => {
-                Err(Error::Signature { source: SignatureError::Unsigned, is_beside_artifact: false })
-            }
-            None => Ok(signer),
+        (digest, bytes): (Digest, &[u8]),
+        beside: BesideArtifact,
+    ) -> Result<Signed, Error> {
+        let rule = self.rule(declared);
+        let is_of_artifact = declared.bundle.is_none() && declared.signature.is_none();
+        let bundles = declared.bundle.clone().map_or(beside.bundles, |bundle| vec![bundle]);
+        let evidence = Evidence {
+            parts: &declared.parts(digest),
+            bundles: &bundles,
+            signature: declared.signature.as_deref(),
+            component: bytes,
+            signer: beside.signer,
+        };
+        trust::judge(&self.trust.keys, rule, evidence).map_err(|error| match &declared.component {
+            Origin::Remote(_) if is_of_artifact => Error::TrustBesideArtifact(error),
+            Origin::Remote(_) | Origin::Here(_) => Error::Trust(error),
+        })
+    }
+
+    fn rule(&self, declared: &Declared<Origin>) -> Rule {
+        match (self.needs_signature(&declared.source), &declared.kind) {
+            (false, _) => Rule::Free,
+            (true, Kind::Driver) if self.has_ceiling => Rule::Component,
+            // No ceiling says of which Machines a policy may decide.
+            (true, Kind::Driver | Kind::HealthPolicy(_)) => Rule::Bundle,
         }
     }
 }

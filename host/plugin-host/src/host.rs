@@ -60,6 +60,7 @@ use crate::source::{Declared, SourceId};
 use crate::tape::{Archive, Recording, ReplayError, Replayed, replay};
 use crate::threads::{Guests, Threads};
 use crate::ticker::Ticker;
+use crate::trust::counters::Counters;
 use crate::turns::Turns;
 use crate::vault::Known;
 use crate::workshop::{Shelves, Workshop};
@@ -206,12 +207,15 @@ impl PluginHost {
             metrics: metrics.clone(),
             known: Known::new(Arc::clone(&settings.egress.clock)),
         });
+        let counters = Arc::new(Counters::new(settings.counters.clone()));
         let loader = Loader {
+            ceiling: settings.grants_ceiling.clone(),
+            counters: Arc::clone(&counters),
             fetcher: Fetcher::new(
                 settings.cache_dir.join("artifacts"),
                 (settings.registry.clone(), settings.loopback_registries),
                 settings.pull_secrets.clone(),
-                (settings.trust.clone(), Arc::clone(&strict)),
+                (settings.trust.clone(), settings.grants_ceiling.is_some(), Arc::clone(&strict)),
             ),
             sandbox: Arc::clone(&sandbox),
             policies: Arc::clone(&policies),
@@ -230,7 +234,7 @@ impl PluginHost {
         let inner = Inner {
             sandbox,
             policies,
-            shelf: Shelf::new(metrics.clone()),
+            shelf: Shelf::new(metrics.clone(), Arc::clone(&counters)),
             frequency: Frequency::default(),
             shadows: Shadows::default(),
             queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
@@ -246,6 +250,8 @@ impl PluginHost {
             loads: Mutex::default(),
             settings,
         };
+        let closed = inner.has_closed.clone();
+        inner.guests.usual.spawn(async move { closed.run_until_cancelled(counters.write()).await });
         Ok(Self(Arc::new(Owner { inner: Arc::new(inner), threads: Some(threads) })))
     }
 

@@ -79,10 +79,7 @@ pub(crate) async fn inspect(loader: &Loader, declared: Declared) -> Inspected {
         Progress::Fetched { digest, size_bytes } => {
             *fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some((digest, size_bytes));
         }
-        Progress::Resolved { .. }
-        | Progress::Signed { .. }
-        | Progress::Verified
-        | Progress::Compiled { .. } => {}
+        Progress::Resolved { .. } | Progress::Signed(_) | Progress::Verified | Progress::Compiled { .. } => {}
     };
     let component = Origin::Here(declared.component.clone());
     match loader.load(&declared.with(component), &tell).await {

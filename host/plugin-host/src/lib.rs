@@ -8,7 +8,8 @@
 //! | what does a ConfigMap declare | [`source::configmap`] |
 //! | what do several ConfigMaps make together | [`source::parts`] |
 //! | what lies in a directory | `directory` |
-//! | where are its bytes, and who has signed them | `fetch`, [`source::remote`] |
+//! | where are its bytes | `fetch`, [`source::remote`] |
+//! | who has signed a plugin, what of it, and what may its grants say at most | `trust` |
 //! | may this component be loaded | [`verify`] |
 //! | what is known of a component that nobody loads | `inspect` |
 //! | is its code such as compilers make it | `shape` |
@@ -76,6 +77,7 @@ pub mod tape;
 mod threads;
 mod ticker;
 mod tier;
+mod trust;
 mod turns;
 mod turnstile;
 mod urgency;
@@ -90,19 +92,22 @@ pub use compile::child::compile_main;
 pub use convert::About;
 pub use digest::{Digest, NotADigest};
 pub use directory::DirectoryReport;
-pub use fetch::{PullSecrets, Required, Trust};
+pub use fetch::PullSecrets;
 pub use guest::log::{LogLine, LogListener};
 pub use host::{PluginHost, StartError};
 pub use inspect::Inspected;
 pub use logbook::{KeptLine, KeptLines};
 pub use patience::stand_back;
 pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
-pub use report::{HeldReport, PluginReport, RolloutReport};
+pub use report::{BundleReport, HeldReport, PluginReport, RolloutReport};
 pub use settings::HostSettings;
 pub use source::registries::LoopbackRegistries;
 pub use source::{SourceId, is_name};
 pub use state::PluginState;
 pub use tier::CodeTier;
+pub use trust::ceiling::{CeilingError, GrantsCeiling};
+pub use trust::counters::CounterStore;
+pub use trust::{Required, SignedBundle, Trust};
 pub use witness::{MemoryWitness, WitnessedCall};
 
 /// All metrics of this crate with one series of each, which shows its labels: for the reference of metrics.

@@ -32,7 +32,10 @@ use crate::policy::call::{PolicyCode, PolicySandbox, PreparedPolicy};
 use crate::policy::terms::Terms;
 use crate::policy_bindings::HealthPolicyPre;
 use crate::source::remote::Origin;
-use crate::source::{Declared, Encoding, Kind, Packed, UnpackError};
+use crate::source::{Declared, Encoding, Kind, Packed, PluginKey, UnpackError};
+use crate::trust::ceiling::{self, CeilingBreach, GrantsCeiling};
+use crate::trust::counters::{CounterError, Counters};
+use crate::trust::{Signed, UnsignedProvider};
 use crate::verify::{self, Contract, Names, Outside};
 use crate::workshop::{Code, Workshop};
 
@@ -65,6 +68,12 @@ pub(crate) enum Error {
         named(.granted)
     )]
     Provider { provider: ProviderName, granted: BTreeSet<ProviderName> },
+    #[error(transparent)]
+    SignedProvider(UnsignedProvider),
+    #[error(transparent)]
+    Ceiling(CeilingBreach),
+    #[error(transparent)]
+    Counter(CounterError),
     #[error("failed to ask the policy whether its settings are right")]
     AskSettings(#[source] CallError),
     #[error("its settings are wrong: {problem}")]
@@ -79,7 +88,8 @@ impl Error {
         match self {
             Self::Fetch(error) => error.is_passing(),
             Self::Compile(error) => error.is_passing(),
-            Self::Cache(_) | Self::Interrupted => true,
+            // An administrator may lower the counter that is kept.
+            Self::Cache(_) | Self::Interrupted | Self::Counter(_) => true,
             Self::Describe(CallError::Refused(_)) | Self::AskSettings(CallError::Refused(_)) => true,
             Self::Unpack(_)
             | Self::Digest { .. }
@@ -88,6 +98,8 @@ impl Error {
             | Self::Code { .. }
             | Self::Link { .. }
             | Self::Provider { .. }
+            | Self::SignedProvider(_)
+            | Self::Ceiling(_)
             | Self::Settings { .. }
             | Self::AskSettings(CallError::Guest(_) | CallError::Broken(_))
             | Self::Describe(CallError::Guest(_) | CallError::Broken(_)) => false,
@@ -116,9 +128,7 @@ pub(crate) enum Progress {
         size_bytes: usize,
     },
     /// Who has signed it, where that was checked.
-    Signed {
-        signer: Option<String>,
-    },
+    Signed(Box<Signed>),
     Verified,
     Compiled {
         took: Option<Duration>,
@@ -150,6 +160,8 @@ pub(crate) enum Loaded {
 /// Loads components.
 pub(crate) struct Loader {
     pub(crate) fetcher: Fetcher,
+    pub(crate) ceiling: Option<Arc<GrantsCeiling>>,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) policies: Arc<PolicySandbox>,
     pub(crate) of_drivers: Workshop,
@@ -168,6 +180,10 @@ impl Loader {
         declared: &Declared<Origin>,
         tell: &(dyn Fn(Progress) + Send + Sync),
     ) -> Result<Loaded, Error> {
+        // Before anything is fetched, or computed.
+        let ceiling = self.ceiling.as_ref().filter(|_| declared.kind == Kind::Driver);
+        let ceiling = ceiling.map(|ceiling| ceiling.check(&declared.plugin, &declared.grants));
+        let ceiling = ceiling.transpose().map_err(Error::Ceiling)?;
         let resolved = |manifest| tell(Progress::Resolved { manifest });
         let brought = self.fetcher.fetch(declared, resolved).await.map_err(Error::Fetch)?;
         let packed = brought.packed;
@@ -182,9 +198,13 @@ impl Loader {
         if bytes.is_none() && self.fetcher.checks_bytes(declared) {
             bytes = Some(self.again(packed.clone(), digest).await?);
         }
-        let signed = bytes.as_deref().unwrap_or_default();
-        let signer = self.fetcher.check(declared, signed, brought.signer).map_err(Error::Fetch)?;
-        tell(Progress::Signed { signer });
+        let unpacked = (digest, bytes.as_deref().unwrap_or_default());
+        let signed = self.fetcher.check(declared, unpacked, brought.beside).map_err(Error::Fetch)?;
+        if signed.counts {
+            let plugin = PluginKey { name: declared.plugin.clone(), role: declared.kind.role() };
+            self.counters.check(&plugin, signed.counter()).await.map_err(Error::Counter)?;
+        }
+        tell(Progress::Signed(Box::new(signed.clone())));
         verify(names, Contract::from(&declared.kind)).map_err(Error::Verify)?;
         tell(Progress::Verified);
         let workshop = self.workshop(&declared.kind);
@@ -198,7 +218,12 @@ impl Loader {
         };
         tell(Progress::Compiled { took: code.took });
         match &declared.kind {
-            Kind::Driver => self.driver(declared, digest, &code, limits).await,
+            Kind::Driver => {
+                let (prepared, about) = self.driver(declared, digest, &code, limits).await?;
+                signed.check_providers(&about.providers).map_err(Error::SignedProvider)?;
+                ceiling::check_providers(ceiling, &about.providers).map_err(Error::Ceiling)?;
+                Ok(Loaded::Driver(prepared, about))
+            }
             Kind::HealthPolicy(terms) => self.policy(declared, digest, &code, terms.clone()).await,
         }
     }
@@ -240,7 +265,7 @@ impl Loader {
         digest: Digest,
         code: &Code,
         limits: Limits,
-    ) -> Result<Loaded, Error> {
+    ) -> Result<(Prepared, About), Error> {
         let code = Arc::new(self.driver_code(code).map_err(link_error)?);
         let prepared = Prepared {
             plugin: declared.plugin.clone(),
@@ -258,7 +283,7 @@ impl Loader {
         }
         about.capabilities.reboot = code.reboots.is_some();
         about.capabilities.delete_by_id = code.deletes_by_id.is_some();
-        Ok(Loaded::Driver(prepared, about))
+        Ok((prepared, about))
     }
 
     fn account(&self, plugin: &PluginName) -> MemoryAccount {

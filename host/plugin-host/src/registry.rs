@@ -12,6 +12,8 @@
 //! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
 //!   another plugin that names it is rejected, and stays so until an operator edits its source or asks again. Nobody gets
 //!   a provider by being loaded sooner: see [`claims`].
+//! - Where versions have counters, one with a lower counter goes as soon as one with a higher is Ready and whole: see
+//!   [`counters`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,11 +24,14 @@ use crate::source::configmap::Fingerprint;
 use crate::source::{Age, PluginKey, Role, SourceId};
 
 pub(crate) mod claims;
+mod counters;
 
 use claims::{Admission, Claim};
 
 #[cfg(test)]
 mod attack_tests;
+#[cfg(test)]
+mod counter_tests;
 #[cfg(test)]
 mod tests;
 
@@ -50,11 +55,27 @@ pub(crate) enum Stage {
     },
 }
 
+/// What a version brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) providers: Vec<ProviderName>,
+    /// Of its bundle, where versions are ordered by that.
+    pub(crate) counter: Option<u64>,
+}
+
+impl From<Vec<ProviderName>> for Offer {
+    fn from(providers: Vec<ProviderName>) -> Self {
+        Self { providers, counter: None }
+    }
+}
+
 /// Something that can serve.
 #[derive(Clone, Debug)]
 pub(crate) struct Version<G> {
     pub(crate) number: u64,
     pub(crate) providers: Vec<ProviderName>,
+    /// See [`counters`].
+    pub(crate) counter: Option<u64>,
     pub(crate) generation: G,
     pub(crate) standing: Standing,
 }
@@ -288,14 +309,14 @@ impl<G: Clone> Registry<G> {
         &mut self,
         id: &SourceId,
         declaration: Declaration,
-        providers: Vec<ProviderName>,
+        offer: impl Into<Offer>,
         (generation, standing): (G, Standing),
         now: Timestamp,
     ) -> bool {
-        let number = self.take_number();
+        let (number, Offer { providers, counter }) = (self.take_number(), offer.into());
         let is_denied = self.claims.get(id).is_some_and(|claim| claim.is_denied);
         let Some(source) = self.current(id, declaration) else { return false };
-        let version = Version { number, providers, generation, standing };
+        let version = Version { number, providers, counter, generation, standing };
         if is_denied {
             source.denied = Some(version);
             set_stage(source, Stage::Rejected { reason: claims::denied_before() }, now);
@@ -364,8 +385,16 @@ impl<G: Clone> Registry<G> {
         plugins.into_iter().map(|(plugin, _)| plugin.clone()).collect()
     }
 
-    /// Chooses anew what serves.
+    /// Chooses anew what serves, and again as long as versions go for the sake of a higher counter: each time there are
+    /// fewer.
     fn resolve(&mut self, now: Timestamp) {
+        self.resolve_once(now);
+        while self.displace_lower(now) {
+            self.resolve_once(now);
+        }
+    }
+
+    fn resolve_once(&mut self, now: Timestamp) {
         let plugins = self.plugins();
         self.serving.retain(|plugin, _| plugins.contains(plugin));
         let mut owners = self.kept_providers();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinist_artifacts::Bundle;
 use machinist_core::id::{PluginName, ProviderName};
 
 use crate::digest::Digest;
@@ -46,6 +47,8 @@ pub struct PluginReport {
     pub resolved: Option<Resolved>,
     /// The key by which it is signed, where that was checked.
     pub signer: Option<String>,
+    /// What its signature covers beside the component, where it is that of a bundle.
+    pub bundle: Option<BundleReport>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
     /// Which providers are its own over a restart of the host: those that it serves, or served before it was loaded
@@ -57,6 +60,22 @@ pub struct PluginReport {
     pub rollout: Option<RolloutReport>,
     /// What became Ready last: the content that serves, or would.
     pub held: Option<HeldReport>,
+}
+
+/// What a signature covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleReport {
+    /// Its counter.
+    pub counter: u64,
+    /// Its parts, such as `grants.yaml`.
+    pub covers: Vec<String>,
+}
+
+impl BundleReport {
+    /// Of this bundle.
+    pub fn of(bundle: &Bundle) -> Self {
+        Self { counter: bundle.counter, covers: bundle.covers() }
+    }
 }
 
 /// A version that became Ready.
@@ -113,6 +132,7 @@ pub(crate) struct Gist {
     warnings: Vec<String>,
     resolved: Option<Resolved>,
     signer: Option<String>,
+    bundle: Option<BundleReport>,
     decision: Option<Decision>,
     shadow: Option<(usize, u64, u64)>,
 }
@@ -133,6 +153,7 @@ impl PluginReport {
             warnings: self.warnings.clone(),
             resolved: self.resolved.clone(),
             signer: self.signer.clone(),
+            bundle: self.bundle.clone(),
             decision: self.rollout.as_ref().and_then(|rollout| rollout.decision.clone()),
             shadow: self.rollout.as_ref().and_then(|rollout| Some(rollout.shadow.as_ref()?.gist())),
         }

@@ -8,13 +8,16 @@ use std::time::Duration;
 use crate::code_cache::key::CacheKey;
 use crate::egress::EgressSettings;
 use crate::engine::{CodeKind, Pool};
-use crate::fetch::{PullSecrets, Trust};
+use crate::fetch::PullSecrets;
 use crate::guest::log::LogListener;
 use crate::limits::Limits;
 use crate::seat::MOST_PARKED;
 use crate::source::registries::LoopbackRegistries;
 use crate::state::QuarantineRule;
 use crate::tape::RecordSettings;
+use crate::trust::Trust;
+use crate::trust::ceiling::GrantsCeiling;
+use crate::trust::counters::CounterStore;
 use crate::witness::MemoryWitness;
 
 /// Settings of the plugin host. `new` fills in what is the same nearly everywhere.
@@ -55,6 +58,10 @@ pub struct HostSettings {
     pub shutdown_deadline: Duration,
     /// Whose signatures count, and where one is needed.
     pub trust: Trust,
+    /// What the grants of drivers may say at most.
+    pub grants_ceiling: Option<Arc<GrantsCeiling>>,
+    /// Keeps the highest counters of signed plugins; without it they are kept in memory.
+    pub counters: Option<Arc<dyn CounterStore>>,
     /// How long a registry may take, and how much it may send.
     pub registry: machinist_artifacts::Limits,
     /// Whether registries on this machine are asked.
@@ -100,6 +107,8 @@ impl HostSettings {
             patience: Duration::from_secs(30),
             shutdown_deadline: Duration::from_secs(25),
             trust: Trust::default(),
+            grants_ceiling: None,
+            counters: None,
             registry: machinist_artifacts::Limits::default(),
             loopback_registries: LoopbackRegistries::default(),
             pull_secrets: None,

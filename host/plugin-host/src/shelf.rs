@@ -18,8 +18,8 @@ use crate::load::Progress;
 use crate::metrics::{Metrics, RolloutStep};
 use crate::policy::Terms;
 use crate::registry::claims::Claim;
-use crate::registry::{Declaration, Registry, Source, Stage, Standing, Version};
-use crate::report::{Gist, HeldReport, PluginReport, RolloutReport};
+use crate::registry::{Declaration, Offer, Registry, Source, Stage, Standing, Version};
+use crate::report::{BundleReport, Gist, HeldReport, PluginReport, RolloutReport};
 use crate::rollout::said::{Decision, Said};
 use crate::rollout::{Cause, Trial, Verdict};
 use crate::routes::Routes;
@@ -29,6 +29,8 @@ use crate::source::remote::{Origin, Remote, Resolved};
 use crate::source::stock::Stock;
 use crate::source::{Age, Content, Declared, PluginKey, Role, SourceId};
 use crate::state::PluginState;
+use crate::trust::Signed;
+use crate::trust::counters::Counters;
 
 mod look;
 
@@ -61,6 +63,7 @@ pub(crate) struct Shelf {
     changes: broadcast::Sender<PluginReport>,
     revision: watch::Sender<u64>,
     metrics: Metrics,
+    counters: Arc<Counters>,
 }
 
 struct Contents {
@@ -103,13 +106,13 @@ struct Details {
     remote: Option<Remote>,
     /// It had to be signed when it was declared.
     is_strict: bool,
-    signer: Option<String>,
+    signed: Signed,
     /// What was decided about versions of it, before this process or beside it.
     said: Vec<Said>,
 }
 
 impl Shelf {
-    pub(crate) fn new(metrics: Metrics) -> Self {
+    pub(crate) fn new(metrics: Metrics, counters: Arc<Counters>) -> Self {
         Self {
             contents: Mutex::new(Contents {
                 stock: Stock::default(),
@@ -125,6 +128,7 @@ impl Shelf {
             changes: broadcast::Sender::new(CHANGES),
             revision: watch::Sender::new(0),
             metrics,
+            counters,
         }
     }
 
@@ -248,8 +252,8 @@ impl Shelf {
                 details.resolved = details.remote.as_ref().map(|remote| remote.resolved(*manifest));
                 Stage::Declared
             }
-            Progress::Signed { signer } => {
-                details.signer.clone_from(signer);
+            Progress::Signed(signed) => {
+                details.signed = Signed::clone(signed);
                 Stage::Fetched
             }
             Progress::Fetched { digest, size_bytes } => {
@@ -288,7 +292,9 @@ impl Shelf {
         if contents.decision(id, &generation) == Some(&Decision::Promoted) {
             contents.registry.ask_again(id, now);
         }
-        contents.registry.loaded(id, declaration, providers, (generation, standing), now);
+        let signed = contents.details.get(id).map(|details| &details.signed);
+        let offer = Offer { providers, counter: signed.and_then(Signed::counter) };
+        contents.registry.loaded(id, declaration, offer, (generation, standing), now);
         self.publish(&mut contents, now);
     }
 
@@ -380,6 +386,9 @@ impl Shelf {
         self.routes.store(Arc::new(Routes::of(&contents.registry, &contents.declared_terms())));
         self.count_swaps(contents);
         self.count_trials(contents);
+        for (plugin, counter) in contents.registry.counters() {
+            self.counters.note(&plugin, counter);
+        }
         let reports = contents.reports(now);
         self.metrics.show_states(&reports);
         for report in reports {
@@ -515,7 +524,8 @@ impl Contents {
             compile_ms: details.compile_ms,
             from_cache: details.from_cache,
             resolved: details.resolved,
-            signer: details.signer,
+            bundle: details.signed.bundle.as_ref().map(BundleReport::of),
+            signer: details.signed.signer,
             serving: self.registry.is_serving(source),
             serves: self.registry.record(id).into_iter().collect(),
             claim_denied: self.registry.is_denied(id),

@@ -12,12 +12,15 @@ pub(crate) mod unpack;
 use std::fmt;
 use std::sync::Arc;
 
+use machinist_artifacts::ContentDigest;
+use machinist_artifacts::bundle::Parts;
 use machinist_core::id::{Name, Namespace, PluginName};
 
 use crate::digest::{Digest, NotADigest};
 use crate::grants::{self, Grants};
 use crate::policy::{Terms, TermsError};
 use crate::rollout::{Rollout, RolloutError};
+use crate::trust::SignedBundle;
 
 pub use age::Age;
 pub use encoding::Encoding;
@@ -162,6 +165,10 @@ pub struct Declared<C = Packed> {
     pub digest: Option<Digest>,
     /// A signature over the component, as `cosign sign-blob` makes it.
     pub signature: Option<String>,
+    /// A signature over the component and what stands beside it.
+    pub bundle: Option<SignedBundle>,
+    /// What stands beside the component, as a bundle has it.
+    pub texts: Texts,
     /// Settings of the driver, a JSON object.
     pub settings: Arc<str>,
     /// What the driver may do.
@@ -172,7 +179,30 @@ pub struct Declared<C = Packed> {
     pub warnings: Vec<String>,
 }
 
+/// Digests of the texts beside a component. `None`: there is no such text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Of the grants.
+    pub grants: Option<ContentDigest>,
+    /// Of the settings.
+    pub settings: Option<ContentDigest>,
+    /// Of the terms of a policy.
+    pub terms: Option<ContentDigest>,
+}
+
 impl<C> Declared<C> {
+    /// What a bundle of this declaration is about, when this is its component.
+    pub fn parts(&self, component: Digest) -> Parts {
+        Parts {
+            kind: self.kind.name().to_owned(),
+            name: self.plugin.to_string(),
+            component: ContentDigest::from_bytes(*component.as_bytes()),
+            grants: self.texts.grants,
+            settings: self.texts.settings,
+            terms: self.texts.terms,
+        }
+    }
+
     /// The same with another component.
     pub fn with<D>(self, component: D) -> Declared<D> {
         let Self {
@@ -183,6 +213,8 @@ impl<C> Declared<C> {
             component: _,
             digest,
             signature,
+            bundle,
+            texts,
             settings,
             grants,
             rollout,
@@ -196,6 +228,8 @@ impl<C> Declared<C> {
             component,
             digest,
             signature,
+            bundle,
+            texts,
             settings,
             grants,
             rollout,
@@ -213,6 +247,8 @@ impl<C> Declared<C> {
             component,
             digest: None,
             signature: None,
+            bundle: None,
+            texts: Texts::default(),
             settings: Arc::from("{}"),
             grants: Arc::default(),
             rollout: None,
@@ -272,6 +308,16 @@ pub enum Error {
     /// A part by itself is no plugin.
     #[error("it is a part of a plugin, not a plugin")]
     IsPart,
+    /// A bundle without its signature, or the other way round.
+    #[error(
+        "there is {present} without {absent}: they belong together, as `machinist plugin sign` writes them"
+    )]
+    HalfBundle {
+        /// What is there.
+        present: &'static str,
+        /// What is missing.
+        absent: &'static str,
+    },
     /// The digest is none.
     #[error("{} is wrong", configmap::SHA256)]
     Digest(#[source] NotADigest),

@@ -1,5 +1,6 @@
 //! How cosign keeps signatures of artifacts: a manifest under the tag `sha256-DIGEST.sig` in the same repository, a
-//! layer for each signature with what was signed, and the signature as the layer's annotation. Pure.
+//! layer for each signature with what was signed, and the signature as the layer's annotation. Bundles are kept in the
+//! same way, under `sha256-DIGEST.bundle`. Pure.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -10,14 +11,40 @@ use crate::manifest::{self, Blob, JsonPlace, RawBlob};
 use crate::reference::Reference;
 use crate::signature::KeyError;
 
-/// The media type of what was signed.
-const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
+/// What is kept beside a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Signatures over the digest of the manifest.
+    Signatures,
+    /// Bundles with their signatures, see [`crate::bundle`].
+    Bundles,
+}
+
+impl Beside {
+    /// The media type of what was signed.
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Signatures => "application/vnd.dev.cosign.simplesigning.v1+json",
+            Self::Bundles => "application/vnd.in-toto+json",
+        }
+    }
+
+    /// The tag under which they are.
+    pub fn tag(self, manifest: ContentDigest) -> String {
+        let ending = match self {
+            Self::Signatures => "sig",
+            Self::Bundles => "bundle",
+        };
+        format!("sha256-{}.{ending}", manifest.hex())
+    }
+}
+
 /// The annotation with the signature.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
 /// What a payload says it is.
 const TYPE: &str = "cosign container image signature";
 /// More than anybody needs, and few enough to read.
-const MOST_SIGNATURES: usize = 16;
+pub(crate) const MOST_SIGNATURES: usize = 16;
 
 /// A signature with what it signs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,19 +102,14 @@ struct RawImage {
     digest: String,
 }
 
-/// The tag of the signatures of a manifest.
-pub fn tag(manifest: ContentDigest) -> String {
-    format!("sha256-{}.sig", manifest.hex())
-}
-
 /// Where the signatures in a document are. Layers that are something else are passed over.
-pub(crate) fn places(document: &[u8]) -> Result<Vec<Place>, DocumentError> {
+pub(crate) fn places(document: &[u8], beside: Beside) -> Result<Vec<Place>, DocumentError> {
     let raw: RawDocument =
         serde_json::from_slice(document).map_err(|error| DocumentError::Json((&error).into()))?;
     if raw.layers.len() > MOST_SIGNATURES {
         return Err(DocumentError::TooMany { count: raw.layers.len() });
     }
-    let signed = raw.layers.into_iter().filter(|layer| layer.media_type == PAYLOAD);
+    let signed = raw.layers.into_iter().filter(|layer| layer.media_type == beside.media_type());
     signed
         .filter_map(|layer| Some((layer.annotations.get(SIGNATURE)?.clone(), layer)))
         .map(|(signature, layer)| {
@@ -97,11 +119,11 @@ pub(crate) fn places(document: &[u8]) -> Result<Vec<Place>, DocumentError> {
 }
 
 /// The configuration and the manifest that keep these signatures.
-pub(crate) fn document(all: &[Signed]) -> (Vec<u8>, Vec<u8>) {
+pub(crate) fn document(all: &[Signed], beside: Beside) -> (Vec<u8>, Vec<u8>) {
     let layers: Vec<RawBlob> = all
         .iter()
         .map(|signed| {
-            let mut layer = RawBlob::new(PAYLOAD, &signed.payload);
+            let mut layer = RawBlob::new(beside.media_type(), &signed.payload);
             layer.annotations.insert(SIGNATURE.to_owned(), signed.signature.clone());
             layer
         })
@@ -210,7 +232,8 @@ mod tests {
     fn a_signature_by_cosign_itself_is_good() {
         let ring = Keyring::parse("cosign", include_str!("testdata/cosign.pub")).expect("keys");
         let payload = include_bytes!("testdata/cosign.payload.json");
-        let places = places(include_bytes!("testdata/cosign.manifest.json")).expect("signatures");
+        let places =
+            places(include_bytes!("testdata/cosign.manifest.json"), Beside::Signatures).expect("signatures");
         let [Place { payload: blob, signature }] = &places[..] else { panic!("{} places", places.len()) };
         assert_eq!(blob.digest, ContentDigest::of(payload));
         let signed = Signed { payload: payload.to_vec(), signature: signature.clone() };
@@ -224,19 +247,22 @@ mod tests {
         let key = SigningKey::generate().expect("a key");
         let digest = ContentDigest::of(b"manifest");
         let signed = sign(&key, &reference(), digest).expect("signed");
-        let (_, kept) = document(&[signed.clone(), signed.clone()]);
-        let places = places(&kept).expect("signatures");
+        let (_, kept) = document(&[signed.clone(), signed.clone()], Beside::Signatures);
+        assert!(super::places(&kept, Beside::Bundles).expect("no bundles").is_empty());
+        let places = places(&kept, Beside::Signatures).expect("signatures");
         assert_eq!(places.len(), 2);
         assert_eq!(places[0].signature, signed.signature);
         assert_eq!(places[0].payload.digest, ContentDigest::of(&signed.payload));
-        assert_eq!(tag(digest), format!("sha256-{}.sig", digest.hex()));
+        assert_eq!(Beside::Signatures.tag(digest), format!("sha256-{}.sig", digest.hex()));
+        assert_eq!(Beside::Bundles.tag(digest), format!("sha256-{}.bundle", digest.hex()));
     }
 
     #[test]
     fn what_is_no_list_of_signatures_is_refused_or_empty() {
+        let places = |document: &[u8]| places(document, Beside::Signatures);
         assert!(places(b"{").is_err());
         assert!(places(b"{}").expect("empty").is_empty());
-        let layer = json!({ "mediaType": PAYLOAD, "digest": "x", "size": 1 });
+        let layer = json!({ "mediaType": Beside::Signatures.media_type(), "digest": "x", "size": 1 });
         assert!(
             places(json!({ "layers": [layer] }).to_string().as_bytes()).expect("no annotation").is_empty()
         );

@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::look::{self, alone};
 use crate::source::configmap::{
-    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, ROLLOUT_YAML, RawConfigMap, SETTINGS, SHA256, SIGNATURE,
-    TERMS_JSON, TERMS_YAML,
+    BUNDLE, BUNDLE_SIGNATURE, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, ROLLOUT_YAML, RawConfigMap, SETTINGS,
+    SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
 };
 use crate::source::parts::INDEX_KEY;
 use crate::source::remote::OCI_KEY;
@@ -21,8 +21,18 @@ use crate::verify::Contract;
 /// As much as a ConfigMap could hold.
 const MOST_TEXT_BYTES: usize = 1 << 20;
 
-const TEXTS: [&str; 8] =
-    [SETTINGS, GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML, TERMS_YAML, TERMS_JSON, SHA256, SIGNATURE];
+const TEXTS: [&str; 10] = [
+    SETTINGS,
+    GRANTS_YAML,
+    GRANTS_JSON,
+    ROLLOUT_YAML,
+    TERMS_YAML,
+    TERMS_JSON,
+    SHA256,
+    SIGNATURE,
+    BUNDLE,
+    BUNDLE_SIGNATURE,
+];
 
 /// What is wrong with what lies there.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +156,7 @@ impl Files<'_> {
     fn text(&self, path: &Path) -> Result<String, Error> {
         let text = String::from_utf8(self.bytes(path, MOST_TEXT_BYTES)?);
         let text = text.map_err(|_| Error::NoText { path: path.to_owned() })?;
-        let is_word = path.ends_with(SHA256) || path.ends_with(SIGNATURE);
+        let is_word = [SHA256, SIGNATURE, BUNDLE_SIGNATURE].iter().any(|word| path.ends_with(word));
         // As `sha256sum` and `cosign` write them: with the file's name behind, or the end of the line.
         Ok(if is_word { text.split_whitespace().next().unwrap_or_default().to_owned() } else { text })
     }

@@ -61,6 +61,11 @@ impl AddressClasses {
         Self(classes.into_iter().fold(0, |bits, class| bits | 1 << class as u8))
     }
 
+    /// Whether each class of the other set is in this one.
+    pub(crate) fn has_all(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
     /// Whether an address of this class may be dialled. Never for [`AddressClass::Unusable`].
     pub fn contains(self, class: AddressClass) -> bool {
         class != AddressClass::Unusable && self.0 & (1 << class as u8) != 0

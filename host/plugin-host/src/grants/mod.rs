@@ -5,6 +5,7 @@
 
 mod address;
 mod auth;
+mod ceiling;
 mod clouds;
 pub(crate) mod form;
 mod host;

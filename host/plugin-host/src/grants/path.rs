@@ -32,6 +32,14 @@ impl PathPattern {
         }
     }
 
+    /// Whether each path that the other means is one that this means.
+    pub(crate) fn is_wider(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Exact(_), Self::Prefix(_)) => false,
+            (pattern, Self::Exact(path) | Self::Prefix(path)) => pattern.covers(path),
+        }
+    }
+
     fn covers(&self, path: &str) -> bool {
         match self {
             Self::Exact(exact) => path == exact,

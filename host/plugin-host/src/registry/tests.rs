@@ -53,8 +53,21 @@ impl World {
         generation: &'static str,
         standing: Standing,
     ) -> bool {
-        let providers = providers.iter().map(|&name| name.into()).collect();
+        let providers: Vec<ProviderName> = providers.iter().map(|&name| name.into()).collect();
         self.registry.loaded(&Self::id(source), declaration, providers, (generation, standing), self.now)
+    }
+
+    /// Loads a version of plugin `aws` that was signed with this counter.
+    pub(super) fn signed(
+        &mut self,
+        source: &str,
+        created: i64,
+        counter: Option<u64>,
+        (generation, standing): (&'static str, Standing),
+    ) {
+        let declaration = self.declare("aws", source, created, generation);
+        let offer = Offer { providers: vec!["aws".into()], counter };
+        self.registry.loaded(&Self::id(source), declaration, offer, (generation, standing), self.now);
     }
 
     pub(super) fn ready(
@@ -80,7 +93,7 @@ impl World {
         self.registry.trials().map(|(_, version)| version.generation).next()
     }
 
-    fn stand(&mut self, source: &str, standing: Standing) {
+    pub(super) fn stand(&mut self, source: &str, standing: Standing) {
         let number = self.registry.sources[&Self::id(source)].held.as_ref().expect("held").number;
         self.registry.stand(number, standing, self.now);
     }
@@ -385,6 +398,7 @@ fn of_two_plugins_for_one_provider_the_one_that_has_served_stays_over_a_restart(
     world.registry.sources.get_mut(&World::id("two")).expect("there").waiting = Some(Version {
         number: 90,
         providers: vec!["sim".into()],
+        counter: None,
         generation: "v2",
         standing: Standing::Whole,
     });

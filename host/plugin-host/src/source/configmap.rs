@@ -9,7 +9,8 @@
 //! | `data` `parts.json` | instead of it: `{"encoding":"zstd","parts":[{"configMap":"…","sha256":"…"}, …]}`, the parts in order |
 //! | `data` `oci` | instead of it: an artifact of a registry, `HOST/REPOSITORY:TAG` or `HOST/REPOSITORY@sha256:…`, see [`super::remote`] |
 //! | `data` `oci-pull-secret` | with `oci`: name of a Secret of type `kubernetes.io/dockerconfigjson` in the namespace, optional |
-//! | `data` `signature` | signature of the unpacked component as `cosign sign-blob` makes it, optional |
+//! | `data` `bundle.json`, `bundle.sig` | a bundle (component, grants, settings, name, providers, counter) as `machinist plugin bundle` prints it, and its signature as `cosign sign-blob` makes it; needed where signatures are |
+//! | `data` `signature` | signature of the unpacked component alone as `cosign sign-blob` makes it, optional |
 //! | `data` `sha256` | digest of the unpacked component; needed with parts, optional otherwise |
 //! | `data` `settings.json` | what the driver reads through `machinist:host/settings`, optional |
 //! | `data` `grants.yaml` or `grants.json` | hosts, secrets and limits; without it a driver reaches nothing. Not for policies |
@@ -33,16 +34,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use machinist_artifacts::ContentDigest;
 use machinist_core::id::PluginName;
 use machinist_core::policy::Mode;
 use sha2::{Digest as _, Sha256};
 
 use super::parts::{INDEX_KEY, Index, PART_KIND};
 use super::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, Remote};
-use super::{Age, Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId};
+use super::{Age, Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId, Texts};
 use crate::grants::Grants;
 use crate::policy::Terms;
 use crate::rollout::{Rollout, RolloutMode};
+use crate::trust::SignedBundle;
 
 /// Marks a ConfigMap as a plugin; its value is the kind.
 pub const KIND_LABEL: &str = "machinist.dev/plugin";
@@ -59,6 +62,10 @@ pub const POLICY_KIND: &str = "health-policy";
 pub const SHA256: &str = "sha256";
 /// The key of `data` with a signature over the component.
 pub const SIGNATURE: &str = "signature";
+/// The key of `data` with a bundle: what was signed.
+pub const BUNDLE: &str = "bundle.json";
+/// The key of `data` with the signature of the bundle.
+pub const BUNDLE_SIGNATURE: &str = "bundle.sig";
 /// The key of `data` with the driver's settings.
 pub const SETTINGS: &str = "settings.json";
 /// The key of `data` with the grants.
@@ -197,6 +204,8 @@ impl RawConfigMap {
             component,
             digest,
             signature: self.data.get(SIGNATURE).cloned(),
+            bundle: self.bundle()?,
+            texts: self.texts(),
             settings: self.settings()?,
             grants: self.grants()?,
             rollout: self.rollout()?,
@@ -232,6 +241,30 @@ impl RawConfigMap {
         match Encoding::ALL.map(Encoding::key).into_iter().find(|&key| self.data.contains_key(key)) {
             Some(key) => Err(Error::ComponentAsText { key }),
             None => Err(Error::NoComponent),
+        }
+    }
+
+    fn bundle(&self) -> Result<Option<SignedBundle>, Error> {
+        match (self.data.get(BUNDLE), self.data.get(BUNDLE_SIGNATURE)) {
+            (None, None) => Ok(None),
+            (Some(text), Some(signature)) => {
+                Ok(Some(SignedBundle { text: text.clone(), signature: signature.clone() }))
+            }
+            (Some(_), None) => Err(Error::HalfBundle { present: BUNDLE, absent: BUNDLE_SIGNATURE }),
+            (None, Some(_)) => Err(Error::HalfBundle { present: BUNDLE_SIGNATURE, absent: BUNDLE }),
+        }
+    }
+
+    /// Of a text in two forms, each counts as itself: both at once are refused.
+    fn texts(&self) -> Texts {
+        let digest = |keys: &[&str]| {
+            let text = keys.iter().find_map(|&key| self.data.get(key));
+            text.map(|text| ContentDigest::of(text.as_bytes()))
+        };
+        Texts {
+            grants: digest(&[GRANTS_YAML, GRANTS_JSON]),
+            settings: digest(&[SETTINGS]),
+            terms: digest(&[TERMS_YAML, TERMS_JSON]),
         }
     }
 
@@ -301,7 +334,11 @@ impl RawConfigMap {
             Kind::Driver => &[GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML][..],
             Kind::HealthPolicy(_) => &[TERMS_YAML, TERMS_JSON],
         };
-        let known = [&[SHA256, SIGNATURE, SETTINGS, INDEX_KEY, OCI_KEY, PULL_SECRET_KEY], of_kind].concat();
+        let known = [
+            &[SHA256, SIGNATURE, BUNDLE, BUNDLE_SIGNATURE, SETTINGS, INDEX_KEY, OCI_KEY, PULL_SECRET_KEY],
+            of_kind,
+        ]
+        .concat();
         let components = Encoding::ALL.map(Encoding::key);
         let in_data = self.data.keys().filter(|key| !known.contains(&key.as_str())).map(|key| ("data", key));
         let in_binary = self.binary_data.keys().filter(|key| !components.contains(&key.as_str()));
@@ -367,6 +404,9 @@ mod tests {
             );
         }
         check(data("sha256", "abc"), "sha256 is wrong");
+        let half = "they belong together, as `machinist plugin sign` writes them";
+        check(data("bundle.json", "{}"), &format!("there is bundle.json without bundle.sig: {half}"));
+        check(data("bundle.sig", "x"), &format!("there is bundle.sig without bundle.json: {half}"));
         check(data("settings.json", "[]"), "settings.json is not a JSON object");
         check(data("settings.json", "{"), "settings.json is not a JSON object");
         check(data("grants.yaml", "hosts: 7"), "the grants are wrong");

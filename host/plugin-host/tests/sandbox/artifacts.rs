@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use machinist_artifacts::signature::cosign;
-use machinist_artifacts::{ContentDigest, Keyring, Limits, Reference, Registry, SigningKey};
+use machinist_artifacts::signature::cosign::{self, Beside};
+use machinist_artifacts::{Bundle, ContentDigest, Keyring, Limits, Reference, Registry, SigningKey};
 use machinist_plugin_host::source::remote::{
     OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, STATUS_ANNOTATION,
 };
 use machinist_plugin_host::{HostSettings, PluginReport, PullSecrets, Required, Trust};
 use registry::{Door, Liar, Lie, PASSWORD, USER};
 
-use crate::world::{Map, World, marked, plain, settings, settings_in};
+use crate::world::{Map, World, marked, plain, settings, settings_in, signed};
 
 struct Shop {
     registry: registry::Registry,
@@ -214,8 +214,24 @@ fn trusting(keys: &SigningKey, change: impl FnOnce(&mut HostSettings)) -> World 
     World::with(settings)
 }
 
+/// A bundle of the ConfigMap and the component of this mark, kept beside the artifact.
+async fn bundle_beside(
+    shop: &Shop,
+    digest: ContentDigest,
+    map: &Map,
+    (mark, key, counter): (&str, &SigningKey, u64),
+) {
+    let component = machinist_plugin_host::Digest::of(&marked(&plain(), mark));
+    let parts = map.0.declared().unwrap().parts(component);
+    let text = Bundle { parts, providers: ["plain".to_owned()].into(), counter }.to_text();
+    let signature = key.sign_blob(text.as_bytes()).unwrap();
+    let signed = cosign::Signed { payload: text.into_bytes(), signature };
+    let pushed = shop.client.push_beside(Beside::Bundles, &shop.reference("1"), digest, &signed, None);
+    pushed.await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn where_signatures_are_needed_an_artifact_needs_one_by_a_trusted_key() {
+async fn where_signatures_are_needed_an_artifact_needs_a_bundle_by_a_trusted_key() {
     let (ours, theirs) = (SigningKey::generate().unwrap(), SigningKey::generate().unwrap());
     let (world, shop) = (trusting(&ours, |_| {}), shop(Door::Open).await);
     let digest = shop.push("1", "signed").await;
@@ -223,14 +239,26 @@ async fn where_signatures_are_needed_an_artifact_needs_one_by_a_trusted_key() {
     let reason = world.rejected(map(&reference)).await;
     assert!(reason.contains("must be signed") && reason.contains("it is not signed"), "{reason}");
     shop.sign(digest, &theirs).await;
-    let reason = world.rejected(map(&reference).data("settings.json", r#"{"version":"1.0.2"}"#)).await;
+    let changed =
+        |version: &str| map(&reference).data("settings.json", &format!(r#"{{"version":"{version}"}}"#));
+    let reason = world.rejected(changed("1.0.2")).await;
     assert!(reason.contains("none of the 1 trusted keys has made its signature"), "{reason}");
+    // Its maker is known, and not what it may do here.
     shop.sign(digest, &ours).await;
+    let reason = world.rejected(changed("1.0.3")).await;
+    assert!(reason.contains("here only the component is") && reason.contains("next attempt"), "{reason}");
+    bundle_beside(&shop, digest, &map(&reference), ("signed", &theirs, 9)).await;
+    bundle_beside(&shop, digest, &map(&reference), ("signed", &ours, 1)).await;
     let report = world.ready(map(&reference)).await;
-    assert_eq!(report.signer.as_deref(), Some("ours"));
+    assert_eq!(
+        (report.signer.as_deref(), report.bundle.map(|bundle| bundle.counter)),
+        (Some("ours"), Some(1))
+    );
+    // Of other settings nothing is signed.
+    assert!(world.rejected(changed("1.0.4")).await.contains("for another settings.json:"));
     // What was kept is checked again by the keys of today.
     let moved = trusting(&theirs, |_| {});
-    assert_eq!(moved.ready(map(&reference)).await.signer.as_deref(), Some("ours"));
+    assert_eq!(moved.ready(map(&reference)).await.bundle.map(|bundle| bundle.counter), Some(9));
     let nobody = trusting(&SigningKey::generate().unwrap(), |_| {});
     assert!(nobody.rejected(map(&reference)).await.contains("none of the 1 trusted keys"));
     // Elsewhere nothing is asked for.
@@ -239,7 +267,21 @@ async fn where_signatures_are_needed_an_artifact_needs_one_by_a_trusted_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_signatures_are_needed_a_configmap_needs_one_beside_its_component() {
+async fn a_bundle_in_the_configmap_is_about_an_artifact_as_well() {
+    let ours = SigningKey::generate().unwrap();
+    let (world, shop) = (trusting(&ours, |_| {}), shop(Door::Open).await);
+    let component = Bytes::from(plain());
+    let digest = shop.client.push(&shop.reference("1"), &component, &[], &[], None).await.unwrap();
+    let report = world.ready(signed(map(&shop.reference("1").at(digest)), &ours, &["plain"], 3)).await;
+    assert_eq!(report.bundle.map(|bundle| bundle.counter), Some(3));
+    // The tag moves, and the bundle does not go with it.
+    shop.push("1", "other").await;
+    let reason = world.rejected(asking(signed(map(&shop.reference("1")), &ours, &["plain"], 3), "2")).await;
+    assert!(reason.contains("for another component:"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_signatures_are_needed_a_configmap_needs_a_bundle() {
     let (ours, theirs) = (SigningKey::generate().unwrap(), SigningKey::generate().unwrap());
     let world = trusting(&ours, |_| {});
     let plain_map = || Map::plain("plain", "1.0.0", &["plain"]);
@@ -248,15 +290,17 @@ async fn where_signatures_are_needed_a_configmap_needs_one_beside_its_component(
     let by = |key: &SigningKey| key.sign_blob(&plain()).unwrap();
     let reason = world.rejected(plain_map().data("signature", &by(&theirs))).await;
     assert!(reason.contains("the signature beside it is not accepted"), "{reason}");
-    let signed = world.ready(plain_map().data("signature", &by(&ours))).await;
-    assert_eq!(signed.signer.as_deref(), Some("ours"));
-    // A good signature does not cover another component, and a bad version does not end a good one.
-    let other = Map::new("plain", marked(&plain(), "other")).data("signature", &by(&ours));
-    assert!(world.rejected(other).await.contains("not accepted"));
-    assert!(world.report(&signed.source).serving);
+    let good = world.ready(signed(plain_map(), &ours, &["plain"], 1)).await;
+    assert_eq!(good.signer.as_deref(), Some("ours"));
+    // A good bundle does not cover another component, and a bad version does not end a good one.
+    let mut other = signed(plain_map(), &ours, &["plain"], 1);
+    other.0.binary_data.insert("plugin.wasm".to_owned(), marked(&plain(), "other").into());
+    assert!(world.rejected(other).await.contains("for another component:"));
+    assert!(world.report(&good.source).serving);
     // Where none is needed, one that is there must still be good.
     let free = trusting(&ours, |settings| settings.trust.required = Required::Nowhere);
     assert!(free.rejected(plain_map().data("signature", &by(&theirs))).await.contains("not accepted"));
+    assert!(free.rejected(signed(plain_map(), &theirs, &["plain"], 1)).await.contains("not accepted"));
     assert_eq!(free.ready(plain_map()).await.signer, None);
 }
 

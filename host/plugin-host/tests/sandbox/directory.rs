@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use machinist_artifacts::{Keyring, SigningKey};
 use machinist_plugin_host::{Digest, HostSettings, PluginReport, PluginState, Required, SourceId, Trust};
 
-use crate::world::{Map, World, marked, plain, settings, version};
+use crate::world::{Map, World, marked, plain, settings, signed, version};
 
 /// Only a defect waits this long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,6 +63,13 @@ impl Scene {
             assert!(begun.elapsed() < PATIENCE, "{:?}", self.report(name));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    async fn rejected_with(&self, name: &str, part: &str) {
+        let says = |report: Option<&PluginReport>| {
+            report.and_then(|report| report.reason.as_ref()).is_some_and(|reason| reason.contains(part))
+        };
+        self.until(name, says).await;
     }
 
     async fn rejected(&self, name: &str) -> String {
@@ -246,6 +253,14 @@ async fn where_plugins_must_be_signed_the_directory_is_no_way_around() {
     assert!(reason.contains("must be signed"), "{reason}");
     let signature = key.sign_blob(&plain()).expect("signs");
     rename(&scene.root.join("plain"), "signature", format!("{signature}\n").as_bytes());
+    scene.rejected_with("plain", "here only the component is").await;
+    let bundled = signed(Map::plain("plain", "1.0.0", &["plain"]), &key, &["plain"], 1);
+    for (file, text) in &bundled.0.data {
+        rename(&scene.root.join("plain"), file, format!("{text}\n").as_bytes());
+    }
+    // The end of the line is part of the settings that were signed.
+    scene.rejected_with("plain", "for another settings.json:").await;
+    put(&scene.root, "plain", "1.0.0");
     scene.serving("plain", "1.0.0").await;
 }
 
@@ -279,7 +294,7 @@ async fn where_signatures_are_required_later_all_sources_are_judged_anew_and_wha
     assert_eq!(scene.world.version("plain").await, "1.0.0");
     assert_eq!(scene.world.version("mapped").await, "2.0.0");
     // A signature, or another rule, mends it.
-    scene.world.ready(map().data("signature", &key.sign_blob(&plain()).expect("signs"))).await;
+    scene.world.ready(signed(map(), &key, &["mapped"], 1)).await;
     assert!(scene.world.host.require_signatures(false));
     scene.serving("plain", "1.0.0").await;
     scene.world.ready(map()).await;

@@ -10,11 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
+use machinist_artifacts::{Bundle, SigningKey};
 use machinist_core::driver::{Answer, ClassSpec, Creation, MachineIdentity, MachineRequest, SecretValues};
 use machinist_core::id::{Name, Uid};
 use machinist_plugin_host::source::configmap::{KIND_LABEL, NAME_LABEL, RawConfigMap};
 use machinist_plugin_host::{
-    CacheKey, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, SourceId,
+    CacheKey, Digest, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, SourceId,
 };
 use prometheus_client::registry::Registry;
 
@@ -210,6 +211,22 @@ pub(crate) fn renamed(component: &[u8], from: &str, to: &str) -> Vec<u8> {
         renamed[place..place + to.len()].copy_from_slice(to.as_bytes());
     }
     renamed
+}
+
+/// The ConfigMap with a bundle of what is in it, signed by this key. A component in a registry is the plain driver's.
+pub(crate) fn signed(mut map: Map, key: &SigningKey, providers: &[&str], counter: u64) -> Map {
+    let here = map.0.binary_data.get("plugin.wasm").cloned();
+    let component = here.unwrap_or_else(|| plain().into());
+    signed_with(&mut map, &component, key, providers, counter);
+    map
+}
+
+fn signed_with(map: &mut Map, component: &[u8], key: &SigningKey, providers: &[&str], counter: u64) {
+    let parts = map.0.declared().expect("a plugin").parts(Digest::of(component));
+    let providers = providers.iter().map(|&name| name.to_owned()).collect();
+    let text = Bundle { parts, providers, counter }.to_text();
+    let signature = key.sign_blob(text.as_bytes()).expect("signed");
+    map.0.data.extend([("bundle.json".to_owned(), text), ("bundle.sig".to_owned(), signature)]);
 }
 
 /// A ConfigMap with a driver.

@@ -24,6 +24,17 @@ impl NamePattern {
         is_scope(&text.replacen('*', "x", 1)).then(|| Self(text.to_owned()))
     }
 
+    /// Whether each name that the other means is one that this means.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        match (self.0.split_once('*'), other.0.split_once('*')) {
+            (_, None) => self.matches(&other.0),
+            (None, Some(_)) => false,
+            (Some((before, after)), Some((own_before, own_after))) => {
+                own_before.starts_with(before) && own_after.ends_with(after)
+            }
+        }
+    }
+
     /// Whether the pattern means this name.
     pub fn matches(&self, name: &str) -> bool {
         match self.0.split_once('*') {

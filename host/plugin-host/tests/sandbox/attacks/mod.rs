@@ -3,6 +3,7 @@
 
 mod accounts;
 mod addresses;
+mod bundles;
 mod claims;
 mod declarations;
 mod floods;

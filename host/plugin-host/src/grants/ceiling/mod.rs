@@ -1,0 +1,92 @@
+//! Whether grants stay within others, which are an upper bound that the writer of the grants does not hold.
+//!
+//! Each rule of the grants must be allowed by one rule of the ceiling alone. Limits are not compared, for the host has
+//! its own, nor shadow reads, which a version that serves could make as well.
+
+mod auth;
+mod egress;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use machinist_core::id::ProviderName;
+
+use super::{EgressRule, GrantedPlace, Grants, HostPattern, Place, SecretGrant};
+
+/// So many are named: who wrote the grants looks at all of them anyway.
+const MOST_NAMED: usize = 8;
+
+impl Grants {
+    /// What of these grants the ceiling does not allow, each with its place. Empty: they stay within it.
+    pub fn beyond(&self, ceiling: &Self) -> Vec<String> {
+        let egress = each("egress", &self.egress, |rule| egress::beyond(rule, &ceiling.egress));
+        let secrets = each("secrets", &self.secrets, |grant| self.secret_beyond(grant, ceiling));
+        let auth = each("auth", &self.auth, |grant| {
+            auth::beyond(grant, &hosts_of(&grant.hosts, &self.egress), &ceiling.auth)
+        });
+        let reveal = self.reveal.difference(&ceiling.reveal).map(|key| format!("reveal: {key}"));
+        let foreign = self.roots.iter().filter(|root| !ceiling.roots.contains(root)).count();
+        let roots = (foreign > 0).then(|| format!("ca: {foreign} certificates that it does not have"));
+        let providers = beyond_providers(self.providers.as_ref(), ceiling.providers.as_ref());
+        let all = egress.chain(secrets).chain(auth).chain(reveal).chain(roots).chain(providers);
+        all.take(MOST_NAMED).collect()
+    }
+
+    fn secret_beyond(&self, grant: &SecretGrant, ceiling: &Self) -> Option<String> {
+        let hosts = hosts_of(&grant.hosts, &self.egress);
+        let of_key: Vec<&SecretGrant> = ceiling.secret(&grant.key).collect();
+        if of_key.is_empty() {
+            return Some(format!("it names secret {} nowhere", grant.key));
+        }
+        for place in &grant.places {
+            let with_place: Vec<_> = of_key.iter().filter(|grant| grant.places.contains(place)).collect();
+            if with_place.is_empty() {
+                return Some(format!("it grants secret {} no place {}", grant.key, shown(place)));
+            }
+            if !with_place.iter().any(|wide| are_within(&hosts, &wide.hosts)) {
+                return Some(format!("it lets secret {} go to other hosts only", grant.key));
+            }
+        }
+        None
+    }
+}
+
+/// Of a list with places such as `egress[0]`.
+fn each<'a, T>(
+    list: &'static str,
+    all: &'a [T],
+    beyond: impl Fn(&T) -> Option<String> + 'a,
+) -> impl Iterator<Item = String> + 'a {
+    let placed = move |(index, one): (usize, &'a T)| Some(format!("{list}[{index}]: {}", beyond(one)?));
+    all.iter().enumerate().filter_map(placed)
+}
+
+fn beyond_providers(
+    providers: Option<&BTreeSet<ProviderName>>,
+    ceiling: Option<&BTreeSet<ProviderName>>,
+) -> Option<String> {
+    // Grants that say nothing are judged by what the component claims.
+    let foreign: Vec<&str> = providers?.difference(ceiling?).map(ProviderName::as_str).collect();
+    (!foreign.is_empty()).then(|| format!("providers: {}", foreign.join(", ")))
+}
+
+/// The hosts that a line is about: without any, all that the egress rules grant.
+fn hosts_of<'a>(hosts: &'a [HostPattern], egress: &'a [EgressRule]) -> Vec<&'a HostPattern> {
+    if hosts.is_empty() { egress.iter().map(|rule| &rule.host).collect() } else { hosts.iter().collect() }
+}
+
+/// An empty list is all hosts that the ceiling's own egress rules grant, which the egress rules are compared with.
+fn are_within(hosts: &[&HostPattern], wide: &[HostPattern]) -> bool {
+    wide.is_empty() || hosts.iter().all(|host| wide.iter().any(|wide| wide.covers(host)))
+}
+
+fn shown(granted: &GrantedPlace) -> String {
+    let place = match &granted.place {
+        Place::Header(name) => format!("header {name}"),
+        Place::Json(pointer) => format!("json {pointer}"),
+        Place::Form(field) => format!("form {field}"),
+    };
+    if granted.prefix.is_empty() { place } else { format!("{place} with prefix {:?}", granted.prefix) }
+}

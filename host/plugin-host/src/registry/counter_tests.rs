@@ -1,0 +1,102 @@
+//! What a writer of ConfigMaps tries in order to bring back a version that was signed, and replaced.
+
+use super::tests::World;
+use super::*;
+use crate::source::age::VERSION_ANNOTATION;
+
+const WHOLE: Standing = Standing::Whole;
+
+impl World {
+    #[track_caller]
+    fn is_displaced(&self, source: &str, parts: &[&str]) {
+        let Stage::Rejected { reason } = self.stage(source) else { panic!("{:?}", self.stage(source)) };
+        assert!(parts.iter().all(|part| reason.contains(part)), "{reason}");
+    }
+}
+
+#[test]
+fn attack_an_old_signed_version_gets_no_place_beside_a_later_one() {
+    let mut world = World::new();
+    world.signed("one", 10, Some(1), ("v1", WHOLE));
+    world.check(&[("aws", "v1")]);
+    world.signed("two", 20, Some(2), ("v2", WHOLE));
+    world.check(&[("aws", "v2")]);
+    world.is_displaced("one", &["counter 1", "with 2", "plugin sign --configmap"]);
+    // Neither a deletion of the later one nor a version in an annotation brings it back.
+    let annotations = BTreeMap::from([(VERSION_ANNOTATION.to_owned(), "99.0.0".to_owned())]);
+    world.registry.grow(&World::id("one"), Age::of(&annotations, None), world.now);
+    world.check(&[("aws", "v2")]);
+    world.withdraw("two");
+    world.check(&[]);
+    assert_eq!(world.registry.versions().count(), 0, "not even for a class that pins it");
+}
+
+#[test]
+fn attack_an_old_signed_version_that_calls_itself_newer_is_displaced() {
+    let mut world = World::new();
+    world.signed("old", 99, Some(1), ("v1", WHOLE));
+    // Its ConfigMap is older, and its counter higher.
+    world.signed("new", 10, Some(2), ("v2", WHOLE));
+    world.check(&[("aws", "v2")]);
+    world.is_displaced("old", &["counter 1"]);
+    // A version without any counter comes before all that have one.
+    world.signed("bare", 100, None, ("v0", WHOLE));
+    world.check(&[("aws", "v2")]);
+    world.is_displaced("bare", &["no bundle"]);
+}
+
+#[test]
+fn attack_promoting_a_version_that_was_displaced_asks_nothing_again() {
+    let mut world = World::new();
+    world.signed("one", 10, Some(1), ("v1", WHOLE));
+    world.signed("two", 20, Some(2), ("v2", WHOLE));
+    assert!(!world.registry.ask_again(&World::id("one"), world.now));
+    world.check(&[("aws", "v2")]);
+}
+
+#[test]
+fn versions_with_one_counter_take_each_others_place() {
+    let mut world = World::new();
+    world.signed("one", 10, Some(7), ("v1", WHOLE));
+    world.signed("two", 20, Some(7), ("v2", WHOLE));
+    world.check(&[("aws", "v2")]);
+    world.stand("two", Standing::Withdrawn { reason: "bad".to_owned() });
+    world.check(&[("aws", "v1")]);
+}
+
+#[test]
+fn a_version_on_trial_displaces_nothing_until_it_is_promoted() {
+    let mut world = World::new();
+    world.signed("one", 10, Some(1), ("v1", WHOLE));
+    world.signed("two", 20, Some(2), ("v2", Standing::Trial));
+    world.check(&[("aws", "v1")]);
+    assert_eq!(world.registry.counters().into_values().collect::<Vec<_>>(), [1]);
+    world.stand("two", WHOLE);
+    world.check(&[("aws", "v2")]);
+    world.is_displaced("one", &["counter 1"]);
+    assert_eq!(world.registry.counters().into_values().collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn a_signed_rollback_is_a_bundle_with_a_higher_counter() {
+    let mut world = World::new();
+    world.signed("two", 20, Some(2), ("v2", WHOLE));
+    world.signed("one", 10, Some(3), ("v1", WHOLE));
+    world.check(&[("aws", "v1")]);
+    world.is_displaced("two", &["counter 2", "with 3"]);
+}
+
+#[test]
+fn what_serves_goes_on_until_the_higher_counter_is_ready() {
+    let mut world = World::new();
+    world.signed("one", 10, Some(1), ("v1", WHOLE));
+    let declaration = world.declare("aws", "one", 10, "v2");
+    world.check(&[("aws", "v1")]);
+    world.reject("one", declaration);
+    world.check(&[("aws", "v1")]);
+    world.signed("one", 10, Some(2), ("v3", WHOLE));
+    world.check(&[("aws", "v3")]);
+    // What was before it in the same ConfigMap is no way back either.
+    world.stand("one", Standing::Withdrawn { reason: "bad".to_owned() });
+    world.check(&[("aws", "v3")]);
+}

@@ -1,0 +1,55 @@
+//! Versions that are signed with a counter: a lower one does not stand beside a higher one, whatever its ConfigMap says of
+//! versions and times, which its writers choose.
+//!
+//! What is on trial, or was withdrawn, displaces nothing: until a version is promoted the one before it serves, and after
+//! a withdrawal it serves again.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use machinist_artifacts::bundle;
+
+use super::{Registry, Source, Stage, Standing, Version, set_stage};
+use crate::source::PluginKey;
+use crate::trust::counters::displaced;
+
+impl<G: Clone> Registry<G> {
+    /// The highest counter of each plugin among its versions that are Ready and whole.
+    pub(crate) fn counters(&self) -> BTreeMap<PluginKey, u64> {
+        let mut highest = BTreeMap::new();
+        for source in self.sources.values() {
+            let whole = source.held.as_ref().filter(|held| held.standing == Standing::Whole);
+            if let Some(counter) = whole.and_then(|held| held.counter) {
+                let known = highest.entry(source.plugin.clone()).or_insert(counter);
+                *known = counter.max(*known);
+            }
+        }
+        highest
+    }
+
+    /// Lets go of versions whose counter is below the highest of their plugin. True when there were some.
+    pub(super) fn displace_lower(&mut self, now: Timestamp) -> bool {
+        let highest = self.counters();
+        let mut has_changed = false;
+        for source in self.sources.values_mut() {
+            if let Some(highest) = highest.get(&source.plugin) {
+                has_changed |= displace(source, *highest, now);
+            }
+        }
+        has_changed
+    }
+}
+
+fn displace<G>(source: &mut Source<G>, highest: u64, now: Timestamp) -> bool {
+    let is_low = |version: &mut Version<G>| !bundle::is_current(version.counter, Some(highest));
+    let newest = [&mut source.held, &mut source.waiting, &mut source.denied];
+    let gone: Vec<Option<u64>> =
+        newest.into_iter().filter_map(|slot| slot.take_if(is_low)).map(|version| version.counter).collect();
+    let lost_before = source.before.take_if(is_low).is_some();
+    let is_empty = source.held.is_none() && source.waiting.is_none() && source.denied.is_none();
+    // What is on its way is judged by what is kept when it arrives.
+    if let (Some(counter), true, false) = (gone.last(), is_empty, source.is_loading()) {
+        set_stage(source, Stage::Rejected { reason: displaced(*counter, highest) }, now);
+    }
+    lost_before || !gone.is_empty()
+}
