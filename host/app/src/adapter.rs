@@ -167,6 +167,10 @@ fn news(report: &PluginReport, uid: String) -> PluginNews {
         "rollout": report.rollout.as_ref().map(|rollout| rollout_status(rollout, report)),
         "resolved": report.resolved.as_ref().map(Resolved::to_json),
         "signedBy": report.signer,
+        "bundle": report.bundle.as_ref().map(|bundle| json!({
+            "counter": bundle.counter,
+            "covers": bundle.covers,
+        })),
         "held": held.map(|held| json!({
             "digest": held.digest.to_string(),
             "driver": held.driver,
@@ -344,6 +348,7 @@ mod tests {
             from_cache: false,
             resolved: None,
             signer: None,
+            bundle: None,
             serving: true,
             serves: vec!["sim".into()],
             claim_denied: false,

@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 
 use crate::flags::RunFlags;
 
-pub(crate) use artifacts::{KeygenFlags, RegistryFlags, ResolveFlags, SignFlags};
+pub(crate) use artifacts::{BundleFlags, CounterFlag, KeygenFlags, RegistryFlags, ResolveFlags, SignFlags};
 pub(crate) use driver::{BuildFlags, DriverCommand, NewFlags, ReplayFlags, TestFlags};
 pub(crate) use fleet::{
     AccessFlags, HistoryFlags, PlaceFlags, RolloutCommand, StatusFlags, SubjectFlags, TreeFlags, UndoFlags,
@@ -85,11 +85,19 @@ pub(crate) enum PluginCommand {
     ///
     /// With --oci the component goes into a registry; with --configmap beside it, the ConfigMap names it there by its digest.
     Push(Box<PushFlags>),
-    /// Sign a component: an artifact of a registry, what a ConfigMap holds, or a file
+    /// Sign a ConfigMap with all that stands in it, an artifact of a registry, or a file
     ///
-    /// Signatures are those of cosign with a key (`cosign sign --key`, `cosign sign-blob --key`), and can be made and checked
-    /// with it as well.
+    /// Of a ConfigMap a bundle is signed: component, grants, settings, plugin name, providers and a counter. Of an artifact
+    /// and a file the component alone is, which is not enough for hosts with --require-signature, unless they have a
+    /// --grants-ceiling. Signatures are those of cosign with a key (`cosign sign --key`, `cosign sign-blob --key`), and can
+    /// be made and checked with it as well.
     Sign(Box<SignFlags>),
+    /// Print the bundle that a signature covers, for `cosign sign-blob`
+    ///
+    /// The bundle is a JSON statement about a component with its grants, settings, plugin name, providers and a counter.
+    /// The same are always the same bytes. `machinist plugin bundle … > bundle.json`, then `cosign sign-blob --key
+    /// cosign.key bundle.json > bundle.sig`: both go under these names into the ConfigMap or the folder of the plugin.
+    Bundle(Box<BundleFlags>),
     /// Make a pair of keys for signatures: PREFIX.key signs, PREFIX.pub is for --plugin-keys of hosts
     Keygen(KeygenFlags),
     /// Look up anew what the tag that a ConfigMap names stands for, and load that
@@ -229,9 +237,12 @@ pub(crate) struct PushFlags {
     pub(crate) configmap: Option<String>,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
-    /// Sign with this private key: ECDSA on P-256, PKCS #8 in PEM, as `machinist plugin keygen` makes it
+    /// Sign with this private key: ECDSA on P-256, PKCS #8 in PEM, as `machinist plugin keygen` makes it. What is signed is a
+    /// bundle: the component with grants, settings, name and providers; an artifact is signed as well
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) sign: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) counter: CounterFlag,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
     /// The plugin that this is a version of; by default what the ConfigMap says already, or its name

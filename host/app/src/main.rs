@@ -22,7 +22,9 @@ mod family;
 mod flags;
 mod incidents;
 mod leader;
+mod plugin_bundle;
 mod plugin_cluster;
+mod plugin_counters;
 mod plugin_diff;
 mod plugin_file;
 mod plugin_grants;
@@ -143,6 +145,7 @@ async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
         PluginCommand::Inspect(flags) => plugin_inspect::inspect(flags).await,
         PluginCommand::Push(flags) => plugin_push::push(*flags).await,
         PluginCommand::Sign(flags) => plugin_sign::sign(*flags).await,
+        PluginCommand::Bundle(flags) => plugin_bundle::bundle(*flags).await,
         PluginCommand::Keygen(flags) => plugin_sign::keygen(&flags),
         PluginCommand::Resolve(flags) => plugin_resolve::resolve(flags).await,
         PluginCommand::Logs(flags) => plugin_logs::logs(flags).await,

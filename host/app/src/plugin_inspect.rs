@@ -10,8 +10,10 @@ use machinist_plugin_host::source::configmap::RawConfigMap;
 use machinist_plugin_host::source::parts::{Assembly, Found, Index, Part, assemble};
 use machinist_plugin_host::source::{Content, Declared, Encoding, Packed};
 use machinist_plugin_host::{SourceId, shown_json};
+use machinist_runtime::names::PLUGIN_STATUS;
 
 use crate::args::{InspectFlags, Output};
+use crate::plugin_bundle::SignatureView;
 use crate::plugin_cluster::{config_maps, explained, raw};
 use crate::plugin_file::{Texts, declared, look, read_packed};
 use crate::plugin_registry::Artifact;
@@ -19,19 +21,29 @@ use crate::plugin_view::View;
 
 pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {
     let texts = Texts::read(flags.settings.as_deref(), flags.grants.as_deref(), flags.policy.as_deref())?;
+    let mut annotation = None;
     let declared = match (&flags.file, &flags.configmap) {
         (Some(file), _) => {
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             declared(&name, read_packed(file)?, &texts)?
         }
         (None, None) if flags.registry.oci.is_some() => from_registry(&flags, &texts).await?,
-        (None, Some(name)) => from_cluster(&config_maps(&flags.cluster).await?, name, &texts).await?,
+        (None, Some(name)) => {
+            let api = config_maps(&flags.cluster).await?;
+            let meta = api.get_metadata(name).await;
+            let meta = meta.map_err(|error| explained(error, &format!("read ConfigMap {name}")))?;
+            annotation = meta.metadata.annotations.and_then(|mut all| all.remove(PLUGIN_STATUS));
+            from_cluster(&api, name, &texts).await?
+        }
         (None, None) => bail!("name a file, a ConfigMap with --configmap, or an artifact with --oci"),
     };
     let (grants, terms) = (declared.grants.clone(), declared.kind.terms().cloned());
     let warnings = declared.warnings.clone();
-    let inspected = look(declared).await?;
-    let view = View::of(&inspected, &grants, terms.as_ref(), warnings);
+    let inspected = look(declared.clone()).await?;
+    let mut view = View::of(&inspected, &grants, terms.as_ref(), warnings);
+    if flags.configmap.is_some() {
+        view.signature = Some(SignatureView::of(&declared, inspected.digest, annotation.as_ref()));
+    }
     match flags.output {
         Output::Json => println!("{}", shown_json(&serde_json::to_string_pretty(&view)?)),
         Output::Table => print!("{}", view.to_text()),

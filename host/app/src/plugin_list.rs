@@ -24,6 +24,9 @@ struct Status {
     since: Option<String>,
     serving: bool,
     digest: Option<String>,
+    #[serde(rename = "signedBy")]
+    signed_by: Option<String>,
+    bundle: Option<Bundle>,
     warnings: Vec<String>,
     held: Option<Held>,
 }
@@ -36,6 +39,14 @@ struct Held {
     providers: Vec<String>,
     digest: String,
     policy: Option<Policy>,
+}
+
+/// What a signature covers beside the component.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Bundle {
+    counter: u64,
+    covers: Vec<String>,
 }
 
 /// What a policy is for.
@@ -89,7 +100,7 @@ fn row(map: &PartialObjectMeta<ConfigMap>) -> Row {
 
 /// Columns without blanks in their names, and rows without empty cells before the last: programs such as awk count
 /// columns.
-const HEADER: [&str; 10] = [
+const HEADER: [&str; 11] = [
     "NAME",
     "CONFIGMAP",
     "KIND",
@@ -99,6 +110,7 @@ const HEADER: [&str; 10] = [
     "VERSION",
     "PROVIDERS",
     "DIGEST",
+    "SIGNED",
     "MESSAGE",
 ];
 
@@ -125,10 +137,22 @@ fn table(rows: &[Row]) -> Table {
             or_dash(held.map(|held| held.version.clone()).unwrap_or_default()),
             or_dash(held.map(serves).unwrap_or_default()),
             or_dash(digest),
+            or_dash(signed(status)),
             message,
         ]);
     }
     table
+}
+
+/// The key, and the counter of the bundle; without one only the component is signed.
+fn signed(status: &Status) -> String {
+    let Some(key) = &status.signed_by else { return String::new() };
+    // Names of keys are names of files.
+    let key: String = key.split_whitespace().collect::<Vec<_>>().join("_");
+    match &status.bundle {
+        Some(bundle) => format!("{key}:{}", bundle.counter),
+        None => format!("{key}:component"),
+    }
 }
 
 /// A cell that a program can count: never empty.
@@ -182,6 +206,13 @@ mod tests {
     }
 
     #[test]
+    fn a_signature_shows_its_key_and_its_counter() {
+        let signed = |bundle| check(&json!({ "signedBy": "our key", "bundle": bundle }).to_string());
+        assert!(signed(json!({ "counter": 7, "covers": ["component"] })).contains(" our_key:7 "));
+        assert!(signed(json!(null)).contains(" our_key:component "));
+    }
+
+    #[test]
     fn a_policy_shows_its_mode() {
         let status = json!({
             "plugin": "zone", "kind": "health-policy", "state": "Ready", "serving": true,
@@ -198,7 +229,7 @@ mod tests {
         let shown = check("{}");
         let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[0], HEADER);
-        assert_eq!(lines[1], ["sim", "sim", "-", "Pending", "no", "-", "-", "-", "-"]);
+        assert_eq!(lines[1], ["sim", "sim", "-", "Pending", "no", "-", "-", "-", "-", "-"]);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use kube::core::ObjectMeta;
 use machinist_plugin_host::Digest;
 use machinist_plugin_host::source::Encoding;
 use machinist_plugin_host::source::configmap::{
-    GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, ROLLOUT_YAML, SETTINGS, SHA256, SIGNATURE, TERMS_JSON,
-    TERMS_YAML,
+    BUNDLE, BUNDLE_SIGNATURE, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, ROLLOUT_YAML, SETTINGS,
+    SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
 };
 use machinist_plugin_host::source::parts::{
     BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split,
@@ -19,6 +19,7 @@ use machinist_plugin_host::source::parts::{
 
 use machinist_plugin_host::source::remote::{OCI_KEY, PULL_SECRET_KEY};
 
+use crate::plugin_bundle;
 use crate::plugin_file::Texts;
 use crate::plugin_ownership::{owned, written_by_us};
 
@@ -34,7 +35,6 @@ pub(crate) struct Wanted<'a> {
     pub(crate) packed: Bytes,
     /// Where it is in a registry, if it is to be named and not held.
     pub(crate) artifact: Option<String>,
-    pub(crate) signature: Option<String>,
     pub(crate) digest: Digest,
     pub(crate) part_bytes: usize,
 }
@@ -48,10 +48,12 @@ pub(crate) struct Plan {
 }
 
 /// What stands for the component, or contradicts it.
-const CONTENT: [&str; 10] = [
+const CONTENT: [&str; 12] = [
     INDEX_KEY,
     OCI_KEY,
     SIGNATURE,
+    BUNDLE,
+    BUNDLE_SIGNATURE,
     "plugin.wasm",
     "plugin.wasm.gz",
     "plugin.wasm.zst",
@@ -100,7 +102,8 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
     }
     wanted.texts.replace(&mut data);
     data.insert(SHA256.to_owned(), wanted.digest.hex());
-    data.extend(wanted.signature.iter().map(|signature| (SIGNATURE.to_owned(), signature.clone())));
+    let bundle = there.and_then(|there| plugin_bundle::kept(wanted, there, (&data, &labels)));
+    data.extend(bundle.into_iter().flatten());
     let room = wanted.part_bytes.saturating_sub(data.values().map(String::len).sum());
     let meta = ObjectMeta {
         // Another object of that name, made since we looked, is not the one that was checked.
@@ -223,7 +226,6 @@ mod tests {
             encoding: Encoding::Zstd,
             packed: Bytes::from_static(b"a packed component"),
             artifact: None,
-            signature: None,
             digest: Digest::of(b"component"),
             part_bytes,
         }
@@ -261,24 +263,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_registry_is_named_and_a_signature_goes_with_its_component() {
+    fn what_is_in_a_registry_is_named() {
         let texts = texts(None);
         let mut named = wanted(&texts, 5);
         named.artifact = Some("ghcr.io/acme/sim@sha256:ab".to_owned());
-        named.signature = Some("c2ln".to_owned());
         let plan = plan(&named, None).expect("fits");
         let data = plan.index.data.clone().expect("data");
-        assert_eq!(
-            (data[OCI_KEY].as_str(), data[SIGNATURE].as_str()),
-            ("ghcr.io/acme/sim@sha256:ab", "c2ln")
-        );
+        assert_eq!(data[OCI_KEY], "ghcr.io/acme/sim@sha256:ab");
         assert!(plan.parts.is_empty() && plan.index.binary_data.is_none());
         let result: ConfigMap = serde_json::from_value(json!({
             "data": { "oci": "", "signature": "", "grants.json": "{}" },
             "binaryData": { "plugin.wasm": "" },
         }))
         .expect("a ConfigMap");
-        assert_eq!(in_the_way(&plan, &result), ["plugin.wasm"]);
+        assert_eq!(in_the_way(&plan, &result), ["signature", "plugin.wasm"]);
         let held = super::plan(&wanted(&texts, 1_000), None).expect("fits");
         assert_eq!(in_the_way(&held, &result), ["oci", "signature", "plugin.wasm"]);
     }

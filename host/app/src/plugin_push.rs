@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
-use machinist_artifacts::{Reference, SigningKey};
+use machinist_artifacts::{Bundle, Reference, SigningKey};
 use machinist_plugin_host::grants::Grants;
 use machinist_plugin_host::source::age::VERSION_ANNOTATION;
 use machinist_plugin_host::source::configmap::{
@@ -20,6 +20,7 @@ use machinist_plugin_host::{About, Inspected};
 use serde_json::json;
 
 use crate::args::{EncodingName, PushFlags};
+use crate::plugin_bundle::Signing;
 use crate::plugin_cluster::{config_maps, explained, raw};
 use crate::plugin_file::{Component, Texts, declared, look};
 use crate::plugin_grants::{self, Consent, Missing, WISHED_ANNOTATION};
@@ -38,6 +39,7 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     }
     let component = Component::read(&flags.file)?;
     let key = flags.sign.as_deref().map(signing_key).transpose()?;
+    let signing = Signing { key: key.as_ref(), counter: flags.counter.counter };
     let artifact = Artifact::of(&flags.registry).await?;
     // Without a ConfigMap it has no name but that of its repository.
     let repository =
@@ -52,8 +54,22 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
     let placed = match &artifact {
         Some(artifact) if flags.dry_run => Some(artifact.reference.clone()),
         Some(artifact) => {
-            may_load(declared(name, unpacked.clone(), &texts)?).await?;
-            Some(bring(artifact, &component, contract, key.as_ref()).await?)
+            let inspected = may_load(declared(name, unpacked.clone(), &texts)?).await?;
+            let bundle = match (&key, &flags.plugin_name, &flags.configmap) {
+                (Some(_), Some(name), None) => {
+                    let declared = declared(name, unpacked.clone(), &texts)?;
+                    Some(signing.bundle(&declared, &inspected, BTreeSet::new())?)
+                }
+                (Some(_), None, None) => {
+                    eprintln!(
+                        "note: the component alone is signed. Hosts that require signatures want a bundle as well: name the \
+                         plugin with --plugin-name, and give its grants and settings, or sign the ConfigMap that names it"
+                    );
+                    None
+                }
+                (_, _, _) => None,
+            };
+            Some(bring(artifact, &component, contract, (key.as_ref(), bundle)).await?)
         }
         None => None,
     };
@@ -83,7 +99,6 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
         encoding,
         packed: packed.into(),
         artifact: placed.map(|reference| reference.to_string()),
-        signature: key.map(|key| key.sign_blob(&component.bytes)).transpose()?,
         digest: component.digest,
         part_bytes: usize::try_from(flags.part_size).unwrap_or(usize::MAX),
     };
@@ -91,10 +106,15 @@ pub(crate) async fn push(flags: PushFlags) -> anyhow::Result<()> {
         let inspected = may_load(declared(name, unpacked, &texts)?).await?;
         let mut plan = plan(&wanted, None)?;
         plan.index.metadata.annotations = version(&inspected).map(|version| [version].into());
+        if key.is_some() {
+            let declared = raw(plan.index.clone()).declared()?;
+            let bundle = signing.bundle(&declared, &inspected, BTreeSet::new())?;
+            plan.index.data.get_or_insert_default().extend(signing.signed(&bundle)?);
+        }
         return print(&plan);
     }
     let api = config_maps(&flags.cluster).await?;
-    let push = Push { api, name, force: flags.force };
+    let push = Push { api, name, force: flags.force, signing };
     push.run(wanted, unpacked, &flags).await
 }
 
@@ -103,7 +123,7 @@ async fn bring(
     artifact: &Artifact<'_>,
     component: &Component,
     contract: Contract,
-    key: Option<&SigningKey>,
+    (key, bundle): (Option<&SigningKey>, Option<Bundle>),
 ) -> anyhow::Result<Reference> {
     let outside = verify::outside(&component.bytes, contract)?;
     let mut imports = [outside.granted, outside.inert].concat();
@@ -111,6 +131,9 @@ async fn bring(
     let digest = artifact.push(&component.bytes, &imports, &outside.exports).await?;
     if let Some(key) = key {
         artifact.sign(key, digest).await?;
+        if let Some(bundle) = &bundle {
+            artifact.sign_bundle(key, digest, bundle).await?;
+        }
     }
     let reference = artifact.reference.at(digest);
     println!("{}{reference}", if key.is_some() { "signed " } else { "" });
@@ -121,6 +144,7 @@ struct Push<'a> {
     api: Api<ConfigMap>,
     name: &'a str,
     force: bool,
+    signing: Signing<'a>,
 }
 
 impl Push<'_> {
@@ -133,10 +157,10 @@ impl Push<'_> {
         let older = self.own_parts().await?;
         let result = raw(self.preflight(&first, there.as_ref()).await?);
         // With the settings, grants and names that stand in the cluster already.
-        let declared = result.declared().context("the host would refuse it")?;
+        let mut declared = result.declared().context("the host would refuse it")?;
         let inspected = may_load(declared.clone().with(component)).await?;
         let version = version(&inspected);
-        let about = inspected.about;
+        let about = inspected.about.clone();
         let mut reaches_nothing = about.is_some() && declared.grants.egress().is_empty();
         if let Some(about) = &about {
             let grants = result.data.get(GRANTS_YAML).or_else(|| result.data.get(GRANTS_JSON));
@@ -146,10 +170,14 @@ impl Push<'_> {
                 let texts = Texts { grants: Some(grants), ..wanted.texts.clone() };
                 first = plan(&Wanted { texts: &texts, ..wanted }, there)?;
                 let result = raw(self.preflight(&first, there).await?);
-                result.declared().context("the host would refuse it with these grants")?;
+                declared = result.declared().context("the host would refuse it with these grants")?;
             }
         }
         let mut plan = first;
+        if self.signing.key.is_some() {
+            let bundle = self.signing.bundle(&declared, &inspected, BTreeSet::new())?;
+            plan.index.data.get_or_insert_default().extend(self.signing.signed(&bundle)?);
+        }
         let wishes = about.and_then(|about| plugin_grants::to_consider(&about.hosts));
         let wishes = wishes.map(|wishes| (WISHED_ANNOTATION.to_owned(), wishes));
         plan.index.metadata.annotations = Some(wishes.into_iter().chain(version).collect());

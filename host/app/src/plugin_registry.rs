@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use machinist_artifacts::signature::cosign;
+use machinist_artifacts::signature::cosign::{self, Beside};
 use machinist_artifacts::{
-    ContentDigest, Credentials, Limits, Logins, Pulled, Reference, Registry, SigningKey,
+    Bundle, ContentDigest, Credentials, Limits, Logins, Pulled, Reference, Registry, SigningKey,
 };
 use machinist_core::error_chain::chain;
 use machinist_plugin_host::{LoopbackRegistries, shown};
@@ -73,6 +73,25 @@ impl<'a> Artifact<'a> {
             .await
             .map_err(told)
             .with_context(|| format!("failed to push the signature of {}", self.reference.at(manifest)))
+    }
+}
+
+impl Artifact<'_> {
+    /// Signs a bundle of what the digest stands for, and puts it beside.
+    pub(crate) async fn sign_bundle(
+        &self,
+        key: &SigningKey,
+        manifest: ContentDigest,
+        bundle: &Bundle,
+    ) -> anyhow::Result<()> {
+        let payload = bundle.to_text().into_bytes();
+        let signature = key.sign_blob(&payload)?;
+        let signed = cosign::Signed { payload, signature };
+        let (registry, login) = (&self.registry, self.login.as_ref());
+        let pushed = registry.push_beside(Beside::Bundles, self.reference, manifest, &signed, login).await;
+        pushed
+            .map_err(told)
+            .with_context(|| format!("failed to push the bundle of {}", self.reference.at(manifest)))
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the plugin host is given from the cluster and from files besides plugins: logins for registries, trusted keys.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use machinist_artifacts::Keyring;
-use machinist_plugin_host::{PullSecrets, Required, Trust};
+use machinist_plugin_host::{GrantsCeiling, PullSecrets, Required, Trust};
 use tracing::warn;
 
 use crate::flags::ProcessFlags;
@@ -35,6 +37,13 @@ impl PullSecrets for Secrets {
                 .ok_or_else(|| format!("it has no {KEY}: its type must be kubernetes.io/dockerconfigjson"))
         })
     }
+}
+
+/// What grants may say at most, by the flags.
+pub(crate) fn ceiling(flags: &ProcessFlags) -> anyhow::Result<Option<Arc<GrantsCeiling>>> {
+    let Some(path) = &flags.grants_ceiling else { return Ok(None) };
+    let ceiling = GrantsCeiling::read(path).context("failed to read --grants-ceiling")?;
+    Ok(Some(Arc::new(ceiling)))
 }
 
 /// Whose signatures count, by the flags.

@@ -1,5 +1,6 @@
 //! `machinist plugin sign` and `keygen`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,15 +9,16 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::SigningKey;
-use machinist_plugin_host::source::configmap::SIGNATURE;
 use machinist_plugin_host::verify::{Contract, outside};
 use serde_json::json;
 
 use crate::args::{KeygenFlags, SignFlags};
+use crate::plugin_bundle::Signing;
 use crate::plugin_cluster::{config_maps, explained};
 use crate::plugin_file::{Component, Texts};
-use crate::plugin_inspect::from_cluster;
+use crate::plugin_inspect::from_anywhere;
 use crate::plugin_ownership::MANAGER;
+use crate::plugin_push::may_load;
 use crate::plugin_registry::{Artifact, signing_key};
 
 pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
@@ -41,18 +43,18 @@ pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
     // Before it is read: what was changed meanwhile is not what is signed.
     let task = format!("read ConfigMap {name}");
     let version = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
-    let declared = from_cluster(&api, name, &Texts::default()).await?;
-    let bytes = declared.component.unpack().context("failed to unpack the component")?;
-    is_component(&bytes).with_context(|| format!("ConfigMap {name} is not signed"))?;
-    let signature = key.sign_blob(&bytes)?;
-    let patch = json!({
-        "metadata": { "resourceVersion": version.metadata.resource_version },
-        "data": { SIGNATURE: signature },
-    });
+    let logins = flags.registry.registry_auth.as_deref();
+    let declared = from_anywhere(&api, name, &Texts::default(), logins).await?;
+    let inspected =
+        may_load(declared.clone()).await.with_context(|| format!("ConfigMap {name} is not signed"))?;
+    let signing = Signing { key: Some(&key), counter: flags.counter.counter };
+    let bundle = signing.bundle(&declared, &inspected, BTreeSet::new())?;
+    let data: BTreeMap<String, String> = signing.signed(&bundle)?.into();
+    let patch = json!({ "metadata": { "resourceVersion": version.metadata.resource_version }, "data": data });
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     let written = api.patch(name, &params, &Patch::Merge(patch)).await;
     written.map_err(|error| explained(error, &format!("write the signature into ConfigMap {name}")))?;
-    println!("ConfigMap {name} is signed");
+    println!("ConfigMap {name} is signed: {}, with counter {}", bundle.covers().join(", "), bundle.counter);
     Ok(())
 }
 

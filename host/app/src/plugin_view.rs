@@ -12,6 +12,8 @@ use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::plugin_bundle::SignatureView;
+
 /// A component, for people as text and for programs as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct View {
@@ -30,6 +32,8 @@ pub(crate) struct View {
     is_policy: bool,
     #[serde(skip)]
     is_component: bool,
+    /// Of a ConfigMap.
+    pub(crate) signature: Option<SignatureView>,
     grants: Granted,
     limits: Vec<Limit>,
     warnings: Vec<String>,
@@ -96,6 +100,7 @@ impl View {
             policy: inspected.policy.as_ref().zip(terms).map(|(about, terms)| policy(about, terms)),
             is_policy: terms.is_some(),
             is_component: inspected.outside.is_some(),
+            signature: None,
             grants: granted(grants),
             limits: match &inspected.policy_limits {
                 Some(limits) => shown_policy_limits(limits),
@@ -116,6 +121,9 @@ impl View {
         text.line("Size", &size);
         text.line("Packed", &format!("{} bytes, {}", self.packed_bytes, self.encoding));
         text.line("Digest", &self.digest.clone().unwrap_or_else(unknown));
+        for (name, value) in self.signature.iter().flat_map(SignatureView::lines) {
+            text.line(name, &value);
+        }
         if !self.is_component {
             // The reason is told beside it; grants and limits of something else would hide it.
             return text.0;

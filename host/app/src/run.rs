@@ -25,8 +25,9 @@ use crate::adapter::Adapter;
 use crate::admin::{self, DebugAccess, Refusals, Reviewer, Told};
 use crate::flags::{Line, LogFormat, ProcessFlags, SandboxSettings};
 use crate::incidents::Incidents;
+use crate::plugin_counters::LeaseCounters;
 use crate::plugin_rule::Rule;
-use crate::plugin_secrets::{Secrets, trust};
+use crate::plugin_secrets::{Secrets, ceiling, trust};
 use crate::{COMPILE, driverless, process_metrics, start};
 
 /// How long leadership may take to be given back.
@@ -207,6 +208,8 @@ fn plugin_host(
     let key = CacheKey::File(cache.join("key"));
     let mut settings = HostSettings::new(cache, key, executable, [COMPILE.into()]);
     settings.trust = trust(flags, &plugin_namespace(flags))?;
+    settings.grants_ceiling = ceiling(flags)?;
+    settings.counters = Some(Arc::new(LeaseCounters::new(control.clone(), &flags.namespace)));
     settings.pull_secrets = Some(Arc::new(Secrets(control.clone())));
     if let Some(record) = &record {
         info!(folder = %record.folder.display(), "calls of drivers are recorded");

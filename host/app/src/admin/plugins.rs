@@ -97,6 +97,10 @@ fn plugin(report: &PluginReport) -> Value {
         "digest": report.digest.map(|digest| digest.to_string()),
         "sizeBytes": report.size_bytes,
         "signedBy": report.signer,
+        "bundle": report.bundle.as_ref().map(|bundle| json!({
+            "counter": bundle.counter,
+            "covers": bundle.covers,
+        })),
         "serving": report.serving,
         "trial": report.rollout.as_ref().map(trial),
         "held": held.map(|held| json!({
@@ -158,6 +162,7 @@ mod tests {
             from_cache: false,
             resolved: None,
             signer: None,
+            bundle: None,
             serving: false,
             serves: Vec::new(),
             claim_denied: false,

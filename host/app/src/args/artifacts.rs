@@ -30,9 +30,56 @@ pub(crate) struct SignFlags {
     pub(crate) key: PathBuf,
     #[command(flatten)]
     pub(crate) registry: RegistryFlags,
-    /// The ConfigMap whose component is signed; the signature is written beside it
+    /// The ConfigMap that is signed: its component with grants, settings, name and providers, as a bundle that is written
+    /// beside them
     #[arg(long, value_name = "NAME")]
     pub(crate) configmap: Option<String>,
+    #[command(flatten)]
+    pub(crate) counter: CounterFlag,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterFlags,
+}
+
+/// The place of a bundle in time.
+#[derive(Debug, Args)]
+pub(crate) struct CounterFlag {
+    /// Counter of the bundle, which only grows: where signatures are required, a version with a higher one ends those
+    /// below it for good. Versions with the same one may take each other's place. By default the time in seconds
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=machinist_artifacts::bundle::MOST_COUNTER))]
+    pub(crate) counter: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("whose").required(true).args(["file", "configmap"]))]
+pub(crate) struct BundleFlags {
+    /// The component: `.wasm`, `.wasm.zst` or `.wasm.gz`
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Take component, grants, settings and name from this ConfigMap
+    #[arg(long, value_name = "NAME")]
+    pub(crate) configmap: Option<String>,
+    /// Name of the plugin; by default the ConfigMap's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) plugin_name: Option<String>,
+    /// What the driver may do, YAML or JSON, byte for byte as it will stand beside the component
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) grants: Option<PathBuf>,
+    /// What the driver reads as its settings, byte for byte as it will stand beside the component
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) settings: Option<PathBuf>,
+    /// Of a health policy: mode, Machines and limits, byte for byte
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) policy: Option<PathBuf>,
+    /// A provider that the plugin may serve; may be repeated. By default those of the grants, else those that the driver
+    /// claims
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Vec<String>,
+    #[command(flatten)]
+    pub(crate) counter: CounterFlag,
+    /// File with logins for registries, as `docker login` writes it; by default $DOCKER_CONFIG/config.json or
+    /// ~/.docker/config.json
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) registry_auth: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterFlags,
 }

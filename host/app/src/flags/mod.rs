@@ -95,10 +95,15 @@ pub(crate) struct ProcessFlags {
     /// Read when the host starts
     #[arg(long, value_name = "FILE|FOLDER")]
     pub(crate) plugin_keys: Option<PathBuf>,
-    /// Namespaces in which a plugin that none of the --plugin-keys has signed is refused, separated by commas; `*` for
-    /// everywhere
+    /// Namespaces in which a plugin is refused that none of the --plugin-keys has signed together with its grants, settings,
+    /// name and providers, separated by commas; `*` for everywhere. With --grants-ceiling a signature over the component of
+    /// a driver is enough
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     pub(crate) require_signature: Vec<String>,
+    /// Upper bound for the grants of drivers, signed or not, in the language of grants.yaml: a file for all, or a folder with
+    /// a file NAME.yaml for each plugin of that name. A version whose grants exceed it is refused. Read when the host starts
+    #[arg(long, value_name = "FILE|FOLDER")]
+    pub(crate) grants_ceiling: Option<PathBuf>,
     /// Ask registries on the machine of the host, without TLS, for plugins that name one as `oci:`. For tests and
     /// development: anyone who can write ConfigMaps in the namespace of the plugins can then send requests to programs
     /// beside the host

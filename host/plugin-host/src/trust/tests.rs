@@ -67,7 +67,7 @@ fn a_bundle_by_a_trusted_key_is_enough_everywhere() {
     }
     // What an editor adds at the end is no part of it.
     let mut longer = bundles[0].clone();
-    longer.text.push_str("\n");
+    longer.text.push('\n');
     assert!(scene.judge(Rule::Bundle, &parts(), &[longer], None).is_ok());
 }
 

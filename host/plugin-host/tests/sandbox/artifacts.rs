@@ -226,8 +226,8 @@ async fn bundle_beside(
     let text = Bundle { parts, providers: ["plain".to_owned()].into(), counter }.to_text();
     let signature = key.sign_blob(text.as_bytes()).unwrap();
     let signed = cosign::Signed { payload: text.into_bytes(), signature };
-    let pushed = shop.client.push_beside(Beside::Bundles, &shop.reference("1"), digest, &signed, None);
-    pushed.await.unwrap();
+    let reference = shop.reference("1");
+    shop.client.push_beside(Beside::Bundles, &reference, digest, &signed, None).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
