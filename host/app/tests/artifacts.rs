@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use machinist_artifacts::{Keyring, Limits, Reference};
+use machinist_artifacts::signature::cosign::Beside;
+use machinist_artifacts::{Bundle, Keyring, Limits, Reference};
 use registry::{Door, PASSWORD, Registry, USER};
 
 struct Shop {
@@ -84,6 +85,43 @@ fn a_component_is_pushed_signed_and_inspected_by_its_reference() {
     let ring = Keyring::read(Path::new(&public)).unwrap();
     assert!(ring.check_blob(&guests::bytes("sim-driver").unwrap(), &signature).is_ok());
     assert!(shop.prints(&["sign", "--oci", &reference, "--key", &private]).contains("is signed"));
+}
+
+#[test]
+fn a_bundle_is_the_same_bytes_wherever_it_is_made_and_goes_beside_the_artifact() {
+    let shop = shop(Door::Open);
+    let key = shop.path("k");
+    shop.prints(&["keygen", &key]);
+    let private = format!("{key}.key");
+    let (grants, settings) = (shop.path("grants.yaml"), shop.path("settings.json"));
+    std::fs::write(&grants, "egress: []\nproviders: [sim]\n").unwrap();
+    std::fs::write(&settings, "{}").unwrap();
+    let texts = ["--grants", &grants, "--settings", &settings, "--plugin-name", "sim", "--counter", "7"];
+    let text = shop.prints(&[&["bundle", shop.file()][..], &texts].concat());
+    let bundle = Bundle::parse(&text).unwrap();
+    assert_eq!((bundle.counter, bundle.parts.name.as_str()), (7, "sim"));
+    assert_eq!(bundle.providers, ["sim".to_owned()].into());
+    // What a push would write is the same, with a signature over it.
+    let push = ["push", shop.file(), "--configmap", "sim-1", "--dry-run", "--sign", &private];
+    let map = shop.prints(&[&push[..], &texts].concat());
+    assert!(map.contains(&format!("bundle.json: '{text}'")) && map.contains("bundle.sig: "), "{map}");
+    let reference = shop.reference("acme/sim:1");
+    shop.prints(&[&["push", shop.file(), "--oci", &reference, "--sign", &private][..], &texts].concat());
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let client = machinist_artifacts::Registry::new(Limits::default(), |_| Ok(())).unwrap();
+    let parsed: Reference = reference.parse().unwrap();
+    let manifest = runtime.block_on(client.resolve(&parsed, None)).unwrap().digest;
+    let beside = runtime.block_on(client.beside(Beside::Bundles, &parsed, manifest, None)).unwrap();
+    assert_eq!(String::from_utf8(beside[0].payload.clone()).unwrap(), text);
+    let ring = Keyring::read(Path::new(&format!("{key}.pub"))).unwrap();
+    assert!(ring.check_blob(text.as_bytes(), &beside[0].signature).is_ok());
+    // A provider that the driver claims and nobody signs for is no bundle.
+    let said = shop.fails(&[&["bundle", shop.file(), "--provider", "aws"][..], &texts].concat());
+    assert!(said.contains("claims provider sim") && said.contains("--provider"), "{said}");
+    assert!(shop.fails(&["bundle", shop.file()]).contains("--plugin-name"));
+    let large = shop.fails(&["bundle", shop.file(), "--plugin-name", "x", "--counter", "9007199254740992"]);
+    assert!(large.contains("9007199254740991"), "{large}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use e2e::{Host, Lab, LabOptions, eventually, manifests};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -167,10 +168,18 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
         let digest = said.split_once('@').and_then(|(_, rest)| rest.split_whitespace().next());
         let digest = digest.context("the push names a digest")?.to_owned();
         lab.put_plugin(&naming(lab, "sim", &reference)?).await?;
+        // Who has made it is known, and not who has said what it may do here.
+        lab.plugin_state("sim", "Rejected").await?;
+        let status = lab.plugin_status("sim").await?.context("it has a status")?;
+        let reason = status["reason"].as_str().unwrap_or_default();
+        ensure!(reason.contains("here only the component is"), "{status}");
+        shell.does(&["sign", "--configmap", "sim", "--key", &private, "--counter", "3"]).await?;
         lab.plugin_state("sim", "Ready").await?;
         let status = lab.plugin_status("sim").await?.context("it has a status")?;
         ensure!(status["resolved"]["manifest"] == json!(digest), "the tag is pinned: {status}");
-        ensure!(status["signedBy"].is_string(), "{status}");
+        ensure!(status["signedBy"].is_string() && status["bundle"]["counter"] == 3, "{status}");
+        let said = shell.does(&["list"]).await?;
+        ensure!(said.contains(" ours:3"), "{said}");
         runs(lab, "m").await?;
         let told = plugin(host, "sim").await?;
         ensure!(told["source"]["oci"]["manifest"] == json!(digest), "{told}");
@@ -289,15 +298,92 @@ async fn a_configmap_that_was_signed_is_pushed_to_without_force() {
         shell.does(&["sign", "--configmap", "sim", "--key", &private]).await?;
         let signature = async || {
             let map = maps(lab).get("sim").await?;
-            Ok::<_, anyhow::Error>(map.data.and_then(|mut data| data.remove("signature")))
+            Ok::<_, anyhow::Error>(map.data.and_then(|mut data| data.remove("bundle.sig")))
         };
         let made = signature().await?.context("it is signed")?;
-        // The same component keeps its signature; another one has none.
+        let said = shell.does(&["inspect", "--configmap", "sim"]).await?;
+        ensure!(said.contains("Signature covers:") && !said.contains("Differs from it"), "{said}");
+        // The same keeps its signature; another component, or other settings, have none.
         shell.does(&["push", "sim.wasm", "--configmap", "sim"]).await?;
         ensure!(signature().await? == Some(made), "{:?}", signature().await?);
         let said = shell.does(&["push", "sim-2.wasm", "--configmap", "sim"]).await?;
         ensure!(said.contains("serves sim") && signature().await?.is_none(), "{said}");
         runs(lab, "m").await.map(drop)
+    })
+    .await;
+}
+
+/// What a push wrote, as a copy of the namespace has it.
+async fn copy_of(lab: &Lab, name: &str) -> Result<ConfigMap> {
+    let map = maps(lab).get(name).await?;
+    let mut copy = ConfigMap { data: map.data, binary_data: map.binary_data, ..ConfigMap::default() };
+    (copy.metadata.name, copy.metadata.labels) = (map.metadata.name, map.metadata.labels);
+    Ok(copy)
+}
+
+async fn rejection(lab: &Lab, name: &str, part: &str) -> Result<()> {
+    eventually("the plugin is rejected with its reason", async || {
+        let status = lab.plugin_status(name).await?.unwrap_or_default();
+        let reason = status["reason"].as_str().unwrap_or_default();
+        Ok((status["state"] == "Rejected" && reason.contains(part)).then_some(()))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn attack_a_writer_of_configmaps_changes_nothing_that_was_signed_and_brings_no_old_version_back() {
+    let keys = tempfile::tempdir().expect("a folder");
+    let key = pair_of_keys(keys.path()).expect("keys are made");
+    let flags = [format!("--plugin-keys={key}.pub"), "--require-signature=*".to_owned()];
+    staged(&flags, async |lab, _| {
+        let (shell, private) = (Shell::new(lab)?, format!("{key}.key"));
+        let push = ["push", "sim.wasm", "--configmap", "sim", "--sign", &private];
+        let texts = ["--grants", "grants.yaml", "--settings", "settings.json", "--counter", "1"];
+        shell.does(&[&push[..], &texts].concat()).await?;
+        runs(lab, "m").await?;
+        let first = copy_of(lab, "sim").await?;
+
+        // Other grants and other settings, in the ConfigMap and in a second one.
+        let mut other = first.clone();
+        other.metadata.name = Some("other".to_owned());
+        other
+            .metadata
+            .labels
+            .get_or_insert_default()
+            .insert("machinist.dev/plugin-name".to_owned(), "sim".to_owned());
+        for (text, changed) in [("grants.yaml", "egress: [{ host: evil.example }]"), ("settings.json", "{}")]
+        {
+            let mut other = other.clone();
+            other.data.get_or_insert_default().insert(text.to_owned(), changed.to_owned());
+            lab.put_plugin(&other).await?;
+            rejection(lab, "other", &format!("for another {text}:")).await?;
+        }
+        maps(lab).delete("other", &Default::default()).await?;
+        let status = lab.plugin_status("sim").await?.context("it has a status")?;
+        ensure!(status["state"] == "Ready" && status["serving"] == true, "{status}");
+
+        // The next version; then a copy of the namespace from before.
+        shell
+            .does(&["push", "sim-2.wasm", "--configmap", "sim", "--sign", &private, "--counter", "2"])
+            .await?;
+        let leases: Api<Lease> = Api::namespaced(lab.client.clone(), manifests::NAMESPACE);
+        let annotation = "driver.counters.machinist.dev/sim";
+        eventually("the counter is kept", async || {
+            let lease = leases.get_opt("machinist-plugin-counters").await?;
+            let kept = lease.and_then(|lease| lease.metadata.annotations?.remove(annotation));
+            Ok((kept.as_deref() == Some("2")).then_some(()))
+        })
+        .await?;
+        maps(lab).delete("sim", &Default::default()).await?;
+        lab.put_plugin(&first).await?;
+        rejection(lab, "sim", "its bundle has counter 1, and the plugin has served with 2").await?;
+        // An administrator lets it come back.
+        let patch = json!({ "metadata": { "annotations": { annotation: "1" } } });
+        leases
+            .patch_metadata("machinist-plugin-counters", &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
+        lab.plugin_state("sim", "Ready").await?;
+        runs(lab, "n").await.map(drop)
     })
     .await;
 }
