@@ -41,6 +41,7 @@ mod plugin_rule;
 mod plugin_secrets;
 mod plugin_shadow;
 mod plugin_sign;
+mod plugin_signature;
 mod plugin_trial;
 mod plugin_view;
 mod plugin_wait;

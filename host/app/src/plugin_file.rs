@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use machinist_plugin_host::source::configmap::{
     GRANTS_JSON, GRANTS_YAML, KIND_LABEL, ROLLOUT_YAML, RawConfigMap, SETTINGS, TERMS_JSON, TERMS_YAML,
@@ -119,6 +119,15 @@ pub(crate) async fn look(declared: Declared) -> anyhow::Result<Inspected> {
     let inspected = host.inspect(declared).await;
     host.shutdown().await;
     Ok(inspected)
+}
+
+/// As the host would load it: the same steps, the same words.
+pub(crate) async fn may_load(declared: Declared) -> anyhow::Result<Inspected> {
+    let inspected = look(declared).await?;
+    match &inspected.refusal {
+        None => Ok(inspected),
+        Some(reason) => bail!("the host would refuse it: {reason}"),
+    }
 }
 
 /// A plugin host of its own, and the folder of what it compiles, which goes when it is dropped.

@@ -13,10 +13,10 @@ use machinist_plugin_host::{SourceId, shown_json};
 use machinist_runtime::names::PLUGIN_STATUS;
 
 use crate::args::{InspectFlags, Output};
-use crate::plugin_bundle::SignatureView;
 use crate::plugin_cluster::{config_maps, explained, raw};
 use crate::plugin_file::{Texts, declared, look, read_packed};
 use crate::plugin_registry::Artifact;
+use crate::plugin_signature::SignatureView;
 use crate::plugin_view::View;
 
 pub(crate) async fn inspect(flags: InspectFlags) -> anyhow::Result<()> {

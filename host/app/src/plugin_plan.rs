@@ -19,9 +19,9 @@ use machinist_plugin_host::source::parts::{
 
 use machinist_plugin_host::source::remote::{OCI_KEY, PULL_SECRET_KEY};
 
-use crate::plugin_bundle;
 use crate::plugin_file::Texts;
 use crate::plugin_ownership::{owned, written_by_us};
+use crate::plugin_signature::kept;
 
 /// What is to be pushed.
 pub(crate) struct Wanted<'a> {
@@ -78,10 +78,10 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
     if let Some(there) = there {
         // What an earlier push wrote would be removed by not naming it again.
         let owned = owned(there);
-        let kept = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
+        let own = |key: &str| owned.data.contains(key).then(|| there.data.as_ref()?.get(key)).flatten();
         for key in [SETTINGS, GRANTS_YAML, GRANTS_JSON, ROLLOUT_YAML, TERMS_YAML, TERMS_JSON, PULL_SECRET_KEY]
         {
-            data.extend(kept(key).map(|text| (key.to_owned(), text.clone())));
+            data.extend(own(key).map(|text| (key.to_owned(), text.clone())));
         }
         // A signature over the component holds for as long as the component is the same.
         let there_data = there.data.as_ref();
@@ -102,7 +102,7 @@ pub(crate) fn plan(wanted: &Wanted<'_>, there: Option<&ConfigMap>) -> anyhow::Re
     }
     wanted.texts.replace(&mut data);
     data.insert(SHA256.to_owned(), wanted.digest.hex());
-    let bundle = there.and_then(|there| plugin_bundle::kept(wanted, there, (&data, &labels)));
+    let bundle = there.and_then(|there| kept((wanted.name, wanted.digest), there, (&data, &labels)));
     data.extend(bundle.into_iter().flatten());
     let room = wanted.part_bytes.saturating_sub(data.values().map(String::len).sum());
     let meta = ObjectMeta {

@@ -11,7 +11,7 @@ use machinist_artifacts::{Bundle, Reference, SigningKey};
 use machinist_plugin_host::grants::Grants;
 use machinist_plugin_host::source::age::VERSION_ANNOTATION;
 use machinist_plugin_host::source::configmap::{
-    DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND,
+    BUNDLE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND,
 };
 use machinist_plugin_host::source::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
 use machinist_plugin_host::source::{Encoding, Packed};
@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::args::{EncodingName, PushFlags};
 use crate::plugin_bundle::Signing;
 use crate::plugin_cluster::{config_maps, explained, raw};
-use crate::plugin_file::{Component, Texts, declared, look};
+use crate::plugin_file::{Component, Texts, declared, may_load};
 use crate::plugin_grants::{self, Consent, Missing, WISHED_ANNOTATION};
 use crate::plugin_ownership::{MANAGER, taken_over, written_by_us};
 use crate::plugin_plan::{Plan, Wanted, in_the_way, plan};
@@ -178,6 +178,12 @@ impl Push<'_> {
             let bundle = self.signing.bundle(&declared, &inspected, BTreeSet::new())?;
             plan.index.data.get_or_insert_default().extend(self.signing.signed(&bundle)?);
         }
+        let has_bundle = |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.contains_key(BUNDLE));
+        if there.as_ref().is_some_and(has_bundle) && !has_bundle(&plan.index) {
+            eprintln!(
+                "note: the bundle that was signed is about something else, and goes: --sign KEY signs what is pushed"
+            );
+        }
         let wishes = about.and_then(|about| plugin_grants::to_consider(&about.hosts));
         let wishes = wishes.map(|wishes| (WISHED_ANNOTATION.to_owned(), wishes));
         plan.index.metadata.annotations = Some(wishes.into_iter().chain(version).collect());
@@ -332,15 +338,6 @@ pub(crate) fn version(inspected: &Inspected) -> Option<(String, String)> {
     let driver = inspected.about.as_ref().map(|about| about.version.to_string());
     let version = driver.or_else(|| inspected.policy.as_ref().map(|about| about.version.to_string()))?;
     Some((VERSION_ANNOTATION.to_owned(), version))
-}
-
-/// As the host would load it: the same steps, the same words.
-pub(crate) async fn may_load(declared: machinist_plugin_host::source::Declared) -> anyhow::Result<Inspected> {
-    let inspected = look(declared).await?;
-    match &inspected.refusal {
-        None => Ok(inspected),
-        Some(reason) => bail!("the host would refuse it: {reason}"),
-    }
 }
 
 fn print(plan: &Plan) -> anyhow::Result<()> {

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use crate::args::ResolveFlags;
 use crate::plugin_cluster::{config_maps, explained, raw};
+use crate::plugin_file::may_load;
 use crate::plugin_ownership::MANAGER;
-use crate::plugin_push::{may_load, version};
+use crate::plugin_push::version;
 use crate::plugin_registry::Artifact;
 use crate::plugin_wait::{held_version, wait};
 

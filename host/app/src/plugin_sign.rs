@@ -15,10 +15,9 @@ use serde_json::json;
 use crate::args::{KeygenFlags, SignFlags};
 use crate::plugin_bundle::Signing;
 use crate::plugin_cluster::{config_maps, explained};
-use crate::plugin_file::{Component, Texts};
+use crate::plugin_file::{Component, Texts, may_load};
 use crate::plugin_inspect::from_anywhere;
 use crate::plugin_ownership::MANAGER;
-use crate::plugin_push::may_load;
 use crate::plugin_registry::{Artifact, signing_key};
 
 pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {

@@ -12,7 +12,7 @@ use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::plugin_bundle::SignatureView;
+use crate::plugin_signature::SignatureView;
 
 /// A component, for people as text and for programs as JSON.
 #[derive(Debug, Serialize)]

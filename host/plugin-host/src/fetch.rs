@@ -16,8 +16,8 @@ use crate::bounds;
 use crate::digest::Digest;
 use crate::source::registries::LoopbackRegistries;
 use crate::source::remote::{Origin, Remote};
-use crate::source::{Declared, Encoding, Kind, Packed, SourceId};
-use crate::trust::{self, Evidence, Rule, Signed, SignedBundle, Trust, TrustError};
+use crate::source::{Declared, Encoding, Kind, Packed, SignedBundle, SourceId};
+use crate::trust::{self, Evidence, Rule, Signed, Trust, TrustError};
 
 /// Reads the Secrets with logins for registries.
 pub trait PullSecrets: Send + Sync {

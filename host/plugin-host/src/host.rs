@@ -69,42 +69,10 @@ use pauses::Pauses;
 
 mod insight;
 mod pauses;
+mod start_error;
 mod telling;
 
-/// Why the host did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The engine refuses its settings, or the linker a definition.
-    #[error("failed to set up the engine: {detail}")]
-    Engine {
-        /// What it says.
-        detail: String,
-    },
-    /// Threads could not be started.
-    #[error("failed to start threads")]
-    Threads(#[source] std::io::Error),
-    /// The key file cannot be read or made.
-    #[error("failed to open the key of the code cache")]
-    Key(#[source] std::io::Error),
-    /// The folder of the recordings cannot be made, read or written.
-    #[error("failed to open the folder of the recordings {}", folder.display())]
-    Recordings {
-        /// The folder.
-        folder: std::path::PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The folder cannot be made or closed to others.
-    #[error("failed to open the code cache {}", folder.display())]
-    Cache {
-        /// The folder.
-        folder: std::path::PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-}
+pub use start_error::StartError;
 
 /// Runs drivers. A clone is the same host; it ends with the last of them.
 #[derive(Clone)]

@@ -102,12 +102,12 @@ pub use policy::{PolicyAbout, PolicyLimits, Terms, TermsError};
 pub use report::{BundleReport, HeldReport, PluginReport, RolloutReport};
 pub use settings::HostSettings;
 pub use source::registries::LoopbackRegistries;
-pub use source::{SourceId, is_name};
+pub use source::{SignedBundle, SourceId, is_name};
 pub use state::PluginState;
 pub use tier::CodeTier;
 pub use trust::ceiling::{CeilingError, GrantsCeiling};
 pub use trust::counters::CounterStore;
-pub use trust::{Required, SignedBundle, Trust};
+pub use trust::{Required, Trust};
 pub use witness::{MemoryWitness, WitnessedCall};
 
 /// All metrics of this crate with one series of each, which shows its labels: for the reference of metrics.

@@ -20,7 +20,6 @@ use crate::digest::{Digest, NotADigest};
 use crate::grants::{self, Grants};
 use crate::policy::{Terms, TermsError};
 use crate::rollout::{Rollout, RolloutError};
-use crate::trust::SignedBundle;
 
 pub use age::Age;
 pub use encoding::Encoding;
@@ -177,6 +176,15 @@ pub struct Declared<C = Packed> {
     pub rollout: Option<Arc<Rollout>>,
     /// Oddities that do no harm, such as keys without meaning.
     pub warnings: Vec<String>,
+}
+
+/// A bundle and a signature over its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedBundle {
+    /// Where the bundle ends, blanks and ends of lines are passed over: editors and YAML add them.
+    pub text: String,
+    /// As `cosign sign-blob` makes it.
+    pub signature: String,
 }
 
 /// Digests of the texts beside a component. `None`: there is no such text.

@@ -41,11 +41,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::parts::{INDEX_KEY, Index, PART_KIND};
 use super::remote::{OCI_KEY, PULL_SECRET_KEY, RESOLVE_ANNOTATION, Remote};
-use super::{Age, Content, Declared, Encoding, Error, Kind, Packed, Role, SourceId, Texts};
+use super::{Age, Content, Declared, Encoding, Error, Kind, Packed, Role, SignedBundle, SourceId, Texts};
 use crate::grants::Grants;
 use crate::policy::Terms;
 use crate::rollout::{Rollout, RolloutMode};
-use crate::trust::SignedBundle;
 
 /// Marks a ConfigMap as a plugin; its value is the kind.
 pub const KIND_LABEL: &str = "machinist.dev/plugin";

@@ -16,7 +16,7 @@ use machinist_artifacts::bundle::{Bundle, BundleError, Part, Parts};
 use machinist_artifacts::signature::{Keyring, SignatureError};
 use machinist_core::id::ProviderName;
 
-use crate::source::{DIRECTORY, SourceId};
+use crate::source::{DIRECTORY, SignedBundle, SourceId};
 
 /// Whose signatures count, and where one is needed.
 #[derive(Clone, Debug, Default)]
@@ -61,15 +61,6 @@ impl Trust {
             Required::Everywhere => true,
         }
     }
-}
-
-/// A bundle and a signature over its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SignedBundle {
-    /// Where the bundle ends, blanks and ends of lines are passed over: editors and YAML add them.
-    pub text: String,
-    /// As `cosign sign-blob` makes it.
-    pub signature: String,
 }
 
 /// Why signatures do not let a version serve.
