@@ -10,7 +10,7 @@ use e2e::{Host, Lab, LabOptions, eventually, manifests};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use registry::{Door, Registry};
 use serde_json::{Value, json};
 use simcloud::{Capacity, Faults};
@@ -358,7 +358,7 @@ async fn attack_a_writer_of_configmaps_changes_nothing_that_was_signed_and_bring
             lab.put_plugin(&other).await?;
             rejection(lab, "other", &format!("for another {text}:")).await?;
         }
-        maps(lab).delete("other", &Default::default()).await?;
+        maps(lab).delete("other", &DeleteParams::default()).await?;
         let status = lab.plugin_status("sim").await?.context("it has a status")?;
         ensure!(status["state"] == "Ready" && status["serving"] == true, "{status}");
 
@@ -374,7 +374,7 @@ async fn attack_a_writer_of_configmaps_changes_nothing_that_was_signed_and_bring
             Ok((kept.as_deref() == Some("2")).then_some(()))
         })
         .await?;
-        maps(lab).delete("sim", &Default::default()).await?;
+        maps(lab).delete("sim", &DeleteParams::default()).await?;
         lab.put_plugin(&first).await?;
         rejection(lab, "sim", "its bundle has counter 1, and the plugin has served with 2").await?;
         // An administrator lets it come back.
