@@ -153,7 +153,7 @@ fn common(view: &[u8], start: usize, needle: &[u8], at: usize) -> Option<Range<u
 }
 
 /// Tells most keys that are not there.
-struct Filter {
+pub(super) struct Filter {
     words: Vec<u64>,
     bits: u32,
 }
@@ -169,7 +169,7 @@ impl Filter {
         Self { words: vec![0; 1 << (bits - 6)], bits }
     }
 
-    fn for_blocks<'a>(blocks: usize, keys: impl Iterator<Item = &'a u64>) -> Self {
+    pub(super) fn for_blocks<'a>(blocks: usize, keys: impl Iterator<Item = &'a u64>) -> Self {
         let bits = (blocks * BITS_PER_BLOCK).next_power_of_two().trailing_zeros().max(FILTER_BITS);
         let mut filter = Self::of(bits);
         keys.for_each(|key| filter.set(*key));
@@ -192,7 +192,7 @@ impl Filter {
         }
     }
 
-    fn has(&self, key: u64) -> bool {
+    pub(super) fn has(&self, key: u64) -> bool {
         let (word, bit) = self.place(key);
         self.words.get(word).is_some_and(|word| (word >> bit) & 1 == 1)
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::id::PluginName;
@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 
 use super::forms::{Kind, needles};
 use super::index::{Index, ValueId};
+use super::scrub::Source;
 use crate::egress::WallClock;
 
 /// A value of a Secret, user data, a bootstrap token: so long after the last call that had it.
@@ -83,6 +84,11 @@ impl KnownTo {
         [&self.values, &self.signatures, &self.bootstrap_tokens].map(Arc::clone)
     }
 
+    /// The source of a credential that is kept.
+    pub(super) fn source(&self, value: &[u8]) -> Option<Arc<Source>> {
+        self.values.source(Kind::Credential, value)
+    }
+
     pub(super) fn credential(&self, value: &[u8], ends: Option<Timestamp>) {
         let now = (self.clock)();
         let until = later(now, KEPT_FOR);
@@ -131,6 +137,8 @@ struct State {
 struct Value {
     bytes: Zeroizing<Vec<u8>>,
     until: Timestamp,
+    /// Its spellings, for the calls that have it.
+    source: OnceLock<Arc<Source>>,
 }
 
 impl Memory {
@@ -147,6 +155,12 @@ impl Memory {
         let state = self.read();
         state.index.find(view, but, found);
         state.index.longest()
+    }
+
+    fn source(&self, kind: Kind, bytes: &[u8]) -> Option<Arc<Source>> {
+        let state = self.read();
+        let value = state.values.get(&(kind, id(bytes))).filter(|value| value.bytes.as_slice() == bytes)?;
+        Some(Arc::clone(value.source.get_or_init(|| Arc::new(Source::value(bytes)))))
     }
 
     fn keep(&self, kind: Kind, bytes: &[u8], until: Timestamp, now: Timestamp) {
@@ -167,7 +181,7 @@ impl Memory {
         if is_full || later(swept, KEPT_FOR) <= now {
             state.sweep(now, self.most_values);
         }
-        state.values.insert(key, Value { bytes: Zeroizing::new(bytes.to_vec()), until });
+        state.values.insert(key, Value { bytes: Zeroizing::new(bytes.to_vec()), until, source: OnceLock::new() });
         for needle in made {
             state.index.add(key.1, needle);
         }

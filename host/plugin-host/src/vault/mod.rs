@@ -1,5 +1,6 @@
 //! The secrets of one call. Values stay here; the component holds placeholders, worthless outside this call.
 
+mod beginnings;
 mod encode;
 mod fold;
 mod forms;
@@ -405,7 +406,7 @@ impl Vault {
     fn needles(&self, issued: &Issued, is_hidden: impl Fn(&SecretKey) -> bool) -> Needles {
         let mut needles = Needles::default();
         for secret in self.0.secrets.iter().filter(|secret| is_hidden(&secret.key)) {
-            needles.add_value(&secret.value);
+            needles.add_value(&secret.value, |value| self.0.known.source(value));
         }
         for expansion in issued.expansions.values().filter(|expansion| is_hidden(&expansion.key)) {
             for step in expansion.steps.iter() {
@@ -413,12 +414,12 @@ impl Vault {
             }
         }
         for value in &issued.hidden {
-            needles.add_value(value);
+            needles.add_value(value, |value| self.0.known.source(value));
         }
         if is_hidden(&SecretKey::UserData)
             && let Some(user_data) = &self.0.hidden_user_data
         {
-            needles.add_value(user_data);
+            needles.add_value(user_data, |_| None);
         }
         needles
     }

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_S
 use memchr::memmem;
 use zeroize::Zeroizing;
 
+use super::beginnings::Beginnings;
 use super::encode::json_inside;
 
 /// Shorter values are not scrubbed.
@@ -25,13 +26,16 @@ pub const MASK: &str = "***";
 
 /// The values of a call. Spellings are made when something comes that is long enough to hold one, because user data
 /// has many thousand bytes and most answers have few hundred.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Needles {
     sources: Vec<Arc<Source>>,
     longest_bytes: usize,
+    /// Of all sources that are not long.
+    beginnings: OnceLock<Beginnings>,
 }
 
-struct Source {
+/// A value, and how it is spelled.
+pub(super) struct Source {
     bytes: Zeroizing<Vec<u8>>,
     kind: Kind,
     spellings: OnceLock<Vec<Zeroizing<Vec<u8>>>>,
@@ -47,25 +51,27 @@ enum Kind {
 
 impl Needles {
     /// As it is, and without the blanks around it, which a text file ends with and a cloud trims. A long value is found
-    /// by its pieces alone: the whole of each answer would be read for each of its spellings.
-    pub(super) fn add_value(&mut self, value: &[u8]) {
+    /// by its pieces alone: the whole of each answer would be read for each of its spellings. `kept` gives the source of
+    /// a value that other calls have had, too.
+    pub(super) fn add_value(&mut self, value: &[u8], kept: impl Fn(&[u8]) -> Option<Arc<Source>>) {
         if value.len() > EXACT_BYTES {
             return;
         }
-        self.add(value, Kind::Value);
-        self.add(value.trim_ascii(), Kind::Value);
+        for value in [value, value.trim_ascii()] {
+            self.add(value, || kept(value).unwrap_or_else(|| Arc::new(Source::value(value))));
+        }
     }
 
     pub(super) fn add_encoded(&mut self, bytes: &[u8]) {
-        self.add(bytes, Kind::Encoded);
+        self.add(bytes, || Arc::new(Source::of(bytes, Kind::Encoded)));
     }
 
-    fn add(&mut self, bytes: &[u8], kind: Kind) {
+    fn add(&mut self, bytes: &[u8], source: impl FnOnce() -> Arc<Source>) {
         let is_known = self.sources.iter().any(|source| source.bytes.as_slice() == bytes);
         if bytes.len() >= SCRUBBED_FROM_BYTES && !is_known {
             self.longest_bytes = self.longest_bytes.max(longest_spelling_bytes(bytes));
-            let bytes = Zeroizing::new(bytes.to_vec());
-            self.sources.push(Arc::new(Source { bytes, kind, spellings: OnceLock::new() }));
+            self.sources.push(source());
+            self.beginnings = OnceLock::new();
         }
     }
 
@@ -77,11 +83,15 @@ impl Needles {
     /// Adds where values stand.
     pub(super) fn find(&self, bytes: &[u8], found: &mut Vec<Range<usize>>) {
         // No spelling is shorter than what it spells.
-        for source in self.sources.iter().filter(|source| source.bytes.len() <= bytes.len()) {
-            for spelling in source.spellings().iter().filter(|spelling| spelling.len() <= bytes.len()) {
-                let finder = memmem::Finder::new(spelling.as_slice());
-                found.extend(finder.find_iter(bytes).map(|start| start..start + spelling.len()));
-            }
+        if !self.sources.iter().any(|source| source.bytes.len() <= bytes.len()) {
+            return;
+        }
+        let short = || self.sources.iter().filter(|source| !source.is_long());
+        self.beginnings.get_or_init(|| Beginnings::of(short())).find(bytes, found);
+        let is_possible = |source: &&Arc<Source>| source.is_long() && source.bytes.len() <= bytes.len();
+        for spelling in self.sources.iter().filter(is_possible).flat_map(|source| source.spellings()) {
+            let places = memmem::find_iter(bytes, spelling.as_slice());
+            found.extend(places.map(|start| start..start + spelling.len()));
         }
     }
 }
@@ -92,7 +102,20 @@ fn longest_spelling_bytes(bytes: &[u8]) -> usize {
 }
 
 impl Source {
-    fn spellings(&self) -> &[Zeroizing<Vec<u8>>] {
+    /// Of a value as a Secret has it.
+    pub(super) fn value(bytes: &[u8]) -> Self {
+        Self::of(bytes, Kind::Value)
+    }
+
+    fn of(bytes: &[u8], kind: Kind) -> Self {
+        Self { bytes: Zeroizing::new(bytes.to_vec()), kind, spellings: OnceLock::new() }
+    }
+
+    fn is_long(&self) -> bool {
+        self.bytes.len() > EXACT_BYTES
+    }
+
+    pub(super) fn spellings(&self) -> &[Zeroizing<Vec<u8>>] {
         self.spellings.get_or_init(|| {
             let mut spellings = Spellings::default();
             match self.kind {
