@@ -21,6 +21,9 @@ use super::synthetic::{CLOCK_SKEW, without_own_headers};
 use crate::budget::Taken;
 use crate::vault::Scrubber;
 
+/// Later than any timer of the call, which is as exact as a millisecond.
+const BEHIND_THE_CALL: Duration = Duration::from_millis(20);
+
 /// What holds for one answer.
 pub(super) struct Terms {
     pub(super) scrubber: Scrubber,
@@ -139,7 +142,9 @@ impl GuestBody {
     fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
         let (between, deadline) = (self.terms.between_bytes, self.terms.deadline);
         let pause = self.pause.get_or_insert_with(|| {
-            let until = Instant::now().checked_add(between).map_or(deadline, |until| until.min(deadline));
+            // The end of the call is told before an answer that has no more time.
+            let last = deadline + BEHIND_THE_CALL;
+            let until = Instant::now().checked_add(between).map_or(last, |until| until.min(last));
             Box::pin(tokio::time::sleep_until(until))
         });
         pause.as_mut().poll(cx).map(|()| {
