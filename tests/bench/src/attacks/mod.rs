@@ -23,8 +23,10 @@ use plans::Attack;
 pub(crate) use plans::PAUSE_OF_CALLS;
 
 /// Short and many, so that what else the machine does falls on both sides alike.
-pub(crate) const BLOCKS: usize = 50;
+pub(crate) const BLOCKS_A_RUN: usize = 20;
 pub(crate) const CALLS_A_BLOCK: usize = 100;
+/// Of these the middle one counts.
+pub(crate) const RUNS: usize = 5;
 /// Until attacks are in full swing, and until what is left of them is gone.
 const PAUSE: Duration = Duration::from_millis(30);
 
@@ -40,8 +42,35 @@ pub(crate) struct Measured {
     pub(crate) callers: usize,
     /// Attacks that came to their end.
     pub(crate) attacks: u64,
+    /// Sorted by [`Run::ratio`].
+    runs: Vec<Run>,
+}
+
+/// A measurement by itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Run {
     pub(crate) alone: Times,
     pub(crate) during: Times,
+}
+
+impl Run {
+    /// At the 99th percentile, beside the attack over alone.
+    pub(crate) fn ratio(&self) -> f64 {
+        self.during.p99().as_secs_f64() / self.alone.p99().as_secs_f64()
+    }
+}
+
+impl Measured {
+    /// The middle one.
+    pub(crate) fn run(&self) -> Run {
+        self.runs.get(self.runs.len() / 2).cloned().unwrap_or_default()
+    }
+
+    /// The lowest and the highest ratio.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        let ratio = |run: Option<&Run>| run.map(Run::ratio).unwrap_or_default();
+        (ratio(self.runs.first()), ratio(self.runs.last()))
+    }
 }
 
 /// All attacks.
@@ -71,8 +100,12 @@ pub(crate) async fn measure() -> Result<Figures> {
     let mut measured = Vec::new();
     for attack in plans::attacks(&format!("http://127.0.0.1:{}", enemy.port)) {
         let beside = beside(&host, attack).await?;
-        let (alone, during) = (beside.alone.p99(), beside.during.p99());
-        eprintln!("beside {}: at the 99th percentile {alone:?} alone, {during:?} during", beside.what);
+        let (least, most) = beside.range();
+        eprintln!(
+            "beside {}: at the 99th percentile {:.2} times as long ({least:.2} to {most:.2})",
+            beside.what,
+            beside.run().ratio()
+        );
         measured.push(beside);
     }
     let others = cores.others(own_cpu()?.saturating_sub(used))?;
@@ -99,12 +132,22 @@ fn declared(component: Vec<u8>, port: u16) -> RawConfigMap {
 
 async fn beside(host: &PluginHost, attack: Attack) -> Result<Measured> {
     let ended = Arc::new(AtomicU64::new(0));
+    let mut runs = Vec::new();
+    for _ in 0..RUNS {
+        runs.push(run(host, &attack, &ended).await?);
+    }
+    runs.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
+    let attacks = ended.load(Ordering::Relaxed);
+    Ok(Measured { what: attack.what, callers: attack.plans.len(), attacks, runs })
+}
+
+async fn run(host: &PluginHost, attack: &Attack, ended: &Arc<AtomicU64>) -> Result<Run> {
     let (mut alone, mut during) = (Vec::new(), Vec::new());
-    for _ in 0..BLOCKS {
+    for _ in 0..BLOCKS_A_RUN {
         alone.extend(block(host, attack.pause).await?);
         let mut attackers = JoinSet::new();
         for plan in &attack.plans {
-            let (host, request, ended) = (host.clone(), hostile(&plan.to_string()), Arc::clone(&ended));
+            let (host, request, ended) = (host.clone(), hostile(&plan.to_string()), Arc::clone(ended));
             attackers.spawn(async move {
                 loop {
                     // However it ends: it is an attack.
@@ -118,13 +161,7 @@ async fn beside(host: &PluginHost, attack: Attack) -> Result<Measured> {
         attackers.shutdown().await;
         tokio::time::sleep(PAUSE).await;
     }
-    Ok(Measured {
-        what: attack.what,
-        callers: attack.plans.len(),
-        attacks: ended.load(Ordering::Relaxed),
-        alone: Times::of(alone),
-        during: Times::of(during),
-    })
+    Ok(Run { alone: Times::of(alone), during: Times::of(during) })
 }
 
 /// Calls one after the other, as a task on a worker, as the controllers make theirs.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{heading, line, micros, table, verdict};
-use crate::attacks::{BLOCKS, CALLS_A_BLOCK, Figures, PAUSE_OF_CALLS};
+use crate::attacks::{BLOCKS_A_RUN, CALLS_A_BLOCK, Figures, PAUSE_OF_CALLS, RUNS};
 
 /// What others may notice at the 99th percentile.
 const MOST: f64 = 1.10;
@@ -13,9 +13,9 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
         page,
         "Calls of a driver while another one attacks",
         &format!(
-            "`get-status` of the simulated cloud's driver with one HTTP request, one call at a time with {PAUSE_OF_CALLS:?} between two: {BLOCKS} blocks of {CALLS_A_BLOCK} calls by itself, in turn with as \
-             many blocks during which the hostile driver is called over and over, without a pause and without being quarantined. The hostile cloud lets others go first: \
-             it stands for another machine. Times in µs.",
+            "`get-status` of the simulated cloud's driver with one HTTP request, one call at a time with {PAUSE_OF_CALLS:?} between two: {BLOCKS_A_RUN} blocks of {CALLS_A_BLOCK} calls by itself, in turn with as \
+             many blocks during which the hostile driver is called over and over, without a pause and without being quarantined; {RUNS} such runs, of which the one with the middle ratio is \
+             shown. The hostile cloud lets others go first: it stands for another machine. Times in µs.",
         ),
     );
     table(
@@ -30,16 +30,18 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
             "p99 alone",
             "during",
             "ratio",
+            "of all runs",
             "aim",
         ],
     );
     for measured in &figures.measured {
-        let (alone, during) = (&measured.alone, &measured.during);
-        let ratio = times(during.p99(), alone.p99());
+        let run = measured.run();
+        let (alone, during, ratio) = (&run.alone, &run.during, run.ratio());
+        let (least, most) = measured.range();
         line(
             page,
             format_args!(
-                "| {} | {} | {} | {} | {} | {:.2} | {} | {} | **{ratio:.2}** | below {MOST:.2}: {} |",
+                "| {} | {} | {} | {} | {} | {:.2} | {} | {} | **{ratio:.2}** | {least:.2} to {most:.2} | at most {MOST:.2}: {} |",
                 measured.what,
                 measured.callers,
                 measured.attacks,
@@ -48,7 +50,7 @@ pub(super) fn render(page: &mut String, figures: &Figures) {
                 times(during.median(), alone.median()),
                 micros(alone.p99()),
                 micros(during.p99()),
-                verdict(ratio < MOST),
+                verdict(ratio <= MOST),
             ),
         );
     }
