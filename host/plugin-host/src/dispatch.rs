@@ -15,12 +15,13 @@ use machinist_core::driver_error::{Breakage, CallError, Limit, Refusal};
 use machinist_core::id::{PluginName, ProviderName};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout_at};
-use tracing::{Instrument as _, debug_span};
+use tracing::{Instrument as _, debug_span, warn};
 
 use crate::ask::Ask;
 use crate::digest::Digest;
 use crate::effort::Effort;
 use crate::generation::{Generation, is_fault};
+use crate::health::LeftAlone;
 use crate::host::Inner;
 use crate::metrics::Metrics;
 use crate::rollout::plan::side;
@@ -234,11 +235,18 @@ impl Inner {
         if error.is_some_and(is_of_memory) {
             self.found_no_memory(plugin);
         }
-        if let Some(until) = generation.ended(function, error, &self.settings.quarantine, Timestamp::now()) {
-            self.quarantined(until);
-            // Once may be bad luck. A version that breaks again after a pause gives way, if there is one that can serve.
-            if generation.quarantines() > 1 {
-                self.shelf.fall_back(generation);
+        let for_class = (function, chosen.class.as_deref());
+        match generation.ended(for_class, error, &self.settings.quarantine, Timestamp::now()) {
+            None => {}
+            Some(LeftAlone::Class(until)) => {
+                warn!(%plugin, class = chosen.class, %until, "calls for this class broke one after the other, and none is made");
+            }
+            Some(LeftAlone::Plugin(until)) => {
+                self.quarantined(until);
+                // Once may be bad luck. A version that breaks again after a pause gives way, if there is one that can serve.
+                if generation.quarantines() > 1 {
+                    self.shelf.fall_back(generation);
+                }
             }
         }
         self.note(chosen, function, took, error);
@@ -352,20 +360,20 @@ impl Chosen {
         let class = target.caller.class.clone();
         let candidate = if target.pin.is_none() { routes.trial(&target.provider) } else { None };
         let Some((candidate, trial)) = candidate.and_then(|it| Some((it, it.trial.as_ref()?))) else {
-            return Ok(Self { generation: available(serving)?, trial: None, behind: None, class });
+            return Ok(Self { generation: available(serving, class.as_deref())?, trial: None, behind: None, class });
         };
         if trial.terms.mode == RolloutMode::Shadow {
             let is_shadowed = side(&trial.terms, &target.caller) == Side::New;
             let behind = is_shadowed.then(|| Behind { candidate: Arc::clone(candidate) });
-            return Ok(Self { generation: available(serving)?, trial: None, behind, class });
+            return Ok(Self { generation: available(serving, class.as_deref())?, trial: None, behind, class });
         }
         let side = match side(&trial.terms, &target.caller) {
-            Side::New if candidate.quarantined_until(Timestamp::now()).is_none() => Side::New,
+            Side::New if left_alone(candidate, class.as_deref()).is_none() => Side::New,
             Side::New | Side::Stable => Side::Stable,
         };
         let generation = match side {
             Side::New => Arc::clone(candidate),
-            Side::Stable => available(serving)?,
+            Side::Stable => available(serving, class.as_deref())?,
         };
         let lot = target.caller.lot().to_owned();
         Ok(Self {
@@ -402,12 +410,20 @@ fn is_of_memory(error: &CallError) -> bool {
     }
 }
 
-fn available(generation: Arc<Generation>) -> Result<Arc<Generation>, Refusal> {
-    match generation.quarantined_until(Timestamp::now()) {
+fn available(generation: Arc<Generation>, class: Option<&str>) -> Result<Arc<Generation>, Refusal> {
+    match left_alone(&generation, class) {
         None => Ok(generation),
-        Some(until) => Err(Refusal::NotReady {
-            plugin: generation.prepared.plugin.to_string(),
-            state: format!("quarantined until {until}, since its calls broke one after the other"),
-        }),
+        Some(state) => Err(Refusal::NotReady { plugin: generation.prepared.plugin.to_string(), state }),
     }
+}
+
+/// Why a version is not called for this class now.
+fn left_alone(generation: &Generation, class: Option<&str>) -> Option<String> {
+    let now = Timestamp::now();
+    if let Some(until) = generation.quarantined_until(now) {
+        return Some(format!("quarantined until {until}, since its calls broke one after the other"));
+    }
+    let until = generation.held_until(class?, now)?;
+    let class = class.unwrap_or_default();
+    Some(format!("left alone for class {class} until {until}, since its calls for that class broke one after the other"))
 }

@@ -14,7 +14,8 @@ use crate::policy::PolicyAbout;
 use crate::policy::call::PreparedPolicy;
 use crate::rollout::Trial;
 use crate::source::SourceId;
-use crate::state::{Health, QuarantineRule};
+use crate::health::{Health, LeftAlone};
+use crate::state::QuarantineRule;
 use crate::tier::CodeTier;
 use crate::turnstile::Turnstile;
 
@@ -153,23 +154,28 @@ impl<P, A> Generation<P, A> {
         self.health().quarantined_until(now)
     }
 
-    /// Keeps the record of a function's calls. Says until when, if this call begins a quarantine.
+    /// Until when no call is made for this class, though others are.
+    pub(crate) fn held_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
+        self.health().held_until(class, now)
+    }
+
+    /// Keeps the record of a function's calls. Says what begins with this one, if it broke once too often.
     pub(crate) fn ended(
         &self,
-        function: &'static str,
+        (function, class): (&'static str, Option<&str>),
         error: Option<&CallError>,
         rule: &QuarantineRule,
         now: Timestamp,
-    ) -> Option<Timestamp> {
+    ) -> Option<LeftAlone> {
         self.counts.total.fetch_add(1, Ordering::Relaxed);
         match error {
             None | Some(CallError::Guest(_)) => {
-                self.health().worked(function);
+                self.health().worked(function, class, now);
                 None
             }
             Some(CallError::Broken(Broken { breakage, .. })) => {
                 self.counts.broken.fetch_add(1, Ordering::Relaxed);
-                if is_fault(breakage) { self.health().broke(function, rule, now) } else { None }
+                if is_fault(breakage) { self.health().broke(function, class, rule, now) } else { None }
             }
             Some(CallError::Refused(_)) => None,
         }

@@ -51,6 +51,7 @@ pub mod fuzz;
 mod generation;
 pub mod grants;
 mod guest;
+mod health;
 mod host;
 mod inspect;
 pub mod limits;

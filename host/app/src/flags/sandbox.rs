@@ -2,6 +2,7 @@
 
 use clap::Args;
 use machinist_plugin_host::HostSettings;
+use machinist_plugin_host::egress::DeniedNetworks;
 
 use super::given::{Given, Meaning, Problems};
 use super::record::Bytes;
@@ -18,13 +19,18 @@ pub(crate) struct SandboxFlags {
     /// wait for the optimising compiler, and a defect of the baseline compiler concerns nobody
     #[arg(long, default_value = "true", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub(crate) baseline_compiler: Given<bool>,
+    /// Networks and addresses that no plugin reaches whatever its grants say, with commas between, such as the public
+    /// addresses of Nodes and load balancers, and the prefix of a NAT64 of your own
+    #[arg(long, default_value = "", value_name = "NETWORKS")]
+    pub(crate) denied_networks: Given<DeniedNetworks>,
 }
 
 /// These flags, understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SandboxSettings {
     memory_budget_bytes: Option<u64>,
     baseline_compiler: bool,
+    denied_networks: DeniedNetworks,
 }
 
 impl SandboxFlags {
@@ -32,6 +38,7 @@ impl SandboxFlags {
         SandboxSettings {
             memory_budget_bytes: problems.take("--plugin-memory", &self.plugin_memory).0,
             baseline_compiler: problems.take("--baseline-compiler", &self.baseline_compiler),
+            denied_networks: problems.take("--denied-networks", &self.denied_networks),
         }
     }
 }
@@ -40,6 +47,19 @@ impl SandboxSettings {
     pub(crate) fn apply(self, settings: &mut HostSettings) {
         settings.memory_budget_bytes = self.memory_budget_bytes;
         settings.baseline_compiler = self.baseline_compiler;
+        settings.egress.denied_networks = self.denied_networks;
+    }
+}
+
+impl Meaning for DeniedNetworks {
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::parse(text).map_err(|wrong| {
+            format!("must be networks and addresses, as in 203.0.113.0/24,2001:db8::7: {wrong} is none")
+        })
+    }
+
+    fn placeholder() -> Self {
+        Self::default()
     }
 }
 

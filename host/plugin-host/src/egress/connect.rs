@@ -43,6 +43,7 @@ pub(super) struct Connector(Arc<Inner>);
 struct Inner {
     resolver: Arc<dyn Resolve>,
     classes: AddressClasses,
+    denied: DeniedNetworks,
     tls: TlsConnector,
     timeout: Duration,
     detour: Option<SocketAddr>,
@@ -53,6 +54,7 @@ struct Inner {
 #[derive(Clone)]
 pub(super) struct Manner {
     pub(super) resolver: Arc<dyn Resolve>,
+    pub(super) denied: DeniedNetworks,
     pub(super) timeout: Duration,
     /// Dialled instead of what the name leads to.
     pub(super) detour: Option<SocketAddr>,
@@ -60,8 +62,9 @@ pub(super) struct Manner {
 
 impl Connector {
     pub(super) fn new(manner: Manner, classes: AddressClasses, tls: Arc<ClientConfig>, open: Gauge) -> Self {
-        let Manner { resolver, timeout, detour } = manner;
-        Self(Arc::new(Inner { resolver, classes, tls: TlsConnector::from(tls), timeout, detour, open }))
+        let Manner { resolver, denied, timeout, detour } = manner;
+        let tls = TlsConnector::from(tls);
+        Self(Arc::new(Inner { resolver, classes, denied, tls, timeout, detour, open }))
     }
 }
 
@@ -116,7 +119,7 @@ impl Inner {
             return Err(ConnectError::Resolve(io::Error::new(io::ErrorKind::NotFound, "no address")));
         }
         for address in &addresses {
-            let class = AddressClass::of(*address);
+            let class = self.denied.class_of(*address);
             if !self.classes.contains(class) {
                 return Err(ConnectError::Prohibited(class));
             }
@@ -158,7 +161,12 @@ mod tests {
             .with_no_client_auth();
         let classes = AddressClasses::new([AddressClass::Loopback]);
         let manner =
-            Manner { resolver: Arc::new(SystemResolver), timeout: Duration::from_secs(10), detour: None };
+            Manner {
+            resolver: Arc::new(SystemResolver),
+            denied: DeniedNetworks::default(),
+            timeout: Duration::from_secs(10),
+            detour: None,
+        };
         let connector = Connector::new(manner, classes, Arc::new(tls), Gauge::default());
         let address = listener.local_addr().unwrap();
         let stream = connector.0.dial(&[address.ip()], address.port()).await.unwrap();

@@ -20,6 +20,7 @@
 mod auth;
 mod connect;
 mod deliver;
+mod denied;
 mod failure;
 mod fuzz;
 mod json;
@@ -53,6 +54,7 @@ use crate::vault::Vault;
 
 pub use auth::sigv4;
 pub use failure::{AuthReason, Failure, Reason};
+pub use denied::DeniedNetworks;
 pub use resolve::{Resolve, SystemResolver};
 pub use session::Session;
 
@@ -86,6 +88,8 @@ pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub struct EgressSettings {
     /// Finds the addresses of names.
     pub resolver: Arc<dyn Resolve>,
+    /// Never dialled, whatever grants say.
+    pub denied_networks: DeniedNetworks,
     /// Name, connection and TLS handshake together. A component may ask for less.
     pub connect_timeout: Duration,
     /// Between two pieces of a body. A component may ask for less.
@@ -107,6 +111,7 @@ impl Default for EgressSettings {
     fn default() -> Self {
         Self {
             resolver: Arc::new(SystemResolver),
+            denied_networks: DeniedNetworks::default(),
             connect_timeout: Duration::from_secs(10),
             between_bytes_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(50),

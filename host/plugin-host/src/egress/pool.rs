@@ -58,6 +58,7 @@ impl Pool {
             system_roots: system_roots(),
             manner: Manner {
                 resolver: settings.resolver.clone(),
+                denied: settings.denied_networks.clone(),
                 timeout: settings.connect_timeout,
                 detour: settings.detour,
             },

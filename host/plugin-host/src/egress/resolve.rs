@@ -11,15 +11,63 @@ pub trait Resolve: Send + Sync {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// The operating system's resolver, with `/etc/hosts` and search domains as the pod has them.
+/// The operating system's resolver, with `/etc/hosts` and search domains as the pod has them. A full name is first asked
+/// for as it is: in a pod the search domains would come before it, and who owns a Namespace called `com` would answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemResolver;
 
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let hosts_file = tokio::fs::read_to_string("/etc/hosts").await.unwrap_or_default();
+            let mut answer = Err(io::Error::from(io::ErrorKind::NotFound));
+            for name in questions(host, &hosts_file) {
+                answer = tokio::net::lookup_host((name.as_str(), 0)).await;
+                if answer.is_ok() {
+                    break;
+                }
+            }
+            Ok(answer?.map(|address| address.ip()).collect())
         })
+    }
+}
+
+/// The names to ask for, until one has an answer. What `/etc/hosts` has is not found with a dot behind it.
+fn questions(host: &str, hosts_file: &str) -> Vec<String> {
+    let is_full = host.contains('.') && !host.ends_with('.');
+    let names = |line: &'_ str| {
+        let line = line.split('#').next().unwrap_or_default();
+        line.split_whitespace().skip(1).any(|name| name.eq_ignore_ascii_case(host))
+    };
+    if is_full && !hosts_file.lines().any(names) {
+        vec![format!("{host}."), host.to_owned()]
+    } else {
+        vec![host.to_owned()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTS: &str = "127.0.0.1 localhost\n10.0.0.7\tkeystone.example.com keystone # old.example.com\n";
+
+    #[test]
+    fn attack_a_search_domain_answers_for_a_full_name() {
+        assert_eq!(questions("ec2.example.com", HOSTS), ["ec2.example.com.", "ec2.example.com"]);
+        assert_eq!(questions("old.example.com", HOSTS), ["old.example.com.", "old.example.com"]);
+    }
+
+    #[test]
+    fn names_of_the_hosts_file_and_short_ones_are_asked_for_as_they_are() {
+        for host in ["Keystone.example.com", "localhost", "keystone", "ec2.example.com."] {
+            assert_eq!(questions(host, HOSTS), [host]);
+        }
+    }
+
+    #[tokio::test]
+    async fn this_machine_has_a_name() {
+        let found = SystemResolver.resolve("localhost").await.expect("every machine knows it");
+        assert!(found.iter().all(IpAddr::is_loopback) && !found.is_empty(), "{found:?}");
     }
 }

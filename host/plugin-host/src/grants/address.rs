@@ -19,6 +19,8 @@ pub enum AddressClass {
     Metadata,
     /// Multicast, broadcast, unspecified, documentation, reserved: never dialled.
     Unusable,
+    /// In a network that the operator of the host denies to all drivers: never dialled.
+    Denied,
 }
 
 impl AddressClass {
@@ -40,6 +42,7 @@ impl AddressClass {
             Self::LinkLocal => "link-local",
             Self::Metadata => "metadata",
             Self::Unusable => "unusable",
+            Self::Denied => "denied",
         }
     }
 
@@ -66,9 +69,9 @@ impl AddressClasses {
         other.0 & !self.0 == 0
     }
 
-    /// Whether an address of this class may be dialled. Never for [`AddressClass::Unusable`].
+    /// Whether an address of this class may be dialled. Never for [`AddressClass::Unusable`] and [`AddressClass::Denied`].
     pub fn contains(self, class: AddressClass) -> bool {
-        class != AddressClass::Unusable && self.0 & (1 << class as u8) != 0
+        !matches!(class, AddressClass::Unusable | AddressClass::Denied) && self.0 & (1 << class as u8) != 0
     }
 }
 
@@ -130,6 +133,14 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
         [0x2000..=0x3fff, _, _, _, 0 | 0x0200, 0x5efe, ..] => AddressClass::Unusable,
         [0x2000..=0x3fff, ..] => AddressClass::Public,
         _ => AddressClass::Unusable,
+    }
+}
+
+/// The IPv4 address within an IPv6 address.
+pub(crate) fn embedded(address: IpAddr) -> Option<IpAddr> {
+    match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => embedded_v4(address).map(IpAddr::V4),
     }
 }
 

@@ -26,6 +26,7 @@ use http::{HeaderMap, HeaderName, Method};
 use machinist_core::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 
+pub(crate) use address::embedded;
 pub use address::{AddressClass, AddressClasses};
 pub use auth::{
     AssertionKey, AuthDenial, AuthGrant, AuthScheme, AuthWanted, AuthWay, AuthWish, BasicGrant, BearerGrant,

@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, debug_span};
 
 use crate::generation::PolicyGeneration;
+use crate::health::LeftAlone;
 use crate::host::Inner;
 use crate::turnstile::Rank;
 use crate::urgency::Urgency;
@@ -73,7 +74,8 @@ impl Inner {
             };
         let error = answer.as_ref().err();
         self.metrics.ended((plugin, &generation.source), EVALUATE, took, error);
-        if let Some(until) = generation.ended(EVALUATE, error, &self.settings.quarantine, Timestamp::now()) {
+        let ended = generation.ended((EVALUATE, None), error, &self.settings.quarantine, Timestamp::now());
+        if let Some(LeftAlone::Plugin(until)) = ended {
             self.quarantined(until);
         }
         answer

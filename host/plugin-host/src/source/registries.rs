@@ -33,7 +33,7 @@ fn everywhere(address: IpAddr) -> Result<(), &'static str> {
         }
         AddressClass::LinkLocal => Err("it is at a link-local address"),
         AddressClass::Metadata => Err("it is at an address of a cloud's metadata service"),
-        AddressClass::Unusable => Err("it is at an address that is not of one host"),
+        AddressClass::Unusable | AddressClass::Denied => Err("it is at an address that is not of one host"),
     }
 }
 
@@ -47,7 +47,8 @@ fn elsewhere(address: IpAddr) -> Result<(), &'static str> {
         | AddressClass::Shared
         | AddressClass::LinkLocal
         | AddressClass::Metadata
-        | AddressClass::Unusable => everywhere(address),
+        | AddressClass::Unusable
+        | AddressClass::Denied => everywhere(address),
     }
 }
 

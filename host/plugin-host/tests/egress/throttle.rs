@@ -70,6 +70,31 @@ async fn others_of_the_account_wait_and_other_accounts_do_not() {
 }
 
 #[tokio::test]
+async fn attack_a_name_without_its_password_slows_nobody_down() {
+    const RIGHT: &str = "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==";
+    let server = Server::http(|seen: &Seen| {
+        let mut response = ok("fine");
+        if seen.headers["authorization"] != RIGHT {
+            too_many("3600")(&mut response);
+        }
+        response
+    })
+    .await;
+    let host = Host::new(&Names::default());
+    let grants = format!("{}auth: [{{ scheme: basic }}]\n", loopback(server.port));
+    let status = async |password: &str| {
+        let mut sent = request(Method::GET, &server.url("/"), b"");
+        sent.headers_mut().insert("machinist-auth", "basic".parse().unwrap());
+        let values = values(&[("username", "Aladdin"), ("password", password)]);
+        host.call_with(&grants, values, LONG).send(sent, None).await.unwrap().status
+    };
+    assert_eq!(status("open barley").await, 429);
+    assert_eq!(status("open sesame").await, 200);
+    assert_eq!(host.egress.slow_accounts(), 1);
+    assert!(metrics(&host).contains("machinist_egress_throttles_total{plugin=\"p\",cause=\"status\"} 1"));
+}
+
+#[tokio::test]
 async fn a_request_that_gets_no_turn_in_time_is_answered_by_the_host() {
     let server = server(too_many("7200")).await;
     let host = Host::new(&Names::default());

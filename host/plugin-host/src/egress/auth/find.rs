@@ -50,7 +50,8 @@ impl Call {
     async fn signing_keys(&self, grant: &SigV4Grant, region: &str) -> Result<Found, NoKeys> {
         match Source::of(&self.vault, grant).map_err(refused)? {
             Source::Static(keys) => {
-                let who = Who::Signer(AuthScheme::AwsSigV4, keys.access_key_id().to_owned());
+                let hidden: Vec<&[u8]> = keys.hidden().collect();
+                let who = Who::Holder(digest(&hidden));
                 Ok(Found::in_secret(Credential::Keys(keys), who))
             }
             Source::WebIdentity(web) => self.session_keys(&web, region).await,
@@ -65,7 +66,7 @@ impl Call {
         let parts = [&web.role_arn, &service, &web.token_file, &*token];
         let parts = parts.map(|part: &String| part.as_bytes());
         let question = Question::new(&self.plugin, AuthScheme::AwsSigV4, &parts);
-        let who = Who::Signer(AuthScheme::AwsSigV4, web.role_arn.clone());
+        let who = Who::Role(web.role_arn.clone());
         self.kept_or(question, who.clone(), || async {
             let outgoing = sts::request(target, &self.plugin, &web.role_arn, &token);
             let inquiry = Inquiry { outgoing, who, not_granted: AuthReason::Sts, field: "sts" };
@@ -102,7 +103,7 @@ impl Call {
         let name = secret::one(&self.vault, grant.username_keys())?;
         let password = secret::one(&self.vault, grant.password_keys())?;
         let header = CredentialHeader::basic(&name, &password).ok_or(AuthReason::Keys)?;
-        let who = Who::Signer(AuthScheme::Basic, name.to_string());
+        let who = Who::Holder(digest(&[name.as_bytes(), password.as_bytes()]));
         Ok(Found::in_secret(Credential::Header(header), who))
     }
 
@@ -113,7 +114,7 @@ impl Call {
         let parts =
             [&service, &*client.id, &*client.secret, &client.scope].map(|part: &String| part.as_bytes());
         let question = Question::new(&self.plugin, SCHEME, &parts);
-        let who = Who::Signer(SCHEME, client.id.to_string());
+        let who = Who::Holder(digest(&[service.as_bytes(), client.id.as_bytes(), client.secret.as_bytes()]));
         self.kept_or(question, who.clone(), || async {
             let outgoing = client.request().ok_or(refused(AuthReason::Keys))?;
             let authorization = outgoing.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -154,7 +155,7 @@ impl Call {
         let service = url(&login.target);
         let parts = [service.as_bytes(), login.body.as_bytes()];
         let question = Question::new(&self.plugin, SCHEME, &parts);
-        let who = Who::Signer(SCHEME, login.name.clone());
+        let who = Who::Holder(digest(&parts));
         self.kept_or(question, who.clone(), || async {
             let inquiry =
                 Inquiry { outgoing: login.request(), who, not_granted: AuthReason::TokenUrl, field: "url" };

@@ -35,8 +35,6 @@ pub(super) enum Unusable {
 /// What the Secret says.
 pub(super) struct Login {
     pub(super) target: RequestTarget,
-    /// Who logs in to what, for the pace.
-    pub(super) name: String,
     pub(super) body: Zeroizing<String>,
 }
 
@@ -45,18 +43,15 @@ impl Login {
     pub(super) fn of(vault: &Vault, grant: &KeystoneGrant) -> Result<Self, AuthReason> {
         let keys = grant.keys();
         let target = tokens_target(vault, grant)?;
-        let (identity, scope, name) = match present(vault, &keys.application_credential_secret) {
-            Some(_) => {
-                let (identity, name) = application_credential(vault, keys)?;
-                (identity, None, name)
-            }
+        let (identity, scope) = match present(vault, &keys.application_credential_secret) {
+            Some(_) => (application_credential(vault, keys)?, None),
             None => password(vault, keys)?,
         };
         let mut auth = json!({ "identity": identity });
         if let Some(scope) = scope {
             auth["scope"] = scope;
         }
-        Ok(Self { target, name, body: Zeroizing::new(json!({ "auth": auth }).to_string()) })
+        Ok(Self { target, body: Zeroizing::new(json!({ "auth": auth }).to_string()) })
     }
 
     pub(super) fn request(&self) -> Outgoing {
@@ -81,41 +76,39 @@ fn tokens_target(vault: &Vault, grant: &KeystoneGrant) -> Result<RequestTarget, 
     RequestTarget::parse(&Method::POST, &url).map_err(|_| AuthReason::Keys)
 }
 
-fn application_credential(vault: &Vault, keys: &KeystoneKeys) -> Result<(Value, String), AuthReason> {
+fn application_credential(vault: &Vault, keys: &KeystoneKeys) -> Result<Value, AuthReason> {
     let secret = one(vault, &keys.application_credential_secret)?;
-    let (mut credential, name) = match optional(vault, &keys.application_credential_id)? {
-        Some(id) => (json!({ "id": *id }), id.to_string()),
+    let mut credential = match optional(vault, &keys.application_credential_id)? {
+        Some(id) => json!({ "id": *id }),
         // A name is a name of its user's only.
         None => {
             let name = one(vault, &keys.application_credential_name)?;
-            let (user, of) = user(vault, keys)?;
-            (json!({ "name": *name, "user": user }), format!("{} of {of}", *name))
+            json!({ "name": *name, "user": user(vault, keys)? })
         }
     };
     credential["secret"] = json!(*secret);
-    let identity = json!({ "methods": ["application_credential"], "application_credential": credential });
-    Ok((identity, name))
+    Ok(json!({ "methods": ["application_credential"], "application_credential": credential }))
 }
 
-fn password(vault: &Vault, keys: &KeystoneKeys) -> Result<(Value, Option<Value>, String), AuthReason> {
-    let (mut user, name) = user(vault, keys)?;
+fn password(vault: &Vault, keys: &KeystoneKeys) -> Result<(Value, Option<Value>), AuthReason> {
+    let mut user = user(vault, keys)?;
     user["password"] = json!(*one(vault, &keys.password)?);
     let identity = json!({ "methods": ["password"], "password": { "user": user } });
-    let (project, project_name) = match optional(vault, &keys.project_id)? {
-        Some(id) => (json!({ "id": *id }), id),
+    let project = match optional(vault, &keys.project_id)? {
+        Some(id) => json!({ "id": *id }),
         None => {
             let name = one(vault, &keys.project_name)?;
             let domain = domain(vault, &keys.project_domain_id, &keys.project_domain_name)?;
-            (json!({ "name": *name, "domain": domain }), name)
+            json!({ "name": *name, "domain": domain })
         }
     };
-    Ok((identity, Some(json!({ "project": project })), format!("{name} in {}", *project_name)))
+    Ok((identity, Some(json!({ "project": project }))))
 }
 
-fn user(vault: &Vault, keys: &KeystoneKeys) -> Result<(Value, String), AuthReason> {
+fn user(vault: &Vault, keys: &KeystoneKeys) -> Result<Value, AuthReason> {
     let name = one(vault, &keys.username)?;
     let domain = domain(vault, &keys.user_domain_id, &keys.user_domain_name)?;
-    Ok((json!({ "name": *name, "domain": domain }), format!("{} {domain}", *name)))
+    Ok(json!({ "name": *name, "domain": domain }))
 }
 
 fn domain(vault: &Vault, ids: &[String], names: &[String]) -> Result<Value, AuthReason> {

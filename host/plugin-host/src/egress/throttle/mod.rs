@@ -12,7 +12,7 @@ use std::time::Duration;
 use machinist_core::id::PluginName;
 use tokio::time::{Instant, sleep_until};
 
-use crate::grants::{AuthScheme, Host, RequestTarget};
+use crate::grants::{Host, RequestTarget};
 use crate::seat::Seat;
 use crate::turnstile::{Pass, Rank, Turnstile};
 use crate::urgency::Urgency;
@@ -36,9 +36,10 @@ pub(super) struct Account {
 /// Who asks.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Who {
-    /// Who signs: an access key or a role.
-    Signer(AuthScheme, String),
-    /// Who sends these credentials; a digest over them.
+    /// Who has taken this role.
+    Role(String),
+    /// Who has these credentials, names and secrets alike; a digest over them. Whoever knows a name alone asks as
+    /// somebody else, and slows nobody down.
     Holder([u8; 32]),
     /// Nobody in particular. Plugins do not slow down each other without sharing credentials.
     Plugin(PluginName),
