@@ -360,12 +360,22 @@ impl Chosen {
         let class = target.caller.class.clone();
         let candidate = if target.pin.is_none() { routes.trial(&target.provider) } else { None };
         let Some((candidate, trial)) = candidate.and_then(|it| Some((it, it.trial.as_ref()?))) else {
-            return Ok(Self { generation: available(serving, class.as_deref())?, trial: None, behind: None, class });
+            return Ok(Self {
+                generation: available(serving, class.as_deref())?,
+                trial: None,
+                behind: None,
+                class,
+            });
         };
         if trial.terms.mode == RolloutMode::Shadow {
             let is_shadowed = side(&trial.terms, &target.caller) == Side::New;
             let behind = is_shadowed.then(|| Behind { candidate: Arc::clone(candidate) });
-            return Ok(Self { generation: available(serving, class.as_deref())?, trial: None, behind, class });
+            return Ok(Self {
+                generation: available(serving, class.as_deref())?,
+                trial: None,
+                behind,
+                class,
+            });
         }
         let side = match side(&trial.terms, &target.caller) {
             Side::New if left_alone(candidate, class.as_deref()).is_none() => Side::New,
@@ -425,5 +435,7 @@ fn left_alone(generation: &Generation, class: Option<&str>) -> Option<String> {
     }
     let until = generation.held_until(class?, now)?;
     let class = class.unwrap_or_default();
-    Some(format!("left alone for class {class} until {until}, since its calls for that class broke one after the other"))
+    Some(format!(
+        "left alone for class {class} until {until}, since its calls for that class broke one after the other"
+    ))
 }

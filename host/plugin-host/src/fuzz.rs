@@ -67,7 +67,12 @@ pub fn play(recording: Recording) -> Result<usize, NoSeed> {
 }
 
 /// What a token service answers with status 200, by scheme. `None`: there is no such scheme.
-pub fn token_answer(scheme: &str, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Option<Result<(), String>> {
+pub fn token_answer(
+    scheme: &str,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: Timestamp,
+) -> Option<Result<(), String>> {
     egress::token_answer(scheme, headers, body, now)
 }
 

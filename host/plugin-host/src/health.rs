@@ -72,7 +72,9 @@ impl Health {
             // A straggler from before.
             return None;
         }
-        let own = class.and_then(|class| self.seen(class, now)).map(|class| class.record.broke(function, None, rule, now));
+        let own = class
+            .and_then(|class| self.seen(class, now))
+            .map(|class| class.record.broke(function, None, rule, now));
         let used = self.classes.values().filter(|class| now.duration_since(class.seen) <= SEEN_FOR).count();
         let class = class.filter(|_| own.is_some());
         let is_of_most = |broken: usize| class.is_none() || 2 * broken > used;
@@ -272,7 +274,10 @@ mod tests {
         let mut health = Health::default();
         health.worked(LOOK, Some("honest"), at(0));
         let mut break_it = |class: &str, second: i64| health.broke(CREATE, Some(class), &RULE, at(second));
-        assert_eq!([0, 1, 2].map(|second| break_it("hostile", second)), [None, None, Some(LeftAlone::Class(at(12)))]);
+        assert_eq!(
+            [0, 1, 2].map(|second| break_it("hostile", second)),
+            [None, None, Some(LeftAlone::Class(at(12)))]
+        );
         assert_eq!([3, 4].map(|second| break_it("hostile", second)), [None; 2], "stragglers");
         assert_eq!(break_it("hostile", 12), Some(LeftAlone::Class(at(32))), "nothing has changed");
         assert_eq!(health.held_until("hostile", at(13)), Some(at(32)));

@@ -52,6 +52,8 @@ impl Launcher {
             .env(EXIT_ON_STDIN_EOF, "1")
             // A proxy for the outside world must not come between the parts of the control plane.
             .env("NO_PROXY", "127.0.0.1,localhost")
+            // Memory for processor time: a start takes a quarter less of it.
+            .env("GOGC", "400")
             .stdin(Stdio::piped())
             .stdout(output.try_clone()?)
             .stderr(output);

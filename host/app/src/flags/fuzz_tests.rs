@@ -16,10 +16,34 @@ const TARGET: Target = Target {
     grammar: Grammar::Text,
     samples,
     words: &[
-        "--port=", "--address=", "--controllers=", "*", "-machine", "--concurrent-syncs=", "--min-resync-period=",
-        "--kube-api-qps=", "--kube-api-burst=", "--safety-up=", "--max-unhealthy-replacements=", "100%",
-        "--leader-elect-lease-duration=", "--log=", "-v=", "--record", "--require-signature=", "--class-name",
-        "plugin", "push", "driver", "test", "rollout", "status", "explain", "tree", "--", "run",
+        "--port=",
+        "--address=",
+        "--controllers=",
+        "*",
+        "-machine",
+        "--concurrent-syncs=",
+        "--min-resync-period=",
+        "--kube-api-qps=",
+        "--kube-api-burst=",
+        "--safety-up=",
+        "--max-unhealthy-replacements=",
+        "100%",
+        "--leader-elect-lease-duration=",
+        "--log=",
+        "-v=",
+        "--record",
+        "--require-signature=",
+        "--class-name",
+        "plugin",
+        "push",
+        "driver",
+        "test",
+        "rollout",
+        "status",
+        "explain",
+        "tree",
+        "--",
+        "run",
     ],
     share: 0,
     check,
@@ -35,7 +59,11 @@ fn samples() -> Vec<Vec<u8>> {
         "machine-controller-manager\n--controllers=*\n--address=::\n--kube-api-content-type=application/json",
     ];
     let usual: Vec<String> = Program::BINARIES.iter().map(|binary| with_defaults(*binary)).collect();
-    lines.iter().map(|line| line.as_bytes().to_vec()).chain(usual.into_iter().map(String::into_bytes)).collect()
+    lines
+        .iter()
+        .map(|line| line.as_bytes().to_vec())
+        .chain(usual.into_iter().map(String::into_bytes))
+        .collect()
 }
 
 /// All flags with their defaults.
@@ -50,7 +78,8 @@ fn with_defaults(binary: Program) -> String {
 
 fn check(input: &[u8]) -> Verdict {
     let text = String::from_utf8_lossy(input);
-    let words: Vec<OsString> = text.split('\n').filter(|word| !word.contains('\0')).map(OsString::from).collect();
+    let words: Vec<OsString> =
+        text.split('\n').filter(|word| !word.contains('\0')).map(OsString::from).collect();
     let unnamed = meant(&words, None);
     let program = Program::called(words.first().map(OsString::as_os_str));
     let told = match program {

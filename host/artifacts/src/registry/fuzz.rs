@@ -41,5 +41,8 @@ pub fn token(answer: &[u8]) -> Option<String> {
 /// # Errors
 /// It is no such document.
 pub fn signatures(document: &[u8]) -> Result<Vec<ContentDigest>, cosign::DocumentError> {
-    Ok(cosign::places(document)?.into_iter().map(|place| place.payload.digest).collect())
+    Ok(cosign::places(document, cosign::Beside::Signatures)?
+        .into_iter()
+        .map(|place| place.payload.digest)
+        .collect())
 }

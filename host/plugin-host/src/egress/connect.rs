@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
+use super::denied::DeniedNetworks;
 use super::resolve::Resolve;
 use super::stream::Stream;
 use crate::grants::{AddressClass, AddressClasses};
@@ -160,8 +161,7 @@ mod tests {
             .with_root_certificates(rustls::RootCertStore::empty())
             .with_no_client_auth();
         let classes = AddressClasses::new([AddressClass::Loopback]);
-        let manner =
-            Manner {
+        let manner = Manner {
             resolver: Arc::new(SystemResolver),
             denied: DeniedNetworks::default(),
             timeout: Duration::from_secs(10),

@@ -41,7 +41,8 @@ mod tests {
 
     #[test]
     fn attack_a_public_address_leads_back_into_the_cluster() {
-        let denied = DeniedNetworks::parse("198.51.100.0/24, 2001:4860:64::/96,93.184.216.34").expect("a list");
+        let denied =
+            DeniedNetworks::parse("198.51.100.0/24, 2001:4860:64::/96,93.184.216.34").expect("a list");
         for (address, class) in [
             ("198.51.100.7", AddressClass::Denied),
             ("93.184.216.34", AddressClass::Denied),
@@ -59,7 +60,9 @@ mod tests {
     #[test]
     fn what_is_no_network_is_named() {
         assert_eq!(DeniedNetworks::parse(" , "), Ok(DeniedNetworks::default()));
-        for (list, wrong) in [("10.0.0.0/33", "10.0.0.0/33"), ("::/0,example.com", "example.com"), ("1.2.3", "1.2.3")] {
+        for (list, wrong) in
+            [("10.0.0.0/33", "10.0.0.0/33"), ("::/0,example.com", "example.com"), ("1.2.3", "1.2.3")]
+        {
             assert_eq!(DeniedNetworks::parse(list), Err(wrong.to_owned()));
         }
     }

@@ -86,6 +86,7 @@ impl Reason {
                 AddressClass::LinkLocal => "address-link-local",
                 AddressClass::Metadata => "address-metadata",
                 AddressClass::Unusable => "address-unusable",
+                AddressClass::Denied => "address-denied",
             },
             Self::PlaceholderPlace => "placeholder-place",
             Self::PlaceholderPart => "placeholder-part",

@@ -53,8 +53,8 @@ use crate::urgency::Urgency;
 use crate::vault::Vault;
 
 pub use auth::sigv4;
-pub use failure::{AuthReason, Failure, Reason};
 pub use denied::DeniedNetworks;
+pub use failure::{AuthReason, Failure, Reason};
 pub use resolve::{Resolve, SystemResolver};
 pub use session::Session;
 

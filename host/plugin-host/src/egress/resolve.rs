@@ -22,14 +22,18 @@ impl Resolve for SystemResolver {
             let hosts_file = tokio::fs::read_to_string("/etc/hosts").await.unwrap_or_default();
             let mut answer = Err(io::Error::from(io::ErrorKind::NotFound));
             for name in questions(host, &hosts_file) {
-                answer = tokio::net::lookup_host((name.as_str(), 0)).await;
+                answer = addresses(&name).await;
                 if answer.is_ok() {
                     break;
                 }
             }
-            Ok(answer?.map(|address| address.ip()).collect())
+            answer
         })
     }
+}
+
+async fn addresses(name: &str) -> io::Result<Vec<IpAddr>> {
+    Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect())
 }
 
 /// The names to ask for, until one has an answer. What `/etc/hosts` has is not found with a dot behind it.

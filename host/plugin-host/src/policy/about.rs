@@ -59,7 +59,10 @@ mod tests {
             ("zone", &format!("1.0.0-{long}"), None),
             ("zone", "1.0.0", Some(SCHEMA_BYTES + 1)),
         ] {
-            assert!(matches!(says(name, version, schema), Err(Breakage::Contract { .. })), "{name} {version}");
+            assert!(
+                matches!(says(name, version, schema), Err(Breakage::Contract { .. })),
+                "{name} {version}"
+            );
         }
     }
 }

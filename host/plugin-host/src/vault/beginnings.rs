@@ -25,7 +25,8 @@ impl Beginnings {
         for source in sources {
             for (number, spelling) in source.spellings().iter().enumerate() {
                 if let Some((first, _)) = spelling.split_first_chunk::<BLOCK>() {
-                    entries.push((u64::from_be_bytes(*first), Spelling { source: Arc::clone(source), number }));
+                    entries
+                        .push((u64::from_be_bytes(*first), Spelling { source: Arc::clone(source), number }));
                 }
             }
         }
@@ -40,13 +41,17 @@ impl Beginnings {
         let mut beginning = 0_u64;
         for (at, byte) in bytes.iter().enumerate() {
             beginning = (beginning << 8) | u64::from(*byte);
-            let Some(start) = (at + 1).checked_sub(BLOCK).filter(|_| self.filter.has(beginning)) else { continue };
+            let Some(start) = (at + 1).checked_sub(BLOCK).filter(|_| self.filter.has(beginning)) else {
+                continue;
+            };
             let first = self.entries.partition_point(|(other, _)| *other < beginning);
             for ((other, spelling), end) in self.entries.iter().zip(&mut ends).skip(first) {
                 if *other != beginning {
                     break;
                 }
-                if start >= *end && let Some(length) = spelling.length_at(bytes, start) {
+                if start >= *end
+                    && let Some(length) = spelling.length_at(bytes, start)
+                {
                     *end = start + length;
                     found.push(start..*end);
                 }

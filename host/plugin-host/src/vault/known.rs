@@ -181,7 +181,9 @@ impl Memory {
         if is_full || later(swept, KEPT_FOR) <= now {
             state.sweep(now, self.most_values);
         }
-        state.values.insert(key, Value { bytes: Zeroizing::new(bytes.to_vec()), until, source: OnceLock::new() });
+        state
+            .values
+            .insert(key, Value { bytes: Zeroizing::new(bytes.to_vec()), until, source: OnceLock::new() });
         for needle in made {
             state.index.add(key.1, needle);
         }

@@ -107,7 +107,9 @@ pub(crate) fn read_answer(
 ) -> Option<Result<(), String>> {
     Some(match scheme {
         "oauth2" => access_token::access_token(body, now).map(drop).map_err(|error| error.to_string()),
-        "keystone" => keystone::subject_token(headers, body, now).map(drop).map_err(|error| error.to_string()),
+        "keystone" => {
+            keystone::subject_token(headers, body, now).map(drop).map_err(|error| error.to_string())
+        }
         "sts" => sts::session_keys(body, now).map(drop).map_err(|error| error.to_string()),
         _ => return None,
     })

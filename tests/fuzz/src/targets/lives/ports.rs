@@ -133,6 +133,7 @@ fn failed(code: Code) -> CallError {
 impl Drivers for Cloud {
     fn facts(&self, _: &ProviderName, _: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
         Ok(DriverFacts {
+            plugin: "sim".into(),
             capabilities: Capabilities {
                 status: true,
                 initialize: true,
