@@ -100,7 +100,7 @@ impl PolicySandbox {
                 policy_of.call_evaluate(store, &question, &settings, convert::time(now)).await
             })
             .await?;
-        Ok(convert::answer(verdict))
+        Ok(convert::answer(&verdict))
     }
 
     async fn call<T>(

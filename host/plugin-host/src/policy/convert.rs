@@ -88,7 +88,7 @@ fn domain(domain: &DomainFact) -> wit::Domain {
     }
 }
 
-pub(crate) fn answer(verdict: wit::Verdict) -> RawAnswer {
+pub(crate) fn answer(verdict: &wit::Verdict) -> RawAnswer {
     RawAnswer {
         verdict: match verdict.health {
             wit::Health::Healthy => Verdict::Healthy,

@@ -83,7 +83,7 @@ fn samples() -> Vec<Vec<u8>> {
     let digest = "0".repeat(64);
     let more = [
         with(&|map| {
-            map["binaryData"] = json!({ "plugin.wasm": STANDARD.encode(super::component::COMPONENT) })
+            map["binaryData"] = json!({ "plugin.wasm": STANDARD.encode(super::component::COMPONENT) });
         }),
         with(&|map| {
             let parts = json!({ "encoding": "zstd", "parts": [{ "configMap": "aws-1", "sha256": digest }] });

@@ -116,7 +116,7 @@ fn samples() -> Vec<Vec<u8>> {
             "machinedeployments": deployments, "deleted": [], "answers": answers })
     };
     let mut all = vec![
-        world(&[machine.clone()], &[], &[], &["ok"]),
+        world(std::slice::from_ref(&machine), &[], &[], &["ok"]),
         world(&[], &[set], &[], &["ok", "internal", "ok"]),
         world(&[], &[], &[deployment], &["ok", "in-progress", "not-found"]),
     ];

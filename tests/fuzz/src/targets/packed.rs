@@ -33,7 +33,7 @@ fn check(input: &[u8]) -> Verdict {
     let mut shape = Shape::of("");
     for encoding in Encoding::ALL {
         let made = Packed::whole(encoding, input.to_vec()).unpack();
-        let length = made.as_ref().map_or(0, |bytes| bytes.len());
+        let length = made.as_ref().map_or(0, bytes::Bytes::len);
         promise(length <= input.len() * RATIO, || {
             format!("{encoding:?} makes {length} bytes of {}", input.len())
         })?;
