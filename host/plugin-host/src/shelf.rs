@@ -1,7 +1,6 @@
 //! The registry with what surrounds it: routes for calls, reports for people, a stream of changes.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -9,7 +8,6 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_core::id::{PluginName, ProviderName};
 use machinist_core::policy::Mode;
 use tokio::sync::{broadcast, watch};
-use tracing::{info, warn};
 
 use crate::bounds;
 use crate::digest::Digest;
@@ -18,23 +16,24 @@ use crate::load::Progress;
 use crate::metrics::{Metrics, RolloutStep};
 use crate::policy::Terms;
 use crate::registry::claims::Claim;
-use crate::registry::{Declaration, Offer, Registry, Source, Stage, Standing, Version};
-use crate::report::{BundleReport, Gist, HeldReport, PluginReport, RolloutReport};
+use crate::registry::{Declaration, Offer, Registry, Source, Stage, Standing};
+use crate::report::{BundleReport, Gist, PluginReport};
 use crate::rollout::said::{Decision, Said};
-use crate::rollout::{Cause, Trial, Verdict};
+use crate::rollout::{Cause, Verdict};
 use crate::routes::Routes;
 use crate::source::configmap::{Fingerprint, KIND_LABEL, RawConfigMap};
 use crate::source::parts::{Found, Part};
 use crate::source::remote::{Origin, Remote, Resolved};
 use crate::source::stock::Stock;
 use crate::source::{Age, Content, Declared, PluginKey, Role, SourceId};
-use crate::state::PluginState;
 use crate::trust::Signed;
 use crate::trust::counters::Counters;
 
 mod look;
+mod told;
 
 use look::Seen;
+use told::{held, rollout, state, tell};
 
 /// Changes that a slow listener may lag behind; beyond, it gets all reports again.
 const CHANGES: usize = 256;
@@ -532,75 +531,5 @@ impl Contents {
             rollout: source.held.as_ref().and_then(rollout),
             held: source.held.as_ref().map(held),
         }
-    }
-}
-
-fn state(source: &Source<Served>, is_on_trial: bool, now: Timestamp) -> (PluginState, Option<String>) {
-    match &source.stage {
-        Stage::Declared => (PluginState::Declared, None),
-        Stage::Waiting { reason } => (PluginState::Declared, Some(reason.clone())),
-        Stage::Fetched => (PluginState::Fetched, None),
-        Stage::Verified => (PluginState::Verified, None),
-        Stage::Rejected { reason } => (PluginState::Rejected, Some(reason.clone())),
-        Stage::Ready => {
-            if let Some(Standing::Withdrawn { reason }) = source.held.as_ref().map(|held| &held.standing) {
-                return (PluginState::Withdrawn, Some(reason.clone()));
-            }
-            let until = source.held.as_ref().and_then(|held| held.generation.quarantined_until(now));
-            match until {
-                None if is_on_trial => (PluginState::Trial, None),
-                None => (PluginState::Ready, None),
-                Some(until) => (
-                    PluginState::Quarantined { until },
-                    Some("its calls broke one after the other".to_owned()),
-                ),
-            }
-        }
-    }
-}
-
-/// `None` for what serves at once and was never withdrawn.
-fn rollout(version: &Version<Served>) -> Option<RolloutReport> {
-    let trial = version.generation.trial();
-    let decision = match &version.standing {
-        Standing::Withdrawn { reason } => Some(Decision::Withdrawn(reason.clone())),
-        Standing::Whole => trial.map(|_| Decision::Promoted),
-        Standing::Trial => None,
-    };
-    (trial.is_some() || decision.is_some()).then(|| RolloutReport {
-        terms: trial.map(|trial| Arc::clone(&trial.terms)),
-        decision,
-        figures: trial.map(Trial::figures).unwrap_or_default(),
-        shadow: trial.and_then(Trial::shadow_report),
-    })
-}
-
-fn held(version: &Version<Served>) -> HeldReport {
-    let generation = &version.generation;
-    let counts = generation.counts();
-    let (name, own_version) = generation.name();
-    HeldReport {
-        digest: generation.digest(),
-        driver: name.to_owned(),
-        version: own_version.to_string(),
-        providers: version.providers.clone(),
-        terms: generation.policy().map(|policy| policy.prepared.terms.clone()),
-        code: generation.tier(),
-        generation: version.number,
-        calls_total: counts.total.load(Ordering::Relaxed),
-        calls_broken: counts.broken.load(Ordering::Relaxed),
-        calls_in_flight: counts.in_flight.load(Ordering::Relaxed),
-    }
-}
-
-fn tell(report: &PluginReport) {
-    let PluginReport { plugin, source, state, serving, .. } = report;
-    let digest = report.digest.map(tracing::field::display);
-    match &report.reason {
-        Some(reason) if *state == PluginState::Declared => {
-            info!(%plugin, %source, %state, serving, reason, "plugin state");
-        }
-        None => info!(%plugin, %source, %state, serving, digest, "plugin state"),
-        Some(reason) => warn!(%plugin, %source, %state, serving, digest, reason, "plugin state"),
     }
 }
