@@ -191,7 +191,13 @@ fn is_registry(text: &str) -> bool {
     let has_port = |port: &str| {
         port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
     };
-    host.split('.').all(is_label) && port.is_none_or(has_port)
+    // `ghcr.0` and `1.2` would be asked for as numbers, if at all.
+    let is_asked_for = match url::Host::parse(host) {
+        Ok(url::Host::Domain(name)) => name.eq_ignore_ascii_case(host),
+        Ok(url::Host::Ipv4(address)) => address.to_string() == host,
+        Ok(url::Host::Ipv6(_)) | Err(_) => false,
+    };
+    host.split('.').all(is_label) && is_asked_for && port.is_none_or(has_port)
 }
 
 fn is_repository(text: &str) -> bool {
@@ -259,6 +265,9 @@ mod tests {
             "ghcr.io:+80/a:1",
             "user@ghcr.io/a:1",
             "-a.io/a:1",
+            "ghcr.0/a:1",
+            "1.2/a:1",
+            "0x7f.0.0.1/a:1",
             "[::1/a:1",
             "[::1]x/a:1",
             "ghcr.io/a@sha256:ab",

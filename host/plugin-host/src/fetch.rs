@@ -81,7 +81,7 @@ pub(crate) struct Fetched {
 }
 
 /// What a registry keeps beside an artifact, as far as it is needed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct BesideArtifact {
     /// Whose signature was accepted.
     signer: Option<String>,
@@ -111,24 +111,22 @@ impl Fetcher {
     ) -> Result<Fetched, Error> {
         match &declared.component {
             Origin::Here(packed) => Ok(Fetched { packed: packed.clone(), beside: BesideArtifact::default() }),
-            Origin::Remote(remote) => {
-                let is_unsigned_here = declared.signature.is_none() && declared.bundle.is_none();
-                self.remote(&declared.source, is_unsigned_here, remote, tell).await
-            }
+            Origin::Remote(remote) => self.remote(declared, remote, tell).await,
         }
     }
 
     async fn remote(
         &self,
-        source: &SourceId,
-        is_unsigned_here: bool,
+        declared: &Declared<Origin>,
         remote: &Remote,
         tell: impl Fn(ContentDigest),
     ) -> Result<Fetched, Error> {
+        let source = &declared.source;
+        let is_unsigned_here = declared.signature.is_none() && declared.bundle.is_none();
         let needs_signature = is_unsigned_here && self.needs_signature(source);
         let known = remote.pin.or(remote.reference.digest());
         if let Some((manifest, fetched)) =
-            known.and_then(|manifest| Some((manifest, self.kept(manifest, needs_signature)?)))
+            known.and_then(|manifest| Some((manifest, self.kept(declared, manifest, needs_signature)?)))
         {
             tell(manifest);
             return Ok(fetched);
@@ -198,8 +196,14 @@ impl Fetcher {
     }
 
     /// What an earlier fetch has kept: from the digest through documents with the digests that they must have. Signatures are
-    /// checked again, since keys may have gone.
-    fn kept(&self, manifest: ContentDigest, needs_signature: bool) -> Option<Fetched> {
+    /// checked again, since keys may have gone; where they are not enough for what is declared now, the registry may have
+    /// others.
+    fn kept(
+        &self,
+        declared: &Declared<Origin>,
+        manifest: ContentDigest,
+        needs_signature: bool,
+    ) -> Option<Fetched> {
         let read = |digest| manifest::read(&self.store.find(digest)?, "").ok();
         let component = match read(manifest)? {
             Document::Component(blob) => blob,
@@ -215,6 +219,9 @@ impl Fetcher {
             BesideArtifact::default()
         };
         let bytes = self.store.find(component.digest)?;
+        if needs_signature {
+            self.check(declared, (Digest::of(&bytes), &bytes), beside.clone()).ok()?;
+        }
         Some(Fetched { packed: Packed::whole(Encoding::None, bytes), beside })
     }
 

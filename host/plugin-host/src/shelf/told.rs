@@ -13,7 +13,11 @@ use crate::rollout::Trial;
 use crate::rollout::said::Decision;
 use crate::state::PluginState;
 
-pub(super) fn state(source: &Source<Served>, is_on_trial: bool, now: Timestamp) -> (PluginState, Option<String>) {
+pub(super) fn state(
+    source: &Source<Served>,
+    is_on_trial: bool,
+    now: Timestamp,
+) -> (PluginState, Option<String>) {
     match &source.stage {
         Stage::Declared => (PluginState::Declared, None),
         Stage::Waiting { reason } => (PluginState::Declared, Some(reason.clone())),
