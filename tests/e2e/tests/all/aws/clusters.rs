@@ -25,6 +25,7 @@ fn of_cluster(name: &str, cluster: &str, uid: &str) -> BTreeMap<String, String> 
 }
 
 #[tokio::test]
+#[ignore = "nightly: a minute; lives of two control planes run on each change"]
 async fn two_clusters_in_one_account_do_not_touch_each_others_instances() {
     let _turn = turn().await;
     let account = Aws::start().await.expect("EC2 starts");
@@ -64,6 +65,7 @@ async fn apart(account: &Aws, blue: &Lab<Aws>, green: &Lab<Aws>) -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "nightly: a minute; the driver's own tests refuse it on each change"]
 async fn an_instance_of_another_cluster_is_left_alone_even_under_a_machines_own_id() {
     installed(async |lab, _| {
         let foreign = lab.cloud.create_foreign(&of_cluster("m", "another", "another-uid")).await?;

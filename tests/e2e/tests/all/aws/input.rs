@@ -219,6 +219,7 @@ async fn a_page_token_that_repeats_ends_a_look_and_not_the_host() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: a minute; lives in which a VM is gone run on each change"]
 async fn an_instance_that_somebody_terminated_does_not_hold_its_machine_nor_come_again() {
     installed(async |lab, _| {
         lab.create_machine("m", "small").await?;
