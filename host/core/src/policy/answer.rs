@@ -56,16 +56,13 @@ fn after(now: Timestamp, time: SignedDuration) -> Timestamp {
 
 /// One line without control characters, cut to a length that can be shown.
 fn presentable(text: &str) -> String {
-    let blank = |character: char| character.is_whitespace() || character.is_control();
-    let words = text.split(blank).filter(|word| !word.is_empty());
+    let is_blank = |character: char| character.is_whitespace() || character.is_control();
+    let words = text.split(is_blank).filter(|word| !word.is_empty());
     let mut shown = String::new();
     let mut characters = 0;
     for word in words {
-        if !shown.is_empty() {
-            shown.push(' ');
-            characters += 1;
-        }
-        for character in word.chars() {
+        let blank = (!shown.is_empty()).then_some(' ');
+        for character in blank.into_iter().chain(word.chars()) {
             if characters >= MOST_CHARACTERS {
                 shown.push('…');
                 return shown;

@@ -102,17 +102,12 @@ fn an_answer_is_cut_to_what_can_be_shown_and_relied_upon() {
     );
     check_answer(" \n", at(500), at(-500), &expect!["it gives no reason | since 0 | until 1"]);
     check_answer("for ever", at(-1), Timestamp::MAX, &expect!["for ever | since -1 | until 43200"]);
-    let long = opinion_of(
-        &asked("zone", 1),
-        Ok(RawAnswer {
-            verdict: Verdict::Healthy,
-            reason: "ü".repeat(100_000),
-            action: Action::None,
-            holds_until: at(5),
-        }),
-        at(0),
-    );
-    assert_eq!(long.reason.chars().count(), 301);
+    // A blank in the last place counts as well.
+    for reason in ["ü".repeat(100_000), "x".repeat(300) + " y", "x".repeat(299) + " yz"] {
+        let raw = RawAnswer { verdict: Verdict::Healthy, reason, action: Action::None, holds_until: at(5) };
+        let opinion = opinion_of(&asked("zone", 1), Ok(raw), at(0));
+        assert_eq!(opinion.reason.chars().count(), 301, "{}", opinion.reason);
+    }
 }
 
 #[test]
