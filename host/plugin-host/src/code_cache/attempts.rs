@@ -7,6 +7,8 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -93,7 +95,7 @@ impl CodeCache {
     ) -> History {
         let Ok(mut file) = File::open(self.attempt_path(digest, tier)) else { return History::Clean };
         // Another host is at it, which is no death.
-        if file.try_lock_shared().is_err() {
+        if !is_locked(|| file.try_lock_shared().is_ok()) {
             return History::Clean;
         }
         read(&mut file).map_or(History::Clean, |record| record.history(memory_bytes, now))
@@ -109,7 +111,7 @@ impl CodeCache {
     ) -> io::Result<Attempt> {
         let path = self.attempt_path(digest, tier);
         let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
-        if file.try_lock().is_err() {
+        if !is_locked(|| file.try_lock().is_ok()) {
             return Ok(Attempt(None));
         }
         let former = read(&mut file).map(Record::after_all).filter(|record| record.deaths > 0);
@@ -181,6 +183,19 @@ impl Running {
     fn forget(self) {
         let _removed = fs::remove_file(&self.path);
     }
+}
+
+/// Tries a few times: a child that has just been forked holds the locks of its parent until it is another program.
+fn is_locked(try_it: impl Fn() -> bool) -> bool {
+    const TRIES: usize = 20;
+    const PAUSE: Duration = Duration::from_millis(5);
+    for _ in 1..TRIES {
+        if try_it() {
+            return true;
+        }
+        thread::sleep(PAUSE);
+    }
+    try_it()
 }
 
 fn read(file: &mut File) -> Option<Record> {
