@@ -73,11 +73,19 @@ impl Spelling {
 mod tests {
     use super::*;
 
-    fn found(values: &[&str], text: &str) -> Vec<Range<usize>> {
+    fn beginnings(values: &[&str]) -> Beginnings {
         let sources: Vec<_> = values.iter().map(|value| Arc::new(Source::value(value.as_bytes()))).collect();
+        Beginnings::of(sources.iter())
+    }
+
+    fn found_by(beginnings: &Beginnings, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        Beginnings::of(sources.iter()).find(text.as_bytes(), &mut found);
+        beginnings.find(text.as_bytes(), &mut found);
         found
+    }
+
+    fn found(values: &[&str], text: &str) -> Vec<Range<usize>> {
+        found_by(&beginnings(values), text)
     }
 
     #[test]
@@ -104,8 +112,9 @@ mod tests {
     fn a_thousand_values_are_all_found() {
         let values: Vec<String> = (0..1_000).map(|number| format!("{number:04}-value")).collect();
         let texts: Vec<&str> = values.iter().map(String::as_str).collect();
-        for text in &texts {
-            assert_eq!(found(&texts, &format!("<{text}>")), [1..11], "{text}");
+        let beginnings = beginnings(&texts);
+        for text in texts {
+            assert_eq!(found_by(&beginnings, &format!("<{text}>")), [1..11], "{text}");
         }
     }
 }

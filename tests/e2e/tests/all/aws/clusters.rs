@@ -119,6 +119,7 @@ async fn two_instances_with_a_machines_name_are_named_and_go_with_it() {
 }
 
 #[tokio::test]
+#[ignore = "nightly: a minute and a half; two drivers of the simulated cloud serve side by side on each change"]
 async fn drivers_of_two_clouds_serve_side_by_side_in_one_host() {
     installed(async |lab, _| {
         let sim = simcloud::Server::start(simcloud::Config::default())?;

@@ -33,6 +33,7 @@ const MACHINES_A_MOMENT: usize = 3;
 const LAG: Lag = Lag { creation: Duration::from_millis(1_500), change: Duration::from_millis(500) };
 
 #[tokio::test]
+#[ignore = "nightly: a minute and a half; a host is killed in the simulated cloud on each change"]
 async fn a_host_that_is_killed_at_any_moment_of_a_launch_makes_one_instance_for_each_machine() {
     let _turn = turn().await;
     let cloud = Aws::start().await.expect("EC2 starts");

@@ -13,6 +13,7 @@ use crate::scene::is_running;
 const LAG: Lag = Lag { creation: Duration::from_secs(20), change: Duration::from_secs(1) };
 
 #[tokio::test]
+#[ignore = "nightly: a minute; the driver's own tests lose answers on each change"]
 async fn a_launch_whose_answer_is_lost_is_answered_again_with_the_same_instance() {
     installed(async |lab, _| {
         lab.cloud.set_lag(LAG);
