@@ -1,5 +1,6 @@
 //! Control plane, cloud, kubelets and host, started in order and taken down in order.
 
+mod compiled;
 mod deployments;
 mod look;
 mod objects;
@@ -20,6 +21,8 @@ use serde_json::Value;
 use crate::cloud::Cloud;
 use crate::host::{Host, HostOptions};
 use crate::manifests::NAMESPACE;
+
+use compiled::Compiled;
 
 pub use deployments::is_complete;
 
@@ -118,6 +121,8 @@ pub struct Lab<C = simcloud::Server> {
     pub cloud: C,
     /// An administrator's client.
     pub client: Client,
+    /// What its hosts compile.
+    _compiled: Compiled,
     /// etcd, kube-apiserver, and kube-controller-manager if asked for.
     pub plane: ControlPlane,
     kubeconfig: PathBuf,
@@ -160,7 +165,9 @@ impl<C: Cloud> Lab<C> {
         let nodes = kubelets(&plane, cloud.vm_source()?, options.kubelets, options.workloads)?;
         let folder = plane.folder().join("machinist");
         std::fs::create_dir(&folder).context("failed to make a folder for the host")?;
-        Ok(Self { nodes, cloud, client, plane, kubeconfig, hosts: AtomicU32::new(0), folder })
+        let compiled = Compiled::lend(folder.join("cache"))?;
+        let hosts = AtomicU32::new(0);
+        Ok(Self { nodes, cloud, client, _compiled: compiled, plane, kubeconfig, hosts, folder })
     }
 
     /// Kubelets for the VMs of one more cloud, which run no pods. They end when they are dropped.

@@ -156,6 +156,7 @@ async fn by_the_names_of_two_binaries_each_does_its_part_under_its_lease_and_one
 
 async fn picked(lab: &Lab) -> Result<()> {
     let mut options = lab.host_options();
+    options.cache = options.cache.with_file_name("nothing");
     options.flags.push("--controllers=*,-machine".into());
     let mut host = Host::start(&options)?;
     host.ready().await?;

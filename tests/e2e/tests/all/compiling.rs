@@ -61,6 +61,8 @@ fn children(pid: u32) -> Vec<u32> {
 
 async fn story(lab: &Lab) -> Result<()> {
     let mut options = lab.host_options();
+    // Nothing is compiled there.
+    options.cache = options.cache.with_file_name("empty");
     options.flags.extend(
         [
             "--leader-elect-lease-duration=4s",
