@@ -226,9 +226,9 @@ async fn attack_a_restore_of_the_plugins_brings_no_old_version_back() {
     let reason = after.rejected(map(6)).await;
     assert!(reason.contains("an administrator lower the store"), "{reason}");
     after.ready(map(7)).await;
-    // Whoever may lower the number brings the older one back.
-    *store.0.lock().expect("no panic") = Some(6);
-    host().ready(map(6)).await;
+    // Whoever may lower the number brings the older one back, once no host that has served the later one is there.
+    let lowered = Arc::new(Kept(std::sync::Mutex::new(Some(6))));
+    strict(&key, |settings| settings.counters = Some(lowered)).ready(map(6)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
