@@ -214,7 +214,8 @@ async fn attack_a_restore_of_the_plugins_brings_no_old_version_back() {
     let (key, store) = (key(), Arc::new(Kept(std::sync::Mutex::new(None))));
     let host = || strict(&key, |settings| settings.counters = Some(store.clone()));
     let map = |counter| signed(Map::plain("plain", "1.0.0", &["plain"]), &key, &["plain"], counter);
-    host().ready(map(7)).await;
+    let before = host();
+    before.ready(map(7)).await;
     for _ in 0..100 {
         if store.0.lock().expect("no panic").is_some() {
             break;
@@ -222,6 +223,7 @@ async fn attack_a_restore_of_the_plugins_brings_no_old_version_back() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(*store.0.lock().expect("no panic"), Some(7));
+    drop(before);
     let after = host();
     let reason = after.rejected(map(6)).await;
     assert!(reason.contains("an administrator lower the store"), "{reason}");
