@@ -23,7 +23,7 @@ const REQUEST: Duration = Duration::from_secs(10);
 /// Of replicas that write at the same time each is done after a few attempts.
 const MOST_CONFLICTS: usize = 5;
 
-/// What the name of an annotation may have behind its prefix.
+/// The longest name of an annotation, without its prefix.
 const MOST_NAME_BYTES: usize = 63;
 
 /// The Lease.

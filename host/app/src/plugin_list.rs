@@ -41,7 +41,7 @@ struct Held {
     policy: Option<Policy>,
 }
 
-/// What a signature covers beside the component.
+/// The parts of a plugin that a signature covers beside its component.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Bundle {

@@ -39,7 +39,7 @@ impl PullSecrets for Secrets {
     }
 }
 
-/// What grants may say at most, by the flags.
+/// Returns the upper bound of grants that the flags name.
 pub(crate) fn ceiling(flags: &ProcessFlags) -> anyhow::Result<Option<Arc<GrantsCeiling>>> {
     let Some(path) = &flags.grants_ceiling else { return Ok(None) };
     let ceiling = GrantsCeiling::read(path).context("failed to read --grants-ceiling")?;

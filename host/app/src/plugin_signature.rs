@@ -1,4 +1,4 @@
-//! What is known of the signature of a ConfigMap: for people, and whether a push may keep it.
+//! The signature of a ConfigMap's plugin, as it is shown to people, and whether a push may keep it.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(crate) fn kept(
     bundle.differences(&parts).is_empty().then_some([text, signature])
 }
 
-/// What is known of the signature of a ConfigMap's plugin.
+/// The signature of a ConfigMap's plugin, for people and programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct SignatureView {
     /// The key by which the host has accepted it.

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use crate::digest::ContentDigest;
 use crate::manifest::JsonPlace;
 
-/// What the statement says it is.
+/// The `_type` of the statement.
 const TYPE: &str = "https://in-toto.io/Statement/v1";
-/// What the statement is about.
+/// The `predicateType` of the statement.
 const PREDICATE: &str = "https://machinist.dev/plugin-bundle/v1";
 /// Four digests, a name and the names of some providers. A longer text is not read.
 pub const MOST_BYTES: usize = 16 << 10;
@@ -58,7 +58,7 @@ pub struct Parts {
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundle {
-    /// What belongs together.
+    /// The parts of the plugin that the signature binds to each other.
     pub parts: Parts,
     /// Which providers it may serve; empty for a health policy.
     pub providers: BTreeSet<String>,
@@ -226,7 +226,7 @@ impl Bundle {
         Ok(Self { parts, providers: providers.into_iter().collect(), counter })
     }
 
-    /// What it is about, for people.
+    /// Returns the names of the parts that it covers, for people.
     pub fn covers(&self) -> Vec<String> {
         let Parts { grants, settings, terms, .. } = &self.parts;
         let texts = [(Part::Grants, grants), (Part::Settings, settings), (Part::Terms, terms)];

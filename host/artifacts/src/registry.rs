@@ -153,7 +153,7 @@ impl Registry {
         self.beside(Beside::Signatures, reference, manifest, credentials).await
     }
 
-    /// What is kept beside a manifest; empty when there is nothing.
+    /// Returns the signed documents beside a manifest; empty when there are none.
     pub async fn beside(
         &self,
         beside: Beside,

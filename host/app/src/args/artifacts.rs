@@ -61,10 +61,10 @@ pub(crate) struct BundleFlags {
     /// Name of the plugin; by default the ConfigMap's
     #[arg(long, value_name = "NAME")]
     pub(crate) plugin_name: Option<String>,
-    /// What the driver may do, YAML or JSON, byte for byte as it will stand beside the component
+    /// Grants of the driver, YAML or JSON, byte for byte as they will be deployed beside the component
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) grants: Option<PathBuf>,
-    /// What the driver reads as its settings, byte for byte as it will stand beside the component
+    /// Settings of the driver, byte for byte as they will be deployed beside the component
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
     /// Of a health policy: mode, Machines and limits, byte for byte

@@ -11,7 +11,7 @@ use crate::manifest::{self, Blob, JsonPlace, RawBlob};
 use crate::reference::Reference;
 use crate::signature::KeyError;
 
-/// What is kept beside a manifest.
+/// A kind of signed document beside a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Signatures over the digest of the manifest.
