@@ -101,7 +101,7 @@ fn a_bundle_is_the_same_bytes_wherever_it_is_made_and_goes_beside_the_artifact()
     let bundle = Bundle::parse(&text).unwrap();
     assert_eq!((bundle.counter, bundle.parts.name.as_str()), (7, "sim"));
     assert_eq!(bundle.providers, ["sim".to_owned()].into());
-    // What a push would write is the same, with a signature over it.
+    // A push would write the same, with a signature over it.
     let push = ["push", shop.file(), "--configmap", "sim-1", "--dry-run", "--sign", &private];
     let map = shop.prints(&[&push[..], &texts].concat());
     assert!(map.contains(&format!("bundle.json: '{text}'")) && map.contains("bundle.sig: "), "{map}");

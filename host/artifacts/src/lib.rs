@@ -20,8 +20,6 @@
 pub mod bundle;
 pub mod credentials;
 pub mod digest;
-#[cfg(test)]
-mod doors_tests;
 pub mod helper;
 pub mod manifest;
 pub mod reference;

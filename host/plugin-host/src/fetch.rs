@@ -76,14 +76,14 @@ pub(crate) struct Fetcher {
 /// A component that nobody has looked into yet.
 pub(crate) struct Fetched {
     pub(crate) packed: Packed,
-    /// What is signed beside its artifact.
+    /// Signed documents beside its artifact.
     pub(crate) beside: BesideArtifact,
 }
 
-/// What a registry keeps beside an artifact, as far as it is needed.
+/// Signed documents beside an artifact in a registry, as far as they are needed.
 #[derive(Clone, Default)]
 pub(crate) struct BesideArtifact {
-    /// Whose signature was accepted.
+    /// The key by which its signature was accepted.
     signer: Option<String>,
     bundles: Vec<SignedBundle>,
 }
@@ -225,7 +225,8 @@ impl Fetcher {
         Some(Fetched { packed: Packed::whole(Encoding::None, bytes), beside })
     }
 
-    /// What of it may count. What is signed and by nobody who is trusted is an error at once, before a megabyte is fetched.
+    /// Returns the signed documents that may count. An artifact that only unknown keys have signed is an error at once, before
+    /// a megabyte is fetched.
     fn accepted(
         &self,
         manifest: ContentDigest,

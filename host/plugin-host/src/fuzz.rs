@@ -16,7 +16,7 @@ use crate::tape::{NoSeed, Player, Playing, Recording, folder};
 use crate::vault::Vault;
 use crate::{About, PolicyAbout, bounds, convert, egress, tape};
 
-/// What the host takes of the answer of a guest.
+/// The part of a guest's answer that the host uses.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names are the contract's")]
 pub enum Taken {
@@ -51,7 +51,7 @@ pub fn guest_answer(kind: &str, answer: Value, vault: &Vault) -> Option<Result<T
 /// A recording as a file has it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// It is none, for the reason that is returned.
 pub fn recording(bytes: &[u8]) -> Result<Recording, ReadError> {
     folder::parse(bytes, Path::new("call.json"))
 }
@@ -66,7 +66,7 @@ pub fn play(recording: Recording) -> Result<usize, NoSeed> {
     Ok(tape::play_through(&player, &again))
 }
 
-/// What a token service answers with status 200, by scheme. `None`: there is no such scheme.
+/// Reads the answer of a token service with status 200. `None`: there is no such scheme.
 pub fn token_answer(
     scheme: &str,
     headers: &HeaderMap,
@@ -76,12 +76,12 @@ pub fn token_answer(
     egress::token_answer(scheme, headers, body, now)
 }
 
-/// What an answer of a cloud says about pace, credentials and clocks: a wait, the codes, and the skew.
+/// Reads an answer of a cloud for pace, credentials and clocks: a wait, the codes, and the skew.
 pub fn cloud_says(headers: &HeaderMap, body: &[u8], now: Timestamp) -> String {
     egress::cloud_says(headers, body, now)
 }
 
-/// What is sent for a request of a component.
+/// Returns the request that is sent for one of a component.
 ///
 /// # Errors
 /// Why nothing is.
@@ -108,10 +108,10 @@ pub fn methods() -> &'static [Method] {
     &crate::grants::METHODS
 }
 
-/// What a policy says about itself.
+/// Reads the self-description of a policy.
 ///
 /// # Errors
-/// What of it breaks the contract.
+/// Returns the first thing in it that breaks the contract.
 pub fn policy_about(
     name: String,
     version: String,

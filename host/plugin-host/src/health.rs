@@ -1,7 +1,7 @@
 //! The record of a version's calls, and the rule by which one that breaks is left alone for a while. Time is an argument.
 //!
-//! Who writes classes must not silence a plugin for all others: calls that break for few of its classes leave it alone for
-//! these only.
+//! An author of classes must not stop a plugin for all others: calls that break for few of its classes pause it for these
+//! only.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +14,7 @@ const SEEN_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// Classes that are remembered. Calls of others count for the plugin as a whole.
 const MOST_CLASSES: usize = 4096;
 
-/// What begins with a call that broke.
+/// The pause that begins with a call that broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeftAlone {
     /// No call is made until then.

@@ -39,8 +39,6 @@ mod convert;
 mod digest;
 mod directory;
 mod dispatch;
-#[cfg(test)]
-mod doors_tests;
 mod effort;
 pub mod egress;
 mod engine;

@@ -55,7 +55,7 @@ pub(crate) enum Stage {
     },
 }
 
-/// What a version brings.
+/// A version as it is offered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) providers: Vec<ProviderName>,
@@ -385,8 +385,7 @@ impl<G: Clone> Registry<G> {
         plugins.into_iter().map(|(plugin, _)| plugin.clone()).collect()
     }
 
-    /// Chooses anew what serves, and again as long as versions go for the sake of a higher counter: each time there are
-    /// fewer.
+    /// Chooses the version that serves, and again as long as a higher counter displaces versions: each time there are fewer.
     fn resolve(&mut self, now: Timestamp) {
         self.resolve_once(now);
         while self.displace_lower(now) {

@@ -47,7 +47,7 @@ pub struct PluginReport {
     pub resolved: Option<Resolved>,
     /// The key by which it is signed, where that was checked.
     pub signer: Option<String>,
-    /// What its signature covers beside the component, where it is that of a bundle.
+    /// The parts that its signature covers beside the component, where it is that of a bundle.
     pub bundle: Option<BundleReport>,
     /// True when this source answers the plugin's calls.
     pub serving: bool,
@@ -62,7 +62,7 @@ pub struct PluginReport {
     pub held: Option<HeldReport>,
 }
 
-/// What a signature covers.
+/// The parts of a plugin that a signature covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleReport {
     /// Its counter.

@@ -58,7 +58,7 @@ pub struct HostSettings {
     pub shutdown_deadline: Duration,
     /// Whose signatures count, and where one is needed.
     pub trust: Trust,
-    /// What the grants of drivers may say at most.
+    /// Upper bound for the grants of drivers.
     pub grants_ceiling: Option<Arc<GrantsCeiling>>,
     /// Keeps the highest counters of signed plugins; without it they are kept in memory.
     pub counters: Option<Arc<dyn CounterStore>>,

@@ -166,7 +166,7 @@ pub struct Declared<C = Packed> {
     pub signature: Option<String>,
     /// A signature over the component and what stands beside it.
     pub bundle: Option<SignedBundle>,
-    /// What stands beside the component, as a bundle has it.
+    /// The texts that are deployed beside the component, byte for byte as a bundle has them.
     pub texts: Texts,
     /// Settings of the driver, a JSON object.
     pub settings: Arc<str>,
@@ -199,7 +199,7 @@ pub struct Texts {
 }
 
 impl<C> Declared<C> {
-    /// What a bundle of this declaration is about, when this is its component.
+    /// Returns the parts that a bundle of this declaration covers, when this is its component.
     pub fn parts(&self, component: Digest) -> Parts {
         Parts {
             kind: self.kind.name().to_owned(),
@@ -321,9 +321,9 @@ pub enum Error {
         "there is {present} without {absent}: they belong together, as `machinist plugin sign` writes them"
     )]
     HalfBundle {
-        /// What is there.
+        /// The key that is there.
         present: &'static str,
-        /// What is missing.
+        /// The key that is missing.
         absent: &'static str,
     },
     /// The digest is none.

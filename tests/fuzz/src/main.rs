@@ -144,7 +144,7 @@ fn row(target: &Target, summary: &Summary) -> String {
     format!("{:<12} {inputs:>10} {shapes:>8} {seconds:>8.1} {rate:>10.0}", target.name)
 }
 
-/// What is broken, and how to see it again. The input is kept in a file.
+/// Prints the broken promise and the command that repeats it. The input is kept in a file.
 fn told(target: &Target, finding: &Finding, seed: u64) -> Result<String> {
     let file = std::env::temp_dir().join(format!("machinist-fuzz-{}-{seed}", target.name));
     std::fs::write(&file, &finding.input).with_context(|| format!("failed to write {}", file.display()))?;

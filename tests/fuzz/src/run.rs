@@ -38,7 +38,7 @@ pub struct Finding {
     pub input: Vec<u8>,
 }
 
-/// What was tried of one target.
+/// The result of a run of one target.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// So many inputs.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::caught;
 use crate::target::{Shape, Target};
 
-/// What is not shorter by then stays as it is.
+/// The longest time for attempts at a shorter input.
 const LONGEST: Duration = Duration::from_secs(20);
 
 /// Leaves out ever smaller parts, as long as the same promise stays broken.

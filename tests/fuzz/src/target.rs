@@ -1,4 +1,4 @@
-//! What is tried, and how it took an input.
+//! Targets, and the ways in which they take an input.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,9 +12,9 @@ pub type Verdict = Result<Shape, String>;
 pub struct Target {
     /// For the command line.
     pub name: &'static str,
-    /// What reads the input, and what must hold.
+    /// Names the parsers that read the input, and the promise that must hold.
     pub about: &'static str,
-    /// What the samples are written in.
+    /// The language of the samples.
     pub grammar: Grammar,
     /// Good inputs; each is taken without a broken promise.
     pub samples: fn() -> Vec<Vec<u8>>,

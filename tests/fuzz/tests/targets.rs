@@ -58,6 +58,7 @@ each! {
     challenge: "challenge",
     logins: "logins",
     signature: "signature",
+    bundle: "bundle",
     objects: "objects",
     lives: "lives",
     words: "words",

@@ -14,7 +14,7 @@ use crate::vault::Vault;
 
 pub(crate) use super::auth::read_answer as token_answer;
 
-/// What is sent for a request that carries no mark.
+/// Returns the request that is sent for one without a mark.
 pub(crate) fn sent(
     request: Request<Bytes>,
     grants: &Grants,

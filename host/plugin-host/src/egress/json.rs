@@ -1,18 +1,20 @@
 //! Where the strings of a JSON text stand, so that one can be changed and every other byte stays.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-/// Calls `visit` with the path and the inside (without quotes, escapes as they are) of each string value.
+/// Calls `visit` with the path and the inside (without quotes, escapes as they are) of each string value. Returns whether
+/// each key is in its object once: of a doubled one, one parser takes the first value and another the last.
 /// `None` when the text is no JSON.
 pub(super) fn visit_strings<E>(
     text: &[u8],
     mut visit: impl FnMut(&[String], Range<usize>) -> Result<(), E>,
-) -> Option<Result<(), E>> {
+) -> Option<Result<bool, E>> {
     // The walk below relies on valid, not too deep JSON.
     serde_json::from_slice::<IgnoredAny>(text).ok()?;
-    let mut walk = Walk::default();
+    let mut walk = Walk { open: Vec::new(), path: Vec::new(), has_distinct_keys: true };
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         if *byte == b'"' {
@@ -28,27 +30,30 @@ pub(super) fn visit_strings<E>(
         }
         at += 1;
     }
-    Some(Ok(()))
+    Some(Ok(walk.has_distinct_keys))
 }
 
 enum Inside {
-    Object { expects_key: bool },
+    Object { expects_key: bool, keys: HashSet<String> },
     Array { index: usize },
 }
 
 /// `path` has one segment for each container that is open: the key or index of what comes.
-#[derive(Default)]
 struct Walk {
     open: Vec<Inside>,
     path: Vec<String>,
+    has_distinct_keys: bool,
 }
 
 impl Walk {
     fn expects_key(&self) -> bool {
-        matches!(self.open.last(), Some(Inside::Object { expects_key: true }))
+        matches!(self.open.last(), Some(Inside::Object { expects_key: true, .. }))
     }
 
     fn key(&mut self, key: String) {
+        if let Some(Inside::Object { keys, .. }) = self.open.last_mut() {
+            self.has_distinct_keys &= keys.insert(key.clone());
+        }
         self.path.pop();
         self.path.push(key);
     }
@@ -56,7 +61,7 @@ impl Walk {
     fn step(&mut self, byte: u8) {
         match byte {
             b'{' => {
-                self.open.push(Inside::Object { expects_key: true });
+                self.open.push(Inside::Object { expects_key: true, keys: HashSet::new() });
                 self.path.push(String::new());
             }
             b'[' => {
@@ -68,12 +73,12 @@ impl Walk {
                 self.path.pop();
             }
             b':' => {
-                if let Some(Inside::Object { expects_key }) = self.open.last_mut() {
+                if let Some(Inside::Object { expects_key, .. }) = self.open.last_mut() {
                     *expects_key = false;
                 }
             }
             b',' => match self.open.last_mut() {
-                Some(Inside::Object { expects_key }) => *expects_key = true,
+                Some(Inside::Object { expects_key, .. }) => *expects_key = true,
                 Some(Inside::Array { index }) => {
                     *index += 1;
                     let next = index.to_string();

@@ -147,7 +147,9 @@ impl Filler<'_> {
         let visited = visit_strings(body, |path, span| {
             filled.replace(body, &mut from, span, |inside| self.fill(inside, &Here::Json(path)))
         });
-        visited.ok_or(Reason::PlaceholderPlace)??;
+        if !visited.ok_or(Reason::PlaceholderPlace)?? {
+            return Err(Reason::PlaceholderPart);
+        }
         filled.bytes.extend_from_slice(body.get(from..).unwrap_or_default());
         Ok(filled)
     }

@@ -198,6 +198,10 @@ fn attack_user_data_wrapped_into_a_script_is_refused() {
         format!("{{\"userData\":\"{escaped} \"}}"),
         format!("{{\"userData\":\"\\n{escaped}\"}}"),
         format!("{{\"userData\":\"{escaped}{escaped}\"}}"),
+        // Of a doubled key, one parser takes the first value and another the last, or both, one after the other.
+        format!("{{\"userData\":\"#!/bin/sh\",\"userData\":\"{escaped}\"}}"),
+        format!("{{\"userData\":\"{escaped}\",\"user\\u0044ata\":\"#!/bin/sh\"}}"),
+        format!("{{\"userData\":\"{escaped}\",\"a\":{{\"b\":1,\"b\":2}}}}"),
     ] {
         assert_eq!(case.body(JSON, &body), part, "{body}");
     }

@@ -6,7 +6,7 @@ pub enum StartError {
     /// The engine refuses its settings, or the linker a definition.
     #[error("failed to set up the engine: {detail}")]
     Engine {
-        /// What it says.
+        /// The words of the engine.
         detail: String,
     },
     /// Threads could not be started.

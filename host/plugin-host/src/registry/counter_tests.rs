@@ -1,4 +1,4 @@
-//! What a writer of ConfigMaps tries in order to bring back a version that was signed, and replaced.
+//! Attempts of a writer of ConfigMaps to bring back a version that was signed, and replaced.
 
 use super::tests::World;
 use super::*;
@@ -96,7 +96,7 @@ fn what_serves_goes_on_until_the_higher_counter_is_ready() {
     world.check(&[("aws", "v1")]);
     world.signed("one", 10, Some(2), ("v3", WHOLE));
     world.check(&[("aws", "v3")]);
-    // What was before it in the same ConfigMap is no way back either.
+    // An earlier content of the same ConfigMap is no way back either.
     world.stand("one", Standing::Withdrawn { reason: "bad".to_owned() });
     world.check(&[("aws", "v3")]);
 }

@@ -1,7 +1,7 @@
 //! Versions that are signed with a counter: a lower one does not stand beside a higher one, whatever its ConfigMap says of
 //! versions and times, which its writers choose.
 //!
-//! What is on trial, or was withdrawn, displaces nothing: until a version is promoted the one before it serves, and after
+//! A version on trial, or a withdrawn one, displaces nothing: until a version is promoted the one before it serves, and after
 //! a withdrawal it serves again.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn displace<G>(source: &mut Source<G>, highest: u64, now: Timestamp) -> bool {
         newest.into_iter().filter_map(|slot| slot.take_if(is_low)).map(|version| version.counter).collect();
     let lost_before = source.before.take_if(is_low).is_some();
     let is_empty = source.held.is_none() && source.waiting.is_none() && source.denied.is_none();
-    // What is on its way is judged by what is kept when it arrives.
+    // A version that is being loaded is judged by the counter that is kept when it arrives.
     if let (Some(counter), true, false) = (gone.last(), is_empty, source.is_loading()) {
         set_stage(source, Stage::Rejected { reason: displaced(*counter, highest) }, now);
     }

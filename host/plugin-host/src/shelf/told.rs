@@ -1,4 +1,4 @@
-//! What is reported of a source.
+//! The report of a source, and its line in the log.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -7,7 +7,7 @@ use machinist_core::id::{PluginName, ProviderName};
 
 use crate::grants::{self, Grants};
 
-/// What grants may say at most.
+/// Upper bound for grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantsCeiling(Ceiling);
 
@@ -48,7 +48,7 @@ pub enum CeilingError {
     },
 }
 
-/// What is beyond a ceiling.
+/// Parts of grants that exceed a ceiling.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CeilingBreach {
     #[error(

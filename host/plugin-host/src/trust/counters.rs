@@ -24,7 +24,7 @@ pub trait CounterStore: Send + Sync {
     fn place(&self, kind: &'static str, plugin: &str) -> String;
 }
 
-/// What a process remembers. For hosts without a store, such as those of tests.
+/// Counters in memory alone. For hosts without a store, such as those of tests.
 #[derive(Debug, Default)]
 struct Memory(Mutex<BTreeMap<(&'static str, String), u64>>);
 

@@ -1,4 +1,4 @@
-//! Who must have signed a plugin, and what the signature must cover.
+//! Rules for signatures: by which keys a plugin must be signed, and which parts a signature must cover.
 //!
 //! Where signatures are needed, a signature covers a bundle ([`machinist_artifacts::bundle`]): component, grants,
 //! settings, name, providers and a counter. One over the component alone says nothing about what that may do, so it is
@@ -18,7 +18,7 @@ use machinist_core::id::ProviderName;
 
 use crate::source::{DIRECTORY, SignedBundle, SourceId};
 
-/// Whose signatures count, and where one is needed.
+/// The keys whose signatures count, and the namespaces in which one is needed.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     /// One of these must have signed.
@@ -107,7 +107,7 @@ fn named(all: &BTreeSet<impl ToString>) -> String {
 /// How strict the host is with a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// What is beside it must be good; nothing need be.
+    /// A signature that is there must be good; none is needed.
     Free,
     /// A signature over the component is enough: what it may do has a ceiling.
     Component,
@@ -115,7 +115,7 @@ pub(crate) enum Rule {
     Bundle,
 }
 
-/// What is known of a version whose signatures are looked at.
+/// A version whose signatures are checked.
 pub(crate) struct Evidence<'a> {
     pub(crate) parts: &'a Parts,
     /// Beside it, or beside its artifact. One that is good is enough.
@@ -124,11 +124,11 @@ pub(crate) struct Evidence<'a> {
     pub(crate) signature: Option<&'a str>,
     /// The bytes, where there is a signature.
     pub(crate) component: &'a [u8],
-    /// Who has signed its artifact.
+    /// The key that has signed its artifact.
     pub(crate) signer: Option<String>,
 }
 
-/// Who has signed a version, and what.
+/// The key that has signed a version, and the parts that it has signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signed {
     pub(crate) signer: Option<String>,
@@ -138,7 +138,7 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
-    /// What the registry orders versions by.
+    /// Returns the counter by which the registry orders versions.
     pub(crate) fn counter(&self) -> Option<u64> {
         self.bundle.as_ref().filter(|_| self.counts).map(|bundle| bundle.counter)
     }
@@ -197,7 +197,7 @@ fn best(keys: &Keyring, evidence: &Evidence<'_>) -> Result<(String, Bundle), Tru
     good.ok_or(nearest)
 }
 
-/// What is signed is nearer than what is not, and a bundle nearer than nonsense.
+/// Orders errors: a signed document is nearer than an unsigned one, and a bundle nearer than nonsense.
 fn rank(error: &TrustError) -> u8 {
     match error {
         TrustError::Required(_) | TrustError::Bare | TrustError::Given(_) => 0,

@@ -65,7 +65,7 @@ fn a_bundle_by_a_trusted_key_is_enough_everywhere() {
         let said = judged.check_providers(&["aws".into(), "gcp".into()]).expect_err("not signed").to_string();
         assert!(said.contains("claims provider gcp, and its bundle was signed for aws only"), "{said}");
     }
-    // What an editor adds at the end is no part of it.
+    // A line end that an editor adds is no part of it.
     let mut longer = bundles[0].clone();
     longer.text.push('\n');
     assert!(scene.judge(Rule::Bundle, &parts(), &[longer], None).is_ok());

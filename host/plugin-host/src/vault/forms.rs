@@ -85,16 +85,15 @@ impl Forms {
         }
         let piece = if is_address(value) { usize::MAX } else { PIECE };
         self.plain(value, piece);
-        for bytes in [value, &utf16(value)] {
+        let digits_piece = if piece == PIECE { DIGITS_PIECE } else { usize::MAX };
+        let escaped = escaped(value);
+        for bytes in escaped.iter().chain([&utf16(value)]).map(|bytes| bytes.as_slice()).chain([value]) {
             self.base64(bytes, piece);
             self.base64_of_base64(bytes, piece);
         }
-        if let Some(inside) = std::str::from_utf8(value).ok().and_then(json_inside)
-            && inside.as_bytes() != value
-        {
-            self.base64(inside.as_bytes(), piece);
+        for digits in escaped.iter().map(|bytes| hexadecimal(bytes, "")) {
+            self.push(digits, digits_piece);
         }
-        let digits_piece = if piece == PIECE { DIGITS_PIECE } else { usize::MAX };
         for digits in [hexadecimal(value, ""), hexadecimal(value, "0x"), decimal(value)] {
             if digits.len() >= DIGITS_PIECE / 2 {
                 self.push(digits, digits_piece);
@@ -282,6 +281,14 @@ fn is_cloud_id(word: &[u8]) -> bool {
             && behind.iter().all(u8::is_ascii_hexdigit)
             && !prefix.is_empty()
             && prefix.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'-'))
+}
+
+/// The value as it stands in JSON and in a form, where that makes a difference: bodies are encoded as a whole.
+fn escaped(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
+    let json = std::str::from_utf8(value).ok().and_then(json_inside);
+    let form: String = url::form_urlencoded::byte_serialize(value).collect();
+    let both = json.map(|json| json.as_bytes().to_vec()).into_iter().chain([form.into_bytes()]);
+    both.map(Zeroizing::new).filter(|escaped| escaped.as_slice() != value).collect()
 }
 
 fn utf16(value: &[u8]) -> Zeroizing<Vec<u8>> {

@@ -13,7 +13,7 @@ const MOST_FILES: usize = 200;
 /// Of the files that hosts keep.
 const SUFFIX: &str = "code";
 
-/// What the hosts of a lab compile. Dropped, it is kept for other labs.
+/// Code that the hosts of a lab compile. Dropped, it is kept for other labs.
 pub(super) struct Compiled {
     folder: PathBuf,
     kept: PathBuf,

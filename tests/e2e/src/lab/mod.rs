@@ -121,7 +121,7 @@ pub struct Lab<C = simcloud::Server> {
     pub cloud: C,
     /// An administrator's client.
     pub client: Client,
-    /// What its hosts compile.
+    /// Code that its hosts compile.
     _compiled: Compiled,
     /// etcd, kube-apiserver, and kube-controller-manager if asked for.
     pub plane: ControlPlane,

@@ -168,7 +168,7 @@ async fn a_signed_driver_from_a_registry_runs_machines_and_an_unsigned_one_is_re
         let digest = said.split_once('@').and_then(|(_, rest)| rest.split_whitespace().next());
         let digest = digest.context("the push names a digest")?.to_owned();
         lab.put_plugin(&naming(lab, "sim", &reference)?).await?;
-        // Who has made it is known, and not who has said what it may do here.
+        // The signature shows its maker, and nothing shows who has approved its grants here.
         lab.plugin_state("sim", "Rejected").await?;
         let status = lab.plugin_status("sim").await?.context("it has a status")?;
         let reason = status["reason"].as_str().unwrap_or_default();
@@ -313,7 +313,7 @@ async fn a_configmap_that_was_signed_is_pushed_to_without_force() {
     .await;
 }
 
-/// What a push wrote, as a copy of the namespace has it.
+/// A ConfigMap that a push wrote, as a copy of the namespace has it.
 async fn copy_of(lab: &Lab, name: &str) -> Result<ConfigMap> {
     let map = maps(lab).get(name).await?;
     let mut copy = ConfigMap { data: map.data, binary_data: map.binary_data, ..ConfigMap::default() };

@@ -69,7 +69,7 @@ fn an_element(text: &[u8], chance: &mut Chance) -> Option<Range<usize>> {
     None
 }
 
-/// What stands between the tags of an element.
+/// The content between the tags of an element.
 fn inside(element: &[u8]) -> Option<Range<usize>> {
     let start = element.iter().position(|byte| *byte == b'>')? + 1;
     let end = element.iter().rposition(|byte| *byte == b'<')?;

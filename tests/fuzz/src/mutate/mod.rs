@@ -12,7 +12,7 @@ mod words;
 
 use crate::chance::Chance;
 
-/// What samples are written in.
+/// The language of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grammar {
     /// JSON.

@@ -164,37 +164,25 @@ fn answer(exchange: Option<&Exchange>, request: &HttpRequest) -> Result<HttpAnsw
     }
 }
 
-/// What the call says for people, and what the host would show of it.
+/// Makes the recorded call. Returns its outcome in words, as the host would show them.
 fn call<D: Driver + Reboot + DeleteById>(
     host: &MockHost<'_>,
     recording: &Recording,
 ) -> Result<String, Failure> {
     let driver = host.driver::<D>();
     let question = || recording.question.clone();
-    let request = || Some(Request::from(serde_json::from_value::<Asked>(question()).ok()?));
     let class = || Some(Class::from(serde_json::from_value::<AskedClass>(question()).ok()?));
     let none = || Ok("no question".to_owned());
+    let machine = |ask: &dyn Fn(&Request) -> Result<String, Failure>| {
+        let asked = serde_json::from_value::<Asked>(question());
+        asked.map_or_else(|_| none(), |asked| ask(&asked.into()))
+    };
     Ok(match recording.operation.as_str() {
-        "CreateMachine" => match request() {
-            Some(request) => format!("{:?}", driver.create(&request)?),
-            None => return none(),
-        },
-        "InitializeMachine" => match request() {
-            Some(request) => format!("{:?}", driver.initialize(&request)?),
-            None => return none(),
-        },
-        "DeleteMachine" => match request() {
-            Some(request) => format!("{:?}", driver.delete(&request)?),
-            None => return none(),
-        },
-        "GetMachineStatus" => match request() {
-            Some(request) => format!("{:?}", driver.get_status(&request)?),
-            None => return none(),
-        },
-        "RebootMachine" => match request() {
-            Some(request) => format!("{:?}", driver.reboot(&request)?),
-            None => return none(),
-        },
+        "CreateMachine" => machine(&|request| Ok(format!("{:?}", driver.create(request)?)))?,
+        "InitializeMachine" => machine(&|request| Ok(format!("{:?}", driver.initialize(request)?)))?,
+        "DeleteMachine" => machine(&|request| Ok(format!("{:?}", driver.delete(request)?)))?,
+        "GetMachineStatus" => machine(&|request| Ok(format!("{:?}", driver.get_status(request)?)))?,
+        "RebootMachine" => machine(&|request| Ok(format!("{:?}", driver.reboot(request)?)))?,
         "DeleteMachineByID" => {
             let (asked, id): (Asked, String) = match serde_json::from_value(question()) {
                 Ok(question) => question,

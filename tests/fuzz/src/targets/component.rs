@@ -18,7 +18,7 @@ pub(super) const TARGET: Target = Target {
     grammar: Grammar::Bytes,
     samples,
     words: &[],
-    share: 60,
+    share: 40,
     check,
 };
 

@@ -143,7 +143,7 @@ fn check(input: &[u8]) -> Verdict {
     }
 }
 
-/// What reports say of it is bounded and visible.
+/// Checks that reports of it are bounded and visible.
 pub(super) fn is_told(error: &(dyn std::error::Error + 'static)) -> Verdict {
     let told = reason(error);
     promise(told.len() <= 4096 && is_visible(&told), || format!("a reason commands or floods: {told:?}"))?;

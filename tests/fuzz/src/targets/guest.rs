@@ -1,4 +1,4 @@
-//! What drivers answer.
+//! Answers of drivers.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(super) const TARGET: Target = Target {
 };
 
 const SECRET: &str = "hunter2-hunter2-Zx9-canary";
-/// What is said of a text that was cut stands behind it.
+/// The longest note behind a text that was cut.
 const ROOM: usize = 48;
 
 fn samples() -> Vec<Vec<u8>> {

@@ -1,5 +1,6 @@
 //! All targets.
 
+mod bundle;
 mod calls;
 mod challenge;
 mod component;
@@ -30,7 +31,7 @@ mod words;
 use crate::target::Target;
 
 /// In the order in which they run.
-pub const ALL: [Target; 26] = [
+pub const ALL: [Target; 27] = [
     configmap::TARGET,
     parts::TARGET,
     packed::TARGET,
@@ -52,6 +53,7 @@ pub const ALL: [Target; 26] = [
     challenge::TARGET,
     logins::TARGET,
     signature::TARGET,
+    bundle::TARGET,
     objects::TARGET,
     lives::TARGET,
     words::TARGET,

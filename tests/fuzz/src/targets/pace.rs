@@ -1,4 +1,4 @@
-//! What clouds say about pace, clocks and keys.
+//! Answers of clouds about pace, clocks and keys.
 
 use http::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! What health policies answer.
+//! Answers of health policies.
 
 use jiff::Timestamp;
 use machinist_core::policy::{

@@ -43,7 +43,7 @@ const SHORTEST: usize = 20;
 /// So many characters of a value may be left: fewer are no piece, and at the borders of base64 some depend on a
 /// neighbour.
 const MOST_LEFT: usize = 25;
-/// What a value becomes is not longer than this, or a run has few inputs.
+/// The longest spelling that is tried; with longer ones a run has few inputs.
 const LONGEST: usize = 16 * 1024;
 
 fn samples() -> Vec<Vec<u8>> {
@@ -98,8 +98,8 @@ fn check(input: &[u8]) -> Verdict {
     Ok(Shape::of(&steps.join(" ")).and(Shape::of(if pieces.is_empty() { "whole" } else { "pieces" })))
 }
 
-/// What the vault promises to find in any spelling: long, without blanks inside, and neither letters nor digits alone.
-/// URLs, paths and addresses are found as a whole only.
+/// True for a value that the vault promises to find in any spelling: long, and neither letters nor digits alone. URLs, paths
+/// and addresses are found as a whole only.
 fn is_credential(value: &str) -> bool {
     let value = value.trim_matches(|blank: char| blank.is_ascii_whitespace());
     let has = |kind: fn(&u8) -> bool| value.bytes().filter(kind).count() >= 4;
@@ -118,9 +118,10 @@ fn is_credential(value: &str) -> bool {
 
 /// `None`: this is not among the spellings that are promised.
 fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
-    let mut codings = 0;
+    let (mut codings, mut escapes) = (0, 0);
     let mut text = value.as_bytes().to_vec();
     for step in steps {
+        let before = text.clone();
         text = match *step {
             "base64" | "base64-url" if codings < 2 => {
                 codings += 1;
@@ -137,7 +138,11 @@ fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
             "json" | "url" | "xml" | "crlf" | "lines" | "indent" => escaped(&text, step)?,
             _ => return None,
         };
-        if text.len() > LONGEST {
+        if codings == 0 && text != before && ["json", "url", "xml"].contains(step) {
+            // Of encodings around escapes, those are promised that a body in JSON or a form has.
+            escapes += if *step == "xml" { 2 } else { 1 };
+        }
+        if text.len() > LONGEST || (codings > 0 && escapes > 1) {
             return None;
         }
     }

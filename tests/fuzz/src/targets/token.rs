@@ -57,7 +57,7 @@ fn check(input: &[u8]) -> Verdict {
         let long_ago =
             token_answer(scheme, &headers, body, Timestamp::from_second(250_000_000_000).unwrap_or_default())
                 .is_some_and(|taken| taken.is_ok());
-        // What a service does not say about the end counts from now.
+        // A token without an end counts from now.
         promise(!long_ago || scheme == "oauth2", || "a credential is good at the end of time".to_owned())?;
         shape = shape.and(Shape::of_result(&taken));
     }

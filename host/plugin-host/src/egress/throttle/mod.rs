@@ -36,9 +36,9 @@ pub(super) struct Account {
 /// Who asks.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Who {
-    /// Who has taken this role.
+    /// The holder of this role.
     Role(String),
-    /// Who has these credentials, names and secrets alike; a digest over them. Whoever knows a name alone asks as
+    /// The holder of these credentials; a digest over names and secrets. A client that knows a name alone asks as
     /// somebody else, and slows nobody down.
     Holder([u8; 32]),
     /// Nobody in particular. Plugins do not slow down each other without sharing credentials.

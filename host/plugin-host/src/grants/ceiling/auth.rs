@@ -7,7 +7,7 @@ use super::super::auth::{
 use super::super::{FilePrefix, HostPattern};
 use super::are_within;
 
-/// What the grant that comes nearest does not allow. `None`: some grant allows all of it.
+/// Returns the part that even the nearest grant does not allow. `None`: some grant allows all of it.
 pub(super) fn beyond(grant: &AuthGrant, hosts: &[&HostPattern], ceiling: &[AuthGrant]) -> Option<String> {
     let scheme = grant.scheme().name();
     let mut nearest = format!("it grants no {scheme}");

@@ -2,7 +2,7 @@
 
 use super::super::{EgressRule, FormCondition, PathPattern};
 
-/// What the rule that comes nearest does not allow. `None`: some rule allows all of it.
+/// Returns the part that even the nearest rule does not allow. `None`: some rule allows all of it.
 pub(super) fn beyond(rule: &EgressRule, ceiling: &[EgressRule]) -> Option<String> {
     let mut nearest = (0, format!("it grants no host {}", rule.host));
     for wide in ceiling {

@@ -19,7 +19,7 @@ use super::{EgressRule, GrantedPlace, Grants, HostPattern, Place, SecretGrant};
 const MOST_NAMED: usize = 8;
 
 impl Grants {
-    /// What of these grants the ceiling does not allow, each with its place. Empty: they stay within it.
+    /// Returns the parts of these grants that the ceiling does not allow, each with its place. Empty: they stay within it.
     pub fn beyond(&self, ceiling: &Self) -> Vec<String> {
         let egress = each("egress", &self.egress, |rule| egress::beyond(rule, &ceiling.egress));
         let secrets = each("secrets", &self.secrets, |grant| self.secret_beyond(grant, ceiling));

@@ -1,5 +1,5 @@
-//! What a writer of ConfigMaps tries who has no key, where plugins must be signed: the operator's signed component with
-//! what he never signed.
+//! Attempts of a writer of ConfigMaps without a key, where plugins must be signed: the operator's signed component with
+//! texts that nobody has signed.
 
 use std::sync::Arc;
 
@@ -185,7 +185,7 @@ async fn attack_an_old_signed_version_does_not_come_back() {
     }
     world.host.withdraw(version("two", "2.0.0", 2).id()).await;
     assert!(world.create("plain", "{}").await.is_err(), "nothing that was replaced serves");
-    // The operator signs it anew.
+    // The operator signs it again.
     world.ready(version("four", "1.0.0", 3)).await;
     assert_eq!(world.version("plain").await, "1.0.0");
 }
@@ -228,7 +228,7 @@ async fn attack_a_restore_of_the_plugins_brings_no_old_version_back() {
     let reason = after.rejected(map(6)).await;
     assert!(reason.contains("an administrator lower the store"), "{reason}");
     after.ready(map(7)).await;
-    // Whoever may lower the number brings the older one back, once no host that has served the later one is there.
+    // An administrator who lowers the number brings the older one back, once no host that has served the later one is there.
     let lowered = Arc::new(Kept(std::sync::Mutex::new(Some(6))));
     strict(&key, |settings| settings.counters = Some(lowered)).ready(map(6)).await;
 }
