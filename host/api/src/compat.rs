@@ -7,8 +7,8 @@
 use std::fmt;
 
 use jiff::SignedDuration;
-use machinist_core::duration;
 use machinist_core::machine::DeletionStage;
+use machinist_core::value::duration;
 
 /// The stages of a deletion, in their order.
 pub const DELETION_STAGES: [DeletionStage; 6] = [

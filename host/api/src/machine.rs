@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use machinist_core::phase::{OperationState, OperationType, Phase};
+use machinist_core::value::phase::{OperationState, OperationType, Phase};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use machinist_core::phase::{OperationState, OperationType, Phase};
+use machinist_core::value::phase::{OperationState, OperationType, Phase};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -10,7 +10,7 @@ use kube_core::{Resource, ResourceExt};
 use machinist_api::machine_deployment::{OrchestrationType, StrategyType};
 use machinist_api::value::{IntOrString, time};
 use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet, Word};
-use machinist_core::phase::{OperationState, OperationType, Phase};
+use machinist_core::value::phase::{OperationState, OperationType, Phase};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

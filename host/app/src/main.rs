@@ -6,52 +6,20 @@
 )]
 
 #[macro_use]
+mod plugin;
 mod output;
+mod owner_tree;
 
-mod adapter;
 mod admin;
 mod args;
-mod called;
 mod cluster;
 mod completion;
 mod driver;
-mod driver_replay;
-mod driverless;
 mod explain;
-mod family;
 mod flags;
-mod incidents;
-mod leader;
-mod plugin_bundle;
-mod plugin_cluster;
-mod plugin_counters;
-mod plugin_diff;
-mod plugin_file;
-mod plugin_grants;
-mod plugin_inspect;
-mod plugin_list;
-mod plugin_logs;
-mod plugin_ownership;
-mod plugin_plan;
-mod plugin_push;
-mod plugin_regions;
-mod plugin_registry;
-mod plugin_resolve;
-mod plugin_rule;
-mod plugin_secrets;
-mod plugin_shadow;
-mod plugin_sign;
-mod plugin_signature;
-mod plugin_trial;
-mod plugin_view;
-mod plugin_wait;
-mod port_forward;
-mod process_metrics;
 mod reference;
 mod rollout;
 mod run;
-mod start;
-mod subject;
 mod tree;
 
 use std::ffi::OsString;
@@ -61,8 +29,8 @@ use clap::FromArgMatches;
 use machinist_core::error_chain::chain;
 use machinist_plugin_host::shown;
 
+use args::invocation::{Called, own_kubeconfig};
 use args::{Command, Machinist, PluginCommand};
-use called::{Called, own_kubeconfig};
 use flags::{Line, Meant, Program, RunFlags};
 
 fn main() -> ExitCode {

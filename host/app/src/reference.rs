@@ -103,7 +103,7 @@ struct Metric {
 fn metrics() -> Result<String> {
     let mut registry = Registry::default();
     let all = Metrics::with_examples();
-    crate::process_metrics::register(&mut registry);
+    crate::run::process_metrics::register(&mut registry);
     crate::admin::Refusals::default().register(&mut registry);
     all.register(&mut registry);
     machinist_plugin_host::register_example_metrics(&mut registry);

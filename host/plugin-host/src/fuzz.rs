@@ -3,18 +3,20 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use jiff::Timestamp;
+use machinist_core::driver::error::{Breakage, CallError};
 use machinist_core::driver::{Creation, Deletion, Page, Vm};
-use machinist_core::driver_error::{Breakage, CallError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::Path;
 
-use crate::bindings::machinist::provider::types as wit;
+use crate::calls::bindings::driver::machinist::provider::types as wit;
+use crate::calls::{convert, output_limits as bounds};
 use crate::grants::Grants;
-use crate::tape::folder::ReadError;
-use crate::tape::{NoSeed, Player, Playing, Recording, folder};
+use crate::recording::files::folder;
+use crate::recording::files::folder::ReadError;
+use crate::recording::{NoSeed, Player, Playing, Recording};
 use crate::vault::Vault;
-use crate::{About, PolicyAbout, bounds, convert, egress, tape};
+use crate::{About, PolicyAbout, egress, recording as tape};
 
 /// The part of a guest's answer that the host uses.
 #[derive(Debug)]
@@ -117,10 +119,10 @@ pub fn policy_about(
     version: String,
     settings_schema: Option<String>,
 ) -> Result<PolicyAbout, Breakage> {
-    crate::policy::about::checked(name, version, settings_schema)
+    crate::health_policy::about::checked(name, version, settings_schema)
 }
 
 /// The answer of a policy as core gets it: what it writes beside its verdict.
 pub fn policy_reason(reason: &str) -> String {
-    crate::policy::convert::reason(reason)
+    crate::health_policy::convert::reason(reason)
 }

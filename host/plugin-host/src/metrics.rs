@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machinist_core::driver_error::{Breakage, CallError};
-use machinist_core::id::PluginName;
+use machinist_core::driver::error::{Breakage, CallError};
+use machinist_core::value::id::PluginName;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -13,12 +13,12 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::compile::confine::Confinement;
-use crate::report::PluginReport;
-use crate::rollout::Shadowed;
-use crate::rollout::record::{Outcome, Side};
-use crate::source::SourceId;
-use crate::tier::CodeTier;
+use crate::loading::compiler_process::confine::Confinement;
+use crate::loading::tier::CodeTier;
+use crate::registry::canary::Shadowed;
+use crate::registry::canary::record::{Outcome, Side};
+use crate::registry::report::PluginReport;
+use crate::sources::SourceId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {

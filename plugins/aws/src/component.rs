@@ -5,12 +5,13 @@ use machinist_sdk::driver::{
     Reboot, Request, Vm,
 };
 
-use crate::adoption;
+use crate::class::settings::wished_hosts;
+use crate::class::{spec, volume};
 use crate::ec2::Ec2;
-use crate::http::{self, Signed};
+use crate::ec2::http::{self, Signed};
+use crate::instance::adoption;
+use crate::instance::initialize;
 use crate::machine::{self, Machines, Outcome};
-use crate::settings::wished_hosts;
-use crate::{initialize, spec, volume};
 
 const NAME: &str = "aws";
 /// MachineClasses name it so.

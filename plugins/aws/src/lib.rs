@@ -16,30 +16,11 @@
 //!
 //! Only `component` and `http` know the host; the rest is plain functions, tested natively against a model of EC2.
 
-mod adoption;
-mod answer;
-mod codes;
+mod class;
 mod component;
-mod create;
-mod credentials;
 mod ec2;
-mod errors;
-mod http;
-mod initialize;
-mod launch;
-mod lenient;
+mod instance;
 mod machine;
-mod map;
-mod marks;
-mod params;
-mod placement;
-mod region;
-mod settings;
-mod spec;
-mod state;
-mod trouble;
-mod volume;
-mod xml;
 
 /// For `tests/fuzz`, which calls it natively.
 #[doc(hidden)]

@@ -2,16 +2,16 @@
 
 use machinist_sdk::driver::{self as wit, Class, Code, DriverError, Failure, Log, Request};
 
-use crate::adoption::{self, TagKeys};
-use crate::answer::Instance;
+use crate::class::spec;
 use crate::ec2::Ec2;
-use crate::errors::error;
-use crate::initialize::Due;
-use crate::map;
-use crate::marks::{ClusterMarks, Marks, Whose};
-use crate::params::Filter;
-use crate::spec;
-use crate::state::State;
+use crate::ec2::answer::Instance;
+use crate::ec2::errors::error;
+use crate::ec2::params::Filter;
+use crate::ec2::pending::State;
+use crate::instance::adoption::{self, TagKeys};
+use crate::instance::initialize::Due;
+use crate::instance::map;
+use crate::instance::marks::{ClusterMarks, Marks, Whose};
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
 

@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinist_core::driver::error::{CallError, DriverError};
 use machinist_core::driver::{
     Answer, Capabilities, ClassSpec, Creation, Deletion, ListRequest, Listed, MachineIdentity,
     MachineRequest, SecretValues, Vm,
 };
-use machinist_core::driver_error::{CallError, DriverError};
-use machinist_core::id::{Name, ProviderId, ProviderName, Uid};
+use machinist_core::value::id::{Name, ProviderId, ProviderName, Uid};
 use machinist_plugin_host::About;
 use serde_json::Value;
 
@@ -356,7 +356,7 @@ async fn pause(asked: Duration) {
 
 fn endless() -> CallError {
     DriverError::new(
-        machinist_core::driver_error::Code::Unknown,
+        machinist_core::driver::error::Code::Unknown,
         format!("the driver answered {ROUNDS} times that the cloud works on it"),
     )
     .into()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use machinist_core::driver_error::Code;
+use machinist_core::driver::error::Code;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use machinist_core::id::ProviderName;
-use machinist_plugin_host::source::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
-use machinist_plugin_host::source::{Encoding, Packed};
+use machinist_core::value::id::ProviderName;
+use machinist_plugin_host::sources::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
+use machinist_plugin_host::sources::{Encoding, Packed};
 use machinist_plugin_host::{About, CacheKey, HostSettings, PluginHost};
 use serde_json::Value;
 

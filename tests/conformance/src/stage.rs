@@ -14,8 +14,8 @@ use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use machinist_plugin_host::egress::{EgressSettings, Resolve};
-use machinist_plugin_host::source::Encoding;
-use machinist_plugin_host::source::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
+use machinist_plugin_host::sources::Encoding;
+use machinist_plugin_host::sources::configmap::{GRANTS_JSON, KIND_LABEL, RawConfigMap, SETTINGS};
 use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginState, StartError};
 use serde_json::{Value, json};
 

@@ -11,8 +11,8 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinist_api::MachineClass;
 use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
-use machinist_core::id::{Name, Uid};
-use machinist_plugin_host::source::configmap::RawConfigMap;
+use machinist_core::value::id::{Name, Uid};
+use machinist_plugin_host::sources::configmap::RawConfigMap;
 use machinist_plugin_host::{CacheKey, HostSettings, PluginHost, PluginReport, PluginState};
 
 use crate::host::binary;

@@ -10,16 +10,16 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::SignedDuration;
 use roxmltree::Document;
 
-use crate::accounts::{Credentials, IdentityToken};
-use crate::faults::Faults;
 use crate::fixture::Fixture;
 use crate::instance::{Instance, read_page};
-use crate::journal::{Entry, Stats};
-use crate::ledger::Lag;
+use crate::moto::accounts::{Credentials, IdentityToken};
+use crate::moto::xml::{instances, text};
 use crate::moto::{self, Client, Process};
 use crate::options::Options;
+use crate::proxy::faults::Faults;
+use crate::proxy::journal::{Entry, Stats};
+use crate::proxy::ledger::Lag;
 use crate::proxy::{Books, Proxy, Shared};
-use crate::xml::{instances, text};
 
 /// Instances a page when we list them ourselves.
 const PAGE: &str = "1000";

@@ -4,7 +4,7 @@ use anyhow::Context;
 use roxmltree::Document;
 
 use crate::moto::Client;
-use crate::xml::{child, items, text};
+use crate::moto::xml::{child, items, text};
 
 /// The type of the instances.
 const INSTANCE_TYPE: &str = "m5.large";

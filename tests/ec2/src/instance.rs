@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use roxmltree::{Document, Node};
 
-use crate::xml::{child, instances, items, text};
+use crate::moto::xml::{child, instances, items, text};
 
 /// An instance.
 #[derive(Clone, Debug, PartialEq, Eq)]

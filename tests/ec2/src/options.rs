@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-use crate::accounts::Credentials;
+use crate::moto::accounts::Credentials;
 
 /// Settings of an EC2.
 #[derive(Clone, Debug)]

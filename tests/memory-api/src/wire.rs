@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_core::driver_error::CallError;
+use machinist_core::driver::error::CallError;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

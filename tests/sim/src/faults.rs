@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Sent};
+use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Sent};
 use memory_api::wire::{Call, Fate, Wire};
 
 use crate::chance::Chance;

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use machinist_core::policy::Mode;
+use machinist_core::health_policy::Mode;
 
 use crate::actors::{Action, PoolAction};
 use crate::chance::Chance;
+use crate::cluster::policies::PolicyPlan;
+use crate::cluster::pools::Owners;
 use crate::planted::Planted;
-use crate::policies::PolicyPlan;
-use crate::pools::Owners;
 
 /// From so many Machines on a cluster is large.
 const LARGE: usize = 1_000;

@@ -6,7 +6,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_runtime::clock::Clock;
+use machinist_runtime::tenant::clock::Clock;
 use memory_api::ApiServer;
 use memory_api::wire::Wire;
 
@@ -14,12 +14,12 @@ use crate::actors::Actors;
 use crate::check::{MachineFact, Rule, Violation, Watchman};
 use crate::cloud::{STRANGER, SimCloud, UID_TAG};
 use crate::cluster::Cluster;
+use crate::cluster::fleet::Fleet;
+use crate::cluster::hosts::{CLUSTER, Hosts};
+use crate::cluster::policies::Policies;
+use crate::cluster::pools::{Owners, Pools};
 use crate::faults::Faults;
-use crate::fleet::Fleet;
-use crate::hosts::{CLUSTER, Hosts};
 use crate::plan::Plan;
-use crate::policies::Policies;
-use crate::pools::{Owners, Pools};
 use crate::progress::Progress;
 use crate::story::Story;
 

@@ -6,32 +6,26 @@
 //!
 //! `API.md` beside this crate is the page from which drivers are written.
 
-mod answer;
 mod cloud;
 mod config;
-mod error;
-mod fault_book;
-mod faults;
 mod index;
-mod journal;
 mod lagged;
 mod request;
 mod route;
 mod server;
 mod stats;
-mod volume_wire;
 mod wire;
 
-pub use answer::{Answer, Delivery};
 pub use cloud::Cloud;
 pub use config::{Account, Config, InstanceType, Latency, Role, Token};
-pub use error::{ApiError, Code};
-pub use faults::{Capacity, Effect, Faults, Match, Rule};
-pub use journal::{Changes, Event, EventKind, EventVm};
 pub use request::{Method, Request};
+pub use server::faults::{Capacity, Effect, Faults, Match, Rule};
+pub use server::journal::{Changes, Event, EventKind, EventVm};
 pub use server::{Server, StartError};
 pub use stats::{Stats, VmCounts};
-pub use volume_wire::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
+pub use wire::answer::{Answer, Delivery};
+pub use wire::error::{ApiError, Code};
+pub use wire::volumes::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
 pub use wire::{
     Address, AttachedVolume, CreateVm, Initialize, PatchTags, VmPage, VmState, VmView, VolumeRequest,
 };

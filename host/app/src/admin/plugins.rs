@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Admin;
-use crate::plugin_shadow::Shadow;
+use crate::plugin::try_out::shadow::Shadow;
 
 /// Which lines.
 #[derive(Debug, Deserialize)]

@@ -1,7 +1,10 @@
 //! The cluster that a subcommand is about: its client and namespace, and what is said when something does not work there.
 
 mod kubeconfig;
+pub(crate) mod leader;
 mod near;
+pub(crate) mod port_forward;
+pub(crate) mod subject;
 mod trouble;
 
 use std::time::Duration;

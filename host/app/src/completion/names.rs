@@ -16,10 +16,10 @@ use machinist_plugin_host::source::parts::PART_KIND;
 use serde::de::DeserializeOwned;
 
 use super::words::Question;
+use crate::args::invocation::own_kubeconfig;
 use crate::args::{AccessFlags, PLUGIN_NAMESPACE, PlaceFlags};
-use crate::called::own_kubeconfig;
+use crate::cluster::subject::Kind;
 use crate::cluster::{Cluster, client_of, reach};
-use crate::subject::Kind;
 
 /// Longer than this nobody waits for a suggestion.
 const PATIENCE: Duration = Duration::from_secs(3);

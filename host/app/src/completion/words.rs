@@ -130,7 +130,7 @@ fn told(word: &str, about: Option<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::called::Called;
+    use crate::args::invocation::Called;
 
     fn asked(text: &str) -> Wanted {
         let mut command = Called::Plugin.command(None);

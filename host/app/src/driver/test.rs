@@ -10,7 +10,7 @@ use machinist_conformance::report::Result as Checked;
 use machinist_conformance::{Options, Profile, Selection, Stop, Workshop, list, run};
 
 use crate::args::TestFlags;
-use crate::plugin_file::Component;
+use crate::plugin::file::Component;
 
 /// The profile's name where none is given.
 const PROFILE: &str = "conformance.yaml";

@@ -16,9 +16,9 @@ use machinist_runtime::names::PLUGIN_STATUS;
 use serde_json::Value;
 
 use crate::args::ExplainFlags;
+use crate::cluster::leader::{self, Place};
 use crate::cluster::{Cluster, client_that_asks_once, explained, instead, is_missing, reach, said};
-use crate::leader::{self, Place};
-use crate::plugin_cluster::status;
+use crate::plugin::cluster::status;
 
 /// All of it.
 pub(super) struct Facts {

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 pub(crate) use next::short;
 
+use crate::args::invocation::Called;
 use crate::args::{ExplainFlags, Output};
-use crate::called::Called;
 
 pub(crate) async fn explain(flags: ExplainFlags, called: Called) -> anyhow::Result<()> {
     let name = subject::machine(&flags.subject, called.program())?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::subject::{Kind, named, split};
+use crate::cluster::subject::{Kind, named, split};
 
 /// The name of the Machine.
 ///

@@ -6,7 +6,7 @@ use machinist_api::MachineDeployment;
 use machinist_api::names::annotations::RESTARTED_AT;
 use serde_json::{Value, json};
 
-use crate::family::name;
+use crate::owner_tree::name;
 
 /// What somebody wants.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ pub(super) fn patch(deployment: &MachineDeployment, change: Change, program: &st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::is_same;
+    use crate::owner_tree::is_same;
 
     fn deployment(spec: &Value) -> MachineDeployment {
         let value = json!({ "metadata": { "name": "w", "uid": "u" }, "spec": spec });

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::reach::Deployment;
 use super::status::{Standing, standing};
 use crate::args::StatusFlags;
-use crate::called::Called;
+use crate::args::invocation::Called;
 use crate::cluster::{is_missing, said};
 
 /// Between two looks. One object is read each time.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::differences::{Difference, differences};
 use super::{titled, undo};
-use crate::family::{Sets, annotation, count, name, template_of, text};
+use crate::owner_tree::{Sets, annotation, count, name, template_of, text};
 
 /// What kubectl and others write down as the reason of a change.
 const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";

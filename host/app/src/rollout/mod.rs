@@ -11,8 +11,8 @@ mod undo;
 use anyhow::Result;
 use jiff::Timestamp;
 
+use crate::args::invocation::Called;
 use crate::args::{HistoryFlags, Output, RolloutCommand, SubjectFlags, UndoFlags};
-use crate::called::Called;
 
 use change::Change;
 use reach::Deployment;

@@ -8,9 +8,9 @@ use machinist_api::{MachineDeployment, MachineSet};
 use serde_json::Value;
 
 use crate::args::SubjectFlags;
-use crate::called::Called;
+use crate::args::invocation::Called;
+use crate::cluster::subject;
 use crate::cluster::{Cluster, explained, instead, is_missing, reach};
-use crate::subject;
 use crate::tree::readable;
 
 /// The field manager of what is written.

@@ -4,7 +4,7 @@ use machinist_api::MachineDeployment;
 use machinist_api::names::conditions;
 use machinist_core::machine_deployment::{Counts, Reason, Stage, words};
 
-use crate::family::{Note, count, name, of_deployment, revision};
+use crate::owner_tree::{Note, count, name, of_deployment, revision};
 
 /// What is said, and whether there is more to come.
 #[derive(Clone, Debug, PartialEq, Eq)]

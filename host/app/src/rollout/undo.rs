@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use machinist_api::{MachineDeployment, MachineSet};
 use serde_json::{Value, json};
 
-use crate::family::{Sets, is_same, name, template_of};
+use crate::owner_tree::{Sets, is_same, name, template_of};
 
 /// What is to be done.
 #[derive(Debug, PartialEq)]

@@ -10,7 +10,7 @@ use machinist_core::machine_deployment::{Counts, Stage, words};
 use machinist_core::phase::Phase;
 
 use super::model::{DeploymentNode, Forest, MachineNode, Role, Rollout, RolloutState, SetNode};
-use crate::family::{
+use crate::owner_tree::{
     Sets, annotation, controller_uid, count, name, of_deployment, of_machine, of_set, revision,
 };
 

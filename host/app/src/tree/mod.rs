@@ -16,8 +16,8 @@ use std::io::IsTerminal;
 use anyhow::Result;
 use jiff::Timestamp;
 
+use crate::args::invocation::Called;
 use crate::args::{Output, TreeFlags};
-use crate::called::Called;
 use crate::cluster::reach;
 use crate::output::flush;
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::family::Note;
+use crate::owner_tree::Note;
 
 /// All of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

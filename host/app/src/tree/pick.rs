@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use super::model::Forest;
 use crate::cluster::instead;
-use crate::subject::{Kind, named, split};
+use crate::cluster::subject::{Kind, named, split};
 
 /// What somebody wants to see.
 #[derive(Clone, Debug, PartialEq, Eq)]

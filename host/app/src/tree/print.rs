@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::draw::{Branch, draw};
 use super::model::{DeploymentNode, Forest, MachineNode, Role, SetNode};
 use crate::explain::short;
-use crate::family::Note;
+use crate::owner_tree::Note;
 
 /// So many Machines of one kind are shown one by one when something is to be said of them.
 const SHOWN: usize = 3;

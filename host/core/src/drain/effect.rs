@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-use crate::act_error::ActError;
-use crate::id::{Name, NodeName, Uid};
+use crate::driver::write_error::ActError;
+use crate::value::id::{Name, NodeName, Uid};
 
-use super::pod::{PodFact, PodRef};
+use super::pods::pod::{PodFact, PodRef};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,16 +2,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
 
 use super::effect::{Effect, Progress};
-use super::pod::PodFact;
+use super::pods::pod::PodFact;
+use super::pods::volume::Memory;
+use super::pods::volume_moves::after;
 use super::report::{End, Report};
 use super::request::{Force, Request};
 use super::step::Step;
-use super::transit::after;
-use super::volume::Memory;
 
 /// For how long beyond the time-out a server that asks for patience gets it.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);

@@ -2,7 +2,7 @@
 
 use jiff::{Timestamp, Unit};
 
-use crate::id::ObjectKey;
+use crate::value::id::ObjectKey;
 
 use super::report::{Cause, End, Group, Report};
 use super::request::Force;

@@ -7,30 +7,26 @@
 //! Whoever embeds it cordons the Node first, does the effects, stores the memory, and decides whether a forced end is good
 //! enough to go on.
 
-mod budget;
+mod admission;
 mod effect;
 mod forced;
 mod message;
 mod ordinary;
-mod pod;
+pub(crate) mod pods;
 mod report;
 mod request;
 mod stage;
-mod standing;
 mod step;
-mod transit;
-mod turns;
-mod volume;
 mod wake;
 
 #[cfg(test)]
 mod tests;
 
-pub use budget::{BudgetFact, UnhealthyPods};
+pub use admission::Turns;
 pub use effect::{Effect, EvictError, Look, Outcome, Progress, Read};
-pub use pod::{Ending, PodFact, PodOwner, PodPhase, PodRef};
+pub use pods::budget::{BudgetFact, UnhealthyPods};
+pub use pods::pod::{Ending, PodFact, PodOwner, PodPhase, PodRef};
+pub use pods::volume::{AttachmentFact, AwaitedVolume, ClaimFact, Memory, VolumeName};
 pub use report::{Cause, End, Group, Report};
 pub use request::{Facts, Force, NodeState, Request, Settings};
 pub use step::{Step, step};
-pub use turns::Turns;
-pub use volume::{AttachmentFact, AwaitedVolume, ClaimFact, Memory, VolumeName};

@@ -7,14 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 use crate::machine::Wake;
 
 use super::effect::{Effect, Look, Progress, Read};
-use super::pod::PodFact;
+use super::pods::pod::PodFact;
+use super::pods::state::Standing;
+use super::pods::volume::{Memory, VolumeName};
+use super::pods::volume_moves::{Place, Transit, after, in_transit, memory};
 use super::report::{Cause, End, Report};
 use super::request::Request;
 use super::stage::Stage;
-use super::standing::Standing;
 use super::step::Step;
-use super::transit::{Place, Transit, after, in_transit, memory};
-use super::volume::{Memory, VolumeName};
 use super::wake::{PAUSE, wake};
 
 /// Pods asked in one pass. The next pass follows within a second, and a batch holds connections that others need too.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::ObjectKey;
+use crate::value::id::ObjectKey;
 
 use super::message::{error_of, message};
-use super::pod::PodOwner;
+use super::pods::pod::PodOwner;
+use super::pods::state::Standing;
+use super::pods::volume::Memory;
+use super::pods::volume_moves::{Place, Transit};
 use super::request::{Force, Request};
-use super::standing::Standing;
-use super::transit::{Place, Transit};
-use super::volume::Memory;
 
 /// Names told of each group.
 const NAMES_PER_GROUP: usize = 3;

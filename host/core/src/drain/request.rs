@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::NodeName;
+use crate::value::id::NodeName;
 
-use super::volume::{AttachmentFact, Memory};
+use super::pods::volume::{AttachmentFact, Memory};
 
 /// A drain of one Node.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::pods::volume_moves::after;
 use super::request::{Force, Request};
-use super::transit::after;
 
 /// What one refused eviction counts for, in time: the pause between two in machine-controller-manager, whose limit is a number.
 const PER_RETRY: SignedDuration = SignedDuration::from_secs(20);

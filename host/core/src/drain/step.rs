@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
-use crate::retry::RetryPolicy;
+use crate::scheduling::retry::RetryPolicy;
 
 use super::effect::{Effect, Progress, Read};
+use super::pods::volume::Memory;
 use super::report::{End, Report};
 use super::request::{NodeState, Request};
 use super::stage::Stage;
-use super::volume::Memory;
 use super::wake::in_line;
 use super::{forced, ordinary};
 

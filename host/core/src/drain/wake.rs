@@ -2,11 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::pod::PodFact;
+use super::pods::pod::PodFact;
+use super::pods::state::{DOUBT_EVERY, Standing};
+use super::pods::volume_moves::{Place, Transit};
 use super::report::Cause;
 use super::request::Request;
-use super::standing::{DOUBT_EVERY, Standing};
-use super::transit::{Place, Transit};
 
 /// As often as anything is looked at: most pods end within seconds, and someone may wait for them.
 const FIRST: SignedDuration = SignedDuration::from_secs(1);

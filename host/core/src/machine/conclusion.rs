@@ -3,15 +3,15 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::drain;
+use crate::driver::error::Code;
 use crate::driver::{Address, CloudCondition, Vm, VmState};
-use crate::driver_error::Code;
-use crate::gate::EffectKind;
-use crate::health::Status;
-use crate::id::FailureDomain;
-use crate::phase::{OperationState, OperationType, Phase};
-use crate::retry::RetryPolicy;
+use crate::machine::node::health::Status;
+use crate::scheduling::gate::EffectKind;
+use crate::scheduling::retry::RetryPolicy;
+use crate::value::id::FailureDomain;
+use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::deletion_note::DeletionNote;
+use super::delete::note::DeletionNote;
 use super::effect::Effect;
 
 /// What to do next in a pass.

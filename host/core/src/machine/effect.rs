@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::act_error::ActError;
 use crate::drain;
+use crate::driver::error::{CallError, Code, DriverError};
+use crate::driver::write_error::ActError;
 use crate::driver::{Answer, Creation, Deletion, Vm};
-use crate::driver_error::{CallError, Code, DriverError};
-use crate::gate::EffectKind;
-use crate::health::Status;
-use crate::id::{NodeName, ProviderId, Uid};
-use crate::node_sync::NodeChange;
-use crate::policy::{Opinion, Reboots};
+use crate::health_policy::{Opinion, Reboots};
+use crate::machine::node::health::Status;
+use crate::machine::node::sync::NodeChange;
 use crate::safety::meltdown::{Permit, Question};
+use crate::scheduling::gate::EffectKind;
+use crate::value::id::{NodeName, ProviderId, Uid};
 
+use super::facts::MachineFact;
 use super::in_place;
-use super::view::MachineFact;
 
 /// One thing to do. Carries what varies; who it concerns is the view's Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,21 +3,22 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::drain;
+use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
-use crate::driver_error::{CallError, Code, DriverError};
-use crate::gate::permits;
-use crate::phase::Phase;
-use crate::policy::{Mode, Verdict};
+use crate::health_policy::{Mode, Verdict};
 use crate::safety::meltdown::Permit;
+use crate::scheduling::gate::permits;
+use crate::value::phase::Phase;
 
 use super::conclusion::{Conclusion, Wake};
+use super::creation::doubt::CreateIntent;
+use super::delete::hooks::{self, Held};
 use super::delete::{is_drain_over, is_past, was_never_made};
 use super::effect::{Effect, Progress};
-use super::hooks::{self, Held};
-use super::intent::CreateIntent;
+use super::facts::{DriverFact, MachineView};
 use super::join::in_place;
-use super::view::{DriverFact, MachineView};
-use super::{contest, mark, policies};
+use super::join::policies;
+use super::ownership::{conflict as contest, mark};
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

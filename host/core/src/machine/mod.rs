@@ -4,26 +4,19 @@
 //! with a conclusion. It never remembers: where a Machine is in its life follows from the facts.
 
 mod conclusion;
-pub mod contest;
-mod create;
+pub(crate) mod creation;
 mod delete;
-mod deletion_note;
-mod drain_told;
 mod effect;
-mod force;
-mod hooks;
-mod intent;
+mod facts;
+pub mod finalizer;
+pub mod inherited;
 pub mod invariants;
 mod join;
-pub mod mark;
-mod policies;
-mod prerequisites;
-mod reboot;
-mod setback;
-mod slips;
+pub mod node;
+pub mod ownership;
+mod problems;
 mod step;
-mod unproven;
-mod view;
+pub mod template;
 
 #[cfg(test)]
 mod tests;
@@ -32,13 +25,13 @@ pub use conclusion::{
     Conclusion, ConditionKind, Note, Operation, OwnCondition, Reason, Severity, StatusChange, Step, VmReport,
     Wake,
 };
-pub use deletion_note::{DeletionNote, DeletionStage};
+pub use creation::doubt::{CallEnd, CallResult, CreateIntent, IntendedCall};
+pub use delete::note::{DeletionNote, DeletionStage};
 pub use effect::{Effect, MetaChange, NodeConditionWrite, Outcome, Progress};
-pub use intent::{CallEnd, CallResult, CreateIntent, IntendedCall};
-pub use join::{conditions_differ, in_place, preserve};
-pub(crate) use step::retry_write;
-pub use step::step;
-pub use view::{
+pub use facts::{
     ClassFact, DriverFact, GoingFact, KeepingFact, MachineFact, MachineSettings, MachineView, Names,
     NodeConditionText, NodeFact, NodePresence, OperationFact, OrderFact, SecretFact, TargetFact, ToldFact,
 };
+pub use join::{conditions_differ, in_place, preserve};
+pub(crate) use step::retry_write;
+pub use step::step;

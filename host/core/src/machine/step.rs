@@ -2,16 +2,19 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::act_error::ActError;
 use crate::driver::InProgress;
-use crate::driver_error::CallError;
-use crate::phase::Phase;
-use crate::retry::{self, RetryPolicy};
+use crate::driver::error::CallError;
+use crate::driver::write_error::ActError;
+use crate::scheduling::retry::{self, RetryPolicy};
+use crate::value::phase::Phase;
 
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
+use super::creation::create;
 use super::effect::Progress;
-use super::view::{MachineFact, MachineView};
-use super::{contest, create, delete, join, mark, policies, slips, unproven};
+use super::facts::{MachineFact, MachineView};
+use super::join::policies;
+use super::ownership::{conflict as contest, mark, unproven};
+use super::{delete, join, problems as slips};
 
 /// After a write to an API server that failed: soon, since most of these pass, and at most a minute apart, since the server's
 /// return is not announced.
@@ -112,8 +115,8 @@ pub(super) fn reason_of(error: &CallError, guest: Reason) -> Reason {
 
 /// An operation without a code.
 pub(super) fn operation(
-    kind: crate::phase::OperationType,
-    state: crate::phase::OperationState,
+    kind: crate::value::phase::OperationType,
+    state: crate::value::phase::OperationState,
     note: Note,
 ) -> Option<Operation> {
     Some(Operation { kind, state, note, code: None })

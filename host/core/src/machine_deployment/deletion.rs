@@ -4,9 +4,9 @@ use crate::machine::Wake;
 
 use super::conclusion::Reason;
 use super::effect::{DeploymentChange, Effect};
-use super::group::count;
+use super::facts::{DeploymentView, Owner, SetFact};
 use super::plan::{self, Plan};
-use super::view::{DeploymentView, Owner, SetFact};
+use super::sets::group::count;
 
 pub(super) fn plan(view: &DeploymentView) -> Plan {
     let owned: Vec<&SetFact> = view.sets.iter().filter(|set| set.owner == Owner::This).collect();

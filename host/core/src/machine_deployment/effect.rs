@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::act_error::ActError;
-use crate::gate::EffectKind;
-use crate::id::{Name, NodeName, Uid};
-use crate::machine_template::Template;
+use crate::driver::write_error::ActError;
+use crate::machine::template::Template;
+use crate::scheduling::gate::EffectKind;
+use crate::value::id::{Name, NodeName, Uid};
 
-use super::view::{MachineFact, SetFact};
+use super::facts::{MachineFact, SetFact};
 
 /// One thing to do.
 ///

@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 
-use crate::gate::permits;
 use crate::machine::Wake;
+use crate::scheduling::gate::permits;
 
 use super::conclusion::Conclusion;
 use super::effect::{Effect, MachineChange, Progress};
-use super::group::{Group, sum};
-use super::targets::Targets;
+use super::facts::{DeploymentView, Owner};
+use super::rollout::targets::Targets;
+use super::sets::group::{Group, sum};
 use super::validity::validity;
-use super::view::{DeploymentView, Owner};
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -149,9 +149,9 @@ fn numbers(view: &DeploymentView, effects: &[Effect], now: Timestamp) -> Result<
     if smaller().next().is_some() && !super::trigger::read(view, now).marks.is_empty() {
         return Err(Violation::Unmarked);
     }
-    let is_recreate = valid.strategy == super::strategy::Strategy::Recreate;
+    let is_recreate = valid.strategy == super::rollout::strategy::Strategy::Recreate;
     // While a window holds the rollout, numbers are followed as in a deployment that is paused.
-    let is_paused = view.deployment.spec.is_paused || super::window::held(view, now).is_some();
+    let is_paused = view.deployment.spec.is_paused || super::rollout::window::held(view, now).is_some();
     if is_larger && is_recreate && !is_paused && !group.has_only_new() {
         return Err(Violation::NotGone);
     }
@@ -176,7 +176,7 @@ fn numbers(view: &DeploymentView, effects: &[Effect], now: Timestamp) -> Result<
             return Err(Violation::BelowAvailability);
         }
     }
-    if selected > super::group::size(spare) {
+    if selected > super::sets::group::size(spare) {
         return Err(Violation::TooManySelected);
     }
     Ok(())

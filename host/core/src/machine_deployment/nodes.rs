@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use super::effect::{Effect, NodeChange};
-use super::group::Group;
-use super::in_place;
-use super::strategy::Strategy;
-use super::view::{DeploymentView, MachineFact, NodeFact, ScaleDown, SetFact};
+use super::facts::{DeploymentView, MachineFact, NodeFact, ScaleDown, SetFact};
+use super::rollout::in_place;
+use super::rollout::strategy::Strategy;
+use super::sets::group::Group;
 
 /// How many Nodes are written in one pass. More wait for the next, so that a rollout of thousands does not hold up others.
 const NODES_PER_PASS: usize = 200;

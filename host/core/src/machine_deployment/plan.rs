@@ -2,24 +2,24 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::disruption::Wishes;
-use crate::gate::{EffectKind, Gate, permits};
-use crate::id::Name;
+use crate::disruption::requests::Wishes;
 use crate::machine::Wake;
+use crate::scheduling::gate::{EffectKind, Gate, permits};
+use crate::value::id::Name;
 
-use super::claims;
 use super::conclusion::{Note, NoteKind, Reason};
 use super::deletion;
 use super::effect::{DeploymentChange, Effect};
-use super::freeze;
-use super::group::Group;
-use super::revision;
-use super::rollback::{self, Rollback};
+use super::facts::DeploymentView;
 use super::rollout;
+use super::rollout::rollback::{self, Rollback};
+use super::sets::adoption as claims;
+use super::sets::freeze;
+use super::sets::group::Group;
+use super::sets::revision;
+use super::status::waits;
 use super::trigger::{self, Trigger};
 use super::validity::{Refusal, Valid, oddities, validity};
-use super::view::DeploymentView;
-use super::waits;
 
 /// How many Machines are marked or labelled in one pass.
 const MACHINES_PER_PASS: usize = 200;

@@ -2,16 +2,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
-use crate::retry::RetryPolicy;
+use crate::scheduling::retry::RetryPolicy;
 
 use super::conclusion::{Conclusion, Note, NoteKind, Reason, Step};
 use super::effect::{DeploymentChange, Done, Effect, Progress, SetKey};
+use super::facts::DeploymentView;
 use super::plan::{self, Plan};
-use super::progress;
 use super::status::Status;
-use super::view::DeploymentView;
+use super::status::progress;
 
 /// After a write to an API server that failed: soon, and at most a minute apart, since its return is not announced.
 const WRITE: RetryPolicy =

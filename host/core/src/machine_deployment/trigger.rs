@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::Name;
-use crate::phase::Phase;
-use crate::removal_order::FIRST_PRIORITY;
+use crate::machine_set::removal::ranking::FIRST_PRIORITY;
+use crate::value::id::Name;
+use crate::value::phase::Phase;
 
 use super::effect::{Effect, MachineChange};
-use super::view::{DeploymentView, MachineFact, Owner};
+use super::facts::{DeploymentView, MachineFact, Owner};
 
 /// How long an entry may name a Machine that is not there: a watch may be behind.
 const UNSEEN: SignedDuration = SignedDuration::from_mins(1);

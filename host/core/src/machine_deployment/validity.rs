@@ -1,9 +1,9 @@
 //! Whether a deployment can be understood, and what is to be mended where it cannot.
 
-use crate::disruption::Wishes;
+use crate::disruption::requests::Wishes;
 
-use super::strategy::Strategy;
-use super::view::{DeploymentView, SelectorFact};
+use super::facts::{DeploymentView, SelectorFact};
+use super::rollout::strategy::Strategy;
 
 /// A spec, understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(super) fn oddities(view: &DeploymentView, valid: Valid) -> Vec<String> {
     odd.extend(spec.problems.iter().map(|problem| format!("{problem}: correct it; it counts as not set")));
     odd.extend(Wishes::read(&view.deployment.annotations, view.names.disruption).problems);
     if !view.overlapping.is_empty() {
-        let names: Vec<&str> = view.overlapping.iter().map(crate::id::Name::as_str).collect();
+        let names: Vec<&str> = view.overlapping.iter().map(crate::value::id::Name::as_str).collect();
         odd.push(format!(
             "its selector overlaps with that of {}, so that sets without an owner go to whichever comes first: give each \
              deployment a label of its own",

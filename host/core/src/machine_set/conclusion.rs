@@ -1,9 +1,9 @@
 //! How a pass over a set ends: what its status is to say, and when to look again.
 
-use crate::health::Status;
-use crate::id::Name;
+use crate::machine::node::health::Status;
 use crate::machine::{Severity, Wake};
-use crate::phase::{OperationState, OperationType};
+use crate::value::id::Name;
+use crate::value::phase::{OperationState, OperationType};
 
 use super::effect::Effect;
 

@@ -2,18 +2,18 @@
 
 use jiff::Timestamp;
 
-use crate::gate::{EffectKind, Gate, permits};
 use crate::machine::Wake;
+use crate::scheduling::gate::{EffectKind, Gate, permits};
 
 use super::conclusion::{Conclusion, Reason, SetStatus, Step};
 use super::effect::{BURST, Effect, MachineRef, Progress, Why};
+use super::errors::{Trouble, Troubles};
+use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
-use super::order;
-use super::remove;
+use super::removal::choose as remove;
+use super::removal::order;
 use super::status;
 use super::step::unlisted;
-use super::trouble::{Trouble, Troubles};
-use super::view::{ChildFact, Freshness, SetView};
 
 pub(super) fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step {
     if !view.set.has_finalizer {

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::act_error::ActError;
-use crate::gate::EffectKind;
-use crate::id::{Name, Uid};
+use crate::driver::write_error::ActError;
 use crate::machine::MetaChange;
+use crate::scheduling::gate::EffectKind;
+use crate::value::id::{Name, Uid};
 
-use super::view::{ChildFact, Part};
+use super::facts::{ChildFact, Part};
 
 /// How many Machines a pass creates, deletes or writes at most. Others are to have their turn, and what goes wrong is to be seen
 /// before it has gone wrong a thousand times.

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::gate::permits;
 use crate::machine::Wake;
+use crate::scheduling::gate::permits;
 
-use super::capacity;
-use super::claim;
 use super::conclusion::Conclusion;
-use super::create;
+use super::creation::capacity;
+use super::creation::create;
+use super::creation::names;
 use super::effect::{BURST, Effect, MachineRef, Progress, SetLook, Why};
-use super::fate;
+use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
-use super::names;
+use super::members::adoption as claim;
+use super::removal::deletion_choice as fate;
 use super::validity;
-use super::view::{ChildFact, Freshness, SetView};
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,21 +2,21 @@
 
 use jiff::Timestamp;
 
-use crate::health::Status;
 use crate::machine::OperationFact;
-use crate::phase::{OperationState, OperationType, Phase};
+use crate::machine::node::health::Status;
+use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::claim;
 use super::conclusion::{
     ConditionKind, OwnCondition, OwnConditionKind, Reason, SetCondition, SetOperation, SetStatus,
 };
+use super::creation::overshoot;
 use super::effect::Progress;
-use super::keep;
+use super::errors::{Trouble, Troubles};
+use super::facts::{ChildFact, SetView};
 use super::members;
-use super::order;
-use super::overshoot;
-use super::trouble::{Trouble, Troubles};
-use super::view::{ChildFact, SetView};
+use super::members::adoption as claim;
+use super::removal::keep;
+use super::removal::order;
 
 /// So many of what overlaps are named.
 const NAMED: usize = 3;

@@ -2,27 +2,27 @@
 
 use jiff::Timestamp;
 
-use crate::act_error::ActError;
-use crate::gate::Gate;
+use crate::driver::write_error::ActError;
 use crate::machine::{Wake, retry_write};
-use crate::retry::RetryPolicy;
+use crate::scheduling::gate::Gate;
+use crate::scheduling::retry::RetryPolicy;
 
-use super::capacity;
-use super::claim;
 use super::conclusion::{Conclusion, Reason, SetStatus, Step};
-use super::create;
+use super::creation::capacity;
+use super::creation::create;
+use super::creation::overshoot;
 use super::delete;
 use super::effect::{Effect, Progress};
-use super::fate;
-use super::keep;
+use super::errors::Troubles;
+use super::facts::{ChildFact, Freshness, SetView};
 use super::members;
-use super::overshoot;
-use super::remove;
+use super::members::adoption as claim;
+use super::members::sync;
+use super::removal::choose as remove;
+use super::removal::deletion_choice as fate;
+use super::removal::keep;
 use super::status;
-use super::sync;
-use super::trouble::Troubles;
 use super::validity;
-use super::view::{ChildFact, Freshness, SetView};
 
 /// Decides what comes next for a set. Pure: the same arguments give the same answer.
 pub fn step(view: &SetView, progress: &Progress, now: Timestamp) -> Step {

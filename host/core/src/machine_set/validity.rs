@@ -1,9 +1,9 @@
 //! Specs that nothing is done for, and what to mend. A set that is being deleted is deleted whatever its spec says.
 
-use crate::id::ClassName;
+use crate::value::id::ClassName;
 
 use super::conclusion::Reason;
-use super::view::{SelectorFact, SetView};
+use super::facts::{SelectorFact, SetView};
 
 /// What is wrong.
 pub(super) struct Problem {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::ProviderId;
+use crate::value::id::ProviderId;
 
 /// Fewer than so many VMs come and go as they like.
 pub const FEW: usize = 3;

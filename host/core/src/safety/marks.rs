@@ -5,7 +5,7 @@
 //! nothing, and neither does a Machine that was restored from before marks were stored.
 
 use crate::driver::Listed;
-use crate::id::Name;
+use crate::value::id::Name;
 
 /// A Machine, as far as its mark goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

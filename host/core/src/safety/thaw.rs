@@ -4,8 +4,8 @@
 
 use jiff::Timestamp;
 
-use crate::gate::Gate;
-use crate::phase::Phase;
+use crate::scheduling::gate::Gate;
+use crate::value::phase::Phase;
 
 /// True when the Machine returns to Running because of a thaw, with a new health clock: it is Unknown since before the thaw,
 /// so that what made it Unknown may have been the outage. If its Node is ill, the next pass finds that out.
@@ -36,7 +36,7 @@ pub fn counts_from(since: Timestamp, thawed_at: Option<Timestamp>) -> Timestamp 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::FreezeReason;
+    use crate::scheduling::gate::FreezeReason;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

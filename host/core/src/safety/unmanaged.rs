@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::{Name, NodeName, Uid};
+use crate::value::id::{Name, NodeName, Uid};
 
 /// A Node, as far as this matters.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 
 use super::failure::{Failure, Reason};
-use super::outgoing::{Outgoing, without_connection_headers};
-use super::substitute::substitute;
+use super::message::outgoing::{Outgoing, without_connection_headers};
+use super::message::substitute::substitute;
 use super::throttle::{clock_skew_seconds, codes, retry_after};
 use crate::grants::{Grants, RequestTarget, Verdict};
 use crate::vault::Vault;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

@@ -18,22 +18,13 @@
 //! Deliberately absent: a proxy from the environment, followed redirects, decompression, cookies.
 
 mod auth;
-mod connect;
-mod deliver;
-mod denied;
+pub(crate) mod connection;
 mod failure;
 mod fuzz;
-mod json;
 mod listen;
+pub(crate) mod message;
 mod metrics;
-mod outgoing;
-mod pool;
-mod resolve;
-mod response;
 mod session;
-mod stream;
-mod substitute;
-mod synthetic;
 mod throttle;
 
 use std::net::SocketAddr;
@@ -41,29 +32,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
 use crate::budget::MemoryAccount;
+use crate::calls::scheduling::seat::Seat;
+use crate::calls::scheduling::turnstile::Pass;
+use crate::calls::scheduling::urgency::Urgency;
 use crate::grants::Grants;
-use crate::seat::Seat;
-use crate::turnstile::Pass;
-use crate::urgency::Urgency;
 use crate::vault::Vault;
 
 pub use auth::sigv4;
-pub use denied::DeniedNetworks;
+pub use connection::denied::DeniedNetworks;
+pub use connection::resolve::{Resolve, SystemResolver};
 pub use failure::{AuthReason, Failure, Reason};
-pub use resolve::{Resolve, SystemResolver};
 pub use session::Session;
 
 pub(crate) use fuzz::{cloud_says, sent, token_answer};
-pub(crate) use outgoing::is_connection_header;
+pub(crate) use message::outgoing::is_connection_header;
 
 use auth::Auth;
+use connection::pool::Pool;
 use metrics::Metrics;
-use pool::Pool;
 use throttle::Throttle;
 
 /// A request that was not sent, for Events. Carries no query, no body and no secret.

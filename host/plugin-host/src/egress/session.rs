@@ -8,26 +8,26 @@ use http::header::{ACCEPT_ENCODING, AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
-use machinist_core::driver_error::Sent;
-use machinist_core::id::PluginName;
+use machinist_core::driver::error::Sent;
+use machinist_core::value::id::PluginName;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 use wasmtime_wasi_http::{Error as WasiError, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::auth::{Credential, Found, MARK, Mark, NoKeys, sigv4};
-use super::deliver::{Times, deliver};
+use super::connection::deliver::{Times, deliver};
 use super::failure::{AuthReason, Failure, Reason};
 use super::listen::Asked;
+use super::message::outgoing::{Outgoing, without_connection_headers};
+use super::message::response::{Terms, hand_back};
+use super::message::substitute::{Substituted, substitute};
+use super::message::synthetic::Synthetic;
 use super::metrics::{PluginMetrics, Wait};
-use super::outgoing::{Outgoing, without_connection_headers};
-use super::response::{Terms, hand_back};
-use super::substitute::{Substituted, substitute};
-use super::synthetic::Synthetic;
 use super::throttle::{Account, Passage, Who, clock_skew_seconds};
 use super::{Inner, RefusalNotice};
 use crate::budget::{Full, MemoryAccount, Taken};
+use crate::calls::scheduling::seat::Seat;
 use crate::grants::{AuthGrant, AuthWish, EgressRule, Grants, Host, RequestTarget, Verdict, is_range};
-use crate::seat::Seat;
 use crate::vault::{PLACEHOLDER_PREFIX, Vault};
 
 /// Enough for the largest user data of any cloud in any encoding.

@@ -3,18 +3,13 @@
 //!
 //! Text is parsed once into honest types; matching is a pure function of the grants and a normalised target.
 
-mod address;
 mod auth;
 mod ceiling;
-mod clouds;
 pub(crate) mod form;
-mod host;
 mod limits;
 mod override_header;
-mod path;
 mod raw;
 mod raw_auth;
-mod regions;
 mod secret;
 mod shadow;
 mod target;
@@ -23,23 +18,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, Method};
-use machinist_core::id::ProviderName;
+use machinist_core::value::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 
-pub(crate) use address::embedded;
-pub use address::{AddressClass, AddressClasses};
 pub use auth::{
     AssertionKey, AuthDenial, AuthGrant, AuthScheme, AuthWanted, AuthWay, AuthWish, BasicGrant, BearerGrant,
     ClientAuth, ClientCredentialsGrant, FilePrefix, JwtBearerGrant, KeyNames, KeystoneGrant, KeystoneKeys,
     NamePattern, RolePattern, SigV4Grant, StsUrl, TokenUrl, WebIdentityGrant,
 };
 pub use form::FormCondition;
-pub use host::{Host, HostPattern};
 pub use limits::RawLimits;
-pub use path::PathPattern;
-pub use regions::{REGION, is_region_name, regions_of};
 pub use secret::{GrantedPlace, JsonPointer, Place, SecretGrant, SecretKey};
 pub use shadow::{ReadCredentials, ShadowRead};
+pub(crate) use target::address::embedded;
+pub use target::address::{AddressClass, AddressClasses};
+pub use target::host::{Host, HostPattern};
+pub use target::path::PathPattern;
+pub use target::regions::{REGION, is_region_name, regions_of};
 pub use target::{METHODS, RequestTarget, Scheme, TargetError};
 
 pub(crate) use auth::{is_name, is_normal_path, is_scope};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::{HeaderName, Method};
-use machinist_core::id::ProviderName;
+use machinist_core::value::id::ProviderName;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::override_header::is_override;
 use super::raw_auth::{self, RawAuthGrant};
-use super::regions::Regions;
 use super::shadow::{RawShadowRead, shadow_read};
+use super::target::regions::Regions;
 use super::{
     AddressClass, AddressClasses, EgressRule, Error, FormCondition, GrantedPlace, Grants, Host, HostPattern,
     JsonPointer, METHODS, PathPattern, Place, RawLimits, Scheme, SecretGrant, SecretKey,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::HeaderName;
 
-use super::host::{Host, HostPattern};
+use super::target::host::{Host, HostPattern};
 
 /// Names a secret of a call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::Stream;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use tokio::sync::broadcast;
 
 use super::PluginHost;
-use crate::directory::{self, DirectoryReport};
-use crate::logbook::KeptLines;
-use crate::report::PluginReport;
+use crate::calls::log_ring::KeptLines;
+use crate::registry::report::PluginReport;
+use crate::sources::directory::{self, DirectoryReport};
 
 impl PluginHost {
     /// Declares the plugins of a directory, and follows what becomes of them there until the host ends. Returns when what lies

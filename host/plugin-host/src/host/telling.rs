@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use tokio::time::sleep;
 use tracing::warn;
 
 use super::Inner;
-use crate::compile::confine::Confinement;
+use crate::loading::compiler_process::confine::Confinement;
 use crate::metrics::Metrics;
 
 /// Shows what is taken from the compiler, and says once what is not.

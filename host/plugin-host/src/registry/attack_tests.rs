@@ -8,7 +8,7 @@ use serde_json::json;
 use super::claims::{CLAIM_PATIENCE, Claim};
 use super::tests::World;
 use super::*;
-use crate::source::configmap::RawConfigMap;
+use crate::sources::configmap::RawConfigMap;
 
 fn names(providers: &[&str]) -> BTreeSet<ProviderName> {
     providers.iter().map(|name| ProviderName::folded(name)).collect()

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::id::{PluginName, ProviderName};
+use machinist_core::value::id::{PluginName, ProviderName};
 use serde::Deserialize;
 
 use super::{Registry, Source, Standing};
-use crate::source::configmap::Fingerprint;
-use crate::source::{PluginKey, Role, SourceId};
+use crate::sources::configmap::Fingerprint;
+use crate::sources::{PluginKey, Role, SourceId};
 
 /// The annotation that holds what the host says about a plugin.
 const STATUS_ANNOTATION: &str = "machinist.dev/status";

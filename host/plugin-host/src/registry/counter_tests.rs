@@ -2,7 +2,7 @@
 
 use super::tests::World;
 use super::*;
-use crate::source::age::VERSION_ANNOTATION;
+use crate::sources::age::VERSION_ANNOTATION;
 
 const WHOLE: Standing = Standing::Whole;
 

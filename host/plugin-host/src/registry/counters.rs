@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use machinist_artifacts::bundle;
 
 use super::{Registry, Source, Stage, Standing, Version, set_stage};
-use crate::source::PluginKey;
-use crate::trust::counters::displaced;
+use crate::loading::signatures::counters::displaced;
+use crate::sources::PluginKey;
 
 impl<G: Clone> Registry<G> {
     /// The highest counter of each plugin among its versions that are Ready and whole.

@@ -1,8 +1,8 @@
 use jiff::SignedDuration;
 
 use super::*;
-use crate::source::age::VERSION_ANNOTATION;
-use crate::source::configmap::RawConfigMap;
+use crate::sources::age::VERSION_ANNOTATION;
+use crate::sources::configmap::RawConfigMap;
 
 /// Drives a registry by short words; generations are their digests' stand-ins.
 pub(super) struct World {

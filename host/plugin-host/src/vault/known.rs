@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use zeroize::Zeroizing;
 
 use super::forms::{Kind, needles};

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use bytes::Bytes;
 use machinist_core::driver::HiddenUserData;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 
 use super::*;
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use proptest::prelude::*;
 
 use super::*;

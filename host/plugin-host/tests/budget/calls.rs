@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use machinist_core::driver_error::{Breakage, Broken, CallError, Limit, Refusal};
+use machinist_core::driver::error::{Breakage, Broken, CallError, Limit, Refusal};
 use machinist_plugin_host::PluginReport;
 use serde_json::json;
 use tokio::task::JoinHandle;

@@ -26,7 +26,7 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use machinist_core::driver::SecretValues;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use machinist_plugin_host::egress::{Egress, EgressSettings, RefusalNotice, Resolve, Session};
 use machinist_plugin_host::grants::Grants;
 use machinist_plugin_host::vault::Vault;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use machinist_core::driver::error::{CallError, Code, Refusal};
 use machinist_core::driver::{Creation, ListRequest, SecretValues, VmState};
-use machinist_core::driver_error::{CallError, Code, Refusal};
-use machinist_core::id::ProviderName;
+use machinist_core::value::id::ProviderName;
 use machinist_plugin_host::PluginState;
 
 use crate::world::{Map, World, class, plain, request, settings, version};

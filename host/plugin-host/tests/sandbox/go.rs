@@ -1,10 +1,10 @@
 //! Components of the SDK for Go: Go's runtime needs more of its host than others do.
 
 use jiff::SignedDuration;
+use machinist_core::driver::error::{CallError, Code};
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
-use machinist_core::driver_error::{CallError, Code};
-use machinist_core::id::{Name, ProviderName, Uid};
-use machinist_core::policy::{Action, Verdict};
+use machinist_core::health_policy::{Action, Verdict};
+use machinist_core::value::id::{Name, ProviderName, Uid};
 
 use crate::policies::{ask, before, now, policy, question};
 use crate::world::{Map, World, class, request, settings};

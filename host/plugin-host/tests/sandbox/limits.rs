@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinist_core::driver_error::{Breakage, Broken, CallError, Refusal};
+use machinist_core::driver::error::{Breakage, Broken, CallError, Refusal};
 use machinist_plugin_host::{PluginReport, PluginState};
 
 use crate::world::{Map, World, settings};

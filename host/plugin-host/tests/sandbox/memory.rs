@@ -264,7 +264,7 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut host_settings = settings();
     host_settings.memory_witness = Some(scan.clone());
-    let record = machinist_plugin_host::tape::RecordSettings {
+    let record = machinist_plugin_host::recording::RecordSettings {
         folder: folder.path().to_owned(),
         plugins: Default::default(),
         limit_bytes: 64 << 20,
@@ -322,7 +322,8 @@ async fn attack_a_sequence_of_all_calls_reads_back_what_others_have_sent() {
         [Operation::Create, Operation::Initialize, Operation::Delete, Operation::GetStatus, Operation::List];
     assert!(expected.iter().all(|operation| operations.contains(operation)), "{operations:?}");
     assert!(told.iter().all(|told| told.contains("***")), "each was shown the echo: {told:#?}");
-    let recordings = machinist_plugin_host::tape::folder::read_all(folder.path()).expect("recordings");
+    let recordings =
+        machinist_plugin_host::recording::files::folder::read_all(folder.path()).expect("recordings");
     assert!(recordings.len() >= told.len(), "{}", recordings.len());
     for (path, _) in &recordings {
         told.push(std::fs::read_to_string(path).expect("text"));

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver_error::{Breakage, Broken, CallError, Code, Limit};
-use machinist_core::health::Status;
-use machinist_core::id::{ObjectKey, Uid};
-use machinist_core::phase::Phase;
-use machinist_core::policy::{
+use machinist_core::driver::error::{Breakage, Broken, CallError, Code, Limit};
+use machinist_core::health_policy::{
     Action, Asked, ConditionFact, DomainFact, HistoryFact, Mode, NodeQuestion, Question, RawAnswer, Standing,
     Subject, Verdict, opinion_of,
 };
-use machinist_plugin_host::source::Encoding;
-use machinist_plugin_host::source::configmap::KIND_LABEL;
-use machinist_plugin_host::source::parts::{BYTES_KEY, INDEX_KEY, PART_KIND, PLACE_KEY, Part, split};
+use machinist_core::machine::node::health::Status;
+use machinist_core::value::id::{ObjectKey, Uid};
+use machinist_core::value::phase::Phase;
+use machinist_plugin_host::sources::Encoding;
+use machinist_plugin_host::sources::configmap::KIND_LABEL;
+use machinist_plugin_host::sources::parts::{BYTES_KEY, INDEX_KEY, PART_KIND, PLACE_KEY, Part, split};
 use machinist_plugin_host::{Digest, PluginState};
 
 use crate::world::{Map, World, marked, plain, request, settings};

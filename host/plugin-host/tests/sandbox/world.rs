@@ -12,8 +12,8 @@ use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
 use machinist_artifacts::{Bundle, SigningKey};
 use machinist_core::driver::{Answer, ClassSpec, Creation, MachineIdentity, MachineRequest, SecretValues};
-use machinist_core::id::{Name, Uid};
-use machinist_plugin_host::source::configmap::{KIND_LABEL, NAME_LABEL, RawConfigMap};
+use machinist_core::value::id::{Name, Uid};
+use machinist_plugin_host::sources::configmap::{KIND_LABEL, NAME_LABEL, RawConfigMap};
 use machinist_plugin_host::{
     CacheKey, Digest, HostSettings, LoopbackRegistries, PluginHost, PluginReport, PluginState, SourceId,
 };

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
 
-use crate::engine::Kind;
+use crate::event_loop::Kind;
 
 /// The watches of a tenant.
 #[derive(Clone, Copy, Debug)]

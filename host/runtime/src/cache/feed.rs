@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt};
 use kube::Resource;
 use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::runtime::watcher;
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 use tracing::{debug, warn};
 
 use super::store::Store;

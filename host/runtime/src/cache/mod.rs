@@ -3,7 +3,9 @@
 //! One feed a kind fills one store. Snapshots are shared and immutable: nothing that reads a store can change it.
 
 mod backoff;
+pub(crate) mod departed;
 mod feed;
+pub(crate) mod node_index;
 mod refresh;
 mod store;
 

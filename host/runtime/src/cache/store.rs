@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use kube::core::ObjectMeta;
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 
 struct Contents<T> {
     objects: BTreeMap<ObjectKey, Arc<T>>,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::{Selector, SelectorExt};
 use machinist_core::drain::{BudgetFact, UnhealthyPods};
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 
 use crate::cache::Change;
 

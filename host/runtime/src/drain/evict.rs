@@ -5,11 +5,11 @@ use jiff::SignedDuration;
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
-use machinist_core::act_error::ActError;
 use machinist_core::drain::{EvictError, PodRef};
+use machinist_core::driver::write_error::ActError;
 use serde_json::json;
 
-use crate::kube_error::{act_error, within_deadline};
+use crate::client::errors::{act_error, within_deadline};
 
 /// The cause that an API server names when a budget is what speaks against an eviction.
 const BUDGET: &str = "DisruptionBudget";
@@ -82,7 +82,7 @@ fn refusal(pod: &PodRef, status: Status, headers: &HeaderMap) -> Result<(), Evic
 
 #[cfg(test)]
 mod tests {
-    use machinist_core::id::{ObjectKey, Uid};
+    use machinist_core::value::id::{ObjectKey, Uid};
 
     use super::*;
 

@@ -5,9 +5,9 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use machinist_api::{Machine, names};
 use machinist_core::drain::{AttachmentFact, Facts, Memory, NodeState, VolumeName};
-use machinist_core::id::{Name, NodeName, Uid};
+use machinist_core::value::id::{Name, NodeName, Uid};
 
-use crate::world::World;
+use crate::tenant::world::World;
 
 use super::sources::{Sources, volume_of};
 

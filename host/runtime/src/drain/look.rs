@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::core::Request;
 use kube::{Client, Resource};
-use machinist_core::act_error::ActError;
 use machinist_core::drain::{Look, PodFact, Read};
-use machinist_core::id::NodeName;
+use machinist_core::driver::write_error::ActError;
+use machinist_core::value::id::NodeName;
 
-use crate::kube_error::within_deadline;
-use crate::world::World;
+use crate::client::errors::within_deadline;
+use crate::tenant::world::World;
 
 use super::raw::{RawPod, RawPods};
 use super::sources::Sources;

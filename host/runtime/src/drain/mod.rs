@@ -2,32 +2,32 @@
 //!
 //! Pods are listed when a drain needs them. Budgets and attachments are watched, since all drains share them.
 
+mod blocked;
 mod budgets;
 mod evict;
 mod facts;
-mod held;
+mod in_process;
 mod look;
 mod pressure;
 mod raw;
 mod sources;
 mod turn;
-mod unkept;
 mod volumes;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client, Resource};
-use machinist_core::act_error::ActError;
 use machinist_core::drain::{Effect, EvictError, Outcome, PodRef, Read};
-use machinist_core::driver_digest::DriverDigest;
-use machinist_core::id::{Name, ObjectKey, ProviderName, Uid};
+use machinist_core::driver::write_error::ActError;
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{Name, ObjectKey, ProviderName, Uid};
 use serde::de::DeserializeOwned;
 use tracing::info;
 
-use crate::context::Context;
-use crate::kube_error::within_deadline;
-use crate::world::World;
+use crate::client::errors::within_deadline;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
 pub(crate) use facts::{concerns, facts, volumes_differ};
 pub(crate) use sources::{Sources, SourcesFeed, trim_attachment, trim_budget};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use machinist_core::drain::{BudgetFact, ClaimFact, Ending, PodFact, PodOwner, PodPhase, PodRef};
-use machinist_core::id::{ObjectKey, Uid};
+use machinist_core::value::id::{ObjectKey, Uid};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 

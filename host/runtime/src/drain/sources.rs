@@ -7,17 +7,17 @@ use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use machinist_core::drain::Memory;
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
 use crate::cache::{Change, Store, StoreReader};
-use crate::engine::Message;
+use crate::event_loop::Message;
 
+use super::blocked::Held;
 use super::budgets;
-use super::held::Held;
+use super::in_process::Unkept;
 use super::pressure::Pressure;
 use super::turn::Line;
-use super::unkept::Unkept;
 use super::volumes::VolumeMemo;
 
 /// The reading side.

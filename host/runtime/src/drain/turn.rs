@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use machinist_core::drain::Turns;
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
-use crate::engine::Message;
+use crate::event_loop::Message;
 
 /// Drains that look and ask at a time. With the pods that one asks of in a pass they fill the room for requests several times, so
 /// that none of it stays empty, and what one has to wait for is over within seconds.

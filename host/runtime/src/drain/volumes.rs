@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::{Api, Client};
-use machinist_core::act_error::ActError;
 use machinist_core::drain::{ClaimFact, VolumeName};
-use machinist_core::id::{Name, NodeName};
+use machinist_core::driver::write_error::ActError;
+use machinist_core::value::id::{Name, NodeName};
 use tracing::debug;
 
-use crate::kube_error::within_deadline;
-use crate::world::World;
+use crate::client::errors::within_deadline;
+use crate::tenant::world::World;
 
 use super::VolumeDriver;
 use super::raw::RawPod;

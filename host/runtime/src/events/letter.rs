@@ -10,7 +10,7 @@ use machinist_core::events::dialect::Dialect;
 use machinist_core::machine::Severity;
 use serde_json::json;
 
-use crate::names::FIELD_MANAGER;
+use crate::client::field_manager::FIELD_MANAGER;
 
 use super::{About, REPORTER};
 

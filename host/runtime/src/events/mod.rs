@@ -1,7 +1,7 @@
 //! Kubernetes Events: what happened to an object.
 
 mod letter;
-mod told;
+mod reported;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -11,9 +11,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use machinist_api::names;
 use machinist_core::machine::Severity;
 
-use crate::engine::Key;
+use crate::event_loop::Key;
 
-use told::{Item, Tell, Told};
+use reported::{Item, Tell, Told};
 pub(crate) use writer::{Author, EventWriter};
 
 /// The name under which Events are reported.

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use kube::Client;
-use machinist_core::act_error::ActError;
+use machinist_core::driver::write_error::ActError;
 use machinist_core::events::dialect::Dialects;
 use machinist_core::events::name::event_name;
 use machinist_core::events::outbox::Outbox;
@@ -17,9 +17,9 @@ use machinist_core::machine::Severity;
 use tokio::sync::{Notify, watch};
 use tracing::{debug, warn};
 
-use crate::clock::Clock;
-use crate::kube_error::{act_error, is_not_served};
+use crate::client::errors::{act_error, is_not_served};
 use crate::metrics::{LostEvent, Metrics};
+use crate::tenant::clock::Clock;
 
 use super::About;
 use super::letter::{Letter, Written, write};

@@ -4,29 +4,29 @@ use futures::future::BoxFuture;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
-use machinist_core::act_error::ActError;
+use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::driver::{Answer, MachineRequest, is_not_found};
-use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::gate::permits;
-use machinist_core::id::{Name, NodeName, ObjectKey, ProviderId};
-use machinist_core::looks::Looked;
 use machinist_core::machine::{DriverFact, Effect, MetaChange, Outcome};
+use machinist_core::scheduling::gate::permits;
+use machinist_core::scheduling::looks::Looked;
+use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use serde_json::{Map, Value, json};
 use tracing::{Instrument, info, info_span};
 
-use crate::context::Context;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::{CREATE_INTENT, CREATE_INTENT_BY, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
 use crate::drain::{self, Drainer, Turn, VolumeDriver};
-use crate::engine::Kind;
-use crate::kube_error::within_deadline;
-use crate::names::{CREATE_INTENT, CREATE_INTENT_BY, FIELD_MANAGER, REBOOTS, TOKEN_UNTIL};
-use crate::world::World;
+use crate::event_loop::Kind;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
+use super::facts::observe::Observed;
 use super::node;
-use super::observe::Observed;
 use super::pass::Memory;
 use super::request::{UserData, request};
 use super::token::{self, TokenKnown};
-use crate::metadata::Metadata;
+use crate::objects::metadata::Metadata;
 
 /// What came of an effect.
 pub(super) struct Done {

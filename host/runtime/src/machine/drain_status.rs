@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use machinist_api::own_status::{AwaitedVolume as Stored, DrainStatus, OwnMachineStatus};
 use machinist_api::value;
 use machinist_core::drain::{AwaitedVolume, Memory, VolumeName};
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 
 /// What an earlier pass stored. A volume without a name or a time is none.
 pub(super) fn memory(own: &OwnMachineStatus) -> Memory {

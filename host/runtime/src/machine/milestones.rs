@@ -3,13 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
 use machinist_core::driver::Creation;
-use machinist_core::health::Status;
+use machinist_core::machine::node::health::Status;
 use machinist_core::machine::{Conclusion, ConditionKind, Note, Outcome};
-use machinist_core::phase::Phase;
+use machinist_core::value::phase::Phase;
 
 use crate::metrics::{Milestone, Pool, deployment_of};
 
-use super::observe::Observed;
+use super::facts::observe::Observed;
 
 /// By the outcome of an effect that took so long.
 pub(super) fn of_outcome(

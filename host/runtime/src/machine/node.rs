@@ -7,20 +7,20 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use machinist_api::names;
-use machinist_core::act_error::ActError;
-use machinist_core::id::{NodeName, Uid};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::NodeConditionWrite;
-use machinist_core::node_sync::NodeChange;
+use machinist_core::machine::node::sync::NodeChange;
+use machinist_core::value::id::{NodeName, Uid};
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
-use crate::engine::Kind;
-use crate::kube_error::within_deadline;
-use crate::names::FIELD_MANAGER;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::event_loop::Kind;
+use crate::tenant::context::Context;
 
 use super::act::{Wrote, gone_is_done};
-use super::observe::Observed;
-use crate::metadata::Metadata;
+use super::facts::observe::Observed;
+use crate::objects::metadata::Metadata;
 
 /// How often a kubelet may be faster than one write; the next pass tries again.
 const ATTEMPTS: usize = 3;

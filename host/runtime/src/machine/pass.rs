@@ -3,27 +3,27 @@
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::Answer;
-use machinist_core::driver_error::{CallError, Code};
-use machinist_core::id::{ObjectKey, ProviderId};
+use machinist_core::driver::error::{CallError, Code};
 use machinist_core::machine::{Conclusion, Effect, Outcome, Progress, Reason, Step, Wake, invariants, step};
-use machinist_core::phase::Phase;
-use machinist_core::retry::RetryPolicy;
 use machinist_core::safety::meltdown::Permit;
+use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::value::id::{ObjectKey, ProviderId};
+use machinist_core::value::phase::Phase;
 use tracing::{debug, warn};
 
-use crate::call_rooms::{Purpose, Visit};
-use crate::cloud_account::CloudAccount;
-use crate::context::Context;
 use crate::drain::Turn;
-use crate::engine::{Heard, Kind, Report};
+use crate::driver_calls::call_rooms::{Purpose, Visit};
+use crate::driver_calls::cloud_account::CloudAccount;
+use crate::event_loop::{Heard, Kind, Report};
 use crate::events::News;
 use crate::metrics::Milestone;
-use crate::world::World;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
 use super::act::{self, Done};
+use super::events as news;
+use super::facts::observe::{Observed, observe};
 use super::milestones;
-use super::news;
-use super::observe::{Observed, observe};
 use super::publish;
 
 /// A batch follows a batch only with new outcomes, so a pass is short. More than this is a bug, not a slow cloud.

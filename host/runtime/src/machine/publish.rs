@@ -5,22 +5,22 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Api;
 use machinist_api::own_status::OwnMachineStatus;
 use machinist_api::{Machine, MachineStatus};
-use machinist_core::gate::permits;
 use machinist_core::machine::{
     Conclusion, ConditionKind, OwnCondition, Reason, Severity, StatusChange, Wake, in_place, preserve,
 };
-use machinist_core::phase::Phase;
-use machinist_core::retry;
+use machinist_core::scheduling::gate::permits;
+use machinist_core::scheduling::retry;
+use machinist_core::value::phase::Phase;
 use serde_json::{Map, Value, json};
 
-use crate::conditions::{MESSAGE_BYTES, READY, condition, is_same, is_same_text, merged};
-use crate::context::Context;
-use crate::insight::Said;
-use crate::status_write::{Published, StatusOf, send};
+use crate::driver_calls::insight::Said;
+use crate::objects::conditions::{MESSAGE_BYTES, READY, condition, is_same, is_same_text, merged};
+use crate::objects::status_write::{Published, StatusOf, send};
+use crate::tenant::context::Context;
 
 use super::drain_status;
-use super::observe::Observed;
-use super::sentence::sentence;
+use super::facts::observe::Observed;
+use super::status_message::sentence;
 use super::vm_status;
 
 /// `written` is the version that the pass itself has written last.
@@ -131,7 +131,7 @@ fn last_operation(
 ) -> Option<Value> {
     let operation = conclusion.status.operation.as_ref()?;
     let description = sentence(&operation.note, observed.view.machine.key.name.as_str());
-    let code = operation.code.map(machinist_core::driver_error::Code::name);
+    let code = operation.code.map(machinist_core::driver::error::Code::name);
     let last = &current.last_operation;
     let said = last.description.as_deref().unwrap_or_default();
     let is_same = is_same_text(said, &description, repeats(observed, conclusion))

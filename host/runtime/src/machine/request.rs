@@ -1,14 +1,14 @@
 //! What a driver is told about a Machine.
 
 use machinist_api::{MachineClass, names};
+use machinist_core::driver::error::Refusal;
+use machinist_core::driver::user_data;
 use machinist_core::driver::{ClassSpec, HiddenUserData, MachineIdentity, MachineRequest, SecretValues};
-use machinist_core::driver_error::Refusal;
-use machinist_core::id::{ClassName, Name, Namespace, Uid};
 use machinist_core::machine::{DriverFact, SecretFact};
-use machinist_core::user_data;
+use machinist_core::value::id::{ClassName, Name, Namespace, Uid};
 
-use super::choice::Choice;
-use super::observe::Observed;
+use super::facts::driver_choice::Choice;
+use super::facts::observe::Observed;
 
 /// A request about the Machine. The driver may send user data only when it boots a VM with this call. In each call the host hides
 /// user data from it, rendered with the bootstrap token where that is known, since a cloud may show to one call what another

@@ -1,6 +1,6 @@
 //! A node template as JSON, in the form in which other controllers read and write it.
 
-use machinist_core::node_sync::{NodeMeta, TaintFact};
+use machinist_core::machine::node::sync::{NodeMeta, TaintFact};
 use serde_json::{Map, Value, json};
 
 /// The text of the last-applied annotation.

@@ -7,21 +7,21 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use machinist_core::act_error::ActError;
-use machinist_core::bootstrap_token::{
+use machinist_core::driver::bootstrap_token::{
     ATTEMPTS, Existing, ExistingSecret, TokenRequest, describe, expiration, field, id, on_existing,
     secret_name,
 };
-use machinist_core::id::Uid;
+use machinist_core::driver::write_error::ActError;
+use machinist_core::value::id::Uid;
 use serde_json::json;
 
-use crate::context::Context;
-use crate::kube_error::within_deadline;
-use crate::names::{FIELD_MANAGER, TOKEN_OWNER};
-use crate::settings::Settings;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::{FIELD_MANAGER, TOKEN_OWNER};
+use crate::tenant::context::Context;
+use crate::tenant::settings::Settings;
 
 use super::act::gone_is_done;
-use super::observe::Observed;
+use super::facts::observe::Observed;
 
 /// Where Kubernetes looks for bootstrap tokens.
 const NAMESPACE: &str = "kube-system";

@@ -4,8 +4,8 @@ use machinist_api::own_status::{VmCondition, VmStatus};
 use machinist_core::driver::VmState;
 use machinist_core::machine::VmReport;
 
-use crate::conditions::MESSAGE_BYTES;
 use crate::events::clip;
+use crate::objects::conditions::MESSAGE_BYTES;
 
 /// So many conditions of a VM are told. The status is for people.
 const CONDITIONS: usize = 16;

@@ -3,21 +3,21 @@
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::{Machine, MachineDeployment, names};
-use machinist_core::act_error::ActError;
-use machinist_core::gate::permits;
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine_deployment::{DeploymentChange, Done, Effect, MachineChange, MachineKey};
+use machinist_core::scheduling::gate::permits;
 use serde_json::{Map, Value, json};
 use tracing::{Instrument, info_span};
 
-use crate::context::Context;
-use crate::engine::Kind;
-use crate::kube_error::within_deadline;
-use crate::metadata::Metadata;
-use crate::names::FIELD_MANAGER;
-use crate::world::World;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::event_loop::Kind;
+use crate::objects::metadata::Metadata;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
+use super::names::{NAMES, UPDATED};
 use super::observe::{Observed, controller};
-use super::words::{NAMES, UPDATED};
 use super::{node, selector, sets, template};
 
 /// What came of an effect, and the version that it wrote.

@@ -4,16 +4,16 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::core::ObjectMeta;
 use machinist_api::{Machine, names};
-use machinist_core::id::{Name, NodeName, Uid};
+use machinist_core::machine::node::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
 use machinist_core::machine_deployment::{
     MachineFact, NodeFact, Preserved, ScaleDown, UpdateResult, UpdateStage,
 };
-use machinist_core::phase::Phase;
-use machinist_core::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
+use machinist_core::value::id::{Name, NodeName, Uid};
+use machinist_core::value::phase::Phase;
 
 use crate::machine::phase_of;
 
-use super::words::{UPDATED, YES};
+use super::names::{UPDATED, YES};
 
 /// Of Machines that say nothing, or nothing that can be read.
 const DEFAULT_PRIORITY: i64 = 3;

@@ -1,8 +1,9 @@
 //! MachineDeployments: facts about sets, Machines and Nodes from caches, writes to them, one status write a pass.
 
 mod act;
+mod events;
 mod members;
-mod news;
+mod names;
 mod node;
 mod observe;
 mod pass;
@@ -10,12 +11,12 @@ mod publish;
 mod selector;
 mod sets;
 mod status;
+pub(crate) mod strategy;
 mod template;
-mod words;
 
 use std::collections::BTreeMap;
 
-use machinist_core::id::{ObjectKey, Uid};
+use machinist_core::value::id::{ObjectKey, Uid};
 
 use crate::machine::SharedNodes;
 

@@ -6,21 +6,21 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::names::{annotations, labels, taints};
-use machinist_core::act_error::ActError;
-use machinist_core::id::NodeName;
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine_deployment::NodeChange;
+use machinist_core::value::id::NodeName;
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
-use crate::engine::Kind;
-use crate::kube_error::within_deadline;
-use crate::metadata::Metadata;
-use crate::names::FIELD_MANAGER;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::event_loop::Kind;
+use crate::objects::metadata::Metadata;
+use crate::tenant::context::Context;
 
 use super::act::Wrote;
 use super::members;
+use super::names::YES;
 use super::observe::Observed;
-use super::words::YES;
 
 /// How often a kubelet may be faster than one write; the next pass tries again.
 const ATTEMPTS: usize = 3;

@@ -10,22 +10,22 @@ use kube::core::ObjectMeta;
 use machinist_api::machine_set::MachineSetCondition;
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
-use machinist_core::gate::Gate;
-use machinist_core::id::{Name, NodeName, ObjectKey, Uid};
+use machinist_core::disruption::requests::maintenance::Windows;
 use machinist_core::machine_deployment::{
     DeploymentFact, DeploymentView, MachineFact, Owner, SetFact, SetStatusFact, Settings, SpecFact,
     WindowsFact,
 };
-use machinist_core::maintenance::Windows;
-use machinist_core::selector::Labels;
+use machinist_core::scheduling::gate::Gate;
+use machinist_core::value::id::{Name, NodeName, ObjectKey, Uid};
+use machinist_core::value::selector::Labels;
 
 use crate::machine::{SharedNodes, own_node};
-use crate::selection;
-use crate::strategy;
-use crate::world::World;
+use crate::machine_deployment::strategy;
+use crate::objects::selection;
+use crate::tenant::world::World;
 
+use super::names::{NAMES, ORPHAN};
 use super::status::number;
-use super::words::{NAMES, ORPHAN};
 use super::{Family, members, selector, status, template};
 
 /// The facts of a pass, and the objects that they were taken from: writes are built from these, not from a second look.
@@ -148,8 +148,9 @@ fn node_name(node: &Node) -> &str {
 /// look at it themselves before it reaches a Machine.
 fn handed_down(deployment: &MachineDeployment) -> (MachineTemplate, Vec<String>) {
     let template = &deployment.spec.template;
-    let (spec, mut problems) = crate::handed_down::understood(&template.spec, "spec.template.spec.");
-    let found_out = crate::handed_down::effective_creation_timeout(deployment.metadata.annotations.as_ref());
+    let (spec, mut problems) = crate::objects::inherited::understood(&template.spec, "spec.template.spec.");
+    let found_out =
+        crate::objects::inherited::effective_creation_timeout(deployment.metadata.annotations.as_ref());
     problems.extend(found_out.err());
     (MachineTemplate { metadata: template.metadata.clone(), spec }, problems)
 }

@@ -1,20 +1,20 @@
 //! One pass over a deployment: observe once, then ask the core and act until it concludes.
 
 use futures::future::join_all;
-use machinist_core::act_error::ActError;
-use machinist_core::id::ObjectKey;
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Wake;
 use machinist_core::machine_deployment::{Conclusion, Effect, Progress, Step, invariants, step};
-use machinist_core::retry::RetryPolicy;
+use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::value::id::ObjectKey;
 use tracing::{debug, warn};
 
-use crate::context::Context;
-use crate::engine::{Kind, Report};
+use crate::event_loop::{Kind, Report};
 use crate::events::News;
-use crate::world::World;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
 use super::observe::{Observed, observe};
-use super::{Family, act, news, publish};
+use super::{Family, act, events as news, publish};
 
 /// A pass plans once and does what it has planned: a handful of batches. More than this is a bug.
 const BATCHES_PER_PASS: usize = 16;

@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use machinist_api::MachineDeployment;
 use machinist_api::machine_set::MachineSummary;
 use machinist_api::own_status::OwnStatus;
-use machinist_core::gate::{EffectKind, permits};
 use machinist_core::machine::Wake;
 use machinist_core::machine_deployment::{Conclusion, Condition, Note, NoteKind, Reason, Status};
+use machinist_core::scheduling::gate::{EffectKind, permits};
 use serde_json::{Map, Value, json};
 
-use crate::conditions::{self, MESSAGE_BYTES, READY};
-use crate::context::Context;
-use crate::status_write::{Published, StatusOf, send};
+use crate::objects::conditions::{self, MESSAGE_BYTES, READY};
+use crate::objects::status_write::{Published, StatusOf, send};
+use crate::tenant::context::Context;
 
 use super::observe::Observed;
 use super::status::kind;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use machinist_core::machine_deployment::SelectorFact;
-use machinist_core::selector::Labels;
+use machinist_core::value::selector::Labels;
 
-use crate::selection::parse;
+use crate::objects::selection::parse;
 
 /// The selector, held against the labels of its own template.
 pub(super) fn fact(selector: Option<&LabelSelector>, template: &Labels) -> SelectorFact {

@@ -8,21 +8,21 @@ use kube::core::{ObjectMeta, Request};
 use kube::{Api, Resource, ResourceExt};
 use machinist_api::machine_set::MachineSetSpec;
 use machinist_api::{MachineSet, names};
-use machinist_core::act_error::ActError;
-use machinist_core::id::ObjectKey;
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine_deployment::{Done, NewSet, SetChange, SetKey, TakenBy};
+use machinist_core::value::id::ObjectKey;
 use serde_json::{Map, Value, json};
 
-use crate::context::Context;
-use crate::engine::Kind;
-use crate::kube_error::within_deadline;
-use crate::metadata::Metadata;
-use crate::names::FIELD_MANAGER;
-use crate::world::World;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::event_loop::Kind;
+use crate::objects::metadata::Metadata;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
 use super::act::{Acted, Wrote, deployments};
+use super::names::NAMES;
 use super::observe::{Observed, controller};
-use super::words::NAMES;
 use super::{selector, template};
 
 /// The server gives up a creation after this, so that none arrives after its deployment is gone.

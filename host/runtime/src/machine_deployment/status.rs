@@ -2,7 +2,7 @@
 
 use machinist_api::MachineDeploymentStatus;
 use machinist_api::machine_set::MachineSummary;
-use machinist_core::health;
+use machinist_core::machine::node::health;
 use machinist_core::machine_deployment::{Condition, ConditionKind, FailedMachine, Status};
 
 /// Reads it. Conditions of others are none of the core's.

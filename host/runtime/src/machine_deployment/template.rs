@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{MachineSpec, names};
-use machinist_core::machine_template::Template;
+use machinist_core::machine::template::Template;
 use serde_json::{Map, Value, json};
 
-use crate::handed_down::{in_one_writing, understood};
-use crate::merge::difference;
+use crate::objects::inherited::{in_one_writing, understood};
+use crate::objects::merge::difference;
 
 /// A template in the form in which it is compared.
 pub fn fact(template: &MachineTemplate) -> Template {

@@ -7,28 +7,28 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{DeserializeGuard, ObjectMeta, Request};
 use kube::{Api, Resource, ResourceExt};
 use machinist_api::{Machine, MachineSet, names};
-use machinist_core::act_error::ActError;
-use machinist_core::gate::permits;
-use machinist_core::id::{Name, ObjectKey, Uid};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::MetaChange;
+use machinist_core::machine::node::preservation::AUTO_PRESERVED;
 use machinist_core::machine_set::{Birth, Effect, Keep, MachineRef, Outcome, SetLook, TakenBy, Why};
-use machinist_core::preservation::AUTO_PRESERVED;
+use machinist_core::scheduling::gate::permits;
+use machinist_core::value::id::{Name, ObjectKey, Uid};
 use serde_json::{Value, json};
 use tracing::{Instrument, info_span};
 
-use crate::context::Context;
-use crate::engine::Kind;
-use crate::kube_error::within_deadline;
-use crate::metadata::Metadata;
-use crate::names::FIELD_MANAGER;
-use crate::world::World;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::event_loop::Kind;
+use crate::objects::metadata::Metadata;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
 use super::body;
 use super::listing::list;
 use super::observe::{self, Observed};
 
 /// How long the server may try to make a Machine: what it has not begun by then it does not begin any more. Below the time
-/// after which the next pass, or the next leader, believes that nothing arrives any more ([`machinist_core::barrier::LANDING`]).
+/// after which the next pass, or the next leader, believes that nothing arrives any more ([`machinist_core::scheduling::barrier::LANDING`]).
 const CREATION_SECONDS: u32 = 10;
 
 /// What came of an effect.
@@ -310,7 +310,7 @@ fn creation(namespace: &str, body: &Value) -> Result<http::Request<Vec<u8>>, Str
 
 #[cfg(test)]
 mod tests {
-    use machinist_core::barrier::LANDING;
+    use machinist_core::scheduling::barrier::LANDING;
 
     use super::*;
 

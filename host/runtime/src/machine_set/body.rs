@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineSet, MachineSpec, names};
-use machinist_core::id::Name;
 use machinist_core::machine_set::{Birth, Part};
+use machinist_core::value::id::Name;
 use serde_json::{Map, Value, json};
 
-use crate::{handed_down, merge};
+use crate::objects::{inherited as handed_down, merge};
 
-use super::child::{configuration, node_template};
+use super::machine_fact::{configuration, node_template};
 
 /// The template as Machines get it: a creation time-out that was found out for the deployment wins, and nobody gets a VM that is
 /// there already.

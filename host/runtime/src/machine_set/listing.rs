@@ -4,9 +4,9 @@ use kube::Api;
 use kube::api::ListParams;
 use kube::core::{DeserializeGuard, ObjectMeta};
 use machinist_api::Machine;
-use machinist_core::act_error::ActError;
+use machinist_core::driver::write_error::ActError;
 
-use crate::kube_error::within_deadline;
+use crate::client::errors::within_deadline;
 
 /// Of one page: small enough that no server stumbles over it.
 const PAGE: u32 = 500;

@@ -2,18 +2,18 @@
 
 mod act;
 mod body;
-mod child;
+mod events;
 mod listing;
-mod news;
+mod machine_fact;
 mod observe;
 mod pass;
 mod publish;
 
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 
 use crate::machine::SharedNodes;
 
-pub(crate) use child::unreadable;
+pub(crate) use machine_fact::unreadable;
 pub(crate) use pass::run;
 
 /// Machines that concern a set, as the indexes know them.

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use kube::core::ObjectMeta;
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
-use machinist_core::disruption::Permits;
-use machinist_core::gate::Gate;
-use machinist_core::id::{ClassName, Name, ObjectKey, Uid};
+use machinist_core::disruption::requests::requests::Permits;
 use machinist_core::machine::ClassFact;
 use machinist_core::machine_deployment::Strategy;
 use machinist_core::machine_set::{
     ChildFact, ConditionKind, DeploymentFact, FailedJoins, Freshness, OwnConditionKind, SelectorFact,
     SetFact, SetNames, SetView, TemplateFact, ToldFact,
 };
-use machinist_core::selector::Selector;
+use machinist_core::scheduling::gate::Gate;
+use machinist_core::value::id::{ClassName, Name, ObjectKey, Uid};
+use machinist_core::value::selector::Selector;
 
-use crate::capacity;
+use crate::client::field_manager::DISRUPTION;
+use crate::driver_calls::capacity;
 use crate::machine::{Choice, SharedNodes, class_fact, operation_of};
-use crate::names::DISRUPTION;
-use crate::selection::{self, labels_of};
-use crate::strategy;
-use crate::world::World;
+use crate::machine_deployment::strategy;
+use crate::objects::selection::{self, labels_of};
+use crate::tenant::world::World;
 
-use super::{Members, body, child};
+use super::{Members, body, machine_fact as child};
 
 /// Labels and annotations that a set's pass writes.
 static NAMES: SetNames = SetNames {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use futures::future::join_all;
 use kube::core::ObjectMeta;
 use machinist_api::Machine;
-use machinist_core::id::{ObjectKey, Uid};
 use machinist_core::machine::Wake;
 use machinist_core::machine_set::{Conclusion, Freshness, Progress, Step, invariants, step};
-use machinist_core::retry::RetryPolicy;
+use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::value::id::{ObjectKey, Uid};
 use tracing::{debug, warn};
 
-use crate::context::Context;
-use crate::engine::{Kind, Report};
+use crate::event_loop::{Kind, Report};
 use crate::events::News;
 use crate::metrics::{Milestone, Pool};
-use crate::world::World;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
 use super::act::{self, Scene};
-use super::news::{self, Deeds};
+use super::events::{self, Deeds};
 use super::observe::{Observed, observe};
 use super::{Members, publish};
 

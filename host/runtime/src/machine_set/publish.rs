@@ -9,16 +9,16 @@ use kube::Api;
 use machinist_api::machine::LastOperation;
 use machinist_api::machine_set::{MachineSetCondition, MachineSummary};
 use machinist_api::{Machine, MachineSet, MachineSetStatus};
-use machinist_core::gate::{EffectKind, permits};
-use machinist_core::id::Uid;
 use machinist_core::machine::Wake;
 use machinist_core::machine_set::{Conclusion, ConditionKind, Reason, SetStatus};
+use machinist_core::scheduling::gate::{EffectKind, permits};
+use machinist_core::value::id::Uid;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::conditions::{READY, are_told, condition, merged};
-use crate::context::Context;
-use crate::status_write::{Published, StatusOf, send};
+use crate::objects::conditions::{READY, are_told, condition, merged};
+use crate::objects::status_write::{Published, StatusOf, send};
+use crate::tenant::context::Context;
 
 use super::observe::Observed;
 

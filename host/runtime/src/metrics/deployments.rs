@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use machinist_api::machine_deployment::{MachineDeploymentStatus, RollingUpdate};
 use machinist_api::{MachineDeployment, Word};
-use machinist_core::id::ObjectKey;
-use machinist_core::int_or_percent::IntOrPercent;
+use machinist_core::value::id::ObjectKey;
+use machinist_core::value::int_or_percent::IntOrPercent;
 use prometheus_client::encoding::DescriptorEncoder;
 
-use crate::strategy::share;
+use crate::machine_deployment::strategy::share;
 
 use super::inventory::{created_at, encode_conditions, gauge, items, object};
 use super::sets::encode_failed;

@@ -2,8 +2,8 @@
 
 use jiff::SignedDuration;
 use machinist_core::driver::Operation;
-use machinist_core::driver_error::CallError;
-use machinist_core::id::ProviderName;
+use machinist_core::driver::error::CallError;
+use machinist_core::value::id::ProviderName;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

@@ -6,15 +6,15 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::{Machine, MachineDeployment, MachineSet};
 use machinist_core::driver::Operation;
-use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::{ObjectKey, ProviderName};
-use machinist_core::phase::Phase;
+use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::value::id::{ObjectKey, ProviderName};
+use machinist_core::value::phase::Phase;
 use tokio::sync::watch;
 
 use crate::cache::Store;
-use crate::clock::Clock;
-use crate::context::Hold;
-use crate::settings::Controllers;
+use crate::tenant::clock::Clock;
+use crate::tenant::context::Hold;
+use crate::tenant::settings::Controllers;
 
 use super::{Answered, LostEvent, Metrics, Milestone, Part, Pool, Sources};
 

@@ -8,20 +8,20 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use kube::core::ObjectMeta;
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
-use machinist_core::gate::Gate;
-use machinist_core::id::ObjectKey;
-use machinist_core::phase::Phase;
+use machinist_core::scheduling::gate::Gate;
+use machinist_core::value::id::ObjectKey;
+use machinist_core::value::phase::Phase;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use tokio::sync::watch;
 
 use crate::cache::StoreReader;
-use crate::clock::Clock;
-use crate::context::Hold;
 use crate::machine::phase_of;
 use crate::safety::marks::stored;
-use crate::settings::Controllers;
+use crate::tenant::clock::Clock;
+use crate::tenant::context::Hold;
+use crate::tenant::settings::Controllers;
 
 use super::life::{Deployment, Last, Life, Pool, phase_name};
 use super::queue::{Part, Queue};

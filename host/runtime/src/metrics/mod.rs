@@ -16,9 +16,9 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
 use machinist_core::driver::Operation;
-use machinist_core::driver_error::CallError;
-use machinist_core::id::ProviderName;
-use machinist_core::phase::Phase;
+use machinist_core::driver::error::CallError;
+use machinist_core::value::id::ProviderName;
+use machinist_core::value::phase::Phase;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -31,9 +31,9 @@ pub(crate) use life::{Milestone, Pool};
 pub(crate) use queue::Part;
 pub(crate) use requests::Answered;
 
-use crate::insight::Insight;
+use crate::client::server_clock::ServerClock;
+use crate::driver_calls::insight::Insight;
 use crate::safety::SafetyMetrics;
-use crate::server_clock::ServerClock;
 
 use drivers::Drivers;
 use events::Events;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use machinist_api::machine_set::{MachineSetStatus, MachineSummary};
 use machinist_api::{MachineSet, Word};
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use super::inventory::{created_at, encode_conditions, gauge, items, object};

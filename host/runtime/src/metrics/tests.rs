@@ -1,15 +1,15 @@
 use std::sync::Arc;
 
 use machinist_api::{MachineDeployment, MachineSet};
-use machinist_core::id::ObjectKey;
+use machinist_core::value::id::ObjectKey;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::cache::Store;
-use crate::clock::Clock;
-use crate::context::Hold;
-use crate::settings::Controllers;
+use crate::tenant::clock::Clock;
+use crate::tenant::context::Hold;
+use crate::tenant::settings::Controllers;
 
 use super::{Metrics, Milestone, Sources};
 

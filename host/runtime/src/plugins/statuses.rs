@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::time::Instant;
 
-use crate::names::PLUGIN_STATUS;
+use crate::client::field_manager::PLUGIN_STATUS;
 use crate::ports::PluginNews;
 
 /// Until a status that could not be written is tried again.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use machinist_api::names;
-use machinist_core::id::Name;
-use machinist_core::same_vm::{Vms, vm_name};
+use machinist_core::value::id::Name;
+use machinist_core::value::same_vm::{Vms, vm_name};
 
 /// A Machine, as far as it can claim a Node.
 pub(super) struct Claim<'a> {

@@ -8,24 +8,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::Api;
 use machinist_api::{MachineClass, names};
-use machinist_core::act_error::ActError;
 use machinist_core::driver::ClassSpec;
-use machinist_core::driver_error::{CallError, Code, DriverError};
-use machinist_core::id::{ObjectKey, ProviderName};
+use machinist_core::driver::error::{CallError, Code, DriverError};
+use machinist_core::driver::secret_rule::SecretRefusal;
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{DriverFact, Severity, Wake};
-use machinist_core::retry::RetryPolicy;
-use machinist_core::secret_rule::SecretRefusal;
+use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::value::id::{ObjectKey, ProviderName};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use crate::class_secrets;
-use crate::context::Context;
-use crate::engine::{Kind, Message, Report};
+use crate::driver_calls::class_secrets;
+use crate::event_loop::{Kind, Message, Report};
 use crate::events::{About, News};
 use crate::machine::{Choice, class_spec};
-use crate::status_write::merge_status;
-use crate::world::World;
+use crate::objects::status_write::merge_status;
+use crate::tenant::context::Context;
+use crate::tenant::world::World;
 
 /// The condition of a class.
 const VALID: &str = "Valid";

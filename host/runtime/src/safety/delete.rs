@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use machinist_api::{MachineClass, names};
+use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Deletion, MachineIdentity, MachineRequest, is_not_found};
-use machinist_core::driver_error::CallError;
-use machinist_core::gate::{EffectKind, permits};
-use machinist_core::id::{Name, Namespace, ObjectKey, Uid};
 use machinist_core::machine::Severity;
-use machinist_core::retry::{RetryPolicy, Situation, policy};
 use machinist_core::safety::orphans::Candidate;
+use machinist_core::scheduling::gate::{EffectKind, permits};
+use machinist_core::scheduling::retry::{RetryPolicy, Situation, policy};
+use machinist_core::value::id::{Name, Namespace, ObjectKey, Uid};
 use tracing::{info, warn};
 
 use crate::events::About;
@@ -165,7 +165,7 @@ fn pause(
     candidate: &Candidate,
     hint: Option<SignedDuration>,
 ) -> SignedDuration {
-    let hint = hint.unwrap_or_default().min(machinist_core::retry::MAX_RETRY_AFTER);
+    let hint = hint.unwrap_or_default().min(machinist_core::scheduling::retry::MAX_RETRY_AFTER);
     policy.delay(candidate.failures.saturating_add(1), watch.context.jitter()).max(hint)
 }
 

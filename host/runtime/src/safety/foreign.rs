@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::id::ProviderId;
+use machinist_core::value::id::ProviderId;
 
 /// They cost money every day, so they are told every day.
 const TELL_AGAIN: SignedDuration = SignedDuration::from_hours(24);

@@ -8,22 +8,22 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::{Api, Resource};
 use machinist_api::{Machine, names};
-use machinist_core::act_error::ActError;
-use machinist_core::gate::{FREEZE_REQUEST, FreezeReason};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Severity;
-use machinist_core::retry;
 use machinist_core::safety::freeze::{Answer, Change, Freeze, Look, Pace};
+use machinist_core::scheduling::gate::{FREEZE_REQUEST, FreezeReason};
+use machinist_core::scheduling::retry;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::cache::Refresh;
-use crate::context::Hold;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::{LED_UNTIL, NOBODY};
 use crate::events::About;
-use crate::kube_error::within_deadline;
 use crate::metrics::Part;
-use crate::names::{LED_UNTIL, NOBODY};
+use crate::tenant::context::Hold;
 
 use super::Watch;
 use super::mark_claim::{Holder, MarkClaim};

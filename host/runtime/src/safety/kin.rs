@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::id::Uid;
 use machinist_core::safety::orphans::Kin;
+use machinist_core::value::id::Uid;
 
 use super::owners::Cached;
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use machinist_api::MachineClass;
+use machinist_core::driver::error::CallError;
 use machinist_core::driver::{ClassSpec, HiddenUserData, ListRequest, Listed, SecretValues};
-use machinist_core::driver_error::CallError;
-use machinist_core::id::PluginName;
 use machinist_core::machine::{DriverFact, SecretFact};
+use machinist_core::value::id::PluginName;
 
-use crate::class_secrets::{self, ClassSecrets};
+use crate::driver_calls::class_secrets::{self, ClassSecrets};
 use crate::machine::{Choice, class_spec};
-use crate::world::World;
+use crate::tenant::world::World;
 
 /// Beyond that the first page says nothing about what is there at the end.
 const FRESH: Duration = Duration::from_mins(5);

@@ -10,14 +10,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use machinist_api::names;
-use machinist_core::act_error::ActError;
+use machinist_core::driver::write_error::ActError;
 use machinist_core::safety::mark_claim::{Claim, ClaimStep, ClaimWatch, HolderName, object_name};
 use serde_json::json;
 use tracing::{info, warn};
 
-use crate::kube_error::within_deadline;
-use crate::metadata::Metadata;
-use crate::names::FIELD_MANAGER;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::objects::metadata::Metadata;
 
 use super::Watch;
 

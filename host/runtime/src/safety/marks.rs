@@ -8,16 +8,16 @@ use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use machinist_api::{Machine, MachineClass, names};
-use machinist_core::id::{ClassName, Name};
 use machinist_core::safety::marks::{Stored, proof};
 use machinist_core::safety::orphans::ClassListing;
+use machinist_core::value::id::{ClassName, Name};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tracing::debug;
 
-use crate::kube_error::within_deadline;
-use crate::metadata::Metadata;
-use crate::names::FIELD_MANAGER;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
+use crate::objects::metadata::Metadata;
 
 use super::Watch;
 use super::owners::{Cached, named};

@@ -21,10 +21,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::cache::Refresh;
-use crate::context::{Context, Hold};
 use crate::events::EventWriter;
 use crate::metrics::Metrics;
-use crate::world::World;
+use crate::tenant::context::{Context, Hold};
+use crate::tenant::world::World;
 
 pub(crate) use metrics::SafetyMetrics;
 
@@ -72,7 +72,7 @@ impl Watch {
     /// True while evidence counts and effects are allowed.
     fn is_free(&self) -> bool {
         let hold = *self.context.hold.borrow();
-        let is_open = hold.gate == machinist_core::gate::Gate::Open;
+        let is_open = hold.gate == machinist_core::scheduling::gate::Gate::Open;
         *self.context.leads.borrow() && hold.is_known && is_open && self.world.is_synced()
     }
 }

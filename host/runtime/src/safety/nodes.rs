@@ -7,18 +7,18 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use machinist_api::names;
-use machinist_core::act_error::ActError;
-use machinist_core::id::{NodeName, ObjectKey, Uid};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Severity;
 use machinist_core::safety::unmanaged::{NodeFact, Rule, Strays, Verdict};
+use machinist_core::value::id::{NodeName, ObjectKey, Uid};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use crate::cache::StoreReader;
+use crate::client::errors::within_deadline;
+use crate::client::field_manager::FIELD_MANAGER;
 use crate::events::About;
-use crate::kube_error::within_deadline;
 use crate::metrics::Part;
-use crate::names::FIELD_MANAGER;
 
 use super::Watch;
 use super::claims::{Claim, Claims};

@@ -9,22 +9,22 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::{MachineClass, names};
-use machinist_core::act_error::ActError;
 use machinist_core::driver::Listed;
-use machinist_core::id::{ClassName, Name, ObjectKey, ProviderId};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::{DriverFact, Severity};
-use machinist_core::retry::RetryPolicy;
 use machinist_core::safety::listing::{Trust, Verdict};
 use machinist_core::safety::orphans::{
     Candidate, ClassListing, Findings, Owners, Rule, Second, Sightings, Standing, standing,
 };
-use machinist_core::same_vm::vm_name;
+use machinist_core::scheduling::retry::RetryPolicy;
+use machinist_core::value::id::{ClassName, Name, ObjectKey, ProviderId};
+use machinist_core::value::same_vm::vm_name;
 use tracing::{debug, info, warn};
 
 use crate::cache::StoreReader;
 use crate::machine::Choice;
 use crate::metrics::Part;
-use crate::world::World;
+use crate::tenant::world::World;
 
 use super::Watch;
 use super::delete::{Ordered, order, tell, tell_machine};
@@ -311,7 +311,8 @@ impl Search {
                     tell(&self.watch, class, "ListingFailed", &note, Severity::Warning);
                     memory.problem = Some(message);
                 }
-                let hint = retry_after.unwrap_or_default().min(machinist_core::retry::MAX_RETRY_AFTER);
+                let hint =
+                    retry_after.unwrap_or_default().min(machinist_core::scheduling::retry::MAX_RETRY_AFTER);
                 RetryPolicy::LONG.delay(memory.failures, self.watch.context.jitter()).max(hint)
             }
         };
@@ -469,7 +470,7 @@ impl Search {
                 "VM {vm} has no Machine: it is deleted when {} listings have shown that and it is {} old, unless a Machine \
                  with its id turns up",
                 findings.needed,
-                machinist_core::duration::format(self.rule.minimum_age),
+                machinist_core::value::duration::format(self.rule.minimum_age),
             );
             tell_on(class, "OrphanVmFound", &message);
         }
@@ -481,7 +482,7 @@ impl Search {
                 "{orphans} of {listed} VMs have no Machine, as if Machines had got lost: they are deleted only when {} \
                  listings have shown that; to keep them, create ConfigMap {} in this namespace",
                 findings.needed,
-                machinist_core::gate::FREEZE_REQUEST,
+                machinist_core::scheduling::gate::FREEZE_REQUEST,
             );
             if findings.strangers > 0 {
                 let (strangers, mark) = (findings.strangers, &self.watch.world.settings.cluster);

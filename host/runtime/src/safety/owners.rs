@@ -7,13 +7,13 @@ use kube::Resource;
 use kube::api::ListParams;
 use kube::core::Request;
 use machinist_api::{Machine, names};
-use machinist_core::act_error::ActError;
-use machinist_core::id::{Name, ObjectKey, ProviderId, Uid};
+use machinist_core::driver::write_error::ActError;
 use machinist_core::safety::orphans::{Owner, Owners};
+use machinist_core::value::id::{Name, ObjectKey, ProviderId, Uid};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::kube_error::within_deadline;
+use crate::client::errors::within_deadline;
 
 use super::Watch;
 

@@ -4,8 +4,8 @@ use machinist_sdk::driver::Code;
 use serde_json::{Value, json};
 
 use super::world::{World, class, request_of, spec, spec_with};
-use crate::adoption::TagKeys;
-use crate::spec::{Iam, Market, SCHEMA, read, read_in_part};
+use crate::class::spec::{Iam, Market, SCHEMA, read, read_in_part};
+use crate::instance::adoption::TagKeys;
 
 /// The problems of a class, which are all told at once.
 fn problems(spec: &Value) -> Vec<String> {

@@ -5,10 +5,10 @@ use machinist_sdk::driver::{Code, Failure, NoAnswer, Trouble, quoted_up_to as qu
 
 use super::model::refused;
 use super::world::{Fault, World, answer, request, with_id};
-use crate::codes::{self, Outcome};
 use crate::ec2::Answer;
-use crate::errors::Target;
-use crate::trouble::explanation;
+use crate::ec2::error_codes::{self, Outcome};
+use crate::ec2::errors::Target;
+use crate::ec2::lost_answers::explanation;
 
 fn launch_under(fault: Fault) -> Failure {
     let world = World::new();

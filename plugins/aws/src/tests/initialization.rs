@@ -4,7 +4,7 @@ use machinist_sdk::driver::{Code, Request};
 use serde_json::{Value, json};
 
 use super::world::{World, request_of, spec_with, with_id};
-use crate::initialize::is_offered;
+use crate::instance::initialize::is_offered;
 
 fn forwarding() -> Value {
     spec_with(json!({ "srcAndDstChecksEnabled": false }))

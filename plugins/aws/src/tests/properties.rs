@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::world::Fault;
 use super::world::{World, answer, class, request, request_of, with_id};
-use crate::map;
-use crate::spec::{read, read_in_part};
-use crate::state::State;
-use crate::volume;
+use crate::class::spec::{read, read_in_part};
+use crate::class::volume;
+use crate::ec2::pending::State;
+use crate::instance::map;
 
 const KEYS: [&str; 16] = [
     "ami",

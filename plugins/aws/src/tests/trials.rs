@@ -4,8 +4,8 @@ use machinist_sdk::driver::Code;
 
 use super::model::wrapped;
 use super::world::{Fault, World, answer, request, with_id};
-use crate::answer::{Instance, State, page};
-use crate::xml;
+use crate::ec2::answer::{Instance, State, page};
+use crate::ec2::moto::xml;
 
 fn instances(inside: &str) -> Option<Vec<Instance>> {
     let text = wrapped("DescribeInstances", inside);

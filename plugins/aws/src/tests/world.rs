@@ -9,12 +9,12 @@ use machinist_sdk::mock::MockLog;
 use serde_json::{Value, json};
 
 use super::model::{Form, Model, Vm};
-use crate::adoption;
+use crate::ec2::errors::Target;
+use crate::ec2::pending::State;
 use crate::ec2::{Answer, Ec2, Transport};
-use crate::errors::Target;
-use crate::initialize::is_offered;
+use crate::instance::adoption;
+use crate::instance::initialize::is_offered;
 use crate::machine::Machines;
-use crate::state::State;
 
 /// Stands for the placeholder.
 pub(super) const USER_DATA: &str = "x0placeholder0x";

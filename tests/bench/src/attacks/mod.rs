@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use e2e::{manifests, sandbox};
 use machinist_core::driver::MachineRequest;
 use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::source::configmap::RawConfigMap;
+use machinist_plugin_host::sources::configmap::RawConfigMap;
 use tokio::task::JoinSet;
 
 use crate::calls::{self, Cloud};

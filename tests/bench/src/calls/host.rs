@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use e2e::{manifests, sandbox};
 use machinist_core::driver::{ClassSpec, MachineIdentity, MachineRequest, SecretValues};
-use machinist_core::id::{Name, ProviderId, Uid};
+use machinist_core::value::id::{Name, ProviderId, Uid};
 use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::source::configmap::RawConfigMap;
+use machinist_plugin_host::sources::configmap::RawConfigMap;
 
 /// With the settings that the program has.
 pub(crate) fn start(folder: &Path) -> Result<PluginHost> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use machinist_core::driver::{Address, ClassSpec, MachineRequest, Vm, VmState};
-use machinist_core::id::{FailureDomain, NodeName, ProviderId};
+use machinist_core::value::id::{FailureDomain, NodeName, ProviderId};
 use serde::Deserialize;
 use serde_json::Value;
 

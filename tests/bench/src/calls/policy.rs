@@ -3,14 +3,14 @@
 use anyhow::{Result, ensure};
 use e2e::{manifests, sandbox};
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::health::{self, NodeConditionFact, Status};
-use machinist_core::id::{ObjectKey, PluginName, Uid};
-use machinist_core::phase::Phase;
-use machinist_core::policy::{
+use machinist_core::health_policy::{
     ConditionFact, DomainFact, HistoryFact, NodeQuestion, Question, Subject, Verdict,
 };
+use machinist_core::machine::node::health::{self, NodeConditionFact, Status};
+use machinist_core::value::id::{ObjectKey, PluginName, Uid};
+use machinist_core::value::phase::Phase;
 use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::source::configmap::{KIND_LABEL, POLICY_KIND, RawConfigMap};
+use machinist_plugin_host::sources::configmap::{KIND_LABEL, POLICY_KIND, RawConfigMap};
 
 const NAME: &str = "default";
 

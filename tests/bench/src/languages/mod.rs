@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use e2e::{manifests, sandbox};
 use guests::Script;
 use machinist_plugin_host::PluginHost;
-use machinist_plugin_host::source::configmap::RawConfigMap;
+use machinist_plugin_host::sources::configmap::RawConfigMap;
 
 use crate::calls::Cloud;
 use crate::times::Times;

@@ -1,6 +1,6 @@
 //! Classes are checked before anything is asked of the cloud.
 
-use machinist_core::driver_error::Code;
+use machinist_core::driver::error::Code;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, fine, guest, must, skipped};

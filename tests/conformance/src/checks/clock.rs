@@ -1,7 +1,7 @@
 //! The host's clock is off.
 
 use jiff::SignedDuration;
-use machinist_core::driver_error::CallError;
+use machinist_core::driver::error::CallError;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, must, said};

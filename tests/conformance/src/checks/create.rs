@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use machinist_core::driver::Creation;
-use machinist_core::driver_error::CallError;
+use machinist_core::driver::error::CallError;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, must, said, skipped};

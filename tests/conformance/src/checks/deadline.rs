@@ -1,9 +1,9 @@
 //! The cloud hangs.
 
 use machinist_core::driver::Answer;
-use machinist_core::driver_error::{CallError, Code};
+use machinist_core::driver::error::{CallError, Code};
 
-use super::lost::knows_requests;
+use super::cloud_trouble::lost::knows_requests;
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, must, skipped};
 use crate::proxy::{Effect, Kind, On, Times};
@@ -51,7 +51,7 @@ fn hang(case: &Case) {
 }
 
 /// The driver's own error, or its own "in progress".
-fn ended<T>(answer: Answer<T>, call: &str) -> Outcome<Option<machinist_core::driver_error::DriverError>> {
+fn ended<T>(answer: Answer<T>, call: &str) -> Outcome<Option<machinist_core::driver::error::DriverError>> {
     match answer {
         Ok(_) => Ok(None),
         Err(CallError::Guest(error)) => Ok(Some(error)),

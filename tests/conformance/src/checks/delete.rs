@@ -1,6 +1,6 @@
 //! Gone is gone, and nobody else's.
 
-use machinist_core::driver_error::{CallError, Code};
+use machinist_core::driver::error::{CallError, Code};
 use serde_json::json;
 
 use super::{Check, check};

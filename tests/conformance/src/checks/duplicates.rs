@@ -1,7 +1,7 @@
 //! Two VMs that answer to one machine: what a double create of another program leaves behind.
 
-use machinist_core::driver_error::Code;
-use machinist_core::id::ProviderId;
+use machinist_core::driver::error::Code;
+use machinist_core::value::id::ProviderId;
 
 use super::{Check, check};
 use crate::case::{Case, Machine, Outcome, fine, guest, must, skipped};

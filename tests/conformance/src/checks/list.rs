@@ -160,7 +160,7 @@ async fn endless(case: Case) -> Outcome {
                 return failed("list ends as if it were complete while the cloud repeats a page");
             }
             Ok(page) => token = page.next,
-            Err(error @ machinist_core::driver_error::CallError::Guest(_)) => {
+            Err(error @ machinist_core::driver::error::CallError::Guest(_)) => {
                 return guest::<()>(Err(error), "list").map(drop);
             }
             Err(error) => return failed(format!("list does not answer: {}", said(&error))),

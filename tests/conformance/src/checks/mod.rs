@@ -2,22 +2,17 @@
 
 mod class;
 mod clock;
+pub(crate) mod cloud_trouble;
 mod create;
 mod deadline;
 mod delete;
 mod describe;
 mod duplicates;
 mod host;
-mod lag;
 mod list;
-mod lost;
-mod malformed;
 mod optional;
-mod outage;
-mod refusal;
 mod secrets;
 mod status;
-mod throttle;
 
 use futures::future::BoxFuture;
 

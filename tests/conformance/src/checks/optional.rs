@@ -1,10 +1,10 @@
 //! What a driver may offer.
 
-use machinist_core::driver_error::Code;
+use machinist_core::driver::error::Code;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};
-use machinist_core::driver_error::CallError;
+use machinist_core::driver::error::CallError;
 
 pub(super) fn checks() -> Vec<Check> {
     vec![

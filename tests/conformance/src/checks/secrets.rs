@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use machinist_core::driver_error::CallError;
+use machinist_core::driver::error::CallError;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, must, skipped};

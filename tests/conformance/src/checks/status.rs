@@ -1,8 +1,8 @@
 //! How a machine is, and what is no machine.
 
 use machinist_core::driver::VmState;
-use machinist_core::driver_error::{CallError, Code};
-use machinist_core::id::ProviderId;
+use machinist_core::driver::error::{CallError, Code};
+use machinist_core::value::id::ProviderId;
 
 use super::{Check, check};
 use crate::case::{Case, Outcome, failed, fine, guest, must, said, skipped};

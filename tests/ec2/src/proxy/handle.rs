@@ -5,13 +5,13 @@ use jiff::Timestamp;
 
 use super::{Shared, describe, fate, launch, prefixes};
 use crate::answer::{Answer, AwsError, Service};
-use crate::faults::Fate;
-use crate::form::Form;
-use crate::gate::{self, Caller, Rules};
-use crate::journal::Entry;
-use crate::ledger::State;
-use crate::sts;
-use crate::xml;
+use crate::moto::sts;
+use crate::moto::xml;
+use crate::proxy::faults::Fate;
+use crate::proxy::form::Form;
+use crate::proxy::gate::{self, Caller, Rules};
+use crate::proxy::journal::Entry;
+use crate::proxy::ledger::State;
 
 /// A request on its way.
 pub(super) struct Request {

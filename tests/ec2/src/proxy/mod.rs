@@ -4,8 +4,13 @@ mod body;
 mod connection;
 mod describe;
 mod fate;
+pub(crate) mod faults;
+pub(crate) mod form;
+pub(crate) mod gate;
 mod handle;
+pub(crate) mod journal;
 mod launch;
+pub(crate) mod ledger;
 mod prefixes;
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,11 +23,11 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 
-use crate::accounts::Accounts;
-use crate::faults::Faults;
-use crate::journal::Journal;
-use crate::ledger::Ledger;
 use crate::moto::Client;
+use crate::moto::accounts::Accounts;
+use crate::proxy::faults::Faults;
+use crate::proxy::journal::Journal;
+use crate::proxy::ledger::Ledger;
 use launch::Launch;
 
 /// How long connections may take to end when the proxy stops.

@@ -1,7 +1,7 @@
 //! Kubeconfigs.
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use machinist_runtime::clusters::{from_kubeconfig, server};
+use machinist_runtime::client::clusters::{from_kubeconfig, server};
 
 use crate::mutate::Grammar;
 use crate::target::{Shape, Target, Verdict};

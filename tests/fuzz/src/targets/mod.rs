@@ -1,30 +1,12 @@
 //! All targets.
 
-mod bundle;
 mod calls;
-mod challenge;
-mod component;
-mod configmap;
-mod ec2;
 mod egress;
-mod grants;
-mod guest;
 mod kubeconfig;
 mod lives;
-mod logins;
-mod manifest;
 mod objects;
-mod pace;
-mod packed;
-mod parts;
-mod policy;
-mod recording;
-mod reference;
-mod scrubber;
-mod signature;
-mod terms;
-mod token;
-mod url;
+pub(crate) mod plugins;
+pub(crate) mod registry;
 mod user_data;
 mod words;
 

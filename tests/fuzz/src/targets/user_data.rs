@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::bootstrap_token::{self, Existing, ExistingSecret, Token, field, on_existing};
-use machinist_core::id::Uid;
-use machinist_core::user_data::{BOOTSTRAP_TOKEN, MACHINE_NAME, render};
+use machinist_core::driver::bootstrap_token::{self, Existing, ExistingSecret, Token, field, on_existing};
+use machinist_core::driver::user_data::{BOOTSTRAP_TOKEN, MACHINE_NAME, render};
+use machinist_core::value::id::Uid;
 
 use crate::mutate::Grammar;
 use crate::samples;

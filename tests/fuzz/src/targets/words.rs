@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use machinist_core::int_or_percent::{IntOrPercent, RawIntOrPercent};
-use machinist_core::maintenance::{Opening, Windows};
-use machinist_core::policy::Reboots;
-use machinist_core::{duration, selector};
+use machinist_core::disruption::requests::maintenance::{Opening, Windows};
+use machinist_core::health_policy::Reboots;
+use machinist_core::value::int_or_percent::{IntOrPercent, RawIntOrPercent};
+use machinist_core::value::{duration, selector};
 
 use crate::mutate::Grammar;
 use crate::samples;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Actors, NAMESPACE};
 use crate::chance::Chance;
 use crate::cloud::ZONES;
-use crate::pools::{Owners, Pool, is_complete, strategy, wishes};
+use crate::cluster::pools::{Owners, Pool, is_complete, strategy, wishes};
 
 /// What somebody does to a set or deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

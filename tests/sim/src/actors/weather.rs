@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Actors;
 use crate::chance::Chance;
 use crate::cloud::Lie;
-use crate::hosts::CLUSTER;
+use crate::cluster::hosts::CLUSTER;
 
 impl Actors {
     /// As a control plane that was moved, and whose operator has not given the mark along.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
+use machinist_core::driver::error::{CallError, Code};
 use machinist_core::driver::{Answer, Creation};
-use machinist_core::driver_error::{CallError, Code};
 use memory_api::Change;
 use serde_json::Value;
 

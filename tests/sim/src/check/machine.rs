@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use machinist_api::names;
 use machinist_api::names::annotations;
-use machinist_core::driver_error::Code;
+use machinist_core::driver::error::Code;
 use serde_json::Value;
 
 use super::facts::text;
@@ -85,7 +85,8 @@ impl MachineFact {
         };
         let annotation = |key: &str| meta["annotations"][key].as_str();
         let since = |is: bool, before: Option<Timestamp>| is.then(|| before.unwrap_or(now));
-        let limit = |text: Option<&str>| text.and_then(|text| machinist_core::duration::parse(text).ok());
+        let limit =
+            |text: Option<&str>| text.and_then(|text| machinist_core::value::duration::parse(text).ok());
         let phase = text(object, "/status/currentStatus/phase");
         let is_same_phase = before.phase == phase;
         let wish = annotation(annotations::PRESERVE).unwrap_or_default();

@@ -21,9 +21,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use jiff::Timestamp;
+use machinist_core::driver::error::Code;
 use machinist_core::driver::{Answer, Creation};
-use machinist_core::driver_error::Code;
-use machinist_runtime::clock::Clock;
+use machinist_runtime::tenant::clock::Clock;
 use memory_api::Change;
 use memory_api::wire::{Call, Wire};
 use tokio::sync::Notify;

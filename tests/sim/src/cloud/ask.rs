@@ -1,7 +1,7 @@
 //! One request of a driver, and what its answer means.
 
 use jiff::SignedDuration;
-use machinist_core::driver_error::{Code, DriverError};
+use machinist_core::driver::error::{Code, DriverError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use simcloud::{Answer, Delivery, Method, Request, VmPage};

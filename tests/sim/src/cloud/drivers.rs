@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
 use machinist_core::driver::{
     Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, Listed, MachineRequest,
     Page, Vm, VmState as State,
 };
-use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
-use machinist_core::id::{ProviderId, ProviderName};
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{ProviderId, ProviderName};
 use machinist_runtime::ports::Drivers;
 use memory_api::wire::Trouble;
 use simcloud::{CreateVm, Method, Request, VmState, VmView};

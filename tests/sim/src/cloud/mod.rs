@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_runtime::clock::Clock;
 use machinist_runtime::ports::Drivers;
+use machinist_runtime::tenant::clock::Clock;
 use memory_api::wire::Wire;
 use simcloud::{Answer, Changes, Cloud, Config, CreateVm, Faults, Latency, Method, Request, VmState, VmView};
 use tokio::sync::Notify;
@@ -176,7 +176,7 @@ impl SimCloud {
     pub(crate) fn make_orphan(&self, number: usize) {
         let zone = ZONES.first().copied().unwrap_or_default();
         let tags = [
-            ("cluster", crate::hosts::CLUSTER.to_owned()),
+            ("cluster", crate::cluster::hosts::CLUSTER.to_owned()),
             // Classes list what is in their zone.
             ("zone", zone.to_owned()),
             (UID_TAG, format!("{STRANGER}{number}")),
@@ -202,7 +202,8 @@ impl SimCloud {
     /// Ids of VMs of our cluster whose Machine is none of these, with the Machine's name.
     pub(crate) fn orphans(&self, uids: &std::collections::BTreeSet<String>) -> Vec<(String, String)> {
         self.look(|vm| {
-            let is_ours = vm.tags.get("cluster").is_some_and(|cluster| cluster == crate::hosts::CLUSTER);
+            let is_ours =
+                vm.tags.get("cluster").is_some_and(|cluster| cluster == crate::cluster::hosts::CLUSTER);
             let has_machine = vm.tags.get(UID_TAG).is_some_and(|uid| uids.contains(uid));
             let name = || vm.tags.get("machine-name").cloned().unwrap_or_default();
             (is_ours && !has_machine && vm.state != VmState::Terminated).then(|| (vm.id.clone(), name()))

@@ -4,8 +4,12 @@
 
 mod agents;
 mod budgets;
+pub(crate) mod fleet;
+pub(crate) mod hosts;
 mod kubelets;
 mod pods;
+pub(crate) mod policies;
+pub(crate) mod pools;
 mod volumes;
 mod zones;
 
@@ -14,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use machinist_runtime::clock::Clock;
+use machinist_runtime::tenant::clock::Clock;
 use memory_api::{ApiServer, Change};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -22,7 +26,7 @@ use tokio::sync::Notify;
 use crate::chance::Chance;
 use crate::check::Watchman;
 use crate::cloud::SimCloud;
-use crate::pools::Owners;
+use crate::cluster::pools::Owners;
 pub(crate) use agents::update_of;
 use kubelets::Kubelet;
 use pods::Pods;

@@ -8,11 +8,11 @@ use super::create::check_name_and_tags;
 use super::directory::Caller;
 use super::paging::Page;
 use super::{Cloud, parse_body};
-use crate::answer::Reply;
-use crate::error::{ApiError, Code};
 use crate::index::Term;
-use crate::journal::EventKind;
 use crate::request::Request;
+use crate::server::journal::EventKind;
+use crate::wire::answer::Reply;
+use crate::wire::error::{ApiError, Code};
 use crate::wire::{Initialize, PatchTags, VmPage, VmState};
 
 impl Cloud {

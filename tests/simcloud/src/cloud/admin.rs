@@ -5,14 +5,14 @@ use serde::Deserialize;
 
 use super::directory::Caller;
 use super::{Cloud, parse_body};
-use crate::answer::Reply;
 use crate::config::Account;
-use crate::error::ApiError;
-use crate::faults::Faults;
-use crate::journal::{Changes, Event, EventKind};
 use crate::request::Request;
 use crate::route::AdminOperation;
+use crate::server::faults::Faults;
+use crate::server::journal::{Changes, Event, EventKind};
 use crate::stats::Stats;
+use crate::wire::answer::Reply;
+use crate::wire::error::ApiError;
 use crate::wire::{VmState, VmView};
 
 /// Events of one answer; a reader asks again for more.

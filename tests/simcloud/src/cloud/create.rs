@@ -11,10 +11,10 @@ use super::keys::{self, Claim, Purpose};
 use super::lifecycle::Due;
 use super::vm::Vm;
 use super::{Cloud, parse_body};
-use crate::answer::Reply;
-use crate::error::{ApiError, Code};
-use crate::journal::EventKind;
 use crate::request::Request;
+use crate::server::journal::EventKind;
+use crate::wire::answer::Reply;
+use crate::wire::error::{ApiError, Code};
 use crate::wire::{Address, CreateVm, VmState, VmView};
 
 const NAME_LIMIT_BYTES: usize = 253;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::config::{Account, Config, Role};
-use crate::error::{ApiError, Code};
 use crate::route::Operation;
+use crate::wire::error::{ApiError, Code};
 
 /// Whoever made a call.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::error::{ApiError, Code};
+use crate::wire::error::{ApiError, Code};
 
 /// Longer keys are refused, as clouds do.
 const KEY_LIMIT_BYTES: usize = 128;

@@ -18,14 +18,14 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde::de::DeserializeOwned;
 
-use crate::answer::{Answer, Delivery, Reply};
 use crate::config::{Config, Latency};
-use crate::error::{ApiError, Code};
-use crate::fault_book::{Fate, FaultBook, Plan, Spoil};
-use crate::journal::Journal;
 use crate::request::Request;
 use crate::route::{Operation, Pace};
+use crate::server::fault_book::{Fate, FaultBook, Plan, Spoil};
+use crate::server::journal::Journal;
 use crate::stats::Calls;
+use crate::wire::answer::{Answer, Delivery, Reply};
+use crate::wire::error::{ApiError, Code};
 use directory::{Caller, Directory};
 use keys::Keys;
 use lifecycle::Timers;

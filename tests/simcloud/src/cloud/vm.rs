@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::config::InstanceType;
 use crate::index::Term;
-use crate::journal::EventVm;
 use crate::lagged::Lagged;
+use crate::server::journal::EventVm;
 use crate::wire::VmView;
 
 /// The oldest lines of a console are dropped beyond this.

@@ -11,11 +11,11 @@ use super::keys::{self, Claim, Purpose};
 use super::paging::Page;
 use super::vms::scatter;
 use super::{Cloud, parse_body};
-use crate::answer::Reply;
-use crate::error::{ApiError, Code};
 use crate::index::{Index, Term};
 use crate::request::Request;
-use crate::volume_wire::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
+use crate::wire::answer::Reply;
+use crate::wire::error::{ApiError, Code};
+use crate::wire::volumes::{AttachVolume, CreateVolume, VolumePage, VolumeState, VolumeView};
 use crate::wire::{AttachedVolume, CreateVm, VmState, VolumeRequest};
 
 /// The volumes.

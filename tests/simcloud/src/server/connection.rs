@@ -13,8 +13,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use super::Shared;
 use super::body::{AnswerBody, Broken};
 use super::stream;
-use crate::answer::{Answer, Delivery};
 use crate::request::{Method, Request};
+use crate::wire::answer::{Answer, Delivery};
 
 /// Larger requests break the connection.
 const REQUEST_LIMIT_BYTES: usize = 1024 * 1024;

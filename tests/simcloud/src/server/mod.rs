@@ -2,6 +2,9 @@
 
 mod body;
 mod connection;
+pub(crate) mod fault_book;
+pub(crate) mod faults;
+pub(crate) mod journal;
 mod stream;
 
 use std::net::{SocketAddr, TcpListener};
@@ -12,14 +15,14 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::sync::{Notify, oneshot, watch};
 
-use crate::answer::Answer;
 use crate::cloud::Cloud;
 use crate::config::{Account, Config};
-use crate::error::ApiError;
-use crate::faults::Faults;
 use crate::request::Request;
+use crate::server::faults::Faults;
 use crate::stats::Stats;
 use crate::wire::VmView;
+use crate::wire::answer::Answer;
+use crate::wire::error::ApiError;
 
 /// How long connections may take to end when the server stops.
 const GRACE: Duration = Duration::from_millis(200);

@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::act_error::ActError;
-use crate::id::{Name, NodeName, ObjectKey, Uid};
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
+use crate::value::id::{Name, NodeName, ObjectKey, Uid};
 
 use super::*;
 

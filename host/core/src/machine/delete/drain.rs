@@ -4,22 +4,22 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use jiff::Timestamp;
 
-use crate::act_error::ActError;
 use crate::drain::{self, Cause, End, Force, Report};
-use crate::gate::{FreezeReason, Gate};
-use crate::health::Status;
-use crate::phase::{OperationState, Phase};
+use crate::driver::write_error::ActError;
+use crate::machine::node::health::Status;
+use crate::scheduling::gate::{FreezeReason, Gate};
+use crate::value::phase::{OperationState, Phase};
 
 use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, StatusChange, Step, Wake};
-use super::super::deletion_note::DeletionNote;
-use super::super::drain_told::is_worth_telling;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
-use super::super::force;
-use super::super::hooks::{self, Held, whole_seconds};
 use super::super::step::{PREREQUISITE, retry_write};
-use super::super::view::{MachineView, NodeFact, NodePresence, TargetFact};
+use super::drain_progress::is_worth_telling;
+use super::force;
+use super::hooks::{self, Held, whole_seconds};
 use super::node::is_past;
+use super::note::DeletionNote;
 use super::{Stage, act, finish, stop};
+use crate::machine::facts::{MachineView, NodeFact, NodePresence, TargetFact};
 
 /// The condition of a Node whose Machine is being deleted.
 const TERMINATING: &str = "Terminating";
@@ -242,7 +242,7 @@ fn reason_of(report: &Report) -> &'static str {
 
 /// The drain lets the VM go: it is over, forced, or not needed. For invariants: whatever else the deletion does, its VM is not
 /// ordered away while this is false.
-pub(in super::super) fn is_over(view: &MachineView, progress: &Progress, now: Timestamp) -> bool {
+pub(in crate::machine) fn is_over(view: &MachineView, progress: &Progress, now: Timestamp) -> bool {
     let Some(node) = view.node() else { return true };
     if is_past(view) {
         return true;

@@ -3,15 +3,15 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow::Break;
 
-use crate::act_error::ActError;
-use crate::phase::OperationState;
+use crate::driver::write_error::ActError;
+use crate::value::phase::OperationState;
 
 use super::super::conclusion::{Reason, Step, Wake};
-use super::super::deletion_note::DeletionNote;
 use super::super::effect::{Effect, Progress};
 use super::super::step::{rest, retry_write, write_failed};
-use super::super::view::MachineView;
+use super::note::DeletionNote;
 use super::{Stage, act, finish, stop};
+use crate::machine::facts::MachineView;
 
 pub(super) fn leave(
     view: &MachineView,

@@ -5,23 +5,28 @@
 //! which no drain is waited for: the pods that are left on such a Node go with it. Without it the drain is looked at again.
 
 mod drain;
+pub(crate) mod drain_progress;
+pub(crate) mod force;
+pub(crate) mod hooks;
 mod leftovers;
 mod node;
+pub(crate) mod note;
 mod vm;
 
 use std::ops::ControlFlow;
 
 use jiff::Timestamp;
 
-use crate::act_error::ActError;
-use crate::phase::{OperationState, OperationType, Phase};
+use crate::driver::write_error::ActError;
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
-use super::deletion_note::DeletionNote;
+use super::delete::force;
+use super::delete::note::DeletionNote;
 use super::effect::{Effect, Progress};
+use super::facts::{ClassFact, DriverFact, MachineView};
+use super::ownership::{conflict as contest, mark};
 use super::step::rest;
-use super::view::{ClassFact, DriverFact, MachineView};
-use super::{contest, force, mark};
 
 pub(super) use drain::is_over as is_drain_over;
 pub(super) use node::is_past;

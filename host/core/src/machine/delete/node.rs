@@ -2,20 +2,20 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use crate::act_error::ActError;
 use crate::drain::Force;
+use crate::driver::error::Code;
+use crate::driver::write_error::ActError;
 use crate::driver::{self, Answer, is_not_found};
-use crate::driver_error::Code;
-use crate::phase::OperationState;
-use crate::retry::Situation;
+use crate::scheduling::retry::Situation;
+use crate::value::phase::OperationState;
 
 use super::super::conclusion::{Reason, Wake};
-use super::super::create::{Found, found_in};
-use super::super::deletion_note::{DeletionNote, DeletionStage};
 use super::super::effect::{Effect, Progress};
 use super::super::step::{reason_of, rest, retry_call, write_failed};
-use super::super::view::MachineView;
+use super::note::{DeletionNote, DeletionStage};
 use super::{Stage, act, finish, stop, vm};
+use crate::machine::creation::create::{Found, found_in};
+use crate::machine::facts::MachineView;
 
 /// Asks the driver where nothing else tells. What it cannot tell is waited for, except by a deletion that is forced or that had
 /// come further already: the VM is the dearer one of both.
@@ -78,7 +78,7 @@ fn was_ordered(view: &MachineView) -> bool {
 
 /// The removal of the VM had begun: a drain would come too late. An order that failed has begun nothing that could be relied on, so that
 /// a Node which joins after it is drained.
-pub(in super::super) fn is_past(view: &MachineView) -> bool {
+pub(in crate::machine) fn is_past(view: &MachineView) -> bool {
     let has_failed = view.machine.operation.is_some_and(|last| last.state == OperationState::Failed);
     let is_refused = has_failed && view.machine.going.left_at == Some(DeletionStage::Vm);
     was_ordered(view) && !is_refused

@@ -4,20 +4,20 @@ use std::ops::ControlFlow::Continue;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::driver::error::{CallError, Code, Refusal};
 use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
-use crate::driver_error::{CallError, Code, Refusal};
-use crate::phase::OperationState;
-use crate::retry::{RetryPolicy, Situation};
+use crate::scheduling::retry::{RetryPolicy, Situation};
+use crate::value::phase::OperationState;
 
 use super::super::conclusion::{Conclusion, Reason, StatusChange, Wake, elapsed};
-use super::super::deletion_note::DeletionNote;
 use super::super::effect::{Effect, Progress};
-use super::super::hooks::{self, Held};
 use super::super::step::{PREREQUISITE, ask_again, reason_of, retry_call, retry_write};
-use super::super::view::{ClassFact, DriverFact, MachineFact, MachineView, OrderFact, SecretFact};
 use super::drain::Drained;
+use super::hooks::{self, Held};
 use super::node::is_past;
+use super::note::DeletionNote;
 use super::{Stage, act, finish, stop};
+use crate::machine::facts::{ClassFact, DriverFact, MachineFact, MachineView, OrderFact, SecretFact};
 
 /// How soon a VM on its way out is looked at: at first well below the time that any cloud takes, then further apart the
 /// longer it takes, since hundreds may be on their way out at a time and a cloud counts requests.

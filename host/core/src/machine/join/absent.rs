@@ -2,17 +2,17 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::gate::{EffectKind, permits};
-use crate::id::{NodeName, ObjectKey, ProviderId};
-use crate::phase::{OperationState, OperationType, Phase};
+use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::id::{NodeName, ObjectKey, ProviderId};
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
-use super::super::contest::Taken;
 use super::super::effect::Progress;
 use super::super::step::{operation, rest};
-use super::super::view::{MachineFact, MachineView};
 use super::permit::{self, Deed, Obstacle};
 use super::timers::{self, Wait, thawed, timed};
+use crate::machine::facts::{MachineFact, MachineView};
+use crate::machine::ownership::conflict::Taken;
 
 /// Why there is none.
 #[derive(Clone, Copy)]

@@ -6,8 +6,8 @@ use crate::drain::{self, End, Force, Report};
 
 use super::super::conclusion::Wake;
 use super::super::effect::{Effect, Progress};
-use super::super::force::is_ailing;
-use super::super::view::{MachineView, NodeFact};
+use crate::machine::delete::force::is_ailing;
+use crate::machine::facts::{MachineView, NodeFact};
 
 /// How a Node's emptying stands.
 pub(super) enum Emptying {
@@ -40,7 +40,7 @@ pub(super) fn empty(
         drain::Step::Done { report } => match report.end {
             // Something is left, and this Node goes on: it is tried again.
             Some(End::ForcedInPart) => {
-                let policy = crate::retry::RetryPolicy::SHORT;
+                let policy = crate::scheduling::retry::RetryPolicy::SHORT;
                 Emptying::Waits(report, Wake::Retry { policy, hint: None })
             }
             Some(End::Drained | End::VolumesLeft | End::NodeGone | End::Forced) | None => {

@@ -2,15 +2,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::phase::{OperationState, OperationType, Phase};
-use crate::policy::{Health, Judgement};
+use crate::health_policy::{Health, Judgement};
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
 use super::super::effect::Progress;
 use super::super::step::operation;
-use super::super::view::{MachineFact, MachineView, NodeFact};
 use super::timers::{Wait, thawed, timed};
 use super::{copied_conditions, with_conditions};
+use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
 /// What follows from it.
 pub(super) fn step(

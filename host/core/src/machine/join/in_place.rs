@@ -6,22 +6,22 @@
 use jiff::Timestamp;
 
 use crate::drain::Report;
-use crate::gate::{EffectKind, Gate, permits};
-use crate::health::Status;
-use crate::phase::{OperationState, OperationType, Phase};
+use crate::machine::node::health::Status;
 use crate::safety::thaw;
+use crate::scheduling::gate::{EffectKind, Gate, permits};
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{
     Conclusion, ConditionKind, Note, OwnCondition, Reason, StatusChange, Step, Wake,
 };
-use super::super::drain_told::told;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
 use super::super::step::{operation, rest};
-use super::super::view::{MachineView, NodeFact};
 use super::copied_conditions;
 use super::emptying::{Emptying, empty};
 use super::remark::{Remark, Turn};
 use super::timers::{Wait, timed};
+use crate::machine::delete::drain_progress::told;
+use crate::machine::facts::{MachineView, NodeFact};
 
 /// The condition of a Node that says how far its update is, and its reasons, as others read them.
 pub mod words {
@@ -171,7 +171,7 @@ fn is_left_selected(view: &MachineView, node: &NodeFact) -> bool {
 }
 
 /// Whether saying this takes the Node out of service, or says that it is.
-pub(in super::super) fn takes_out_of_service(condition: &NodeConditionWrite) -> bool {
+pub(in crate::machine) fn takes_out_of_service(condition: &NodeConditionWrite) -> bool {
     condition.kind == words::CONDITION
         && matches!(condition.reason.as_str(), words::SELECTED | words::DRAINED | words::READY)
 }

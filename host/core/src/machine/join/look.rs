@@ -6,21 +6,21 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::addresses;
+use crate::driver::error::{CallError, Code};
 use crate::driver::{Address, Vm, is_not_found};
-use crate::driver_error::{CallError, Code};
-use crate::gate::{EffectKind, permits};
-use crate::health::Status;
-use crate::id::ProviderId;
-use crate::looks::{LookFact, SECOND_LOOK, VM_FOUND};
-use crate::phase::Phase;
+use crate::machine::node::health::Status;
+use crate::scheduling::gate::{EffectKind, permits};
+use crate::scheduling::looks::{LookFact, SECOND_LOOK, VM_FOUND};
+use crate::value::addresses;
+use crate::value::id::ProviderId;
+use crate::value::phase::Phase;
 
 use super::super::conclusion::{ConditionKind, OwnCondition, VmReport, Wake};
-use super::super::create::found_in;
 use super::super::effect::{Effect, Progress};
-use super::super::unproven;
-use super::super::view::{DriverFact, MachineView};
 use super::remark::{Remark, Turn, wake_at};
+use crate::machine::creation::create::found_in;
+use crate::machine::facts::{DriverFact, MachineView};
+use crate::machine::ownership::unproven;
 
 /// Looks when it is time.
 pub(super) fn turn(view: &MachineView, progress: &Progress, now: Timestamp) -> Turn {
@@ -137,7 +137,7 @@ fn current_addresses(view: &MachineView, vm: &Vm) -> Option<Vec<Address>> {
 
 fn gone(view: &MachineView, second: SignedDuration) -> OwnCondition {
     let vm = view.machine.provider_id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
-    let apart = crate::duration::format(second);
+    let apart = crate::value::duration::format(second);
     OwnCondition {
         kind: ConditionKind::VmPresent,
         status: Status::False,

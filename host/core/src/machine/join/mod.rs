@@ -11,7 +11,9 @@ pub mod in_place;
 mod look;
 mod nameless;
 pub(super) mod permit;
+pub(crate) mod policies;
 pub mod preserve;
+pub(crate) mod reboot;
 mod remark;
 mod tell;
 mod timers;
@@ -21,16 +23,16 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::gate::{EffectKind, permits};
-use crate::health::NodeConditionFact;
-use crate::phase::Phase;
-use crate::policy::{Health, Judgement};
+use crate::health_policy::{Health, Judgement};
+use crate::machine::node::health::NodeConditionFact;
+use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::phase::Phase;
 
 use super::conclusion::{Reason, StatusChange, Step, Wake};
 use super::effect::{Effect, Progress};
-use super::policies;
+use super::facts::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact};
+use super::join::policies;
 use super::step::{PREREQUISITE, rest, write_failed};
-use super::view::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact};
 
 use absent::Absence;
 use remark::{Remark, Turn};

@@ -1,14 +1,14 @@
 //! A Machine whose label for its Node somebody has taken off, and whose Node no label and no provider id tells.
 
-use crate::driver_error::CallError;
-use crate::gate::{EffectKind, permits};
-use crate::phase::Phase;
+use crate::driver::error::CallError;
+use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::phase::Phase;
 
 use super::super::conclusion::{Reason, Step, Wake};
-use super::super::create::{Found, found_in};
 use super::super::effect::{Effect, Progress};
 use super::super::step::rest;
-use super::super::view::{DriverFact, MachineView};
+use crate::machine::creation::create::{Found, found_in};
+use crate::machine::facts::{DriverFact, MachineView};
 
 /// Asks the driver, which names the Node of each VM. `None`: nothing is missing, or nothing came of it.
 pub(super) fn step(view: &MachineView, progress: &Progress) -> Option<Step> {

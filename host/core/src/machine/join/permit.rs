@@ -3,15 +3,15 @@
 
 use jiff::SignedDuration;
 
-use crate::act_error::ActError;
+use crate::driver::error::Code;
+use crate::driver::write_error::ActError;
 use crate::driver::{DriverFacts, VmState, is_not_found};
-use crate::driver_error::Code;
 use crate::safety::meltdown::{Limit, Permit, Question, ZoneState};
 
 use super::super::conclusion::{Reason, Step, Wake};
 use super::super::effect::{Effect, Progress};
 use super::super::step::{rest, write_failed};
-use super::super::view::{DriverFact, MachineView};
+use crate::machine::facts::{DriverFact, MachineView};
 
 /// How long to wait for another Machine's replacement. Its end wakes those who wait; this is for when that is missed.
 const TURN: SignedDuration = SignedDuration::from_mins(1);
@@ -21,7 +21,7 @@ const ZONE: SignedDuration = SignedDuration::from_mins(2);
 
 /// What is to be done to a Machine because it is not healthy. Both take it away from its deployment, so that both are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Deed {
+pub(in crate::machine) enum Deed {
     /// It is to fail, and so to be replaced.
     Fail,
     /// The same for one that never joined. It has nothing to lose and takes nothing from its deployment, so that it waits for no
@@ -67,7 +67,7 @@ impl Deed {
 
 /// What stands in the way.
 #[derive(Clone, Debug)]
-pub(in super::super) enum Obstacle {
+pub(in crate::machine) enum Obstacle {
     /// This is to be found out first.
     Ask(Effect),
     /// It is not its turn, or its zone is not to be believed.
@@ -85,7 +85,7 @@ pub(in super::super) enum Obstacle {
 
 impl Obstacle {
     /// The end of a pass that has nothing else to say.
-    pub(in super::super) fn into_step(self) -> Step {
+    pub(in crate::machine) fn into_step(self) -> Step {
         match self {
             Self::Ask(effect) => Step::act(effect),
             Self::Held { reason, message, after } => rest(reason, message, Wake::After(after)),
@@ -95,7 +95,7 @@ impl Obstacle {
 }
 
 /// `Ok` when it may be done, else what is to be done or said instead. `message` says what is wrong with the Machine.
-pub(in super::super) fn obtained(
+pub(in crate::machine) fn obtained(
     view: &MachineView,
     progress: &Progress,
     deed: Deed,

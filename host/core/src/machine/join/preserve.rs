@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::drain::{End, Report};
-use crate::gate::{EffectKind, FreezeReason, Gate, permits};
-use crate::health::Status;
-use crate::node_sync::{Own, TaintFact};
-use crate::phase::{OperationState, OperationType, Phase};
-use crate::preservation::{self, AUTO_PRESERVED, NEVER};
+use crate::machine::node::health::Status;
+use crate::machine::node::preservation::{self, AUTO_PRESERVED, NEVER};
+use crate::machine::node::sync::{Own, TaintFact};
 use crate::safety::thaw;
+use crate::scheduling::gate::{EffectKind, FreezeReason, Gate, permits};
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{Conclusion, ConditionKind, Note, Operation, OwnCondition, Step, Wake};
-use super::super::drain_told::told;
 use super::super::effect::{Effect, NodeConditionWrite, Progress};
-use super::super::hooks::whole_seconds;
 use super::super::step::operation;
-use super::super::view::{MachineView, NodeFact};
 use super::emptying::{Emptying, empty};
 use super::remark::{Remark, Turn, wake_at};
+use crate::machine::delete::drain_progress::told;
+use crate::machine::delete::hooks::whole_seconds;
+use crate::machine::facts::{MachineView, NodeFact};
 
 /// The condition of a Node that says whether its Machine is preserved, and its reasons, as others read them.
 pub mod words {
@@ -325,7 +325,7 @@ fn said(node: &NodeFact, status: Status, reason: &str, message: String, progress
 
 /// The same for a Machine that is being created and has no Node. Annotations are put right once it is not created any more; what
 /// is over and would begin anew by its annotation stays until then.
-pub(in super::super) fn in_creation(view: &MachineView, step: Step, now: Timestamp) -> Step {
+pub(in crate::machine) fn in_creation(view: &MachineView, step: Step, now: Timestamp) -> Step {
     let is_written = on_machine(view, None, now).is_empty();
     match step {
         Step::Finish(conclusion) => Step::Finish(conclude(view, None, conclusion, is_written, now)),

@@ -2,10 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::act_error::ActError;
 use crate::drain;
 use crate::driver::Address;
-use crate::retry::RetryPolicy;
+use crate::driver::write_error::ActError;
+use crate::scheduling::retry::RetryPolicy;
 
 use super::super::conclusion::{Conclusion, Operation, OwnCondition, Reason, VmReport, Wake};
 use super::super::effect::Effect;

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use crate::health::Status;
-use crate::phase::Phase;
-use crate::policy::{Action, Health, Judge, Judgement};
+use crate::health_policy::{Action, Health, Judge, Judgement};
+use crate::machine::node::health::Status;
+use crate::value::phase::Phase;
 
 use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason};
-use super::super::hooks::whole_seconds;
-use super::super::view::{MachineFact, MachineView};
 use super::timers::clock;
+use crate::machine::delete::hooks::whole_seconds;
+use crate::machine::facts::{MachineFact, MachineView};
 
 /// With what is to be said of the Node's health, or of there being none.
 pub(super) fn healthy(

@@ -2,16 +2,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::gate::{EffectKind, permits};
-use crate::phase::{OperationState, OperationType, Phase};
 use crate::safety::thaw;
+use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
 use super::super::effect::Progress;
-use super::super::hooks::whole_seconds;
 use super::super::step::{PREREQUISITE, operation, rest};
-use super::super::view::{MachineFact, MachineView};
 use super::permit::{self, Deed};
+use crate::machine::delete::hooks::whole_seconds;
+use crate::machine::facts::{MachineFact, MachineView};
 
 /// A clock that runs, and how long it may.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub(super) fn clock(view: &MachineView, now: Timestamp) -> Option<Clock> {
 }
 
 /// Until when a Node has time to join. Creation says the same as the pass that follows it, which then has nothing to write.
-pub(in super::super) fn waiting_for_node(view: &MachineView, name: &str, now: Timestamp) -> String {
+pub(in crate::machine) fn waiting_for_node(view: &MachineView, name: &str, now: Timestamp) -> String {
     with_end(view, &format!("the VM is created, Node {name} has not joined yet"), now)
 }
 
@@ -144,7 +144,7 @@ fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &Wait<'_>) -> S
     Step::Finish(Conclusion {
         status,
         reason,
-        message: format!("{}, for longer than {}", wait.what, crate::duration::format(limit)),
+        message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
         wake: Wake::Resync,
     })
 }
@@ -160,7 +160,7 @@ fn update_timed_out(limit: SignedDuration, wait: &Wait<'_>) -> Step {
     Step::Finish(Conclusion {
         status,
         reason: Reason::InPlaceUpdateFailed,
-        message: format!("{}, for longer than {}", wait.what, crate::duration::format(limit)),
+        message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
         wake: Wake::Now,
     })
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::gate::{EffectKind, permits};
-use crate::node_sync::{self, NodeChange, Wanted};
-use crate::phase::{OperationState, OperationType, Phase};
-use crate::policy::Judgement;
-use crate::virtual_capacity::{self, Plan};
+use crate::driver::virtual_capacity::{self, Plan};
+use crate::health_policy::Judgement;
+use crate::machine::node::sync::{self, NodeChange, Wanted};
+use crate::scheduling::gate::{EffectKind, permits};
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::super::conclusion::{Wake, elapsed};
 use super::super::effect::{Effect, MetaChange, Progress};
-use super::super::view::{MachineFact, MachineView, NodeFact};
 use super::remark::{Remark, Turn, wake_at};
 use super::{health, preserve, timers};
+use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
 /// When the time that a Node took to join is noted on its Machine: within a minute, after the writes that bring it there, and not
 /// years later for Machines that another controller made.
@@ -188,5 +188,5 @@ fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) ->
         return Due::Later(wake_at(since.checked_add(from).unwrap_or(now), now));
     }
     let took = SignedDuration::from_secs(elapsed(machine.created, ready).as_secs());
-    Due::Noted(crate::duration::format(took))
+    Due::Noted(crate::value::duration::format(took))
 }

@@ -3,12 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::driver::Creation;
-use crate::driver_error::{CallError, Code};
+use crate::driver::error::{CallError, Code};
 use crate::machine::{
     Conclusion, CreateIntent, DriverFact, Effect, IntendedCall, NodePresence, Note, OperationFact, OrderFact,
     Outcome, Progress, Step, TargetFact, Wake, step,
 };
-use crate::phase::Phase;
+use crate::value::phase::Phase;
 
 use super::facts::{self, WINDOW_SECONDS, capabilities, fresh_node, guest, node, operation, vm};
 use super::{BATCHES_PER_PASS, Case, begun, creating, deleting, pending, seconds};

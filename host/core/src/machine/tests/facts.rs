@@ -2,24 +2,24 @@
 
 use jiff::SignedDuration;
 
+use crate::driver::error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
+use crate::driver::secret_rule::{SecretRefusal, WhyRefused};
+use crate::driver::virtual_capacity::Quantities;
 use crate::driver::{Address, Capabilities, DriverFacts, InProgress, Vm, VmState};
-use crate::driver_error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
-use crate::gate::Gate;
-use crate::health::{Ailment, NodeConditionFact, Status};
-use crate::id::ObjectKey;
-use crate::machine::contest::Rivals;
-use crate::machine::mark::Marks;
+use crate::health_policy::PoliciesFact;
+use crate::machine::node::health::{Ailment, NodeConditionFact, Status};
+use crate::machine::node::sync::{NodeMeta, TaintFact};
+use crate::machine::ownership::conflict::Rivals;
+use crate::machine::ownership::mark::Marks;
 use crate::machine::{
     CallEnd, CallResult, ClassFact, CreateIntent, DriverFact, GoingFact, IntendedCall, KeepingFact,
     MachineFact, MachineSettings, MachineView, Names, NodeFact, NodePresence, OperationFact, SecretFact,
     TargetFact,
 };
-use crate::node_sync::{NodeMeta, TaintFact};
-use crate::phase::{OperationState, OperationType, Phase};
-use crate::policy::PoliciesFact;
 use crate::safety::meltdown;
-use crate::secret_rule::{SecretRefusal, WhyRefused};
-use crate::virtual_capacity::Quantities;
+use crate::scheduling::gate::Gate;
+use crate::value::id::ObjectKey;
+use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::seconds;
 

@@ -3,13 +3,13 @@
 use expect_test::expect;
 
 use crate::drain;
-use crate::driver_error::Code;
-use crate::health::Status;
-use crate::id::ObjectKey;
+use crate::driver::error::Code;
+use crate::machine::node::health::Status;
 use crate::machine::{
     Effect, NodeConditionText, NodeConditionWrite, NodeFact, Outcome, Progress, Step, in_place, step,
 };
-use crate::phase::Phase;
+use crate::value::id::ObjectKey;
+use crate::value::phase::Phase;
 
 use super::facts::{CREATION_TIMEOUT_SECONDS, guest, node, unhealthy_node};
 use super::{Case, begun, check, deleting, failed, pending, running, seconds};

@@ -1,26 +1,15 @@
 //! What is decided about a Machine, told as behaviour: facts and answers in, the whole pass out.
 
-mod contest;
 mod converge;
-mod create;
-mod delete;
+pub(crate) mod creation;
+pub(crate) mod deletion;
 mod exhaustive;
 mod facts;
 mod frozen;
-mod gone;
-mod health;
-mod join;
-mod keeping;
-mod looks;
-mod mark;
+pub(crate) mod life;
+pub(crate) mod ownership;
 mod planted;
-mod policies;
-mod removal;
-mod replacing;
-mod setback;
-mod stages;
 mod tell;
-mod unresolved;
 
 use std::collections::BTreeMap;
 
@@ -28,15 +17,15 @@ use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::drain;
+use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::{Creation, Deletion};
-use crate::driver_error::{CallError, Code, DriverError};
-use crate::gate::{FreezeReason, Gate};
 use crate::machine::{
     DeletionStage, Effect, MachineView, NodeFact, NodePresence, Outcome, Progress, Step, TargetFact,
 };
 use crate::machine::{invariants, step};
-use crate::phase::Phase;
 use crate::safety::meltdown::Permit;
+use crate::scheduling::gate::{FreezeReason, Gate};
+use crate::value::phase::Phase;
 
 use facts::{node, vm};
 use tell::{conclusion_text, effect_text};

@@ -1,18 +1,18 @@
 //! Each invariant bites: a planted violation is named.
 
 use crate::drain;
+use crate::driver::error::Code;
 use crate::driver::{Creation, Deletion};
-use crate::driver_error::Code;
-use crate::gate::FreezeReason;
-use crate::id::ObjectKey;
 use crate::machine::invariants::{self, Violation};
+use crate::machine::node::sync::NodeChange;
 use crate::machine::{
     Conclusion, Effect, MachineView, NodeConditionWrite, NodePresence, Outcome, Progress, Reason,
     StatusChange, TargetFact, Wake, in_place,
 };
-use crate::node_sync::NodeChange;
-use crate::phase::Phase;
 use crate::safety::meltdown::{Limit, Permit, ZoneState};
+use crate::scheduling::gate::FreezeReason;
+use crate::value::id::ObjectKey;
+use crate::value::phase::Phase;
 
 use super::facts::{capabilities, guest, substitute, vm};
 use super::{Case, begun, creating, deleting, pending, running, seconds};
@@ -215,7 +215,7 @@ fn a_machine_that_has_lived_fails_only_with_a_permit() {
 fn a_vm_is_started_anew_only_with_a_permit_that_is_written_down() {
     let unknown = super::unknown();
     let permit = |zone| Outcome::AskPermit(Ok(Permit::Granted { zone }));
-    let note = || Effect::NoteReboot(crate::policy::Reboots::default());
+    let note = || Effect::NoteReboot(crate::health_policy::Reboots::default());
     let noted = || Outcome::NoteReboot(Ok(()));
     let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
     assert_eq!(batch(&unknown, [], &[note()]), Err(Violation::RebootWithoutPermit));
@@ -236,7 +236,7 @@ fn a_vm_is_started_anew_only_with_a_permit_that_is_written_down() {
 fn a_node_is_handed_over_only_when_its_machine_says_so() {
     let condition = NodeConditionWrite {
         kind: in_place::words::CONDITION.into(),
-        status: crate::health::Status::True,
+        status: crate::machine::node::health::Status::True,
         reason: in_place::words::READY.into(),
         message: "so it is".into(),
     };

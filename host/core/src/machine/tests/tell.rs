@@ -1,9 +1,10 @@
 //! Effects and conclusions as text.
 
 use crate::drain;
+use crate::machine::node::sync::NodeChange;
 use crate::machine::{Conclusion, Effect, Outcome, StatusChange, Wake};
 use crate::safety::meltdown::Question;
-use crate::{duration, node_sync::NodeChange};
+use crate::value::duration;
 
 /// The name of the effect that an outcome is of.
 pub(super) fn effect_of(outcome: &Outcome) -> &'static str {

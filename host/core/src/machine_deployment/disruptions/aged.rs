@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 
-use crate::maintenance::left;
-use crate::node_age::{self, Aged};
+use crate::disruption::maintenance::left;
+use crate::disruption::node_age::{self, Aged};
 
-use super::super::group::{Tally, size};
-use super::super::strategy::Bounds;
-use super::super::view::{DeploymentView, MachineFact};
-use super::super::window;
 use super::ledger::Ledger;
 use super::{Care, is_marked, listed};
+use crate::machine_deployment::facts::{DeploymentView, MachineFact};
+use crate::machine_deployment::rollout::strategy::Bounds;
+use crate::machine_deployment::rollout::window;
+use crate::machine_deployment::sets::group::{Tally, size};
 
 fn aged(machine: &MachineFact) -> Aged {
     Aged { name: machine.name.clone(), uid: machine.uid.clone(), created: machine.created }
@@ -33,14 +33,16 @@ fn expired<'a>(
         .set
         .machines
         .iter()
-        .filter(|machine| super::super::group::is_available(machine) && !ledger.is_replacing(machine))
+        .filter(|machine| {
+            crate::machine_deployment::sets::group::is_available(machine) && !ledger.is_replacing(machine)
+        })
         // Others would go in its place.
         .filter(|machine| !machine.is_preserved(now) && !machine.is_unreadable)
         .collect();
     let all: Vec<Aged> = machines.iter().map(|machine| aged(machine)).collect();
     let expiry = node_age::expiry(&all, age, now);
     care.look_after(expiry.next.map(|next| left(next, now)));
-    let of = |name: &crate::id::Name| machines.iter().copied().find(|machine| machine.name == *name);
+    let of = |name: &crate::value::id::Name| machines.iter().copied().find(|machine| machine.name == *name);
     expiry.expired.iter().filter_map(of).collect()
 }
 

@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 
-use crate::maintenance::{Opening, left};
-use crate::phase::Phase;
+use crate::disruption::maintenance::{Opening, left};
+use crate::value::phase::Phase;
 
 use super::super::conclusion::Reason;
-use super::super::group::Group;
-use super::super::strategy::Bounds;
-use super::super::view::{DeploymentView, MachineFact, WindowsFact};
 use super::ledger::Ledger;
 use super::{Care, is_in_use, listed};
+use crate::machine_deployment::facts::{DeploymentView, MachineFact, WindowsFact};
+use crate::machine_deployment::rollout::strategy::Bounds;
+use crate::machine_deployment::sets::group::Group;
 
 /// It has failed, and nobody wishes to keep it, or not any longer.
 pub(super) fn is_given_up(machine: &MachineFact, now: Timestamp) -> bool {

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::disruption::Wishes;
-use crate::disruption_budget::{Allowance, Past, Room};
-use crate::id::Name;
-use crate::maintenance::left;
+use crate::disruption::budget::{Allowance, Past, Room};
+use crate::disruption::maintenance::left;
+use crate::disruption::requests::Wishes;
+use crate::value::id::Name;
 
 use super::super::conclusion::Reason;
 use super::super::effect::DeploymentChange;
-use super::super::group::Group;
-use super::super::view::{DeploymentView, MachineFact};
 use super::{Care, failed};
+use crate::machine_deployment::facts::{DeploymentView, MachineFact};
+use crate::machine_deployment::sets::group::Group;
 
 /// It, while it is decided on.
-pub(in super::super) struct Ledger<'a> {
+pub(in crate::machine_deployment) struct Ledger<'a> {
     pub wishes: Wishes,
     /// Machines that are there and not on their way out.
     living: BTreeMap<&'a Name, &'a MachineFact>,
@@ -179,7 +179,8 @@ impl<'a> Ledger<'a> {
 
     /// When the budget allows the next one, where that is known.
     pub(super) fn until(&self) -> Option<Timestamp> {
-        let later = |budget: crate::disruption_budget::Budget| match budget.allowance(&self.taken, self.now) {
+        let later = |budget: crate::disruption::budget::Budget| match budget.allowance(&self.taken, self.now)
+        {
             Allowance::Later(until) => Some(until),
             Allowance::Machines(_) => None,
         };

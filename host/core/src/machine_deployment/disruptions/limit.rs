@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::super::group::{Group, Tally, count, size};
-use super::super::leaving;
-use super::super::strategy::Strategy;
-use super::super::view::{DeploymentView, MachineFact};
 use super::ledger::Ledger;
 use super::{Care, Numbers, is_in_use};
+use crate::machine_deployment::facts::{DeploymentView, MachineFact};
+use crate::machine_deployment::rollout::strategy::Strategy;
+use crate::machine_deployment::sets::deletion_order as leaving;
+use crate::machine_deployment::sets::group::{Group, Tally, count, size};
 
 /// Takes from the numbers what the budget does not allow.
 ///

@@ -14,14 +14,14 @@ mod replace;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::removal_order::FIRST_PRIORITY;
+use crate::machine_set::removal::ranking::FIRST_PRIORITY;
 
 use super::conclusion::Reason;
 use super::effect::{DeploymentChange, Effect, MachineChange};
-use super::group::{Group, Tally};
-use super::strategy::{Bounds, Strategy};
-use super::targets::Targets;
-use super::view::{DeploymentView, MachineFact, NodeFact};
+use super::facts::{DeploymentView, MachineFact, NodeFact};
+use super::rollout::strategy::{Bounds, Strategy};
+use super::rollout::targets::Targets;
+use super::sets::group::{Group, Tally};
 
 pub(super) use ledger::Ledger;
 
@@ -102,7 +102,7 @@ pub(super) fn decide<'a>(
 
 /// Pods may run on it: it has a Node, or there is no cluster that Nodes join and it is of use.
 fn is_in_use(machine: &MachineFact) -> bool {
-    machine.node.is_some() || machine.phase == crate::phase::Phase::Available
+    machine.node.is_some() || machine.phase == crate::value::phase::Phase::Available
 }
 
 fn is_marked(machine: &MachineFact) -> bool {
@@ -116,12 +116,13 @@ fn most_beyond(bounds: Bounds) -> u32 {
 
 /// Available Machines that are not about to be replaced.
 fn standing(new: &Tally<'_>, ledger: &Ledger<'_>) -> u32 {
-    let stays = |machine: &&MachineFact| super::group::is_available(machine) && !ledger.is_replacing(machine);
-    super::group::count(new.set.machines.iter().filter(stays))
+    let stays =
+        |machine: &&MachineFact| super::sets::group::is_available(machine) && !ledger.is_replacing(machine);
+    super::sets::group::count(new.set.machines.iter().filter(stays))
 }
 
 /// The first names, and how many there are beside them.
-fn listed<'a>(names: impl Iterator<Item = &'a crate::id::Name>) -> String {
-    let names: Vec<&str> = names.map(crate::id::Name::as_str).collect();
-    super::waits::listed(&names)
+fn listed<'a>(names: impl Iterator<Item = &'a crate::value::id::Name>) -> String {
+    let names: Vec<&str> = names.map(crate::value::id::Name::as_str).collect();
+    super::status::waits::listed(&names)
 }

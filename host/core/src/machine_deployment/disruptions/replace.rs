@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use crate::maintenance::left;
+use crate::disruption::maintenance::left;
 
 use super::super::conclusion::Reason;
-use super::super::group::Tally;
-use super::super::strategy::Bounds;
-use super::super::view::{DeploymentView, MachineFact};
 use super::ledger::Ledger;
 use super::{Care, aged, failed, is_in_use, is_marked, listed, most_beyond, standing};
+use crate::machine_deployment::facts::{DeploymentView, MachineFact};
+use crate::machine_deployment::rollout::strategy::Bounds;
+use crate::machine_deployment::sets::group::Tally;
 
 /// The number that the set is to want. `base` is what it would be without any of this.
 ///
@@ -56,7 +56,7 @@ pub(super) fn step(
         .collect();
     let extra = u32::try_from(awaited.len()).unwrap_or(u32::MAX);
     let ready = standing(new, ledger).saturating_add(extra).saturating_sub(bounds.desired);
-    for machine in awaited.iter().take(super::super::group::size(ready)) {
+    for machine in awaited.iter().take(crate::machine_deployment::sets::group::size(ready)) {
         if ledger.take_replaced(machine) {
             care.mark(machine, now);
         }

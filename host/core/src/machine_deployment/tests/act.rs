@@ -1,13 +1,13 @@
 //! Passes over the deployment of a world: its effects are done there, unless something goes wrong.
 
-use crate::act_error::ActError;
-use crate::disruption_budget::Past;
+use crate::disruption::budget::Past;
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
 use crate::machine_deployment::{
     Conclusion, DeploymentChange, Done, Effect, MachineChange, NewSet, NodeChange, Owner, Progress,
     ScaleDown, SetChange, SetFact, SetKey, SetStatusFact, Step, TakenBy, UpdateStage, invariants, step,
 };
-use crate::phase::Phase;
+use crate::value::phase::Phase;
 
 use super::dice::Dice;
 use super::facts::NAMES;

@@ -2,9 +2,9 @@
 
 use expect_test::expect;
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine_deployment::SetFact;
-use crate::phase::Phase::{Failed, Running};
+use crate::value::phase::Phase::{Failed, Running};
 
 use super::facts::{seconds, set};
 use super::tell::{Case, case};

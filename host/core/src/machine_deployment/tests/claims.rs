@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::machine_deployment::{Owner, SetFact};
-use crate::phase::Phase::Running;
+use crate::value::phase::Phase::Running;
 
 use super::facts::{seconds, set};
 use super::tell::{Case, case};

@@ -3,9 +3,9 @@
 use expect_test::expect;
 use jiff::tz::TimeZone;
 
+use crate::disruption::maintenance::Windows;
 use crate::machine_deployment::{Preserved, SetFact, WindowsFact, words};
-use crate::maintenance::Windows;
-use crate::phase::Phase::{self, Failed, Pending, Running};
+use crate::value::phase::Phase::{self, Failed, Pending, Running};
 
 use super::facts::{self, recreate, rolling, seconds, set};
 use super::tell::{Case, case};

@@ -1,9 +1,9 @@
 //! Combinations of numbers, phases, strategies and failures: each pass keeps the invariants and ends.
 
-use crate::act_error::ActError;
-use crate::gate::{FreezeReason, Gate};
+use crate::driver::write_error::ActError;
 use crate::machine_deployment::{RawStrategy, SetFact};
-use crate::phase::Phase::{self, Failed, InPlaceUpdating, New, Pending, Running, Unknown};
+use crate::scheduling::gate::{FreezeReason, Gate};
+use crate::value::phase::Phase::{self, Failed, InPlaceUpdating, New, Pending, Running, Unknown};
 
 use super::facts::{in_place, recreate, rolling, seconds, set};
 use super::tell::{Case, case};

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::gate::Gate;
-use crate::id::{Name, ObjectKey};
-use crate::int_or_percent::RawIntOrPercent;
+use crate::machine::template::Template;
 use crate::machine_deployment::{
     DeploymentFact, DeploymentView, MachineFact, Names, NodeFact, Owner, RawBounds, RawStrategy, ScaleDown,
     SelectorFact, SetFact, SetStatusFact, Settings, SpecFact, Status, WindowsFact,
 };
-use crate::machine_template::Template;
-use crate::phase::Phase;
+use crate::scheduling::gate::Gate;
+use crate::value::id::{Name, ObjectKey};
+use crate::value::int_or_percent::RawIntOrPercent;
+use crate::value::phase::Phase;
 
-pub(in super::super) static NAMES: Names = Names {
+pub(in crate::machine_deployment) static NAMES: Names = Names {
     template_hash: "template-hash",
     revision: "revision",
     revision_history: "revision-history",
@@ -26,15 +26,15 @@ pub(in super::super) static NAMES: Names = Names {
     unfreeze: "unfreeze",
     scale_up_disabled: "scale-up-disabled",
     selected_for_update: "selected",
-    disruption: &crate::disruption::NAMES,
+    disruption: &crate::disruption::requests::NAMES,
     annotations_of_tools: &["last-applied"],
 };
 
-pub(in super::super) fn seconds(second: i64) -> Timestamp {
+pub(in crate::machine_deployment) fn seconds(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-pub(in super::super) fn template(class: &str) -> Template {
+pub(in crate::machine_deployment) fn template(class: &str) -> Template {
     Template {
         labels: BTreeMap::from([("app".into(), "workers".into())]),
         class_name: class.into(),
@@ -43,7 +43,7 @@ pub(in super::super) fn template(class: &str) -> Template {
     }
 }
 
-pub(in super::super) fn rolling(unavailable: i64, surge: i64) -> RawStrategy {
+pub(in crate::machine_deployment) fn rolling(unavailable: i64, surge: i64) -> RawStrategy {
     RawStrategy {
         kind: Some("RollingUpdate".into()),
         rolling: bounds(unavailable, surge),
@@ -51,7 +51,7 @@ pub(in super::super) fn rolling(unavailable: i64, surge: i64) -> RawStrategy {
     }
 }
 
-pub(in super::super) fn in_place(unavailable: i64, surge: i64, who: &str) -> RawStrategy {
+pub(in crate::machine_deployment) fn in_place(unavailable: i64, surge: i64, who: &str) -> RawStrategy {
     RawStrategy {
         kind: Some("InPlaceUpdate".into()),
         in_place: bounds(unavailable, surge),
@@ -60,7 +60,7 @@ pub(in super::super) fn in_place(unavailable: i64, surge: i64, who: &str) -> Raw
     }
 }
 
-pub(in super::super) fn recreate() -> RawStrategy {
+pub(in crate::machine_deployment) fn recreate() -> RawStrategy {
     RawStrategy { kind: Some("Recreate".into()), ..RawStrategy::default() }
 }
 
@@ -70,7 +70,7 @@ fn bounds(unavailable: i64, surge: i64) -> Option<RawBounds> {
 }
 
 /// A deployment that nobody has looked at.
-pub(in super::super) fn deployment() -> DeploymentFact {
+pub(in crate::machine_deployment) fn deployment() -> DeploymentFact {
     DeploymentFact {
         key: ObjectKey::new("shoot", "workers"),
         uid: "deployment-1".into(),
@@ -98,7 +98,7 @@ pub(in super::super) fn deployment() -> DeploymentFact {
     }
 }
 
-pub(in super::super) fn node(machine: &str) -> NodeFact {
+pub(in crate::machine_deployment) fn node(machine: &str) -> NodeFact {
     NodeFact {
         name: format!("node-{machine}").as_str().into(),
         has_old_taint: false,
@@ -111,7 +111,7 @@ pub(in super::super) fn node(machine: &str) -> NodeFact {
     }
 }
 
-pub(in super::super) fn machine(name: &str, phase: Phase) -> MachineFact {
+pub(in crate::machine_deployment) fn machine(name: &str, phase: Phase) -> MachineFact {
     MachineFact {
         name: name.into(),
         uid: format!("uid-{name}").as_str().into(),
@@ -130,7 +130,7 @@ pub(in super::super) fn machine(name: &str, phase: Phase) -> MachineFact {
 }
 
 /// A set of this class with Machines in these phases, which has noted what it has.
-pub(in super::super) fn set(class: &str, created: i64, phases: &[Phase]) -> SetFact {
+pub(in crate::machine_deployment) fn set(class: &str, created: i64, phases: &[Phase]) -> SetFact {
     let name = format!("workers-{class}");
     let mut template = template(class);
     let hash = template.hash(NAMES.template_hash, None).to_string();
@@ -172,7 +172,7 @@ pub(in super::super) fn set(class: &str, created: i64, phases: &[Phase]) -> SetF
 }
 
 /// The status says what there is.
-pub(in super::super) fn report(set: &mut SetFact) {
+pub(in crate::machine_deployment) fn report(set: &mut SetFact) {
     let number = |is_such: fn(&MachineFact) -> bool| {
         u32::try_from(set.machines.iter().filter(|machine| is_such(machine)).count()).unwrap()
     };
@@ -183,7 +183,7 @@ pub(in super::super) fn report(set: &mut SetFact) {
     set.observed_generation = Some(set.generation);
 }
 
-pub(in super::super) fn view(sets: Vec<SetFact>) -> DeploymentView {
+pub(in crate::machine_deployment) fn view(sets: Vec<SetFact>) -> DeploymentView {
     DeploymentView {
         deployment: deployment(),
         sets,

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::machine_deployment::{NodeFact, ScaleDown, SetFact, UpdateResult, UpdateStage};
-use crate::phase::Phase::{self, InPlaceUpdateSuccessful, InPlaceUpdating, Running};
+use crate::value::phase::Phase::{self, InPlaceUpdateSuccessful, InPlaceUpdating, Running};
 
 use super::facts::{in_place, report, set};
 use super::tell::{Case, case};

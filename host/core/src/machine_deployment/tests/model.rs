@@ -130,7 +130,7 @@ impl Run {
             }
             self.world.pass_time();
             let is_busy = self.world.truth.machines.values().any(|machine| {
-                use crate::phase::Phase::{Failed, Running};
+                use crate::value::phase::Phase::{Failed, Running};
                 !matches!(machine.fact.phase, Running | Failed) || machine.fact.is_deleting
             });
             if self.world.writes == before && !is_busy {

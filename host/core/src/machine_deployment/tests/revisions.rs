@@ -2,10 +2,10 @@
 
 use expect_test::expect;
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
 use crate::machine_deployment::{Done, Progress, SetFact, Step, TakenBy, step};
-use crate::phase::Phase::Running;
+use crate::value::phase::Phase::Running;
 
 use super::facts::{set, template};
 use super::tell::{Case, case, effect_text};
@@ -167,7 +167,7 @@ fn sets_beyond_the_limit_go_once_the_rollout_is_over() {
         then at once
     "#]]);
     let mut busy = three();
-    busy[2].machines[0].phase = crate::phase::Phase::Pending;
+    busy[2].machines[0].phase = crate::value::phase::Phase::Pending;
     busy[2].status.available = 2;
     assert!(!limited(busy, 0).told().contains("delete-set"));
     let told = limited(three(), -1).told();

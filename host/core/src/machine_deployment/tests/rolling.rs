@@ -2,10 +2,10 @@
 
 use expect_test::expect;
 
-use crate::act_error::ActError;
-use crate::gate::{FreezeReason, Gate};
+use crate::driver::write_error::ActError;
 use crate::machine_deployment::{Preserved, SetFact};
-use crate::phase::Phase::{Failed, New, Pending, Running, Unknown};
+use crate::scheduling::gate::{FreezeReason, Gate};
+use crate::value::phase::Phase::{Failed, New, Pending, Running, Unknown};
 
 use super::facts::{recreate, report, rolling, seconds, set};
 use super::tell::case;
@@ -17,7 +17,7 @@ fn noted(mut set: SetFact, desired: u32, most: u32) -> SetFact {
     set
 }
 
-fn old(phases: &[crate::phase::Phase]) -> SetFact {
+fn old(phases: &[crate::value::phase::Phase]) -> SetFact {
     let mut set = set("a", 1, phases);
     set.annotations.insert("prefer-no-schedule".into(), "True".into());
     for node in set.machines.iter_mut().filter_map(|machine| machine.node.as_mut()) {
@@ -27,7 +27,7 @@ fn old(phases: &[crate::phase::Phase]) -> SetFact {
     set
 }
 
-fn new(phases: &[crate::phase::Phase]) -> SetFact {
+fn new(phases: &[crate::value::phase::Phase]) -> SetFact {
     let mut set = set("b", 2, phases);
     for node in set.machines.iter_mut().filter_map(|machine| machine.node.as_mut()) {
         node.scale_down = crate::machine_deployment::ScaleDown::HeldByUs;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use expect_test::Expect;
 use jiff::Timestamp;
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
 use crate::machine_deployment::{
     Conclusion, DeploymentChange, DeploymentView, Done, Effect, MachineChange, NodeChange, Progress,

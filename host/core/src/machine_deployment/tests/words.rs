@@ -3,14 +3,14 @@
 use expect_test::expect;
 use jiff::tz::TimeZone;
 
-use crate::act_error::ActError;
-use crate::health::Status as Holds;
-use crate::int_or_percent::RawIntOrPercent;
+use crate::disruption::maintenance::Windows;
+use crate::driver::write_error::ActError;
+use crate::machine::node::health::Status as Holds;
 use crate::machine_deployment::{
     Condition, ConditionKind, RawBounds, RawStrategy, SelectorFact, SetFact, WindowsFact, words,
 };
-use crate::maintenance::Windows;
-use crate::phase::Phase::{Pending, Running};
+use crate::value::int_or_percent::RawIntOrPercent;
+use crate::value::phase::Phase::{Pending, Running};
 
 use super::facts::{self, in_place, rolling, seconds, set};
 use super::tell::{Case, case};

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::disruption::{self, Permits};
-use crate::gate::Gate;
-use crate::machine_deployment::leaving;
+use crate::disruption::requests::{self, Permits};
+use crate::machine_deployment::sets::deletion_order as leaving;
 use crate::machine_deployment::{
     DeploymentFact, DeploymentView, MachineFact, NodeFact, Owner, SetFact, Settings, UpdateResult,
     UpdateStage,
 };
-use crate::phase::Phase;
+use crate::scheduling::gate::Gate;
+use crate::value::phase::Phase;
 
 use super::dice::Dice;
 use super::facts::{self, NAMES};

@@ -1,6 +1,6 @@
 //! No request is repeated without a pause, whatever the answer.
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
 use crate::machine_set::{Effect, Keep, Outcome, Owner, Part, Why};
 

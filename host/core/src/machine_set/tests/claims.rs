@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine_set::{Outcome, Owner, SetLook};
 
 use super::facts::{child, labels};

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::ClassFact;
 use crate::machine_set::{BURST, Birth, Effect, Outcome, TakenBy};
 
@@ -105,7 +105,8 @@ fn a_name_that_is_taken_by_a_stranger_is_left_out() {
 fn a_machine_whose_ordinal_somebody_has_taken_off_keeps_its_name() {
     let case = set(3, running(2)).with(|view| {
         view.machines[1].ordinal = None;
-        view.machines[1].name = crate::machine_set::names::name(&view.set.key.name, &view.set.uid, 1);
+        view.machines[1].name =
+            crate::machine_set::creation::names::name(&view.set.key.name, &view.set.uid, 1);
     });
     assert_eq!(case.ordinals(), [2]);
 }
@@ -158,7 +159,7 @@ fn an_answer_that_got_lost_is_found_out_by_the_name() {
     // The first attempt has made it: the second one meets it.
     let view = set(2, []).view;
     let mut progress = crate::machine_set::Progress::default();
-    let name = crate::machine_set::names::name(&view.set.key.name, &view.set.uid, 0);
+    let name = crate::machine_set::creation::names::name(&view.set.key.name, &view.set.uid, 0);
     let mut told = |outcome: Outcome| {
         progress.record(outcome);
         match crate::machine_set::step(&view, &progress, super::seconds(1)) {

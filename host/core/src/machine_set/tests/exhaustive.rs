@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::act_error::ActError;
-use crate::disruption::Permits;
-use crate::gate::{FreezeReason, Gate};
+use crate::disruption::requests::Permits;
+use crate::driver::write_error::ActError;
 use crate::machine_set::{
     ChildFact, Effect, Freshness, Keep, Outcome, Owner, Part, Progress, Reason, SelectorFact, SetLook,
     SetView, Step, TakenBy, invariants, step,
 };
-use crate::phase::Phase;
+use crate::scheduling::gate::{FreezeReason, Gate};
+use crate::value::phase::Phase;
 
 use super::facts::{self, child, labels};
 use super::{BATCHES_PER_PASS, seconds, unclear};

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::disruption::Permits;
-use crate::gate::Gate;
-use crate::id::ObjectKey;
+use crate::disruption::requests::Permits;
 use crate::machine::{ClassFact, OperationFact};
 use crate::machine_set::{
     Alternatives, ChildFact, Freshness, Owner, SelectorFact, SetFact, SetNames, SetSettings, SetView,
     TemplateFact, ToldFact,
 };
-use crate::phase::{OperationState, OperationType, Phase};
-use crate::selector::{Labels, Selector};
+use crate::scheduling::gate::Gate;
+use crate::value::id::ObjectKey;
+use crate::value::phase::{OperationState, OperationType, Phase};
+use crate::value::selector::{Labels, Selector};
 
 use super::seconds;
 

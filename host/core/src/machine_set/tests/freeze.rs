@@ -2,10 +2,10 @@
 
 use expect_test::expect;
 
-use crate::act_error::ActError;
+use crate::driver::write_error::ActError;
 use crate::machine::OperationFact;
 use crate::machine_set::{ChildFact, DeploymentFact, FailedJoins, Outcome};
-use crate::phase::{OperationState, OperationType};
+use crate::value::phase::{OperationState, OperationType};
 
 use super::facts::{child, labels};
 use super::{check, closed, running};

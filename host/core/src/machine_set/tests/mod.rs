@@ -4,18 +4,16 @@ mod answers;
 mod capacity;
 mod claims;
 mod creation;
+mod deletion;
 mod exhaustive;
 mod facts;
 mod freeze;
-mod going;
-mod handed_down;
+mod inherited;
 mod invalid;
-mod keeping;
 mod model;
-mod order;
 mod planted;
-mod removal;
-mod told;
+pub(crate) mod removal;
+mod status;
 mod world;
 
 use std::collections::BTreeMap;
@@ -23,9 +21,9 @@ use std::collections::BTreeMap;
 use expect_test::Expect;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::act_error::ActError;
-use crate::gate::{FreezeReason, Gate};
-use crate::id::Uid;
+use crate::driver::write_error::ActError;
+use crate::scheduling::gate::{FreezeReason, Gate};
+use crate::value::id::Uid;
 
 use super::{
     ChildFact, Conclusion, Effect, Freshness, Outcome, Progress, SetLook, SetView, Step, TakenBy, invariants,

@@ -1,11 +1,12 @@
 //! Each rule bites: a step that would break it is caught.
 
-use crate::act_error::ActError;
-use crate::disruption::Permits;
+use crate::disruption::requests::Permits;
+use crate::driver::write_error::ActError;
 use crate::machine::{MetaChange, Wake};
+use crate::machine_set::creation::names;
 use crate::machine_set::invariants::{Violation, batch, conclusion};
 use crate::machine_set::{
-    Birth, ChildFact, Creation, Effect, Keep, MachineRef, Owner, Progress, SetLook, SetView, Why, names,
+    Birth, ChildFact, Creation, Effect, Keep, MachineRef, Owner, Progress, SetLook, SetView, Why,
 };
 
 use super::facts::{child, labels};

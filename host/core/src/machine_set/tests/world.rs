@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::act_error::ActError;
-use crate::id::{Name, Uid};
+use crate::driver::write_error::ActError;
 use crate::machine::Wake;
+use crate::machine::node::preservation::AUTO_PRESERVED;
 use crate::machine_set::{
     ChildFact, Conclusion, Effect, Freshness, Keep, Outcome, Owner, Progress, SetFact, SetLook, SetView,
     Step, TakenBy, Why, invariants, step,
 };
-use crate::phase::Phase;
-use crate::preservation::AUTO_PRESERVED;
+use crate::value::id::{Name, Uid};
+use crate::value::phase::Phase;
 
 use super::facts::{self, child};
 use super::{BATCHES_PER_PASS, seconds, unclear};

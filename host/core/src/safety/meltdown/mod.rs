@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::{FailureDomain, Name, Namespace, ObjectKey};
-use crate::policy::REBOOT_INTERVAL;
+use crate::health_policy::REBOOT_INTERVAL;
+use crate::value::id::{FailureDomain, Name, Namespace, ObjectKey};
 
 pub use limit::{Limit, LimitError};
 use renewal::Renewals;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::ObjectKey;
+use crate::value::id::ObjectKey;
 
 use super::Group;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::id::{FailureDomain, ObjectKey};
+use crate::value::id::{FailureDomain, ObjectKey};
 
 use super::{MemberFact, PERMIT_LIFETIME, Standing, is_rebooting};
 

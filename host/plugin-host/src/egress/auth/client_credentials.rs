@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use super::credential::CredentialHeader;
 use super::secret;
 use crate::egress::failure::AuthReason;
-use crate::egress::outgoing::Outgoing;
+use crate::egress::message::outgoing::Outgoing;
 use crate::grants::{ClientAuth, ClientCredentialsGrant, RequestTarget};
 use crate::vault::Vault;
 

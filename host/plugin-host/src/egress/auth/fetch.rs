@@ -15,13 +15,13 @@ use super::cache::{Got, Missing};
 use super::credential::{Credential, Found};
 use super::lease::Lease;
 use super::{NoKeys, Question};
-use crate::egress::deliver::{Times, body_failure, deliver};
+use crate::egress::connection::deliver::{Times, body_failure, deliver};
 use crate::egress::failure::{AuthReason, Failure, Reason};
 use crate::egress::listen::Asked;
+use crate::egress::message::outgoing::Outgoing;
+use crate::egress::message::synthetic::Synthetic;
 use crate::egress::metrics::KeysFrom;
-use crate::egress::outgoing::Outgoing;
 use crate::egress::session::Call;
-use crate::egress::synthetic::Synthetic;
 use crate::egress::throttle::{Account, Who};
 use crate::grants::Verdict;
 

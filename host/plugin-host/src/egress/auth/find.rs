@@ -15,9 +15,9 @@ use super::keystone::{Login, subject_token};
 use super::source::{Source, WebIdentity};
 use super::{Mark, NoKeys, Question, digest, secret, sts, token_file};
 use crate::egress::failure::{AuthReason, Failure, Reason};
+use crate::egress::message::synthetic::Synthetic;
 use crate::egress::metrics::KeysFrom;
 use crate::egress::session::Call;
-use crate::egress::synthetic::Synthetic;
 use crate::egress::throttle::Who;
 use crate::grants::{
     AuthGrant, AuthScheme, AuthWay, AuthWish, BasicGrant, BearerGrant, ClientCredentialsGrant,

@@ -13,7 +13,7 @@ use super::assertion::{Signer, UnusableKey};
 use super::client_credentials::form_headers;
 use super::secret;
 use crate::egress::failure::AuthReason;
-use crate::egress::outgoing::Outgoing;
+use crate::egress::message::outgoing::Outgoing;
 use crate::grants::{AssertionKey, JwtBearerGrant, RequestTarget};
 use crate::vault::Vault;
 

@@ -12,7 +12,7 @@ use super::credential::{Credential, CredentialHeader};
 use super::lease::Lease;
 use super::secret::{one, optional, present, segments};
 use crate::egress::failure::AuthReason;
-use crate::egress::outgoing::Outgoing;
+use crate::egress::message::outgoing::Outgoing;
 use crate::grants::{KeystoneGrant, KeystoneKeys, RequestTarget};
 use crate::vault::Vault;
 

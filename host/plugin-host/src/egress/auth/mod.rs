@@ -39,11 +39,11 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use jiff::Timestamp;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use sha2::{Digest, Sha256};
 
 use super::failure::Failure;
-use super::synthetic::Synthetic;
+use super::message::synthetic::Synthetic;
 use crate::grants::AuthScheme;
 use cache::{Cache, Shared};
 

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 
 use super::lease::Lease;
 use super::sigv4::Keys;
-use crate::egress::outgoing::Outgoing;
+use crate::egress::message::outgoing::Outgoing;
 use crate::grants::RequestTarget;
 
 /// What a name of a session may have.

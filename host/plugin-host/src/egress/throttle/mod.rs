@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use machinist_core::id::PluginName;
+use machinist_core::value::id::PluginName;
 use tokio::time::{Instant, sleep_until};
 
+use crate::calls::scheduling::seat::Seat;
+use crate::calls::scheduling::turnstile::{Pass, Rank, Turnstile};
+use crate::calls::scheduling::urgency::Urgency;
 use crate::grants::{Host, RequestTarget};
-use crate::seat::Seat;
-use crate::turnstile::{Pass, Rank, Turnstile};
-use crate::urgency::Urgency;
 
 pub(super) use lesson::{HEAD_BYTES, clock_skew_seconds, codes, is_slower, retry_after};
 pub(super) use pace::Answer;

@@ -17,7 +17,7 @@ pub use token::{
 pub(crate) use pattern::{is_name, is_scope};
 pub(crate) use sigv4::is_normal_path;
 
-use super::host::{Host, HostPattern};
+use super::target::host::{Host, HostPattern};
 
 /// The ways of authenticating that the host knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

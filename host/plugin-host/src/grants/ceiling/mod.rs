@@ -11,7 +11,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use machinist_core::id::ProviderName;
+use machinist_core::value::id::ProviderName;
 
 use super::{EgressRule, GrantedPlace, Grants, HostPattern, Place, SecretGrant};
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_yaml_ng::{Mapping, Value};
 
 use super::auth::AuthWay;
-use super::regions::Regions;
+use super::target::regions::Regions;
 use super::{AuthGrant, AuthScheme, Error, HostPattern, NamePattern, SecretGrant, SecretKey};
 
 /// One entry. Which fields it may have depends on its scheme.

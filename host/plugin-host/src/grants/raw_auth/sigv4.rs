@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::names;
-use crate::grants::regions::Regions;
+use crate::grants::target::regions::Regions;
 use crate::grants::{
     Error, FilePrefix, KeyNames, NamePattern, RolePattern, SigV4Grant, StsUrl, WebIdentityGrant, is_name,
 };

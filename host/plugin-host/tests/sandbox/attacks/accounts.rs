@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use machinist_core::driver::MachineRequest;
-use machinist_core::driver_error::CallError;
+use machinist_core::driver::error::CallError;
 use serde_json::json;
 
 use super::scene::{Cloud, Scene};

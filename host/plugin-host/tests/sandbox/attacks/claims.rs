@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use machinist_core::driver_error::{CallError, Refusal};
-use machinist_plugin_host::source::SourceId;
+use machinist_core::driver::error::{CallError, Refusal};
+use machinist_plugin_host::sources::SourceId;
 use machinist_plugin_host::{PluginReport, PluginState};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! What belongs to all is used up, and texts that break careless code.
 
 use machinist_core::driver::Creation;
-use machinist_core::driver_error::{Breakage, Broken, CallError};
+use machinist_core::driver::error::{Breakage, Broken, CallError};
 use serde_json::json;
 
 use super::scene::Scene;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Answer, Creation, SecretValues};
-use machinist_core::driver_error::CallError;
 use machinist_plugin_host::egress::{RefusalNotice, Resolve};
 use machinist_plugin_host::{HostSettings, LogLine, MemoryWitness, WitnessedCall};
 use serde_json::Value;

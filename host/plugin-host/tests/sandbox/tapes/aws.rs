@@ -7,9 +7,9 @@ use std::sync::Arc;
 use ec2::{Ec2, Effect, Rule};
 use futures::future::BoxFuture;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
-use machinist_core::id::Uid;
+use machinist_core::value::id::Uid;
 use machinist_plugin_host::egress::{EgressSettings, Resolve};
-use machinist_plugin_host::tape::Recording;
+use machinist_plugin_host::recording::Recording;
 
 use super::{recorded, recording_into};
 use crate::world::{Map, World, class, request};

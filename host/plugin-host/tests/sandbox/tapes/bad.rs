@@ -1,6 +1,6 @@
 //! Recordings that are none.
 
-use machinist_plugin_host::tape::{FORMAT, KeyFact, Recording};
+use machinist_plugin_host::recording::{FORMAT, KeyFact, Recording};
 use serde_json::json;
 
 use super::{World, folder, play, recorded, recording_into, request};

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use machinist_plugin_host::HostSettings;
-use machinist_plugin_host::tape::RecordSettings;
+use machinist_plugin_host::recording::RecordSettings;
 
 use super::{World, folder, recording_into, request, settings};
 use crate::world::Map;
@@ -60,7 +60,7 @@ async fn the_oldest_go_when_there_is_no_room_also_those_of_an_earlier_process() 
 async fn only_calls_of_the_plugins_that_are_named_are_recorded() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = recording_into(folder.path());
-    record(&mut settings).plugins = [machinist_core::id::PluginName::new("one")].into();
+    record(&mut settings).plugins = [machinist_core::value::id::PluginName::new("one")].into();
     let world = World::with(settings);
     world.ready(Map::plain("one", "1.0.0", &["one"])).await;
     world.ready(Map::plain("two", "1.0.0", &["two"])).await;
@@ -104,7 +104,7 @@ async fn a_call_that_nobody_waited_for_is_recorded_too() {
     world.host.shutdown().await;
     let files = folder::read_all(folder.path()).expect("recordings");
     let ends: Vec<_> = files.iter().map(|(_, recording)| &recording.end).collect();
-    assert_eq!(ends.last(), Some(&&machinist_plugin_host::tape::End::Dropped), "{ends:?}");
+    assert_eq!(ends.last(), Some(&&machinist_plugin_host::recording::End::Dropped), "{ends:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a replay shows: the same, or in what it is not.
 
-use machinist_plugin_host::tape::{Body, Difference, End, Outcome, Recording, WireError};
+use machinist_plugin_host::recording::{Body, Difference, End, Outcome, Recording, WireError};
 use serde_json::json;
 
 use super::{declared, differences, life, play, player, recorded, recording_into, with_secrets};

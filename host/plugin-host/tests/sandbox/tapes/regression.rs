@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use machinist_plugin_host::tape::{Recording, folder};
+use machinist_plugin_host::recording::Recording;
+use machinist_plugin_host::recording::files::folder;
 
 use super::{aws, life, play};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, in_namespace};
+use crate::world::stage::{Stage, in_namespace};
 use memory_api::wire::Call;
 
 /// Longer than a pod of these tests takes to end.

@@ -1,6 +1,6 @@
 //! Drains that nobody deletes for, while an operator asks to hold everything.
 
-use crate::stage::{NAMESPACE, in_namespace};
+use crate::world::stage::{NAMESPACE, in_namespace};
 
 use super::workload::pod;
 use super::*;

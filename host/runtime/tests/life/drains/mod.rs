@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::stage::{Host, Stage, in_namespace};
+use crate::world::stage::{Host, Stage, in_namespace};
 use memory_api::wire::Call;
 use workload::{PODS, Pace, Workload, put};
 

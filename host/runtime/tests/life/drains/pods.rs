@@ -2,8 +2,8 @@
 
 use super::workload::{budget, ending_after, pod};
 use super::*;
-use crate::cloud::Habits;
-use crate::kubelet::KubeletHabits;
+use crate::world::cloud::Habits;
+use crate::world::kubelet::KubeletHabits;
 use memory_api::wire::Fate;
 
 #[tokio::test(start_paused = true)]

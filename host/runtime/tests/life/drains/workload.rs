@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use machinist_runtime::clock::Clock;
+use machinist_runtime::tenant::clock::Clock;
 use memory_api::ApiServer;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::stage::Stage;
+use crate::world::stage::Stage;
 
 /// Where all pods live.
 pub(super) const PODS: &str = "apps";

@@ -11,7 +11,7 @@ use e2e::{Aws, Cloud, sandbox};
 use ec2::{Credentials, Effect, IdentityToken, Rule};
 use machinist_api::MachineClass;
 use machinist_core::driver::{Creation, ListRequest, MachineRequest, SecretValues};
-use machinist_core::id::ProviderId;
+use machinist_core::value::id::ProviderId;
 use machinist_plugin_host::{MemoryWitness, PluginHost, WitnessedCall};
 
 use super::scene::AWS;

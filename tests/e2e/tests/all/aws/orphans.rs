@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, ensure};
 use e2e::{Aws, Cloud, sandbox};
 use ec2::{CLUSTER_TAG, Effect, Rule, UID_TAG};
+use machinist_core::driver::error::{CallError, Code};
 use machinist_core::driver::{ListRequest, Listed};
-use machinist_core::driver_error::{CallError, Code};
 use machinist_plugin_host::PluginHost;
 use serde_json::json;
 

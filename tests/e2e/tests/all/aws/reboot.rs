@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use e2e::{Aws, Cloud, sandbox};
 use machinist_core::driver::Creation;
-use machinist_core::driver_error::{CallError, Code};
+use machinist_core::driver::error::{CallError, Code};
 use machinist_plugin_host::PluginHost;
 
 use super::scene::AWS;

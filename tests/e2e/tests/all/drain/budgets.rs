@@ -6,7 +6,7 @@ use e2e::{Lab, LabOptions};
 use jiff::SignedDuration;
 
 use super::{deleted_at, runs_with_timeout, with_workloads};
-use crate::crash::start_with_short_leases;
+use crate::lives::crash::start_with_short_leases;
 use crate::scene::{SIM, is_gone, turn};
 
 const TIMEOUT: SignedDuration = SignedDuration::from_hours(1);

@@ -10,14 +10,14 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::{SignedDuration, Timestamp};
+use machinist_core::driver::error::{CallError, Code, DriverError, Refusal};
 use machinist_core::driver::{
     Answer, Capabilities, ClassSpec, Creation, Deletion, DriverFacts, InProgress, ListRequest, Listed,
     MachineRequest, Page, Vm, VmState,
 };
-use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::{CallError, Code, DriverError, Refusal};
-use machinist_core::id::{PluginName, ProviderId, ProviderName, Uid};
-use machinist_core::policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{PluginName, ProviderId, ProviderName, Uid};
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins};
 use serde_json::Value;
 

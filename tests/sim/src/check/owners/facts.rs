@@ -80,7 +80,7 @@ pub(crate) struct Owners {
 
 impl Owners {
     /// The deployment of a set, or the set itself without one. Empty without a set.
-    pub(in super::super) fn family<'a>(&'a self, set: &'a str) -> &'a str {
+    pub(in crate::check) fn family<'a>(&'a self, set: &'a str) -> &'a str {
         let deployment = self.sets.get(set).map(|set| set.deployment.as_str());
         deployment.filter(|uid| !uid.is_empty()).unwrap_or(set)
     }
@@ -91,7 +91,7 @@ impl Owners {
     }
 
     /// Takes over what a change of a set or deployment says.
-    pub(in super::super) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
+    pub(in crate::check) fn learn(&mut self, change: &Change<'_>, now: Timestamp) {
         let uid = text(change.new.or(change.old), "/metadata/uid").to_owned();
         let is_host = change.actor.starts_with(HOST);
         match (change.plural, change.new) {
@@ -150,7 +150,7 @@ impl Owners {
     }
 
     /// Takes over what a change of a Machine says. `before` and `after` are what is known of it, and whether its Node is there.
-    pub(in super::super) fn learn_machine(
+    pub(in crate::check) fn learn_machine(
         &mut self,
         actor: &str,
         before: Option<&MachineFact>,
@@ -286,7 +286,7 @@ fn number(value: &Value) -> usize {
 }
 
 /// The uid of the owner that controls an object; empty without one.
-pub(in super::super) fn controller(object: &Value) -> String {
+pub(in crate::check) fn controller(object: &Value) -> String {
     let mut owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     let owner = owners.find(|owner| owner["controller"] == true);
     text(owner, "/uid").to_owned()

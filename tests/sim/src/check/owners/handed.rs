@@ -1,6 +1,6 @@
 //! Texts that hosts write into the specs of Machines and the templates of sets.
 
-use machinist_core::duration;
+use machinist_core::value::duration;
 use memory_api::Change;
 use serde_json::Value;
 
@@ -10,13 +10,13 @@ const DURATIONS: [&str; 5] =
 
 /// A host writes a text into the spec of a Machine that is no duration, or a negative one. A text that was there
 /// before, and stays, is not its doing.
-pub(in super::super) fn of_machine(change: &Change<'_>) -> Option<String> {
+pub(in crate::check) fn of_machine(change: &Change<'_>) -> Option<String> {
     let (field, text) = written(change.old.map(spec), spec(change.new?))?;
     Some(format!("{} writes spec.{field} {text} on a Machine", change.actor))
 }
 
 /// The same in the template of a set.
-pub(in super::super) fn of_set(change: &Change<'_>) -> Option<String> {
+pub(in crate::check) fn of_set(change: &Change<'_>) -> Option<String> {
     let template = |object| &spec(object)["template"]["spec"];
     let (field, text) = written(change.old.map(template), template(change.new?))?;
     Some(format!("{} writes spec.template.spec.{field} {text} on a set", change.actor))

@@ -13,7 +13,7 @@ use super::facts::{DeploymentFact, SetFact, controller};
 
 /// Whether somebody wants this Machine to go that a host is about to delete: its set does not want it, or is going itself; it has
 /// failed; or the autoscaler has chosen it.
-pub(in super::super) fn is_asked(facts: &Facts, uid: &str, machine: &MachineFact, now: Timestamp) -> bool {
+pub(in crate::check) fn is_asked(facts: &Facts, uid: &str, machine: &MachineFact, now: Timestamp) -> bool {
     let Some(set) = facts.owners.sets.get(&machine.set) else { return false };
     let is_given_up =
         machine.phase == "Failed" && machine.kept_until.is_none_or(|until| until <= now + facts.skew());
@@ -47,7 +47,7 @@ fn is_surplus(facts: &Facts, uid: &str, machine: &MachineFact, set: &SetFact, no
 }
 
 /// A host makes or deletes a Machine that a set controls.
-pub(in super::super) fn of_machine(
+pub(in crate::check) fn of_machine(
     facts: &Facts,
     change: &Change<'_>,
     now: Timestamp,
@@ -228,7 +228,7 @@ fn availability(
 }
 
 /// A host selects a Node for an update in place.
-pub(in super::super) fn of_node(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
+pub(in crate::check) fn of_node(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<String> {
     let is_selected = |object: Option<&Value>| {
         object.is_some_and(|node| node["metadata"]["labels"][labels::SELECTED_FOR_UPDATE] == "true")
     };

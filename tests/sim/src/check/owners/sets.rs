@@ -15,7 +15,7 @@ use super::machines::{of_deployment as machines_of, sets_of};
 const OWN_NEWS_TAKE: SignedDuration = SignedDuration::from_secs(2);
 
 /// A host changes a deployment.
-pub(in super::super) fn of_deployment(facts: &Facts, change: &Change<'_>) -> Option<(Rule, String)> {
+pub(in crate::check) fn of_deployment(facts: &Facts, change: &Change<'_>) -> Option<(Rule, String)> {
     let uid = text(change.old, "/metadata/uid");
     let is_let_go = change.old.is_some_and(is_held) && !change.new.is_some_and(is_held);
     let sets = &facts.owners.sets;
@@ -28,7 +28,7 @@ pub(in super::super) fn of_deployment(facts: &Facts, change: &Change<'_>) -> Opt
 }
 
 /// A host makes, changes or deletes a set.
-pub(in super::super) fn of_set(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<(Rule, String)> {
+pub(in crate::check) fn of_set(facts: &Facts, change: &Change<'_>, now: Timestamp) -> Option<(Rule, String)> {
     let object = change.new.or(change.old)?;
     let uid = text(Some(object), "/metadata/uid");
     let name = text(Some(object), "/metadata/name");

@@ -1,7 +1,7 @@
 //! Every combination in which several Machines claim one VM or one Node: the invariants say that nothing is done to either.
 
-use crate::id::ObjectKey;
-use crate::machine::contest::Taken;
+use crate::machine::ownership::conflict::Taken;
+use crate::value::id::ObjectKey;
 
 use super::*;
 

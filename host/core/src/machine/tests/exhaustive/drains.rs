@@ -2,14 +2,14 @@
 
 use jiff::SignedDuration;
 
-use crate::act_error::ActError;
 use crate::drain::{
     self, AttachmentFact, EvictError, Look, NodeState, PodFact, PodOwner, PodPhase, PodRef, VolumeName,
 };
-use crate::health::Ailment;
-use crate::id::ObjectKey;
+use crate::driver::write_error::ActError;
+use crate::machine::node::health::Ailment;
 use crate::machine::{DeletionStage, NodeFact, Outcome, Reason};
-use crate::phase::Phase;
+use crate::value::id::ObjectKey;
+use crate::value::phase::Phase;
 
 use super::super::facts::{self, going_node, node};
 use super::super::{Case, creating, seconds};

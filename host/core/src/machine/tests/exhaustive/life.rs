@@ -38,7 +38,12 @@ fn change_node(case: &mut Case, change: impl FnOnce(&mut NodeFact)) {
 
 fn text(reason: &str) -> NodeConditionText {
     let (reason, message) = (reason.to_owned(), "so it is".to_owned());
-    NodeConditionText { status: crate::health::Status::True, reason, message, since: Some(seconds(7)) }
+    NodeConditionText {
+        status: crate::machine::node::health::Status::True,
+        reason,
+        message,
+        since: Some(seconds(7)),
+    }
 }
 
 fn lived() -> Vec<Case> {
@@ -142,7 +147,7 @@ fn capacity_tokens_and_doubtful_nodes_are_sound_in_every_situation() {
         view.machine.token_until = until;
     });
     let contested = each_view(&gates(&times(&lived())), &BOTH, |view, is_contested| {
-        let rival = crate::id::ObjectKey::new("garden", "m-2");
+        let rival = crate::value::id::ObjectKey::new("garden", "m-2");
         let presence = if is_contested { NodePresence::Contested(vec![rival]) } else { NodePresence::Absent };
         view.target = TargetFact::Cluster(presence);
         view.thawed_at = Some(seconds(6));

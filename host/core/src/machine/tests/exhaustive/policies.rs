@@ -1,7 +1,7 @@
 //! Every combination of what policies say with where a Machine is and what stands in the way of a reboot.
 
+use crate::health_policy::{Action, Mode, Opinion, Reboots, Verdict};
 use crate::machine::Conclusion;
-use crate::policy::{Action, Mode, Opinion, Reboots, Verdict};
 
 use super::*;
 

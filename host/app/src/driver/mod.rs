@@ -1,0 +1,64 @@
+//! `machinist driver`: new projects, components of projects, and their test.
+
+pub(crate) mod replay;
+mod test;
+
+use anyhow::{Context as _, bail};
+use machinist_author::sdk::Sdk;
+use machinist_author::{build, template};
+use machinist_plugin_host::Inspected;
+
+use crate::args::{BuildFlags, DriverCommand, NewFlags};
+use crate::driver::replay as driver_replay;
+use crate::plugin::file::{Texts, declared, look, read_packed};
+
+pub(crate) async fn driver(command: DriverCommand) -> anyhow::Result<()> {
+    match command {
+        DriverCommand::New(flags) => new(&flags),
+        DriverCommand::Build(flags) => make(&flags).await,
+        DriverCommand::Replay(flags) => driver_replay::replay(flags).await,
+        DriverCommand::Test(flags) => test::test(*flags).await,
+    }
+}
+
+fn new(flags: &NewFlags) -> anyhow::Result<()> {
+    let NewFlags { lang, name, path, sdk } = flags;
+    let sdk = match sdk {
+        Some(at) => Sdk::checkout(at, *lang)?,
+        None => Sdk::Published,
+    };
+    // `.` is where one is: the name alone says it.
+    let folder = if path.as_os_str() == "." { name.provider().into() } else { path.join(name.provider()) };
+    let files = template::files(*lang, name, &sdk);
+    template::write(&folder, &files)?;
+    println!("made {} with {} files, a driver in {lang}. Next:\n", folder.display(), files.len());
+    println!("cd {}\n{}", folder.display(), template::steps(*lang, name));
+    if let Some(note) = sdk.note(*lang) {
+        println!("\nNote: {note}.");
+    }
+    Ok(())
+}
+
+async fn make(flags: &BuildFlags) -> anyhow::Result<()> {
+    let made = build::build(&flags.folder, flags.output.as_deref())
+        .with_context(|| format!("failed to build {}", flags.folder.display()))?;
+    let name = made.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let inspected = look(declared(&name, read_packed(&made)?, &Texts::default())?).await?;
+    println!("{}: {}", made.display(), facts(&inspected));
+    match inspected.refusal {
+        None => Ok(()),
+        Some(reason) => bail!("the host would refuse it: {reason}"),
+    }
+}
+
+/// Who it is, its size and its digest, in one line.
+fn facts(inspected: &Inspected) -> String {
+    let who = match (&inspected.about, &inspected.policy) {
+        (Some(about), _) => format!("driver {} {}, ", about.name, about.version),
+        (None, Some(policy)) => format!("health policy {} {}, ", policy.name, policy.version),
+        (None, None) => String::new(),
+    };
+    let bytes = inspected.size_bytes.map(|bytes| format!("{bytes} bytes, ")).unwrap_or_default();
+    let digest = inspected.digest.map(|digest| digest.to_string()).unwrap_or_default();
+    format!("{who}{bytes}{digest}")
+}

@@ -1,0 +1,99 @@
+//! `machinist plugin sign` and `keygen`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use kube::api::{Patch, PatchParams};
+use machinist_artifacts::SigningKey;
+use machinist_plugin_host::verify::{Contract, outside};
+use serde_json::json;
+
+use crate::args::{KeygenFlags, SignFlags};
+use crate::plugin::cluster::{config_maps, explained};
+use crate::plugin::file::{Component, Texts, may_load};
+use crate::plugin::look::inspect::from_anywhere;
+use crate::plugin::ship::bundle::Signing;
+use crate::plugin::ship::ownership::MANAGER;
+use crate::plugin::ship::registry::{Artifact, signing_key};
+
+pub(crate) async fn sign(flags: SignFlags) -> anyhow::Result<()> {
+    let key = signing_key(&flags.key)?;
+    if let Some(file) = &flags.file {
+        // What the host checks is the component as it runs, however it is packed on its way.
+        let component = Component::read(file)?;
+        is_component(&component.bytes).with_context(|| format!("{} is not signed", file.display()))?;
+        println!("{}", key.sign_blob(&component.bytes)?);
+        return Ok(());
+    }
+    if let Some(artifact) = Artifact::of(&flags.registry).await? {
+        let pulled = artifact.pull().await?;
+        is_component(&pulled.component)
+            .with_context(|| format!("{} is not signed", artifact.reference.at(pulled.manifest)))?;
+        artifact.sign(&key, pulled.manifest).await?;
+        println!("{} is signed", artifact.reference.at(pulled.manifest));
+        return Ok(());
+    }
+    let Some(name) = &flags.configmap else { bail!("name a file, an artifact with --oci, or a --configmap") };
+    let api = config_maps(&flags.cluster).await?;
+    // Before it is read: what was changed meanwhile is not what is signed.
+    let task = format!("read ConfigMap {name}");
+    let version = api.get_metadata(name).await.map_err(|error| explained(error, &task))?;
+    let logins = flags.registry.registry_auth.as_deref();
+    let declared = from_anywhere(&api, name, &Texts::default(), logins).await?;
+    let inspected =
+        may_load(declared.clone()).await.with_context(|| format!("ConfigMap {name} is not signed"))?;
+    let signing = Signing { key: Some(&key), counter: flags.counter.counter };
+    let bundle = signing.bundle(&declared, &inspected, BTreeSet::new())?;
+    let data: BTreeMap<String, String> = signing.signed(&bundle)?.into();
+    let patch = json!({ "metadata": { "resourceVersion": version.metadata.resource_version }, "data": data });
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let written = api.patch(name, &params, &Patch::Merge(patch)).await;
+    written.map_err(|error| explained(error, &format!("write the signature into ConfigMap {name}")))?;
+    println!("ConfigMap {name} is signed: {}, with counter {}", bundle.covers().join(", "), bundle.counter);
+    Ok(())
+}
+
+/// A signature over something else would say what nobody has meant.
+fn is_component(bytes: &[u8]) -> anyhow::Result<()> {
+    outside(bytes, Contract::of(bytes)).map(drop).context("it is no component")
+}
+
+pub(crate) fn keygen(flags: &KeygenFlags) -> anyhow::Result<()> {
+    let name = |ending: &str| {
+        let mut path = flags.prefix.clone().into_os_string();
+        path.push(ending);
+        std::path::PathBuf::from(path)
+    };
+    let (private, public) = (name(".key"), name(".pub"));
+    for path in [&private, &public] {
+        if path.exists() {
+            bail!(
+                "{} is there already, and a key is never overwritten: move it away, or name other files, as in `machinist plugin \
+                 keygen {}-2`",
+                path.display(),
+                flags.prefix.display()
+            );
+        }
+    }
+    let key = SigningKey::generate()?;
+    let Some(pem) = key.private_pem() else { bail!("the key was not made") };
+    write(&private, &pem, 0o600)?;
+    write(&public, &key.public_pem(), 0o644)?;
+    println!(
+        "{} signs; keep it to yourself. {} is for hosts: --plugin-keys",
+        private.display(),
+        public.display()
+    );
+    Ok(())
+}
+
+/// A file that was there, perhaps the only copy of a key, is never overwritten.
+fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let file = File::options().write(true).create_new(true).mode(mode).open(path);
+    let mut file = file.with_context(|| format!("failed to make {}", path.display()))?;
+    file.write_all(text.as_bytes()).with_context(|| format!("failed to write {}", path.display()))
+}

@@ -1,0 +1,385 @@
+//! The plugin host behind the runtime's ports. Each knows only its own side.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::{BoxStream, StreamExt, select};
+use jiff::Timestamp;
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+};
+use machinist_core::driver_digest::DriverDigest;
+use machinist_core::driver_error::{CallError, Refusal};
+use machinist_core::id::{PluginName, ProviderId, ProviderName};
+use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_plugin_host::rollout::Rollout;
+use machinist_plugin_host::rollout::said::Decision;
+use machinist_plugin_host::source::configmap::{POLICY_KIND, RawConfigMap};
+use machinist_plugin_host::source::remote::Resolved;
+use machinist_plugin_host::{
+    CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, RolloutReport, SourceId, Terms,
+};
+use machinist_runtime::ports::{
+    Drivers, HealthPolicies, PluginConfigMap, PluginMessage, PluginNews, Plugins,
+};
+use serde_json::json;
+
+use crate::plugin::try_out::shadow::{self, Shadow};
+use crate::run::failures::Incidents;
+
+/// Both ports in one.
+pub(crate) struct Adapter {
+    host: PluginHost,
+    incidents: Arc<Incidents>,
+}
+
+impl Adapter {
+    pub(crate) fn new(host: PluginHost, incidents: Arc<Incidents>) -> Self {
+        Self { host, incidents }
+    }
+}
+
+impl Drivers for Adapter {
+    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
+        self.host.facts(provider, pin.map(Digest::from).as_ref())
+    }
+
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+        Box::pin(self.host.create(request))
+    }
+
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        Box::pin(self.host.initialize(request))
+    }
+
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+        Box::pin(self.host.delete(request))
+    }
+
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        Box::pin(self.host.reboot(request))
+    }
+
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        Box::pin(async move { self.host.delete_by_id(request, &vm).await })
+    }
+
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        Box::pin(self.host.get_status(request))
+    }
+
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+        Box::pin(self.host.list(request))
+    }
+
+    fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        pin: Option<DriverDigest>,
+        volume_specs: Vec<String>,
+    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+        Box::pin(self.host.get_volume_ids(provider, pin.map(Digest::from), volume_specs))
+    }
+
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+        Box::pin(self.host.validate_class(class))
+    }
+}
+
+impl HealthPolicies for Adapter {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        self.host.policies()
+    }
+
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        let policy = policy.clone();
+        Box::pin(async move { self.host.evaluate(&policy, question, now).await })
+    }
+}
+
+impl Plugins for Adapter {
+    fn declare(&self, map: PluginConfigMap) -> BoxFuture<'_, ()> {
+        let raw = RawConfigMap {
+            namespace: map.namespace,
+            name: map.name.clone(),
+            uid: map.uid.clone(),
+            resource_version: map.resource_version,
+            created: map.created,
+            labels: map.labels,
+            annotations: map.annotations,
+            data: map.data,
+            binary_data: map.binary_data.into_iter().map(|(key, value)| (key, value.into())).collect(),
+        };
+        self.incidents.found(map.name, map.uid);
+        Box::pin(async move { self.host.declare(raw).await })
+    }
+
+    fn withdraw(&self, namespace: String, name: String) -> BoxFuture<'_, ()> {
+        self.incidents.gone(&name);
+        Box::pin(async move { self.host.withdraw(SourceId::new(namespace, name)).await })
+    }
+
+    fn listing(&self) {
+        self.host.listing();
+    }
+
+    fn listed(&self) {
+        self.host.listed();
+    }
+
+    fn messages(&self) -> BoxStream<'static, PluginMessage> {
+        let incidents = self.incidents.clone();
+        let states = self.host.changes().map(move |report| {
+            let source = report.source.to_string();
+            let is_elsewhere = report.source.is_in_directory();
+            let config_map = if is_elsewhere { source.as_str() } else { report.source.name.as_str() };
+            if report.serving {
+                incidents.serves(report.plugin.as_str(), config_map);
+            }
+            let uid = incidents.uid(config_map);
+            PluginMessage::State(news(&report, uid))
+        });
+        select(states, self.incidents.stream()).boxed()
+    }
+}
+
+fn news(report: &PluginReport, uid: String) -> PluginNews {
+    let held = report.held.as_ref();
+    let providers = held.map(|held| held.providers.clone()).unwrap_or_default();
+    let status = json!({
+        "plugin": report.plugin.as_str(),
+        "kind": report.kind,
+        "content": report.content.map(|content| content.to_string()),
+        "state": report.state.name(),
+        "reason": report.reason,
+        "since": report.since.round(jiff::Unit::Second).unwrap_or(report.since).to_string(),
+        "serving": report.serving,
+        // The next start of the host reads these two back.
+        "serves": report.serves.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
+        "claimDenied": report.claim_denied,
+        "digest": report.digest.map(|digest| digest.to_string()),
+        "warnings": report.warnings,
+        "rollout": report.rollout.as_ref().map(|rollout| rollout_status(rollout, report)),
+        "resolved": report.resolved.as_ref().map(Resolved::to_json),
+        "signedBy": report.signer,
+        "bundle": report.bundle.as_ref().map(|bundle| json!({
+            "counter": bundle.counter,
+            "covers": bundle.covers,
+        })),
+        "held": held.map(|held| json!({
+            "digest": held.digest.to_string(),
+            "driver": held.driver,
+            "version": held.version,
+            "code": held.code.name(),
+            "providers": held.providers.iter().map(ProviderName::as_str).collect::<Vec<_>>(),
+            "policy": held.terms.as_ref().map(terms),
+        })),
+    });
+    PluginNews {
+        source: report.source.to_string(),
+        config_map: (!report.source.is_in_directory()).then(|| report.source.name.to_string()),
+        uid,
+        state: report.state.name().to_owned(),
+        is_settled: matches!(
+            report.state,
+            PluginState::Ready
+                | PluginState::Trial
+                | PluginState::Withdrawn
+                | PluginState::Rejected
+                | PluginState::Quarantined { .. }
+        ),
+        is_warning: matches!(
+            report.state,
+            PluginState::Rejected | PluginState::Withdrawn | PluginState::Quarantined { .. }
+        ),
+        message: message(report),
+        status: status.to_string(),
+        providers,
+        is_policy: report.kind == POLICY_KIND,
+    }
+}
+
+/// What the next start of the host reads back, and what people see of it.
+fn rollout_status(rollout: &RolloutReport, report: &PluginReport) -> serde_json::Value {
+    let (decision, reason) = match &rollout.decision {
+        None => ("on trial", None),
+        Some(Decision::Promoted) => ("promoted", None),
+        Some(Decision::Withdrawn(reason)) => ("withdrawn", Some(reason)),
+    };
+    json!({
+        "decision": decision,
+        "digest": report.held.as_ref().map(|held| held.digest.to_string()),
+        "reason": reason,
+        "mode": rollout.terms.as_ref().map(|terms| terms.mode.name()),
+        "shadow": rollout.shadow.as_ref().map(Shadow::from),
+    })
+}
+
+/// Which part of the calls a version on trial answers.
+fn part(rollout: &Rollout) -> String {
+    let classes = rollout.classes.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    match (rollout.share > 0.0, rollout.classes.is_empty()) {
+        (true, true) => format!("{}% of the Machines", rollout.share),
+        (true, false) => format!("{}% of the Machines and those of classes {classes}", rollout.share),
+        (false, _) => format!("the Machines of classes {classes}"),
+    }
+}
+
+fn terms(terms: &Terms) -> serde_json::Value {
+    json!({
+        "mode": terms.mode.as_str(),
+        "appliesTo": {
+            "classes": terms.scope.classes,
+            "deployments": terms.scope.deployments,
+            "labels": terms.scope.labels,
+        },
+    })
+}
+
+fn policy_message(held: &HeldReport, terms: &Terms, is_serving: bool, digest: &str) -> String {
+    let does = match (is_serving, terms.mode) {
+        (true, Mode::Observe) => "observes",
+        (true, Mode::Enforce) => "decides about",
+        (false, Mode::Observe | Mode::Enforce) => "could be asked about",
+    };
+    let whom =
+        if terms.scope.is_everything() { "all Machines" } else { "the Machines that policy.yaml names" };
+    format!("policy {} {} {does} {whom} ({digest})", held.driver, held.version)
+}
+
+fn message(report: &PluginReport) -> String {
+    let digest = report.digest.map(|digest| digest.to_string()).unwrap_or_default();
+    let mut text = match (&report.state, &report.held) {
+        (PluginState::Rejected, held) => {
+            let reason = report.reason.as_deref().unwrap_or("no reason is known");
+            match held {
+                Some(held) => format!("rejected: {reason}; {} {} goes on serving", held.driver, held.version),
+                None => format!("rejected: {reason}"),
+            }
+        }
+        (PluginState::Quarantined { until }, _) => {
+            let reason = report.reason.as_deref().unwrap_or("it broke again and again");
+            format!("not called until {until}: {reason}")
+        }
+        (PluginState::Trial, Some(held)) => {
+            let rollout = report.rollout.as_ref();
+            let terms = rollout.and_then(|rollout| rollout.terms.as_ref());
+            let part = terms.map_or_else(|| "a part of the calls".to_owned(), |terms| part(terms));
+            let (driver, version) = (&held.driver, &held.version);
+            match rollout.and_then(|rollout| rollout.shadow.as_ref()) {
+                None => format!("{driver} {version} is on trial: it answers {part} ({digest})"),
+                Some(shadow) => {
+                    let seen = plugin_shadow::summary(shadow);
+                    format!(
+                        "{driver} {version} is the shadow of {part}, and answers no call ({digest}){seen}"
+                    )
+                }
+            }
+        }
+        (PluginState::Withdrawn, Some(held)) => {
+            let reason = report.reason.as_deref().unwrap_or("no reason is known");
+            let does = if report.serving {
+                "makes no VM any more; it goes on deleting, since there is no other version"
+            } else {
+                "answers no call"
+            };
+            format!("{} {} was withdrawn and {does}: {reason}", held.driver, held.version)
+        }
+        (PluginState::Ready, Some(held)) => {
+            let providers: Vec<&str> = held.providers.iter().map(ProviderName::as_str).collect();
+            let serves = if report.serving { "serves" } else { "could serve" };
+            match &held.terms {
+                Some(terms) => policy_message(held, terms, report.serving, &digest),
+                None => {
+                    format!("{} {} {serves} {} ({digest})", held.driver, held.version, providers.join(", "))
+                }
+            }
+        }
+        (state, _) => format!("{} {digest}", state.name()).trim_end().to_owned(),
+    };
+    if report.state == PluginState::Ready
+        && report.held.as_ref().is_some_and(|held| held.code != CodeTier::Optimised)
+    {
+        text.push_str("; its calls take longer until its code is optimised");
+    }
+    for warning in &report.warnings {
+        text.push_str("; ");
+        text.push_str(warning);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn ready(code: CodeTier) -> PluginReport {
+        let held = HeldReport {
+            digest: Digest::of(b"component"),
+            driver: "sim".to_owned(),
+            version: "1.0.0".to_owned(),
+            providers: vec!["sim".into()],
+            terms: None,
+            code,
+            generation: 1,
+            calls_total: 0,
+            calls_broken: 0,
+            calls_in_flight: 0,
+        };
+        PluginReport {
+            plugin: "sim".into(),
+            kind: "driver".to_owned(),
+            source: SourceId::new("machinist", "sim"),
+            content: None,
+            state: PluginState::Ready,
+            reason: None,
+            since: Timestamp::UNIX_EPOCH,
+            warnings: Vec::new(),
+            digest: Some(held.digest),
+            size_bytes: None,
+            compile_ms: None,
+            from_cache: false,
+            resolved: None,
+            signer: None,
+            bundle: None,
+            serving: true,
+            serves: vec!["sim".into()],
+            claim_denied: false,
+            rollout: None,
+            held: Some(held),
+        }
+    }
+
+    #[test]
+    fn what_comes_from_the_directory_is_never_told_on_a_configmap_of_its_name() {
+        let news_of = |source| news(&PluginReport { source, ..ready(CodeTier::Optimised) }, String::new());
+        let told = news_of(SourceId::in_directory("sim"));
+        assert_eq!((told.source.as_str(), told.config_map), ("directory:sim", None));
+        let told = news_of(SourceId::new("machinist", "sim"));
+        assert_eq!((told.source.as_str(), told.config_map.as_deref()), ("machinist/sim", Some("sim")));
+    }
+
+    #[test]
+    fn a_version_whose_code_is_made_in_haste_says_so_until_it_is_optimised() {
+        let says = |code| news(&ready(code), String::new());
+        for (code, name) in [(CodeTier::Baseline, "baseline"), (CodeTier::Quick, "quick")] {
+            let news = says(code);
+            assert!(
+                news.message.ends_with("its calls take longer until its code is optimised"),
+                "{}",
+                news.message
+            );
+            assert!(news.status.contains(&format!("\"code\":\"{name}\"")), "{}", news.status);
+        }
+        let news = says(CodeTier::Optimised);
+        assert!(!news.message.contains("optimised"), "{}", news.message);
+        assert!(news.status.contains(r#""code":"optimised""#), "{}", news.status);
+    }
+}

@@ -1,0 +1,277 @@
+//! `machinist run`, and the binaries whose place it takes: everything wired together, and taken down again in order.
+
+pub(crate) mod adapter;
+pub(crate) mod counters;
+pub(crate) mod failures;
+pub(crate) mod process_metrics;
+pub(crate) mod pull_secrets;
+pub(crate) mod signature_rule;
+pub(crate) mod start;
+pub(crate) mod without_drivers;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use machinist_plugin_host::tape::RecordSettings;
+use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost};
+use machinist_runtime::clock::Clock;
+use machinist_runtime::lease::{Candidate, take_part};
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::ports::Ports;
+use machinist_runtime::settings::{Controllers, Settings};
+use machinist_runtime::tenant::{Ended, Tenant};
+use prometheus_client::registry::Registry;
+use rand::RngExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+use tracing_subscriber::EnvFilter;
+
+use crate::COMPILE;
+use crate::admin::{self, DebugAccess, Refusals, Reviewer, Told};
+use crate::flags::{Line, LogFormat, ProcessFlags, SandboxSettings};
+use crate::run::adapter::Adapter;
+use crate::run::counters::LeaseCounters;
+use crate::run::failures::Incidents;
+use crate::run::pull_secrets::{Secrets, ceiling, trust};
+use crate::run::signature_rule::Rule;
+use crate::run::{process_metrics, start, without_drivers as driverless};
+
+/// How long leadership may take to be given back.
+const RELEASE: Duration = Duration::from_secs(6);
+
+pub(crate) async fn run(line: Line) -> anyhow::Result<()> {
+    let checked = line.flags.check()?;
+    let controllers = checked.settings.controllers;
+    log(checked.log_format, checked.log_filter);
+    tell_of_flags(&line, controllers);
+    let is_cache_typed = line.is_cache_dir_typed();
+    let program = line.flags.program.name();
+    let flags = line.flags.process;
+    let metrics = Arc::new(Metrics::default());
+    let clients = start::clients(&checked.control, checked.target.as_ref(), checked.rate, &metrics)?;
+    let incidents = Arc::new(Incidents::new());
+    // Who looks after no Machine needs neither drivers nor a place for them.
+    let cache = controllers.machines.then(|| start::CacheFolder::find(&flags.cache_dir, is_cache_typed));
+    let cache = cache.transpose()?;
+    let host = cache
+        .as_ref()
+        .map(|cache| {
+            let wanted = (checked.record, checked.loopback_registries, checked.sandbox);
+            plugin_host((&flags, cache.path()), wanted, &incidents, &clients.control)
+        })
+        .transpose()?;
+    let (ready, is_ready) = watch::channel(false);
+    let stop = CancellationToken::new();
+    let identity = identity();
+    let refusals = Refusals::default();
+    let told = Told {
+        registry: Arc::new(registry(&metrics, host.as_ref(), &refusals)),
+        refusals,
+        insight: metrics.insight().clone(),
+        plugins: host.clone(),
+        process: identity.clone(),
+        profiling: checked.profiling,
+        reviewer: match checked.debug_access {
+            DebugAccess::Loopback => None,
+            DebugAccess::Authorized => Some(Reviewer::new(clients.control.clone())),
+        },
+        ready: is_ready,
+        stop: stop.clone(),
+    };
+    admin::serve(checked.address, told).await?;
+    stop_on_signals(stop.clone())?;
+    if !start::wait_for_kinds(&clients.control, controllers, &stop).await {
+        return Ok(());
+    }
+    let cluster = match host {
+        Some(_) => start::cluster_id(&flags, &clients.control, &stop).await?,
+        None => Some(flags.cluster_id.clone()),
+    };
+    let Some(cluster) = cluster else { return Ok(()) };
+    let names = controllers.names().join(", ");
+    info!(program, controllers = names, cluster, namespace = flags.namespace, "starting");
+
+    let (leads, is_leading) = watch::channel(!checked.leader_elect);
+    // Before anyone takes part: what it tells later must stay.
+    metrics.leads(!checked.leader_elect);
+    // Leadership is given back only after the last pass has ended.
+    let resign = CancellationToken::new();
+    let election = checked.leader_elect.then(|| {
+        let candidate = Candidate {
+            client: clients.control.clone(),
+            namespace: flags.namespace.clone(),
+            leases: controllers.leases(),
+            identity: identity.clone(),
+            times: checked.lease,
+            clock: Clock::Wall,
+        };
+        tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), resign.clone()))
+    });
+    let tenant = Tenant {
+        control: clients.control,
+        namespace: flags.namespace.clone(),
+        plugin_namespace: plugin_namespace(&flags),
+        target: clients.target,
+        settings: Settings { cluster, ..checked.settings },
+        ports: ports(host.as_ref(), incidents),
+        clock: Clock::Wall,
+        seed: rand::rng().random(),
+        identity,
+        metrics,
+    };
+    if let Some(host) = host.clone() {
+        let (client, namespace) = (tenant.control.clone(), tenant.plugin_namespace.clone());
+        Rule { client, namespace, host }.follow(stop.clone()).await;
+    }
+    if let (Some(host), Some(folder)) = (&host, flags.plugin_dir) {
+        // Before the first pass: a driver or a policy that lies there is not missing at the start.
+        host.watch_directory(folder).await;
+    }
+    let controllers = tokio::spawn(tenant.run(is_leading, ready, stop.clone()));
+    wait(controllers, election, &stop, &resign).await?;
+    if let Some(host) = host {
+        host.shutdown().await;
+    }
+    info!("stopped");
+    drop(leads);
+    Ok(())
+}
+
+fn ports(host: Option<&PluginHost>, incidents: Arc<Incidents>) -> Ports {
+    match host {
+        Some(host) => {
+            let adapter = Arc::new(Adapter::new(host.clone(), incidents));
+            Ports { drivers: adapter.clone(), policies: adapter.clone(), plugins: adapter }
+        }
+        None => driverless::ports(),
+    }
+}
+
+/// What was typed and is not heeded, and what is not looked after here although nobody else may.
+fn tell_of_flags(line: &Line, controllers: Controllers) {
+    let idle = line.idle(controllers);
+    if !idle.is_empty() {
+        info!(flags = idle.join(" "), "flags without effect");
+    }
+    if controllers.sets != controllers.deployments {
+        warn!(
+            "of machineset and machinedeployment only one runs here, and no other process can run the other beside it: they \
+             share the Lease machine-controller-manager"
+        );
+    }
+}
+
+/// Until the controllers have ended, because of a signal or because leadership is lost.
+async fn wait(
+    mut controllers: tokio::task::JoinHandle<Ended>,
+    election: Option<tokio::task::JoinHandle<()>>,
+    stop: &CancellationToken,
+    resign: &CancellationToken,
+) -> anyhow::Result<()> {
+    let Some(mut election) = election else {
+        controllers.await.context("the controllers broke down")?;
+        return Ok(());
+    };
+    let ended = tokio::select! {
+        ended = &mut controllers => ended.context("the controllers broke down")?,
+        _ = &mut election => {
+            // Another process may lead from here on: end at once, as a new process starts with a clean slate.
+            error!("leadership is lost, ending");
+            stop.cancel();
+            controllers.await.context("the controllers broke down")?;
+            anyhow::bail!("leadership is lost");
+        }
+    };
+    if ended == Ended::Unsettled {
+        // Whoever takes over then has waited for longer than any of them takes.
+        warn!("requests are still on their way: leadership is not given back, it runs out by itself");
+        election.abort();
+        return Ok(());
+    }
+    resign.cancel();
+    if tokio::time::timeout(RELEASE, election).await.is_err() {
+        error!("leadership not given back in time");
+    }
+    Ok(())
+}
+
+fn log(format: LogFormat, filter: EnvFilter) {
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => subscriber.with_ansi(false).init(),
+        LogFormat::Json => subscriber.json().init(),
+    }
+}
+
+fn plugin_host(
+    (flags, cache): (&ProcessFlags, &Path),
+    (record, loopback_registries, sandbox): (Option<RecordSettings>, LoopbackRegistries, SandboxSettings),
+    incidents: &Arc<Incidents>,
+    control: &kube::Client,
+) -> anyhow::Result<PluginHost> {
+    let executable =
+        std::env::current_exe().context("failed to find this executable, which compiles plugins")?;
+    let key = CacheKey::File(cache.join("key"));
+    let mut settings = HostSettings::new(cache, key, executable, [COMPILE.into()]);
+    settings.trust = trust(flags, &plugin_namespace(flags))?;
+    settings.grants_ceiling = ceiling(flags)?;
+    settings.counters = Some(Arc::new(LeaseCounters::new(control.clone(), &flags.namespace)));
+    settings.pull_secrets = Some(Arc::new(Secrets(control.clone())));
+    if let Some(record) = &record {
+        info!(folder = %record.folder.display(), "calls of drivers are recorded");
+    }
+    settings.record = record;
+    settings.loopback_registries = loopback_registries;
+    sandbox.apply(&mut settings);
+    let incidents = incidents.clone();
+    settings.egress.on_refusal = Some(Arc::new(move |notice| incidents.refused(notice)));
+    PluginHost::start(settings)
+        .with_context(|| format!("failed to start the plugin host with --cache-dir {}", cache.display()))
+}
+
+fn plugin_namespace(flags: &ProcessFlags) -> String {
+    let own = &flags.plugin_namespace;
+    if own.is_empty() { flags.namespace.clone() } else { own.clone() }
+}
+
+fn registry(metrics: &Metrics, host: Option<&PluginHost>, refusals: &Refusals) -> Registry {
+    let mut registry = Registry::default();
+    process_metrics::register(&mut registry);
+    refusals.register(&mut registry);
+    metrics.register(&mut registry);
+    if let Some(host) = host {
+        host.register_metrics(&mut registry);
+    }
+    registry
+}
+
+/// Unique for this start of this process: a process that comes back is another candidate.
+fn identity() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}_{:016x}", host.trim(), rand::rng().random::<u64>())
+}
+
+/// The first signal ends in order, the second at once.
+fn stop_on_signals(stop: CancellationToken) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("failed to listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for SIGINT")?;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if stop.is_cancelled() {
+                error!("ending at once");
+                std::process::exit(130);
+            }
+            info!("ending: running passes may finish");
+            stop.cancel();
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Whether the namespace of the plugins wants them signed: a label of the Namespace, which only tightens what the flags say.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::ListParams;
+use kube::{Api, Client};
+use machinist_api::names::labels::PLUGIN;
+use machinist_plugin_host::PluginHost;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::plugin::cluster::raw;
+
+/// On the Namespace.
+pub(crate) const LABEL: &str = "machinist.dev/require-signature";
+
+/// Between two looks: the right to read one Namespace is enough for that, and nobody changes it in a hurry.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Until the first answer is asked for again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The namespace of the plugins.
+pub(crate) struct Rule {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+    pub(crate) host: PluginHost,
+}
+
+/// What became of a look.
+enum Look {
+    Answered,
+    /// The host may not read it, or it is not there: only the flags count.
+    Refused,
+    Failed,
+}
+
+impl Rule {
+    /// Returns when the rule is known, so that nothing is loaded before; then goes on looking until `stop`.
+    pub(crate) async fn follow(self, stop: CancellationToken) {
+        let mut said = String::new();
+        while matches!(self.look(&mut said).await, Look::Failed) {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(RETRY) => {}
+            }
+        }
+        tokio::spawn(async move {
+            let again = async {
+                loop {
+                    tokio::time::sleep(PAUSE).await;
+                    self.look(&mut said).await;
+                }
+            };
+            stop.run_until_cancelled(again).await;
+        });
+    }
+
+    async fn look(&self, said: &mut String) -> Look {
+        let api = Api::<Namespace>::all(self.client.clone());
+        let (wants, look, trouble) = match api.get_metadata(&self.namespace).await {
+            Ok(namespace) => (Some(wants(namespace.metadata.labels.as_ref())), Look::Answered, String::new()),
+            Err(kube::Error::Api(status)) if status.code == 403 || status.code == 404 => {
+                (None, Look::Refused, status.message)
+            }
+            Err(error) => (None, Look::Failed, error.to_string()),
+        };
+        if *said != trouble {
+            if !trouble.is_empty() {
+                let (namespace, rights) = (&self.namespace, "get on this namespace");
+                warn!(namespace, trouble, rights, "not known whether its label asks for signatures");
+            }
+            *said = trouble;
+        }
+        // What is not known stays as it was.
+        if let Some(wants) = wants.filter(|wants| self.host.require_signatures(*wants)) {
+            info!(namespace = self.namespace, signed = wants, "label of the namespace about signatures");
+            self.declare_again().await;
+        }
+        look
+    }
+
+    /// What serves goes on; whether its source may serve anew is decided again.
+    async fn declare_again(&self) {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        let mut page = ListParams::default().labels(PLUGIN).limit(10);
+        loop {
+            let maps = match api.list(&page).await {
+                Ok(maps) => maps,
+                Err(error) => {
+                    warn!(error = %error, "plugins are checked by the label when they change, or the host starts");
+                    return;
+                }
+            };
+            page.continue_token = maps.metadata.continue_.filter(|token| !token.is_empty());
+            for map in maps.items {
+                self.host.declare(raw(map)).await;
+            }
+            if page.continue_token.is_none() {
+                return;
+            }
+        }
+    }
+}
+
+/// A value that is neither yes nor no was meant to be something: signatures are wanted.
+fn wants(labels: Option<&BTreeMap<String, String>>) -> bool {
+    labels.and_then(|labels| labels.get(LABEL)).is_some_and(|value| value != "false")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_are_wanted_by_any_value_but_false() {
+        let labelled = |value: &str| wants(Some(&[(LABEL.to_owned(), value.to_owned())].into()));
+        assert!(labelled("true") && labelled("yes") && labelled(""));
+        assert!(!labelled("false"));
+        assert!(!wants(None) && !wants(Some(&BTreeMap::new())));
+    }
+}

@@ -1,0 +1,114 @@
+//! How each pod of a drain stands.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::driver::write_error::ActError;
+
+use super::budget::{Stance, held, stance};
+use super::pod::PodFact;
+use super::volume_moves::after;
+use crate::drain::effect::{EvictError, Progress};
+use crate::drain::report::Cause;
+use crate::drain::request::Request;
+use crate::drain::stage::Stage;
+use crate::drain::wake::PAUSE;
+
+/// A kubelet needs some seconds beyond the grace period to kill and clean up.
+const OVERDUE_AFTER: SignedDuration = SignedDuration::from_secs(30);
+
+/// How often a pod is tried nevertheless whose budget is known to refuse: the copy of the budget may be behind.
+pub(crate) const DOUBT_EVERY: SignedDuration = SignedDuration::from_mins(3);
+
+/// How long such a moment of doubt lasts.
+const DOUBT_LASTS: SignedDuration = SignedDuration::from_secs(5);
+
+/// A pod that is to go.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing<'a> {
+    pub(crate) pod: &'a PodFact,
+    pub(crate) cause: Cause,
+    /// Since when it is on its way.
+    pub(crate) ending_since: Option<Timestamp>,
+    /// Not asked again before.
+    pub(crate) pause: Option<SignedDuration>,
+    /// What went wrong.
+    pub(crate) failure: Option<String>,
+}
+
+impl<'a> Standing<'a> {
+    fn new(pod: &'a PodFact, cause: Cause) -> Self {
+        Self { pod, cause, ending_since: None, pause: None, failure: None }
+    }
+
+    pub(crate) fn of(
+        request: &Request<'_>,
+        stage: Stage,
+        progress: &Progress,
+        pod: &'a PodFact,
+        now: Timestamp,
+    ) -> Self {
+        let deletion =
+            progress.deletions.get(&pod.pod).map(|result| result.clone().map_err(EvictError::Failed));
+        if let Some(result) = progress.evictions.get(&pod.pod).cloned().or(deletion) {
+            return Self::tried(pod, result, now);
+        }
+        if let Some(ending) = pod.ending {
+            let is_overdue = now > after(ending.deadline, OVERDUE_AFTER);
+            let may_be_hurried = stage == Stage::Insist && ending.grace > SignedDuration::ZERO;
+            let cause = match (is_overdue, may_be_hurried) {
+                (false, _) => Cause::Ending,
+                (true, true) => Cause::NotAsked,
+                (true, false) => Cause::Overdue,
+            };
+            return Self { ending_since: Some(ending.since()), ..Self::new(pod, cause) };
+        }
+        if stage == Stage::Ask
+            && let Some(left) = held(pod, now)
+        {
+            return Self { pause: Some(left), ..Self::new(pod, refused_by(pod)) };
+        }
+        let cause = match (stage, stance(pod)) {
+            (Stage::Insist | Stage::Force(_), _) | (Stage::Ask, Stance::Open) => Cause::NotAsked,
+            (Stage::Ask, _) if is_in_doubt(request.elapsed(now)) => Cause::NotAsked,
+            (Stage::Ask, Stance::Spent(_) | Stance::Misconfigured(_) | Stance::Several(_)) => refused_by(pod),
+        };
+        Self::new(pod, cause)
+    }
+
+    fn tried(pod: &'a PodFact, result: Result<(), EvictError>, now: Timestamp) -> Self {
+        match result {
+            Ok(()) => Self { ending_since: Some(now), ..Self::new(pod, Cause::Ending) },
+            Err(EvictError::Budget { after }) => Self { pause: after, ..Self::new(pod, refused_by(pod)) },
+            Err(EvictError::NamespaceEnding) => {
+                Self { ending_since: Some(now), pause: Some(PAUSE), ..Self::new(pod, Cause::Ending) }
+            }
+            Err(EvictError::Failed(ActError::Throttled { after })) => {
+                Self { pause: after, ..Self::new(pod, Cause::Throttled) }
+            }
+            // Another one of that name, or a change just then: the next look tells.
+            Err(EvictError::Failed(ActError::Conflict | ActError::Gone)) => Self::new(pod, Cause::NotAsked),
+            Err(EvictError::Failed(error)) => {
+                let cause = if matches!(stance(pod), Stance::Several(_)) {
+                    Cause::SeveralBudgets
+                } else {
+                    Cause::Failed
+                };
+                Self { failure: Some(format!("{}: {error}", pod.pod)), ..Self::new(pod, cause) }
+            }
+        }
+    }
+}
+
+/// What stands against a pod that may not go.
+fn refused_by(pod: &PodFact) -> Cause {
+    match stance(pod) {
+        Stance::Misconfigured(_) => Cause::BudgetMisconfigured,
+        Stance::Several(_) => Cause::SeveralBudgets,
+        Stance::Open | Stance::Spent(_) => Cause::Budget,
+    }
+}
+
+/// True for a moment every few minutes. It follows from the clock alone, so that nothing has to be remembered.
+fn is_in_doubt(elapsed: SignedDuration) -> bool {
+    elapsed >= DOUBT_EVERY && elapsed.as_secs() % DOUBT_EVERY.as_secs() < DOUBT_LASTS.as_secs()
+}

@@ -1,0 +1,93 @@
+//! Volumes of pods, and where they are attached.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::value::id::{Name, ObjectKey, Uid};
+
+use crate::drain::effect::{Effect, Progress};
+
+/// The name of a PersistentVolume.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VolumeName(Arc<str>);
+
+impl VolumeName {
+    /// Wraps the text as it is.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self(Arc::from(text.as_ref()))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for VolumeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A claim of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimFact {
+    /// The claim's name in the pod's namespace.
+    pub claim: Name,
+    /// The volume that it is bound to, if that is known.
+    pub volume: Option<VolumeName>,
+    /// What clouds and kubelets call the volume. Empty when no driver knows it: then nothing tells when it is detached.
+    pub ids: BTreeSet<String>,
+}
+
+/// A VolumeAttachment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttachmentFact {
+    /// Its name.
+    pub name: Name,
+    /// Its uid.
+    pub uid: Uid,
+    /// It is for the Node that is drained; otherwise it is elsewhere.
+    pub is_here: bool,
+    /// The volume; `None` when it is described inline.
+    pub volume: Option<VolumeName>,
+    /// `status.attached`.
+    pub is_attached: bool,
+    /// `metadata.deletionTimestamp`.
+    pub deletion: Option<Timestamp>,
+}
+
+impl AttachmentFact {
+    /// What deletes it, unless that was tried in this pass or is under way.
+    pub(crate) fn deletion_if_untried(&self, progress: &Progress) -> Option<Effect> {
+        let is_open = self.deletion.is_none() && !progress.attachments.contains_key(&self.name);
+        is_open.then(|| Effect::DeleteAttachment { name: self.name.clone(), uid: self.uid.clone() })
+    }
+}
+
+/// What the next passes must know and no object tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Volumes of pods that were told to end, by volume.
+    pub volumes: Vec<AwaitedVolume>,
+}
+
+/// A volume that is to leave the Node, and then to appear elsewhere before the next pod goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwaitedVolume {
+    /// Which.
+    pub volume: VolumeName,
+    /// What clouds and kubelets call it.
+    pub ids: BTreeSet<String>,
+    /// The pod that used it; `None` for a volume that was found attached and unused.
+    pub pod: Option<ObjectKey>,
+    /// When that pod was told to end.
+    pub since: Timestamp,
+    /// That pod's grace period.
+    pub grace: SignedDuration,
+    /// When it was first seen to have left the Node.
+    pub detached: Option<Timestamp>,
+}

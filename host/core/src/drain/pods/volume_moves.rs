@@ -1,0 +1,177 @@
+//! Which volumes are on their way from the Node, and to another one.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::pod::PodFact;
+use super::volume::{AttachmentFact, AwaitedVolume, Memory, VolumeName};
+use crate::drain::request::{Facts, NodeState, Request};
+
+/// Where a volume is whose pod has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Still attached to the Node.
+    Here,
+    /// Still attached, for longer than it may take.
+    HereTooLong,
+    /// Detached, and not attached elsewhere yet.
+    Between,
+}
+
+/// A volume on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Transit {
+    pub(crate) awaited: AwaitedVolume,
+    pub(crate) place: Place,
+    /// Until when it is awaited where it is.
+    pub(crate) until: Timestamp,
+}
+
+/// All volumes on their way, by name.
+///
+/// A volume that a pod of the Node still uses is not on its way. One that is attached and that nobody uses is, whether or not
+/// a memory tells of it: that holds after a restart too.
+pub(crate) fn in_transit(request: &Request<'_>, pods: &[PodFact], now: Timestamp) -> Vec<Transit> {
+    let facts = request.facts;
+    let used: BTreeSet<&VolumeName> = pods.iter().flat_map(PodFact::volumes).collect();
+    let remembered = facts.memory.volumes.iter().filter(|awaited| !used.contains(&awaited.volume));
+    let mut found: Vec<Transit> =
+        remembered.filter_map(|awaited| transit(request, awaited.clone(), now)).collect();
+    for attachment in attachments(facts).filter(|attachment| attachment.is_here) {
+        let Some(volume) = attachment.volume.as_ref().filter(|volume| !used.contains(volume)) else {
+            continue;
+        };
+        if found.iter().any(|transit| transit.awaited.volume == *volume) {
+            continue;
+        }
+        let awaited = AwaitedVolume {
+            volume: volume.clone(),
+            ids: BTreeSet::new(),
+            pod: None,
+            since: attachment.deletion.unwrap_or(now),
+            grace: SignedDuration::ZERO,
+            detached: None,
+        };
+        found.extend(transit(request, awaited, now));
+    }
+    found.sort_by(|a, b| a.awaited.volume.cmp(&b.awaited.volume));
+    found
+}
+
+/// `None` when the volume has arrived elsewhere, or was awaited there for long enough.
+fn transit(request: &Request<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<Transit> {
+    let settings = request.settings;
+    if is_here(request.facts, &awaited.volume, &awaited.ids) {
+        let until = after(awaited.since, awaited.grace.saturating_add(settings.detach_timeout));
+        let place = if now < until { Place::Here } else { Place::HereTooLong };
+        return Some(Transit { awaited, place, until });
+    }
+    let is_elsewhere = attachments(request.facts).any(|attachment| {
+        !attachment.is_here && attachment.is_attached && attachment.volume.as_ref() == Some(&awaited.volume)
+    });
+    let detached = *awaited.detached.get_or_insert(now);
+    let until = after(detached, settings.reattach_timeout);
+    (!is_elsewhere && now < until).then_some(Transit { awaited, place: Place::Between, until })
+}
+
+/// What is to be remembered: volumes on their way, and those of pods that were told to end.
+///
+/// Only a volume that is attached is worth it: of others, such as network shares, nothing tells when they leave.
+pub(crate) fn memory<'a>(
+    request: &Request<'_>,
+    transits: &[Transit],
+    ending: impl Iterator<Item = (&'a PodFact, Timestamp)>,
+) -> Memory {
+    let facts = request.facts;
+    let mut volumes: Vec<AwaitedVolume> = transits
+        .iter()
+        .map(|transit| &transit.awaited)
+        .filter(|awaited| is_kept(facts, awaited))
+        .cloned()
+        .collect();
+    for (pod, since) in ending {
+        for claim in &pod.claims {
+            let Some(volume) = claim.volume.as_ref().filter(|volume| is_here(facts, volume, &claim.ids))
+            else {
+                continue;
+            };
+            let remembered = facts
+                .memory
+                .volumes
+                .iter()
+                .find(|awaited| awaited.volume == *volume && awaited.pod.as_ref() == Some(&pod.pod.key));
+            let awaited = remembered.cloned().unwrap_or_else(|| AwaitedVolume {
+                volume: volume.clone(),
+                ids: claim.ids.clone(),
+                pod: Some(pod.pod.key.clone()),
+                since,
+                grace: pod.grace,
+                detached: None,
+            });
+            // Where pods share a volume, the last of them counts.
+            match volumes.iter_mut().find(|awaited| awaited.volume == *volume) {
+                Some(other) if other.since < awaited.since => *other = awaited,
+                Some(_) => {}
+                None => volumes.push(awaited),
+            }
+        }
+    }
+    volumes.sort_by(|a, b| a.volume.cmp(&b.volume));
+    Memory { volumes }
+}
+
+/// A VolumeAttachment that is on its way out tells since when by itself.
+fn is_kept(facts: &Facts, awaited: &AwaitedVolume) -> bool {
+    let tells = |attachment: &AttachmentFact| {
+        attachment.is_here
+            && attachment.volume.as_ref() == Some(&awaited.volume)
+            && attachment.deletion.is_some()
+    };
+    awaited.pod.is_some() || !attachments(facts).any(tells)
+}
+
+/// True while the Node or a VolumeAttachment of it has the volume.
+fn is_here(facts: &Facts, volume: &VolumeName, ids: &BTreeSet<String>) -> bool {
+    let by_attachment =
+        attachments(facts).any(|attachment| attachment.is_here && attachment.volume.as_ref() == Some(volume));
+    let by_node = match &facts.node {
+        NodeState::Gone => false,
+        NodeState::Present { attached } => {
+            attached.iter().any(|name| ids.iter().any(|id| is_named(name, id)))
+        }
+    };
+    by_attachment || by_node
+}
+
+/// True when an entry of `volumesAttached` is the volume of that id. Such an entry is the id itself, or ends with it after a
+/// prefix that tells the kind: `kubernetes.io/csi/DRIVER^ID` or `kubernetes.io/KIND/ID`.
+fn is_named(attached: &str, id: &str) -> bool {
+    !id.is_empty()
+        && attached.strip_suffix(id).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['^', '/']))
+}
+
+fn attachments(facts: &Facts) -> impl Iterator<Item = &AttachmentFact> {
+    facts.attachments.iter().flatten()
+}
+
+pub(crate) fn after(from: Timestamp, duration: SignedDuration) -> Timestamp {
+    from.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_matches_as_a_whole_and_not_as_a_pattern() {
+        let csi = "kubernetes.io/csi/ebs.csi.aws.com^vol-0a";
+        assert!(is_named(csi, "vol-0a"));
+        assert!(is_named(csi, csi));
+        assert!(is_named("kubernetes.io/aws-ebs/aws://eu-west-1a/vol-0a", "vol-0a"));
+        assert!(is_named("kubernetes.io/azure-disk//subscriptions/s/disks/d", "/subscriptions/s/disks/d"));
+        for other in ["vol-0", "ol-0a", "0a", "vol-..", ".*", "", "vol-0ab", "VOL-0A"] {
+            assert!(!is_named(csi, other), "{other:?}");
+        }
+    }
+}

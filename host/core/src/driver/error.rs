@@ -1,0 +1,441 @@
+//! The one vocabulary of failure between a driver, the plugin host and the controllers.
+
+use std::fmt;
+
+use jiff::SignedDuration;
+
+use crate::driver::secret_rule::SecretRefusal;
+use crate::value::digest::DriverDigest;
+use crate::value::id::{NodeName, ProviderId};
+
+/// The closed set of codes, numbered and named as machine-controller-manager does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Code {
+    /// The caller gave up.
+    Canceled,
+    /// Not classifiable.
+    Unknown,
+    /// The class or machine can never work as it is.
+    InvalidArgument,
+    /// Too slow.
+    DeadlineExceeded,
+    /// Does not exist.
+    NotFound,
+    /// The name is taken.
+    AlreadyExists,
+    /// The identity lacks a right.
+    PermissionDenied,
+    /// Quota or capacity is used up.
+    ResourceExhausted,
+    /// A person must mend something first.
+    FailedPrecondition,
+    /// A change at the same time was in the way.
+    Aborted,
+    /// Several machines match.
+    OutOfRange,
+    /// Not offered.
+    Unimplemented,
+    /// Held impossible.
+    Internal,
+    /// A passing outage.
+    Unavailable,
+    /// Lost beyond repair.
+    DataLoss,
+    /// The credentials are not accepted.
+    Unauthenticated,
+    /// The machine exists, a step after its creation is missing.
+    Uninitialized,
+}
+
+impl Code {
+    /// All codes, in the order of their numbers.
+    pub const ALL: [Self; 17] = [
+        Self::Canceled,
+        Self::Unknown,
+        Self::InvalidArgument,
+        Self::DeadlineExceeded,
+        Self::NotFound,
+        Self::AlreadyExists,
+        Self::PermissionDenied,
+        Self::ResourceExhausted,
+        Self::FailedPrecondition,
+        Self::Aborted,
+        Self::OutOfRange,
+        Self::Unimplemented,
+        Self::Internal,
+        Self::Unavailable,
+        Self::DataLoss,
+        Self::Unauthenticated,
+        Self::Uninitialized,
+    ];
+
+    /// 1 to 17.
+    pub fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The name as users, metrics and the autoscaler read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Canceled => "Canceled",
+            Self::Unknown => "Unknown",
+            Self::InvalidArgument => "InvalidArgument",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::NotFound => "NotFound",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::PermissionDenied => "PermissionDenied",
+            Self::ResourceExhausted => "ResourceExhausted",
+            Self::FailedPrecondition => "FailedPrecondition",
+            Self::Aborted => "Aborted",
+            Self::OutOfRange => "OutOfRange",
+            Self::Unimplemented => "Unimplemented",
+            Self::Internal => "Internal",
+            Self::Unavailable => "Unavailable",
+            Self::DataLoss => "DataLoss",
+            Self::Unauthenticated => "Unauthenticated",
+            Self::Uninitialized => "Uninitialized",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a driver answered when it could not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("machine codes error: code = [{code}] message = [{message}]")]
+pub struct DriverError {
+    /// What went wrong, for machines.
+    pub code: Code,
+    /// What went wrong, for people.
+    pub message: String,
+    /// The cloud's own code.
+    pub cloud_code: Option<String>,
+    /// Do not ask again before.
+    pub retry_after: Option<SignedDuration>,
+    /// No retry helps until something changes.
+    pub terminal: bool,
+    /// The cloud may have done what was asked.
+    pub may_have_happened: bool,
+    /// What to hand to the next call; `None` leaves what is stored.
+    pub last_known_state: Option<String>,
+    /// The machine, where it is known.
+    pub provider_id: Option<ProviderId>,
+    /// Its Node's name, where it is known.
+    pub node_name: Option<NodeName>,
+}
+
+impl DriverError {
+    /// An error with nothing but code and message.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            cloud_code: None,
+            retry_after: None,
+            terminal: false,
+            may_have_happened: false,
+            last_known_state: None,
+            provider_id: None,
+            node_name: None,
+        }
+    }
+}
+
+/// A limit of the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// Linear memory.
+    Memory,
+    /// Tables.
+    Tables,
+    /// Processor time.
+    CpuTime,
+    /// Units of work, where processor time would not be the same everywhere.
+    Fuel,
+    /// Time on the wall.
+    Deadline,
+    /// The stack of the component.
+    Stack,
+    /// Bytes that cross the boundary of the sandbox.
+    CopiedBytes,
+    /// Handles of host resources.
+    Handles,
+    /// Calls of this plugin at the same time.
+    CallsInFlight,
+    /// Memory of the host that all plugins share.
+    MemoryBudget,
+}
+
+impl Limit {
+    /// For metrics and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Tables => "tables",
+            Self::CpuTime => "cpu-time",
+            Self::Fuel => "fuel",
+            Self::Deadline => "deadline",
+            Self::Stack => "stack",
+            Self::CopiedBytes => "copied-bytes",
+            Self::Handles => "handles",
+            Self::CallsInFlight => "calls-in-flight",
+            Self::MemoryBudget => "memory-budget",
+        }
+    }
+}
+
+/// How a component broke during a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Breakage {
+    /// It hit a limit of the sandbox.
+    #[error("the plugin hit its {} limit ({detail})", limit.name())]
+    Limit {
+        /// Which.
+        limit: Limit,
+        /// The limit's value, and what else helps.
+        detail: String,
+    },
+    /// It trapped: a panic, an abort, a wrong access.
+    #[error("the plugin trapped: {detail}")]
+    Trap {
+        /// What the engine and the component's own stderr say.
+        detail: String,
+    },
+    /// Its answer breaks the contract.
+    #[error("the plugin's answer breaks the contract: {detail}")]
+    Contract {
+        /// Which rule.
+        detail: String,
+    },
+    /// The host ended the call.
+    #[error("the host ended the call: {detail}")]
+    CutOff {
+        /// Why.
+        detail: String,
+    },
+}
+
+/// Whether anything of a call that broke reached the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// No request of the component left the host.
+    Nothing,
+    /// One did, or nobody knows.
+    Perhaps,
+}
+
+/// A call that broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// How.
+    pub breakage: Breakage,
+    /// Whether a request had left the host by then.
+    pub sent: Sent,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.breakage.fmt(f)
+    }
+}
+
+impl std::error::Error for Broken {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.breakage.source()
+    }
+}
+
+/// Why the host did not make the call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No plugin serves this provider.
+    #[error("no plugin serves provider {provider:?}{hint}")]
+    UnknownProvider {
+        /// As the class names it.
+        provider: String,
+        /// What is there instead, as `; …`, or empty.
+        hint: String,
+    },
+    /// The provider is served, but not by the version that the class pins.
+    #[error("no driver for {provider} has digest {pin}, which the class pins; loaded: {loaded}")]
+    NotLoaded {
+        /// As the class names it.
+        provider: String,
+        /// The digest that the class pins.
+        pin: DriverDigest,
+        /// The versions that are there, and what an operator should know of others.
+        loaded: String,
+    },
+    /// The plugin is known and not ready.
+    #[error("plugin {plugin} is not ready: {state}")]
+    NotReady {
+        /// Its name.
+        plugin: String,
+        /// What it is instead.
+        state: String,
+    },
+    /// It may be among the plugins that are being loaded, which takes moments.
+    #[error("the driver of provider \"{provider}\" is being loaded: {loading}")]
+    Loading {
+        /// As the class names it.
+        provider: String,
+        /// The plugin that is being loaded, for people.
+        loading: String,
+    },
+    /// So many calls are waiting that another would only wait.
+    #[error("too many calls of plugin {plugin} are in flight")]
+    Busy {
+        /// Its name.
+        plugin: String,
+    },
+    /// It was called as often as its grants allow.
+    #[error(
+        "plugin {plugin} may be called {per_minute} times a minute: the next call can be made in {retry_after:#}; raise limits.calls_per_minute of its grants if that is too few"
+    )]
+    TooOften {
+        /// Its name.
+        plugin: String,
+        /// What its grants say.
+        per_minute: u32,
+        /// Until the next call can be made.
+        retry_after: SignedDuration,
+    },
+    /// Other calls held the memory that it needed, for as long as it could wait.
+    #[error("no memory for a call of plugin {plugin}: {detail}")]
+    NoMemory {
+        /// Its name.
+        plugin: String,
+        /// How much there is, and what helps.
+        detail: String,
+    },
+    /// The class may not use a Secret that it names.
+    #[error(transparent)]
+    Secret(#[from] SecretRefusal),
+    /// The class's Secrets are for other plugins than the one that would get them.
+    #[error(
+        "the Secrets of the class are not for plugin {plugin}, which serves it: add the plugin to their annotation machinist.dev/plugins, or name others"
+    )]
+    SecretsOfOthers {
+        /// The plugin that would get them.
+        plugin: String,
+    },
+    /// The host is ending.
+    #[error("the host is shutting down")]
+    ShuttingDown,
+}
+
+/// The three kinds of failure of a call, which are never mixed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The driver answered with an error: the provider's problem, retried by code.
+    #[error(transparent)]
+    Guest(#[from] DriverError),
+    /// The component broke: the plugin's problem. Unless nothing was sent, the cloud may have done what was asked.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    /// The host refused: the operator's problem. Nothing was sent.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Of a call of which nobody knows whether it has sent anything.
+impl From<Breakage> for CallError {
+    fn from(breakage: Breakage) -> Self {
+        Self::Broken(Broken { breakage, sent: Sent::Perhaps })
+    }
+}
+
+impl CallError {
+    /// The same of a call that has sent as much.
+    #[must_use]
+    pub fn having_sent(self, sent: Sent) -> Self {
+        match self {
+            Self::Broken(broken) => Self::Broken(Broken { sent, ..broken }),
+            other @ (Self::Guest(_) | Self::Refused(_)) => other,
+        }
+    }
+
+    /// For metrics and Events: a closed set.
+    pub fn category(&self) -> &'static str {
+        match self {
+            Self::Guest(_) => "guest",
+            Self::Broken(_) => "broken",
+            Self::Refused(_) => "refused",
+        }
+    }
+
+    /// The code under which controllers treat it.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Guest(error) => error.code,
+            Self::Broken(Broken { breakage, .. }) => match breakage {
+                Breakage::Limit { limit: Limit::Deadline | Limit::CpuTime, .. } => Code::DeadlineExceeded,
+                Breakage::CutOff { .. } => Code::Canceled,
+                Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => Code::Internal,
+            },
+            Self::Refused(
+                Refusal::UnknownProvider { .. }
+                | Refusal::NotLoaded { .. }
+                | Refusal::Secret(_)
+                | Refusal::SecretsOfOthers { .. },
+            ) => Code::FailedPrecondition,
+            Self::Refused(_) => Code::Unavailable,
+        }
+    }
+
+    /// How long to wait before the next attempt, where somebody knows it.
+    pub fn retry_after(&self) -> Option<SignedDuration> {
+        match self {
+            Self::Guest(error) => error.retry_after,
+            Self::Refused(Refusal::TooOften { retry_after, .. }) => Some(*retry_after),
+            Self::Broken(_) | Self::Refused(_) => None,
+        }
+    }
+
+    /// The driver says that no further try helps before somebody changes something.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Self::Guest(error) if error.terminal)
+    }
+
+    /// True when the cloud may have done what was asked although the call failed.
+    pub fn may_have_happened(&self) -> bool {
+        match self {
+            Self::Guest(error) => error.may_have_happened,
+            Self::Broken(broken) => broken.sent == Sent::Perhaps,
+            Self::Refused(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_numbered_from_one_to_seventeen_in_order() {
+        let numbers: Vec<u8> = Code::ALL.iter().map(|code| code.number()).collect();
+        assert_eq!(numbers, (1..=17).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn an_error_reads_as_other_programs_parse_it() {
+        let error = DriverError::new(Code::ResourceExhausted, "no t3.large in a");
+        assert_eq!(
+            error.to_string(),
+            "machine codes error: code = [ResourceExhausted] message = [no t3.large in a]"
+        );
+    }
+
+    #[test]
+    fn a_broken_call_may_have_happened_unless_it_sent_nothing_and_a_refused_one_has_not() {
+        let broken = CallError::from(Breakage::Trap { detail: "unreachable".into() });
+        let refused = CallError::from(Refusal::ShuttingDown);
+        assert!(broken.may_have_happened() && !refused.may_have_happened());
+        assert!(!broken.clone().having_sent(Sent::Nothing).may_have_happened());
+        assert!(broken.having_sent(Sent::Perhaps).may_have_happened());
+    }
+}

@@ -1,0 +1,331 @@
+//! What is asked of a driver and what it answers. The same nouns as `wit/provider`.
+
+pub mod alternatives;
+pub mod bootstrap_token;
+pub mod error;
+pub mod secret_rule;
+pub mod user_data;
+pub mod virtual_capacity;
+pub mod write_error;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::driver::error::{CallError, Code, DriverError};
+use crate::value::digest::DriverDigest;
+use crate::value::id::{
+    ClassName, FailureDomain, Name, Namespace, NodeName, PluginName, ProviderId, ProviderName, Uid,
+};
+
+/// The calls of the contract that concern a machine or a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Make the machine.
+    Create,
+    /// The step after creation.
+    Initialize,
+    /// Remove the machine.
+    Delete,
+    /// Look at the machine.
+    GetStatus,
+    /// List the machines of a class.
+    List,
+    /// Ids of volumes.
+    GetVolumeIds,
+    /// Start the machine anew.
+    Reboot,
+    /// Remove one of two machines.
+    DeleteById,
+    /// Check a class.
+    ValidateClass,
+    /// Ask the driver who it is.
+    Describe,
+}
+
+impl Operation {
+    /// The name in metrics and logs, as machine-controller-manager's metrics have it where it has one.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CreateMachine",
+            Self::Initialize => "InitializeMachine",
+            Self::Delete => "DeleteMachine",
+            Self::GetStatus => "GetMachineStatus",
+            Self::List => "ListMachines",
+            Self::GetVolumeIds => "GetVolumeIDs",
+            Self::Reboot => "RebootMachine",
+            Self::DeleteById => "DeleteMachineByID",
+            Self::ValidateClass => "ValidateClass",
+            Self::Describe => "Describe",
+        }
+    }
+
+    /// How long the contract lets one call take.
+    pub fn deadline(self) -> SignedDuration {
+        match self {
+            // A cloud may take minutes; a driver answers "in progress" before that.
+            Self::Create | Self::Initialize | Self::Delete | Self::DeleteById => SignedDuration::from_mins(5),
+            Self::GetStatus | Self::List | Self::Reboot => SignedDuration::from_mins(1),
+            // No network: whatever takes longer is broken.
+            Self::GetVolumeIds | Self::ValidateClass | Self::Describe => SignedDuration::from_secs(10),
+        }
+    }
+}
+
+/// A Machine as a driver sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineIdentity {
+    /// Namespace of the Machine.
+    pub namespace: Namespace,
+    /// Name of the Machine.
+    pub name: Name,
+    /// Uid of the Machine.
+    pub uid: Uid,
+    /// Labels of the Machine.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the Machine.
+    pub annotations: BTreeMap<String, String>,
+    /// The cloud's id, once known.
+    pub provider_id: Option<ProviderId>,
+    /// JSON of `spec.nodeTemplate`.
+    pub node_template: Option<String>,
+    /// What the driver said last.
+    pub last_known_state: Option<String>,
+}
+
+/// A MachineClass as a driver sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassSpec {
+    /// Its name.
+    pub name: ClassName,
+    /// Chooses the driver.
+    pub provider: ProviderName,
+    /// JSON of `providerSpec`.
+    pub spec: String,
+    /// JSON of `nodeTemplate`.
+    pub node_template: Option<String>,
+    /// Zones that may be used instead, best first.
+    pub zones: Vec<String>,
+    /// The one version of the driver that may answer, where the class pins it. Stays in the host.
+    pub driver_digest: Option<DriverDigest>,
+}
+
+/// The values that stay in the host. `Debug` shows the keys only.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SecretValues {
+    /// Value by key, without user data.
+    pub values: BTreeMap<String, Vec<u8>>,
+    /// Rendered user data, where the call may send it.
+    pub user_data: Option<Vec<u8>>,
+    /// Hidden from the driver beside these.
+    pub hidden: HiddenUserData,
+    /// The plugins that may get the values; `None` for whichever serves.
+    pub plugins: Option<BTreeSet<PluginName>>,
+}
+
+/// User data as the host looks for it in answers, logs and errors. The driver cannot ask for it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct HiddenUserData {
+    /// User data as the Machine gets it at boot, where the call may not send it.
+    pub rendered: Option<Vec<u8>>,
+    /// The template that it is made of, the same for all Machines of a class.
+    pub template: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for HiddenUserData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HiddenUserData")
+            .field("rendered_bytes", &self.rendered.as_ref().map(Vec::len))
+            .field("template_bytes", &self.template.as_ref().map(Vec::len))
+            .finish()
+    }
+}
+
+impl fmt::Debug for SecretValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretValues")
+            .field("keys", &self.values.keys().collect::<Vec<_>>())
+            .field("user_data_bytes", &self.user_data.as_ref().map(Vec::len))
+            .field("hidden", &self.hidden)
+            .field("plugins", &self.plugins)
+            .finish()
+    }
+}
+
+/// A call about one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineRequest {
+    /// Which machine.
+    pub machine: MachineIdentity,
+    /// Its class.
+    pub class: ClassSpec,
+    /// See `wit/provider`.
+    pub idempotency_key: String,
+    /// Names the cluster towards the cloud.
+    pub cluster: String,
+    /// Stay in the host.
+    pub secrets: SecretValues,
+}
+
+/// A call about all machines of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListRequest {
+    /// Which class.
+    pub class: ClassSpec,
+    /// Names the cluster towards the cloud.
+    pub cluster: String,
+    /// What the page before gave.
+    pub token: Option<String>,
+    /// Stay in the host.
+    pub secrets: SecretValues,
+}
+
+/// One address of a machine. Ordered as its list is written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    /// Hostname, ExternalIP, InternalIP, ExternalDNS or InternalDNS.
+    pub kind: String,
+    /// The address.
+    pub address: String,
+}
+
+/// A fact about a machine in the cloud.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloudCondition {
+    /// Its type.
+    pub kind: String,
+    /// True, False or Unknown.
+    pub status: String,
+    /// For machines.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+/// What a VM is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VmState {
+    /// Being made or booting.
+    Pending,
+    /// On.
+    Running,
+    /// Going off.
+    Stopping,
+    /// Off.
+    Stopped,
+    /// The cloud does not say.
+    Unknown,
+}
+
+/// A machine as the cloud shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vm {
+    /// The cloud's id.
+    pub provider_id: ProviderId,
+    /// The name under which its Node registers.
+    pub node_name: NodeName,
+    /// What it is doing.
+    pub state: VmState,
+    /// Its addresses.
+    pub addresses: Vec<Address>,
+    /// Its zone or the like.
+    pub failure_domain: Option<FailureDomain>,
+    /// What else the cloud says.
+    pub conditions: Vec<CloudCondition>,
+    /// What to hand to the next call.
+    pub last_known_state: Option<String>,
+}
+
+/// The cloud works on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InProgress {
+    /// Stored as last known state and handed to the next call.
+    pub resume_token: String,
+    /// The earliest time to ask again, from the answer on.
+    pub ask_again: SignedDuration,
+    /// What is awaited.
+    pub message: String,
+}
+
+/// The answer to `create`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// The machine exists.
+    Created(Vm),
+    /// Ask again.
+    InProgress(InProgress),
+}
+
+/// The answer to `delete`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// The cloud accepted it, or nothing is there.
+    Deleted {
+        /// What to store, where given.
+        last_known_state: Option<String>,
+    },
+    /// Ask again.
+    InProgress(InProgress),
+}
+
+/// One machine of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The cloud's id.
+    pub provider_id: ProviderId,
+    /// The Machine's name; empty when the machine does not say.
+    pub machine_name: Name,
+    /// The Machine's uid, where the machine says.
+    pub machine_uid: Option<Uid>,
+    /// When it was made, where the cloud says.
+    pub created_at: Option<Timestamp>,
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its machines.
+    pub machines: Vec<Listed>,
+    /// Present: there is more.
+    pub next: Option<String>,
+}
+
+/// What a driver says that it can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of the contract, one for one")]
+pub struct Capabilities {
+    /// Offers `get-status`.
+    pub status: bool,
+    /// `initialize` does something.
+    pub initialize: bool,
+    /// Offers `list`.
+    pub listing: bool,
+    /// Offers `get-volume-ids`.
+    pub volume_ids: bool,
+    /// The cloud keeps idempotency keys.
+    pub idempotency_key: bool,
+    /// Offers `reboot`, an interface of its own.
+    pub reboot: bool,
+    /// Offers `delete-by-id`, an interface of its own.
+    pub delete_by_id: bool,
+}
+
+/// What the controllers need to know of the driver behind a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverFacts {
+    /// The plugin that it is.
+    pub plugin: PluginName,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// How long reads may lag behind a create.
+    pub consistency_window: SignedDuration,
+}
+
+/// The outcome of asking a driver for something.
+pub type Answer<T> = Result<T, CallError>;
+
+/// `not-found` on a look means that the cloud has no such machine.
+pub fn is_not_found(error: &CallError) -> bool {
+    matches!(error, CallError::Guest(DriverError { code: Code::NotFound, .. }))
+}

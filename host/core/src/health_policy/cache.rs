@@ -1,0 +1,83 @@
+//! What was answered, so that nothing is asked twice.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::value::id::{ObjectKey, PluginName};
+
+use super::opinion::{Mode, Opinion};
+use super::question::Question;
+
+/// A policy that is to be heard about a Machine, as it is at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The policy.
+    pub policy: PluginName,
+    /// Changes whenever the same question could get another answer: component, settings, limits, being served or not.
+    pub generation: u64,
+    /// Whether it decides. Not part of its answer, so a change of it asks nobody.
+    pub mode: Mode,
+}
+
+/// The last answers about each Machine. Lost with the process, which costs one round of questions.
+#[derive(Debug, Default)]
+pub struct VerdictCache {
+    answers: BTreeMap<ObjectKey, Answers>,
+}
+
+#[derive(Debug)]
+struct Answers {
+    question: Question,
+    /// By policy: which generation said what.
+    said: BTreeMap<PluginName, (u64, Opinion)>,
+}
+
+impl VerdictCache {
+    /// The opinion of each policy of `asked`, in their order; `None` as soon as one of them has to be asked: no answer to
+    /// this very question by this generation, or it has ended.
+    pub fn look_up(&self, question: &Question, asked: &[Asked], now: Timestamp) -> Option<Vec<Opinion>> {
+        asked.iter().map(|asked| self.answer(question, asked, now)).collect()
+    }
+
+    /// Those of `asked` whose opinion is not there, or has ended.
+    pub fn missing(&self, question: &Question, asked: &[Asked], now: Timestamp) -> Vec<Asked> {
+        asked.iter().filter(|asked| self.answer(question, asked, now).is_none()).cloned().collect()
+    }
+
+    /// Keeps an answer. Answers to another question about the same Machine are of no use from then on.
+    pub fn keep(&mut self, question: &Question, generation: u64, opinion: Opinion) {
+        let answers = self
+            .answers
+            .entry(question.machine.key.clone())
+            .or_insert_with(|| Answers { question: question.clone(), said: BTreeMap::new() });
+        if answers.question != *question {
+            answers.question = question.clone();
+            answers.said.clear();
+        }
+        answers.said.insert(opinion.policy.clone(), (generation, opinion));
+    }
+
+    /// Drops what is known of a Machine that is gone.
+    pub fn forget(&mut self, machine: &ObjectKey) {
+        self.answers.remove(machine);
+    }
+
+    /// Machines that something is kept of.
+    pub fn len(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// Nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.answers.is_empty()
+    }
+
+    fn answer(&self, question: &Question, asked: &Asked, now: Timestamp) -> Option<Opinion> {
+        let answers = self.answers.get(&question.machine.key)?;
+        let (generation, opinion) = answers.said.get(&asked.policy)?;
+        let counts =
+            answers.question == *question && *generation == asked.generation && now < opinion.holds_until;
+        counts.then(|| Opinion { mode: asked.mode, ..opinion.clone() })
+    }
+}

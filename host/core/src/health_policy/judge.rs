@@ -1,0 +1,128 @@
+//! Which opinion counts.
+
+use jiff::Timestamp;
+
+use crate::machine::node::health;
+use crate::value::id::PluginName;
+
+use super::opinion::{Action, Mode, Opinion, Verdict};
+
+/// What is to be thought of a Machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What counts.
+    pub health: Health,
+    /// Who decided it.
+    pub judge: Judge,
+    /// What policies that only observe would have decided, each that differs from what counts. Sorted by policy.
+    pub observed: Vec<Finding>,
+    /// When the first of the opinions ends, so that it is time to ask again. `None`: there are no policies.
+    pub holds_until: Option<Timestamp>,
+}
+
+/// Healthy or not, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It works.
+    Healthy,
+    /// It does not.
+    Unhealthy {
+        /// Why.
+        because: String,
+        /// What to do. The built-in rule always says [`Action::Replace`].
+        action: Action,
+    },
+    /// It is not to be said: the Machine stays in its phase, and is not failed.
+    Undecided {
+        /// Why.
+        because: String,
+    },
+}
+
+/// Who decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// No policy enforces: the built-in rule.
+    BuiltIn,
+    /// This policy. Of several that say the same, the first by name.
+    Policy(PluginName),
+}
+
+/// What a policy that only observes would have decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The policy.
+    pub policy: PluginName,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Its action.
+    pub action: Action,
+    /// Its reason.
+    pub reason: String,
+}
+
+/// Weighs the opinions.
+///
+/// Without a policy that enforces, the built-in rule counts. With some, they count instead of it: one that does not know
+/// holds everything; else one that says unhealthy makes it so, with the mildest action of those that say so; else the
+/// Machine is healthy. So each policy can add a reason to call a Machine sick, and each can hold.
+pub fn judge(built_in: &health::Verdict, opinions: &[Opinion]) -> Judgement {
+    let mut sorted: Vec<&Opinion> = opinions.iter().collect();
+    sorted.sort_by(|one, other| one.policy.cmp(&other.policy));
+    let (health, judge) = decided(built_in, &sorted);
+    let observed = sorted
+        .iter()
+        .filter(|opinion| opinion.mode == Mode::Observe && differs(opinion, &health))
+        .map(|opinion| finding(opinion))
+        .collect();
+    let holds_until = opinions.iter().map(|opinion| opinion.holds_until).min();
+    Judgement { health, judge, observed, holds_until }
+}
+
+fn decided(built_in: &health::Verdict, sorted: &[&Opinion]) -> (Health, Judge) {
+    let enforcing: Vec<&Opinion> =
+        sorted.iter().copied().filter(|opinion| opinion.mode == Mode::Enforce).collect();
+    let Some(first) = enforcing.first() else { return (of_the_built_in(built_in), Judge::BuiltIn) };
+    if let Some(holding) = enforcing.iter().find(|opinion| opinion.verdict == Verdict::Unknown) {
+        let because = holding.reason.clone();
+        return (Health::Undecided { because }, Judge::Policy(holding.policy.clone()));
+    }
+    let sick = enforcing.iter().filter(|opinion| matches!(opinion.verdict, Verdict::Unhealthy { .. }));
+    // The first of the mildest: `min_by_key` keeps the earlier one of equals.
+    match sick.min_by_key(|opinion| opinion.action) {
+        Some(mildest) => (
+            Health::Unhealthy { because: mildest.reason.clone(), action: mildest.action },
+            Judge::Policy(mildest.policy.clone()),
+        ),
+        None => (Health::Healthy, Judge::Policy(first.policy.clone())),
+    }
+}
+
+fn of_the_built_in(verdict: &health::Verdict) -> Health {
+    match verdict {
+        health::Verdict::Healthy => Health::Healthy,
+        health::Verdict::Unhealthy { .. } => {
+            Health::Unhealthy { because: verdict.to_string(), action: Action::Replace }
+        }
+    }
+}
+
+fn differs(opinion: &Opinion, health: &Health) -> bool {
+    match (opinion.verdict, health) {
+        (Verdict::Healthy, Health::Healthy) | (Verdict::Unknown, Health::Undecided { .. }) => false,
+        (Verdict::Unhealthy { .. }, Health::Unhealthy { action, .. }) => opinion.action != *action,
+        (Verdict::Healthy, Health::Unhealthy { .. } | Health::Undecided { .. })
+        | (Verdict::Unhealthy { .. } | Verdict::Unknown, Health::Healthy)
+        | (Verdict::Unhealthy { .. }, Health::Undecided { .. })
+        | (Verdict::Unknown, Health::Unhealthy { .. }) => true,
+    }
+}
+
+fn finding(opinion: &Opinion) -> Finding {
+    Finding {
+        policy: opinion.policy.clone(),
+        verdict: opinion.verdict,
+        action: opinion.action,
+        reason: opinion.reason.clone(),
+    }
+}

@@ -1,0 +1,343 @@
+//! From a Machine object to exactly one VM.
+//!
+//! The order of effects is what makes it exactly one: the finalizer is on the Machine before the cloud is asked, the
+//! create carries a key made from the Machine's uid, whatever may have been begun before is looked for first, and what
+//! the cloud answered is stored before anything else is done with it.
+
+use jiff::Timestamp;
+
+use crate::driver::error::{CallError, Code, DriverError};
+use crate::driver::{Address, Creation, DriverFacts, Vm, is_not_found};
+use crate::scheduling::retry::Situation;
+use crate::value::addresses;
+use crate::value::id::{NodeName, ProviderId};
+use crate::value::phase::{OperationState, OperationType, Phase};
+
+use super::doubt as intent;
+use super::failed::{creation_failed, in_progress, initialization_failed, look_refused};
+use super::prerequisites::prerequisites;
+use crate::machine::conclusion::{Conclusion, Note, Reason, StatusChange, Step, VmReport, Wake};
+use crate::machine::effect::{Effect, Progress};
+use crate::machine::facts::MachineView;
+use crate::machine::join;
+use crate::machine::ownership::unproven;
+use crate::machine::step::{operation, reason_of, rest, retry_call, write_failed};
+
+pub(crate) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    let driver = match prerequisites(view) {
+        Ok(driver) => driver,
+        Err(step) => return *step,
+    };
+    if !is_marked(view) {
+        match &progress.claim {
+            None => return Step::act(Effect::Claim),
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                return write_failed(Reason::ClaimFailed, "put the finalizer on the Machine", error);
+            }
+        }
+    }
+    let known = match known_vm(view, progress, driver) {
+        Known::Look => return Step::act(Effect::ProbeVm),
+        Known::Unreachable(error) if unproven::refusal(error).is_some() => return look_refused(view, error),
+        Known::Unreachable(error) => return creation_failed(view, error, now),
+        Known::Vm(vm) => Some(vm),
+        Known::Nothing => None,
+    };
+    let vm = match known {
+        Some(vm) => vm,
+        None => match make_vm(view, progress, driver, now) {
+            Ok(vm) => vm,
+            Err(step) => return *step,
+        },
+    };
+    if let Some(step) = store(view, progress, &vm, now) {
+        return step;
+    }
+    if driver.capabilities.initialize {
+        match &progress.initialize {
+            None => return initialize(view, progress),
+            Some(Ok(_)) => {}
+            Some(Err(error)) if error.code() == Code::Unimplemented => {}
+            Some(Err(error)) => return initialization_failed(view, error, now),
+        }
+    }
+    created(view, progress, &vm, now)
+}
+
+/// A create leaves a mark on the Machine before it begins: our finalizer and a priority, in one write. A finalizer alone may be from
+/// a template or from another controller, and says nothing of a create; a deletion relies on that.
+fn is_marked(view: &MachineView) -> bool {
+    let machine = &view.machine;
+    machine.has_finalizer && (machine.has_priority || machine.provider_id.is_some())
+}
+
+enum Known<'a> {
+    /// The cloud must be asked first.
+    Look,
+    /// It could not be asked.
+    Unreachable(&'a CallError),
+    /// A VM is there.
+    Vm(Found),
+    /// None is there, as far as a look can tell.
+    Nothing,
+}
+
+/// What must be stored of a VM.
+pub(crate) struct Found {
+    pub(crate) provider_id: ProviderId,
+    pub(crate) node_name: Option<NodeName>,
+    vm: Option<Vm>,
+    /// The driver has named it in this pass.
+    is_proven: bool,
+}
+
+impl Found {
+    pub(crate) fn of(vm: &Vm) -> Self {
+        Self {
+            provider_id: vm.provider_id.clone(),
+            node_name: name_of(&vm.node_name),
+            vm: Some(vm.clone()),
+            is_proven: true,
+        }
+    }
+}
+
+/// A look comes before the first create of every pass that is not provably the first. Provably the first is the pass
+/// that put the finalizer on, since nothing is created without it, and that of a newborn, which has it from birth; traces of an
+/// earlier create say otherwise. A create that the cloud works on is not looked for but asked again: its resume token finds it.
+fn known_vm<'a>(view: &MachineView, progress: &'a Progress, driver: &DriverFacts) -> Known<'a> {
+    let machine = &view.machine;
+    let stored = machine.provider_id.as_ref().map(|id| Found {
+        provider_id: id.clone(),
+        node_name: machine.node_name.clone(),
+        vm: None,
+        is_proven: false,
+    });
+    let has_traces =
+        stored.is_some() || machine.create_intent.is_some() || machine.last_known_state.is_some();
+    let is_first = (!machine.has_finalizer || machine.is_newborn) && !has_traces;
+    if is_first || !driver.capabilities.status || (stored.is_none() && creation_goes_on(view)) {
+        return stored.map_or(Known::Nothing, Known::Vm);
+    }
+    match &progress.probe {
+        None => Known::Look,
+        Some(Ok(vm)) => Known::Vm(Found::of(vm)),
+        // Reads of a cloud may lag, so a stored id outweighs a look that finds nothing.
+        Some(Err(error)) if is_not_found(error) || error.code() == Code::Unimplemented => {
+            stored.map_or(Known::Nothing, Known::Vm)
+        }
+        Some(Err(error)) => {
+            match found_in(error).or(stored.filter(|_| error.code() == Code::Uninitialized)) {
+                Some(found) => Known::Vm(found),
+                None => Known::Unreachable(error),
+            }
+        }
+    }
+}
+
+/// A driver that answers `uninitialized` says which machine it means.
+pub(crate) fn found_in(error: &CallError) -> Option<Found> {
+    let CallError::Guest(DriverError { code: Code::Uninitialized, provider_id: Some(id), node_name, .. }) =
+        error
+    else {
+        return None;
+    };
+    Some(Found {
+        provider_id: id.clone(),
+        node_name: node_name.as_ref().and_then(name_of),
+        vm: None,
+        is_proven: true,
+    })
+}
+
+fn name_of(name: &NodeName) -> Option<NodeName> {
+    (!name.is_empty()).then(|| name.clone())
+}
+
+/// The status says that the cloud works on a create of ours. In a later phase the same words are about the Node's joining.
+fn creation_goes_on(view: &MachineView) -> bool {
+    let machine = &view.machine;
+    matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff)
+        && machine.last_known_state.is_some()
+        && machine.operation.is_some_and(|operation| {
+            operation.kind == OperationType::Create && operation.state == OperationState::Processing
+        })
+}
+
+fn make_vm(
+    view: &MachineView,
+    progress: &Progress,
+    driver: &DriverFacts,
+    now: Timestamp,
+) -> Result<Found, Box<Step>> {
+    let keeps_keys = driver.capabilities.idempotency_key;
+    if !keeps_keys
+        && progress.intent.is_none()
+        && !is_resumed(view)
+        && let Some(step) = intent::unresolved(view, driver)
+    {
+        return Err(Box::new(step));
+    }
+    if view.has_target() {
+        match &progress.token {
+            None => return Err(Box::new(Step::act(Effect::EnsureToken))),
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                let step = write_failed(Reason::BootstrapTokenFailed, "make the bootstrap token", error);
+                return Err(Box::new(step));
+            }
+        }
+    }
+    if !keeps_keys {
+        note_intent(view, progress)?;
+    }
+    match &progress.create {
+        None => Err(Box::new(Step::act(Effect::CreateVm))),
+        Some(Ok(Creation::Created(vm))) => Ok(Found::of(vm)),
+        Some(Ok(Creation::InProgress(work))) => Err(Box::new(in_progress(view, work, now))),
+        Some(Err(error)) => match found_in(error) {
+            Some(found) => Ok(found),
+            None => Err(Box::new(failed(view, progress, driver, error, now))),
+        },
+    }
+}
+
+/// Where the cloud keeps no keys, the intent is noted on the Machine before the call.
+fn note_intent(view: &MachineView, progress: &Progress) -> Result<(), Box<Step>> {
+    match &progress.intent {
+        Some(Ok(())) => Ok(()),
+        Some(Err(error)) => {
+            let step = write_failed(Reason::WriteFailed, "note on the Machine that a create begins", error);
+            Err(Box::new(step))
+        }
+        None if is_resumed(view) => Ok(()),
+        None => Err(Box::new(Step::act(Effect::NoteIntent))),
+    }
+}
+
+/// The same create, taken up with its resume token.
+fn is_resumed(view: &MachineView) -> bool {
+    view.machine.create_intent.is_some() && creation_goes_on(view)
+}
+
+/// A create that failed for certain made nothing. Where its intent was noted, the note is taken off first, so that a later
+/// process does not look for a VM in vain. That this cannot be written does no harm to this process, which knows it.
+fn failed(
+    view: &MachineView,
+    progress: &Progress,
+    driver: &DriverFacts,
+    error: &CallError,
+    now: Timestamp,
+) -> Step {
+    if driver.capabilities.idempotency_key {
+        return creation_failed(view, error, now);
+    }
+    if is_resumed(view) && !matches!(error, CallError::Guest(_)) {
+        // Nothing new is known of the work in the cloud: its resume token asks again.
+        return rest(
+            reason_of(error, Reason::CreationFailed),
+            error.to_string(),
+            retry_call(view, Situation::Create, error),
+        );
+    }
+    if error.may_have_happened() {
+        return intent::in_doubt(view, driver, error, now);
+    }
+    match &progress.close_intent {
+        None => Step::act(Effect::CloseIntent),
+        Some(Ok(()) | Err(_)) => creation_failed(view, error, now),
+    }
+}
+
+/// Stores id and Node name, unless they are there. `None` when that is done.
+fn store(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp) -> Option<Step> {
+    let machine = &view.machine;
+    if found.provider_id.is_empty() || (view.has_target() && found.node_name.is_none()) {
+        let error = DriverError::new(Code::Internal, "the driver named no provider id or no Node for the VM");
+        return Some(creation_failed(view, &CallError::Guest(error), now));
+    }
+    let node_name = found.node_name.clone().filter(|_| view.has_target());
+    let is_stored = machine.provider_id.as_ref() == Some(&found.provider_id)
+        && machine.has_priority
+        && (!view.has_target() || machine.node_name == node_name);
+    if is_stored {
+        return None;
+    }
+    match &progress.record {
+        None => {
+            let (provider_id, is_proven) = (found.provider_id.clone(), found.is_proven);
+            Some(Step::act(Effect::RecordVm { provider_id, node_name, is_proven }))
+        }
+        Some(Ok(())) => None,
+        Some(Err(error)) => {
+            Some(write_failed(Reason::WriteFailed, "store the VM's id on the Machine", error))
+        }
+    }
+}
+
+/// Initialisation hands out user data too, so the token must be the one that creation used.
+fn initialize(view: &MachineView, progress: &Progress) -> Step {
+    match (&progress.token, view.has_target()) {
+        (None, true) => Step::act(Effect::EnsureToken),
+        (Some(Err(error)), true) => {
+            write_failed(Reason::BootstrapTokenFailed, "make the bootstrap token", error)
+        }
+        (Some(Ok(())), true) | (_, false) => Step::act(Effect::InitializeVm),
+    }
+}
+
+fn created(view: &MachineView, progress: &Progress, found: &Found, now: Timestamp) -> Step {
+    let initialized = progress.initialize.as_ref().and_then(|answer| answer.as_ref().ok());
+    let vm = initialized.or(found.vm.as_ref());
+    let mut status = StatusChange {
+        last_known_state: vm.and_then(|vm| vm.last_known_state.clone()),
+        failure_domain: vm.and_then(|vm| vm.failure_domain.clone()),
+        vm: vm.map(VmReport::of),
+        addresses: Some(all_addresses(view, found, initialized)).filter(|all| *all != view.machine.addresses),
+        ..StatusChange::default()
+    };
+    if !matches!(view.machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending) {
+        // It had a life and lost its id only: with the id it goes on where it was.
+        let message = "the VM's id is stored again";
+        return Step::Finish(Conclusion {
+            status,
+            reason: Reason::VmCreated,
+            message: message.into(),
+            wake: Wake::Now,
+        });
+    }
+    if view.has_target() {
+        status.phase = Some(Phase::Pending);
+        status.timeout_active = Some(true);
+        status.operation = operation(OperationType::Create, OperationState::Processing, Note::Creating);
+        // In the words of the pass that follows, which then has nothing to write.
+        let name = found.node_name.as_ref().map_or("(no name yet)", NodeName::as_str);
+        return Step::Finish(Conclusion {
+            status,
+            reason: Reason::WaitingForNode,
+            message: join::waiting_for_node(view, name, now),
+            wake: Wake::Now,
+        });
+    }
+    status.phase = Some(Phase::Available);
+    status.timeout_active = Some(false);
+    status.operation = operation(OperationType::Create, OperationState::Successful, Note::Created);
+    let message = "the VM is created, and there is no target cluster to join";
+    Step::Finish(Conclusion {
+        status,
+        reason: Reason::VmCreated,
+        message: message.into(),
+        wake: Wake::Resync,
+    })
+}
+
+/// Addresses come together from all answers and are never taken away. The Node's name is one of them.
+fn all_addresses(view: &MachineView, found: &Found, initialized: Option<&Vm>) -> Vec<Address> {
+    let of = |vm: Option<&Vm>| vm.map(|vm| vm.addresses.clone()).unwrap_or_default();
+    let host =
+        found.vm.as_ref().map(|vm| Address { kind: "Hostname".into(), address: vm.node_name.to_string() });
+    let hosts: Vec<Address> = host.into_iter().collect();
+    let lists = [view.machine.addresses.clone(), of(found.vm.as_ref()), of(initialized), hosts];
+    addresses::union(lists.iter().map(Vec::as_slice))
+}

@@ -1,0 +1,160 @@
+//! Creation that has not come to its end.
+
+use jiff::Timestamp;
+
+use crate::driver::InProgress;
+use crate::driver::error::{CallError, Code};
+use crate::safety::thaw;
+use crate::scheduling::retry::Situation;
+use crate::value::phase::{OperationState, OperationType, Phase};
+
+use crate::machine::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
+use crate::machine::facts::{MachineView, NodeFact, NodePresence, TargetFact};
+use crate::machine::step::{ask_again, operation, reason_of, retry_call};
+
+pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
+    let (reason, message) = told(error, Reason::CreationFailed);
+    let wake = retry_call(view, Situation::Create, error);
+    failed_create(view, (reason, message), error, wake, now)
+}
+
+/// The same, with another reason and another time to come back.
+pub(crate) fn failed_create(
+    view: &MachineView,
+    (reason, message): (Reason, String),
+    error: &CallError,
+    wake: Wake,
+    now: Timestamp,
+) -> Step {
+    let note = Note::CreationFailed { error: error.to_string() };
+    let step = failure(view, reason, note, message, Some(error.code()), wake);
+    time_out(view, step, error, now)
+}
+
+/// A look says that a person must mend something before it can tell whether there is a VM. There may be one, so that no
+/// creation time-out has the Machine replaced by another.
+pub(crate) fn look_refused(view: &MachineView, error: &CallError) -> Step {
+    let (reason, message) = told(error, Reason::CreationFailed);
+    let note = Note::CreationFailed { error: error.to_string() };
+    let wake = retry_call(view, Situation::Create, error);
+    failure(view, reason, note, message, Some(error.code()), wake)
+}
+
+pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
+    let (reason, message) = told(error, Reason::InitializationFailed);
+    let note = Note::InitializationFailed { error: error.to_string() };
+    let wake = retry_call(view, Situation::Initialize, error);
+    let step = failure(view, reason, note, message, Some(error.code()), wake);
+    time_out(view, step, error, now)
+}
+
+/// Reason and message of `Ready`. The sentence of `lastOperation` is the driver's alone.
+fn told(error: &CallError, guest: Reason) -> (Reason, String) {
+    if error.is_terminal() {
+        let advice = "no further try helps, says the driver, before somebody changes the class, its Secret or the Machine";
+        return (reason_of(error, guest), format!("{error}; {advice}"));
+    }
+    (reason_of(error, guest), error.to_string())
+}
+
+/// The end of a pass that could not create, with what `lastOperation` says of it.
+pub(crate) fn failure(
+    view: &MachineView,
+    reason: Reason,
+    note: Note,
+    message: String,
+    code: Option<Code>,
+    wake: Wake,
+) -> Step {
+    let phase = match view.machine.phase {
+        Phase::New => Some(Phase::CrashLoopBackOff),
+        Phase::CrashLoopBackOff
+        | Phase::Pending
+        | Phase::Available
+        | Phase::Running
+        | Phase::Terminating
+        | Phase::Unknown
+        | Phase::Failed
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => None,
+    };
+    Step::Finish(Conclusion {
+        status: StatusChange {
+            phase,
+            operation: Some(Operation {
+                kind: OperationType::Create,
+                state: OperationState::Failed,
+                note,
+                code,
+            }),
+            ..StatusChange::default()
+        },
+        reason,
+        message,
+        wake,
+    })
+}
+
+/// Past its creation time-out a Machine that the cloud does not make is failed, so that a set can replace it. Only the cloud
+/// counts: a plugin that broke or that is not served says nothing about the Machine, and its replacement would fare no better.
+fn time_out(view: &MachineView, step: Step, error: &CallError, now: Timestamp) -> Step {
+    let CallError::Guest(error) = error else { return step };
+    let Step::Finish(mut conclusion) = step else { return step };
+    // What the driver wants to know next time; what is stored stays when it says nothing.
+    conclusion.status.last_known_state.clone_from(&error.last_known_state);
+    if is_too_late(view, now) {
+        conclusion.status.phase = Some(Phase::Failed);
+        conclusion.wake = Wake::Resync;
+    }
+    Step::Finish(conclusion)
+}
+
+/// The driver works on it and asks for patience, which ends with the creation time-out as well.
+pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp) -> Step {
+    let status =
+        StatusChange { last_known_state: Some(work.resume_token.clone()), ..StatusChange::default() };
+    if is_too_late(view, now) {
+        let limit = view.settings.creation_timeout;
+        let operation =
+            operation(OperationType::Create, OperationState::Failed, Note::JoinTimedOut { limit });
+        return Step::Finish(Conclusion {
+            status: StatusChange { phase: Some(Phase::Failed), operation, ..status },
+            reason: Reason::JoinTimedOut,
+            message: format!("{}, for longer than {}", work.message, crate::value::duration::format(limit)),
+            wake: Wake::Resync,
+        });
+    }
+    let note = Note::CloudWorking { message: work.message.clone() };
+    Step::Finish(Conclusion {
+        status: StatusChange {
+            operation: operation(OperationType::Create, OperationState::Processing, note),
+            ..status
+        },
+        reason: Reason::CloudWorking,
+        message: work.message.clone(),
+        wake: ask_again(work),
+    })
+}
+
+/// Only a Machine that has not begun to live: one that did and lost its id is judged by its health. A frozen gate is asked
+/// before all of creation, so that none is failed behind it, and what it held of the time is given back.
+fn is_too_late(view: &MachineView, now: Timestamp) -> bool {
+    let machine = &view.machine;
+    matches!(machine.phase, Phase::New | Phase::CrashLoopBackOff | Phase::Pending)
+        && !has_come(view)
+        && elapsed(thaw::counts_from(machine.created, view.thawed_at), now) > view.settings.creation_timeout
+}
+
+/// Its Node is there and Ready: it has a VM that works, whatever the cloud answers at this moment. It is in service as soon as the
+/// cloud can be asked again, and must not be replaced because that took long.
+fn has_come(view: &MachineView) -> bool {
+    let is_ready = |node: &NodeFact| node.ready_since.is_some() && !node.is_deleting;
+    match &view.target {
+        TargetFact::Cluster(NodePresence::Present(node)) => {
+            view.machine.provider_id.is_some() && is_ready(node)
+        }
+        TargetFact::Cluster(NodePresence::Absent | NodePresence::Foreign(_) | NodePresence::Contested(_))
+        | TargetFact::None => false,
+    }
+}

@@ -1,0 +1,255 @@
+//! What policies make of a Machine that has joined: who has to be asked, what one that holds or reboots changes, and what those
+//! that only observe would have done.
+//!
+//! The phases and their clocks are those of `join`, whoever calls a Machine sick.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::health_policy::{Action, Health, Judge, Judgement, Mode, Opinion, judge};
+use crate::machine::node::health::{self, Cause, READY, Status};
+use crate::value::phase::Phase;
+
+use super::reboot;
+use crate::machine::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, Step, Wake, elapsed};
+use crate::machine::effect::{Effect, Progress};
+use crate::machine::facts::{MachineView, TargetFact};
+use crate::machine::join;
+use crate::machine::step::{rest, retry_write};
+
+/// How soon policies are asked again about a Machine that has failed, however short their answers hold. A change of its Node wakes
+/// it at once.
+const OF_FAILED: SignedDuration = SignedDuration::from_mins(1);
+
+/// The life of a Machine with a VM, as policies see it.
+pub(crate) fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    if !view.policies.is_any() || !is_asked_about(view) {
+        return told_no_more(view, join::step(view, progress, now));
+    }
+    if !view.policies.to_ask.is_empty() {
+        match &progress.opinions {
+            None => return Step::act(Effect::AskPolicies),
+            Some(Ok(_)) => {}
+            // Nothing is concluded from a silence that is ours.
+            Some(Err(error)) => {
+                let message = format!("failed to ask the policies: {error}");
+                return rest(Reason::PolicyUnheard, message, retry_write(error));
+            }
+        }
+    }
+    let judgement = judgement(view, progress);
+    let step = judged(view, &judgement, progress, now);
+    observed(view, &judgement, progress, held_until(view, step, &judgement, now))
+}
+
+/// What was said about the Machine: answers that still hold, and those of this pass.
+pub(crate) fn opinions(view: &MachineView, progress: &Progress) -> Vec<Opinion> {
+    if !is_asked_about(view) {
+        return Vec::new();
+    }
+    let fresh = progress.opinions.iter().flat_map(|asked| asked.iter().flatten());
+    view.policies.opinions.iter().chain(fresh).cloned().collect()
+}
+
+/// Machines that have joined. Before that their creation is what is watched, later their end or their update.
+fn is_asked_about(view: &MachineView) -> bool {
+    let has_joined = match view.machine.phase {
+        Phase::Running | Phase::Unknown => true,
+        Phase::Failed => view.machine.provider_id.is_some(),
+        Phase::New
+        | Phase::Pending
+        | Phase::Available
+        | Phase::CrashLoopBackOff
+        | Phase::Terminating
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => false,
+    };
+    has_joined && matches!(view.target, TargetFact::Cluster(_))
+}
+
+/// What is thought of the Machine: of its Node, or of there being none.
+pub(crate) fn judgement(view: &MachineView, progress: &Progress) -> Judgement {
+    let built_in = match view.node() {
+        Some(node) => health::verdict(&node.conditions, &view.settings.must_be_false),
+        None => health::Verdict::Unhealthy { because: vec![Cause { kind: READY.to_owned(), status: None }] },
+    };
+    judge(&built_in, &opinions(view, progress))
+}
+
+fn judged(view: &MachineView, judgement: &Judgement, progress: &Progress, now: Timestamp) -> Step {
+    let Judge::Policy(policy) = &judgement.judge else { return join::step(view, progress, now) };
+    match &judgement.health {
+        // A Node that is gone is nobody's idea of healthy; a policy that says so holds.
+        Health::Healthy if view.node().is_none() => {
+            let because = format!("policy {policy} says healthy, though the Node is gone");
+            undecided(view, &because, progress, now)
+        }
+        Health::Healthy => join::step(view, progress, now),
+        Health::Undecided { because } => {
+            undecided(view, &format!("policy {policy} holds: {because}"), progress, now)
+        }
+        Health::Unhealthy { because, action } => match (action, view.machine.phase) {
+            // The phase comes first: what is done about a Machine is done while it is known to be unhealthy.
+            (Action::Replace, _) | (Action::None | Action::Reboot, Phase::Running) => {
+                join::step(view, progress, now)
+            }
+            // Whoever has failed is to be replaced, or is kept as it is to be looked at.
+            (Action::None, Phase::Failed) => {
+                too_late(join::step(view, progress, now), &format!("policy {policy} would wait: {because}"))
+            }
+            (Action::Reboot, Phase::Failed) => {
+                let wish = format!("policy {policy} would have its VM started anew: {because}");
+                too_late(join::step(view, progress, now), &wish)
+            }
+            (Action::None, _) => {
+                let message = format!("policy {policy} waits: {because}");
+                instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
+            }
+            (Action::Reboot, _) => reboot::step(view, &format!("policy {policy}: {because}"), progress, now),
+        },
+    }
+}
+
+/// The Machine keeps its phase.
+fn undecided(view: &MachineView, because: &str, progress: &Progress, now: Timestamp) -> Step {
+    if view.machine.phase == Phase::Failed {
+        return too_late(join::step(view, progress, now), because);
+    }
+    let message =
+        format!("it is not decided whether the Machine is healthy, and it is not failed: {because}");
+    if view.machine.phase == Phase::Running && view.node().is_none() {
+        return rest(Reason::PolicyHolds, message, Wake::Resync);
+    }
+    instead(without_clock(view, progress, now), Reason::PolicyHolds, message)
+}
+
+/// The end of a pass over a Machine that has failed, about which a policy would have something else done than replacing it.
+fn too_late(step: Step, wish: &str) -> Step {
+    let Step::Finish(mut conclusion) = step else { return step };
+    if conclusion.status.phase.is_none() {
+        conclusion.reason = Reason::Failed;
+        conclusion.message =
+            format!("failed, and stays so until it is replaced or recovers, although {wish}");
+    }
+    Step::Finish(conclusion)
+}
+
+/// As if the Machine could be unhealthy for ever: everything else goes on.
+pub(crate) fn without_clock(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+    let mut patient = view.clone();
+    patient.settings.health_timeout = None;
+    join::step(&patient, progress, now)
+}
+
+/// The same end with other words, unless something else is worth more words.
+pub(crate) fn instead(step: Step, reason: Reason, message: String) -> Step {
+    let Step::Finish(mut conclusion) = step else { return step };
+    let is_about_health =
+        matches!(conclusion.reason, Reason::NodeUnhealthy | Reason::NodeMissing | Reason::NodeHealthy);
+    if conclusion.status.phase.is_none() && is_about_health {
+        // What `join` says of the time-out is not so: it was asked as if there were none.
+        let health = |condition: &&mut OwnCondition| {
+            condition.kind == ConditionKind::Healthy && condition.status != Status::True
+        };
+        for condition in conclusion.status.conditions.iter_mut().filter(health) {
+            condition.message.clone_from(&message);
+        }
+        conclusion.reason = reason;
+        conclusion.message = message;
+    }
+    Step::Finish(conclusion)
+}
+
+/// Back when the first opinion ends. What is said of a Machine that has failed changes little, and is asked for seldom.
+fn held_until(view: &MachineView, step: Step, judgement: &Judgement, now: Timestamp) -> Step {
+    let Some(until) = judgement.holds_until else { return step };
+    // One second more, so that it has ended when the pass comes.
+    let after = elapsed(now, until) + SignedDuration::from_secs(1);
+    match view.machine.phase {
+        Phase::Failed => sooner(step, after.max(OF_FAILED)),
+        Phase::New
+        | Phase::Pending
+        | Phase::Available
+        | Phase::Running
+        | Phase::Terminating
+        | Phase::Unknown
+        | Phase::CrashLoopBackOff
+        | Phase::InPlaceUpdating
+        | Phase::InPlaceUpdateSuccessful
+        | Phase::InPlaceUpdateFailed => sooner(step, after),
+    }
+}
+
+pub(crate) fn sooner(step: Step, after: SignedDuration) -> Step {
+    let Step::Finish(mut conclusion) = step else { return step };
+    conclusion.wake = match conclusion.wake {
+        Wake::Resync => Wake::After(after),
+        Wake::After(own) => Wake::After(own.min(after)),
+        other @ (Wake::Now | Wake::Look(_) | Wake::Retry { .. } | Wake::Gone) => other,
+    };
+    Step::Finish(conclusion)
+}
+
+/// Tells what policies that only observe would have done.
+fn observed(view: &MachineView, judgement: &Judgement, progress: &Progress, step: Step) -> Step {
+    let observe = opinions(view, progress).iter().any(|opinion| opinion.mode == Mode::Observe);
+    if !observe {
+        return told_no_more(view, step);
+    }
+    let says = |finding: &crate::health_policy::Finding| {
+        let action = match finding.verdict {
+            crate::health_policy::Verdict::Unhealthy { .. } => format!(", {}", finding.action),
+            crate::health_policy::Verdict::Healthy | crate::health_policy::Verdict::Unknown => String::new(),
+        };
+        format!("{} says {}{action}: {}", finding.policy, finding.verdict.as_str(), finding.reason)
+    };
+    if judgement.observed.is_empty() && !view.policies.is_told {
+        // Nothing to take back: that policies agree is not worth a write on each Machine.
+        return step;
+    }
+    let condition = if judgement.observed.is_empty() {
+        OwnCondition {
+            kind: ConditionKind::PolicyObserved,
+            status: Status::False,
+            reason: "PolicyAgrees",
+            message: "the policies that observe would have decided the same".into(),
+        }
+    } else {
+        let all: Vec<String> = judgement.observed.iter().map(says).collect();
+        OwnCondition {
+            kind: ConditionKind::PolicyObserved,
+            status: Status::True,
+            reason: "PolicyWouldDiffer",
+            message: format!("nothing was done for it: {}", all.join("; ")),
+        }
+    };
+    with_condition(step, condition)
+}
+
+/// What was told of policies that are not there any more is taken back.
+fn told_no_more(view: &MachineView, step: Step) -> Step {
+    if !view.policies.is_told {
+        return step;
+    }
+    with_condition(
+        step,
+        OwnCondition {
+            kind: ConditionKind::PolicyObserved,
+            status: Status::False,
+            reason: "NoPolicy",
+            message: "no policy observes this Machine at the moment".into(),
+        },
+    )
+}
+
+fn with_condition(step: Step, condition: OwnCondition) -> Step {
+    match step {
+        Step::Finish(conclusion) => Step::Finish(adding(conclusion, condition)),
+        act @ Step::Act(_) => act,
+    }
+}
+
+fn adding(mut conclusion: Conclusion, condition: OwnCondition) -> Conclusion {
+    conclusion.status.conditions.push(condition);
+    conclusion
+}

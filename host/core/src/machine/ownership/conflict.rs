@@ -1,0 +1,285 @@
+//! Several Machines that claim one VM or one Node: whose it is, and what is held until that is settled.
+//!
+//! What tells is the provider id, in whatever form, then the label with which its Machine marked the Node. Who is not the owner leaves the
+//! Node alone. A VM whose id is stored on several Machines is not removed, emptied, started anew or failed for any of them while
+//! another one lives on it: drivers remove by id, and nobody here knows whose it is.
+
+use jiff::Timestamp;
+
+use crate::drain;
+use crate::machine::node::health::Status;
+use crate::scheduling::retry::RetryPolicy;
+use crate::value::id::{ObjectKey, ProviderId};
+use crate::value::phase::Phase;
+use crate::value::same_vm::Vms;
+
+use crate::machine::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason, Step, Wake};
+use crate::machine::effect::Effect;
+use crate::machine::facts::{MachineView, NodePresence, TargetFact};
+use crate::machine::step::rest;
+
+/// Others that claim what a Machine claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rivals {
+    /// They store its provider id, and nobody deletes them.
+    pub living_on_vm: Vec<ObjectKey>,
+    /// They store its provider id, and are being deleted too.
+    pub leaving_vm: Vec<ObjectKey>,
+    /// They name its Node, which is not theirs.
+    pub of_node: Vec<ObjectKey>,
+    /// The Node that has its Node's name is another's, by what that Node says of itself.
+    pub has_taken_name: Option<Taken>,
+    /// The Machine's status says that there are such.
+    pub is_told: bool,
+}
+
+/// The prospects of a Node whose name a Machine's Node would have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is on its way out, or its Machine is: the name will be free.
+    Leaving,
+    /// Nobody takes it away.
+    Staying,
+}
+
+/// A Machine that claims a Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimant {
+    /// Which.
+    pub key: ObjectKey,
+    /// When it was created.
+    pub created: Timestamp,
+    /// The id that it stores.
+    pub provider_id: Option<ProviderId>,
+    /// Its deletion was asked for.
+    pub is_deleting: bool,
+    /// Its status says that its Node has joined, so that a Node of that name has been its own.
+    pub has_joined: bool,
+}
+
+/// What a Node tells of its owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeClaim {
+    /// Its provider id.
+    pub provider_id: Option<ProviderId>,
+    /// The name of the Machine that has marked it.
+    pub mark: Option<String>,
+}
+
+impl NodeClaim {
+    /// Whether the Node and this Machine are of one VM, as far as their ids tell.
+    fn vms(&self, claimant: &Claimant) -> Vms {
+        Vms::of(self.provider_id.as_ref(), claimant.provider_id.as_ref())
+    }
+}
+
+/// Whose a Node is, to one that claims it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// That of another VM, for certain.
+    Foreign(ProviderId),
+    /// Another's, or nobody can tell.
+    Contested(Vec<ObjectKey>),
+    /// Its own, whatever these others say.
+    Own(Vec<ObjectKey>),
+}
+
+/// Whose a Node is that `own` claims, and these others too. Of all that claim it, at most one is told that it is its own.
+pub fn whose(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> Whose {
+    if let (Some(of_node), Vms::Different) = (&node.provider_id, node.vms(own)) {
+        return Whose::Foreign(of_node.clone());
+    }
+    let may_be = |claimant: &&Claimant| node.vms(claimant) != Vms::Different;
+    let others: Vec<&Claimant> = others.iter().filter(may_be).collect();
+    let mut keys: Vec<ObjectKey> = others.iter().map(|other| other.key.clone()).collect();
+    keys.sort();
+    let all: Vec<&Claimant> = others.into_iter().chain([own]).collect();
+    match owner(node, &all) {
+        Some(owner) if owner.key == own.key => Whose::Own(keys),
+        Some(_) => Whose::Contested(keys),
+        None => {
+            // The Machine that its label names has it, be it there or not.
+            let marked =
+                node.mark.as_ref().map(|name| ObjectKey::new(own.key.namespace.as_str(), name.as_str()));
+            keys.extend(marked.filter(|key| *key != own.key));
+            keys.sort();
+            keys.dedup();
+            Whose::Contested(keys)
+        }
+    }
+}
+
+/// The Node says that it is another's than `own`: by its provider id, or where that tells nothing by its label, which names a Machine that
+/// claims nothing. A Node of another VM that carries the label of `own` contradicts itself, and says nothing.
+pub fn is_anothers(node: &NodeClaim, own: &Claimant, others: &[Claimant]) -> bool {
+    let is_marked = |claimant: &Claimant| node.mark.as_deref() == Some(claimant.key.name.as_str());
+    match whose(node, own, others) {
+        Whose::Own(_) => false,
+        Whose::Foreign(_) => !is_marked(own),
+        Whose::Contested(_) => {
+            let is_proven = |claimant: &Claimant| node.vms(claimant) == Vms::Same;
+            let all = || others.iter().chain([own]);
+            node.mark.is_some() && !all().any(is_marked) && !all().any(is_proven)
+        }
+    }
+}
+
+fn owner<'a>(node: &NodeClaim, all: &[&'a Claimant]) -> Option<&'a Claimant> {
+    let is_proven = |claimant: &&&Claimant| node.vms(claimant) == Vms::Same;
+    let proven: Vec<&Claimant> = all.iter().filter(is_proven).copied().collect();
+    if let [only] = proven.as_slice() {
+        return Some(only);
+    }
+    let candidates = if proven.is_empty() { all } else { proven.as_slice() };
+    let is_marked = |claimant: &&&Claimant| node.mark.as_deref() == Some(claimant.key.name.as_str());
+    if let Some(marked) = candidates.iter().find(is_marked) {
+        return Some(marked);
+    }
+    // No id tells, and the label names a Machine that claims nothing: the Node was left behind, or is of somebody else. One that has
+    // joined has marked it then, and does so again.
+    let is_of_others = proven.is_empty() && node.mark.is_some();
+    if let [only] = candidates {
+        return Some(*only).filter(|only| !is_of_others || only.has_joined);
+    }
+    if is_of_others && candidates.iter().all(|claimant| !claimant.has_joined) {
+        return None;
+    }
+    // Nobody lives on it any more, and one of them has to empty it.
+    let all_leave = candidates.iter().all(|claimant| claimant.is_deleting);
+    let oldest = candidates.iter().min_by_key(|claimant| (claimant.created, &claimant.key));
+    oldest.copied().filter(|_| all_leave)
+}
+
+/// Why nothing may happen to the VM of this Machine and to what runs on it. `None`: no other Machine claims it.
+pub(crate) fn held(view: &MachineView) -> Option<String> {
+    let Rivals { living_on_vm, leaving_vm, .. } = &view.rivals;
+    let vm = view.machine.provider_id.as_ref()?;
+    let is_deleting = view.machine.deletion.is_some();
+    if !living_on_vm.is_empty() {
+        let others = names(living_on_vm);
+        return Some(if is_deleting {
+            format!(
+                "VM {vm} is that of {others} as well, which nobody deletes, so that nothing of it is removed: take spec.providerID \
+                 off the Machine whose VM it is not, or delete {others} too"
+            )
+        } else {
+            format!(
+                "VM {vm} is that of {others} as well, so that nobody removes, empties or fails it: take spec.providerID off the \
+                 Machine whose VM it is not, and delete that Machine"
+            )
+        });
+    }
+    let is_of_another = matches!(view.target, TargetFact::Cluster(NodePresence::Contested(_)));
+    let waits = is_deleting && is_of_another && !leaving_vm.is_empty();
+    waits.then(|| {
+        let others = names(leaving_vm);
+        format!("VM {vm} is that of {others} as well, being deleted too: it goes once its Node is drained for them")
+    })
+}
+
+/// What a Machine that is not being deleted would do to a VM that others live on is held.
+pub(crate) fn guarded(view: &MachineView, step: Step) -> Step {
+    let Some(message) = held(view) else { return step };
+    let is_harmful = match &step {
+        Step::Act(effects) => effects.iter().any(harms_others),
+        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+    };
+    if is_harmful { rest(Reason::VmContested, message, Wake::Resync) } else { step }
+}
+
+/// The end of a pass over a Machine that is being deleted and whose VM is claimed by others.
+pub(crate) fn waiting(message: String) -> Conclusion {
+    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    Conclusion {
+        status: crate::machine::conclusion::StatusChange::default(),
+        reason: Reason::VmContested,
+        message,
+        wake,
+    }
+}
+
+/// Whoever lives on the same VM would notice.
+pub(crate) fn harms_others(effect: &Effect) -> bool {
+    match effect {
+        Effect::InitializeVm
+        | Effect::CreateVm
+        | Effect::DeleteVm
+        | Effect::DeleteNode { .. }
+        | Effect::ReleaseFinalizer
+        | Effect::DeleteMachine
+        | Effect::Cordon { .. }
+        | Effect::NoteReboot(_)
+        | Effect::RebootVm => true,
+        Effect::Drain(effect) => match effect {
+            drain::Effect::LookAtPods { .. } => false,
+            drain::Effect::Evict(_)
+            | drain::Effect::DeletePod(_)
+            | drain::Effect::DeleteAttachment { .. } => true,
+        },
+        Effect::Claim
+        | Effect::EnsureToken
+        | Effect::NoteIntent
+        | Effect::CloseIntent
+        | Effect::ProbeVm
+        | Effect::RecordVm { .. }
+        | Effect::SyncNode { .. }
+        | Effect::ForgetToken
+        | Effect::WriteMachine(_)
+        | Effect::SetNodeCondition { .. }
+        | Effect::NoteHooks
+        | Effect::AskPolicies
+        | Effect::AskPermit(_)
+        | Effect::ExtendToken { .. }
+        | Effect::WriteCapacity { .. } => false,
+    }
+}
+
+/// Each of those that claim the same says so, the owner too, and takes it back when that is over.
+pub(crate) fn told(view: &MachineView, step: Step) -> Step {
+    let Step::Finish(mut conclusion) = step else { return step };
+    if conclusion.wake != Wake::Gone {
+        conclusion.status.conditions.extend(condition(view));
+    }
+    Step::Finish(conclusion)
+}
+
+fn condition(view: &MachineView) -> Option<OwnCondition> {
+    let kind = ConditionKind::Contested;
+    let rivals = &view.rivals;
+    let on_vm: Vec<ObjectKey> = rivals.living_on_vm.iter().chain(&rivals.leaving_vm).cloned().collect();
+    if let Some(vm) = view.machine.provider_id.as_ref().filter(|_| !on_vm.is_empty()) {
+        let message = held(view).unwrap_or_else(|| {
+            format!("VM {vm} is that of {} as well, all of which are being deleted", names(&on_vm))
+        });
+        return Some(OwnCondition { kind, status: Status::True, reason: "VmContested", message });
+    }
+    let (others, whose) = match &view.target {
+        // It is another's, which contests nothing.
+        TargetFact::Cluster(NodePresence::Contested(_)) if rivals.has_taken_name.is_some() => {
+            (&rivals.of_node, "and it is this Machine's")
+        }
+        TargetFact::Cluster(NodePresence::Contested(others)) => {
+            (others, "and it is not told to be this Machine's")
+        }
+        TargetFact::Cluster(NodePresence::Present(_) | NodePresence::Absent | NodePresence::Foreign(_))
+        | TargetFact::None => (&rivals.of_node, "and it is this Machine's"),
+    };
+    if others.is_empty() {
+        let message = "no other Machine claims the VM or the Node".to_owned();
+        let is_over = OwnCondition { kind, status: Status::False, reason: "NotContested", message };
+        return rivals.is_told.then_some(is_over);
+    }
+    let message = format!(
+        "label node of {} names the Node as well, {whose}: take the label off the Machine that it is not of, or delete that",
+        names(others)
+    );
+    Some(OwnCondition { kind, status: Status::True, reason: "NodeContested", message })
+}
+
+fn names(keys: &[ObjectKey]) -> String {
+    let all: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+    match all.as_slice() {
+        [only] => format!("Machine {only}"),
+        several => format!("Machines {}", several.join(", ")),
+    }
+}

@@ -1,0 +1,102 @@
+//! The cluster's mark as Machine and class have stored it: where it is not this process's, the Machine is held.
+//!
+//! Drivers find VMs by the mark of the process. Under another mark a look says that there is no VM, an order reaches
+//! none, and a create makes a second one. The stored mark moves with the objects, so that a control plane that was
+//! moved or restored notices. It is compared and never sent to a driver: authors of Machines write annotations.
+
+use crate::scheduling::gate::{FreezeReason, Gate, permits};
+use crate::scheduling::retry::RetryPolicy;
+use crate::value::phase::Phase;
+
+use super::conflict as contest;
+use crate::machine::conclusion::{Conclusion, Reason, StatusChange, Step, Wake};
+use crate::machine::effect::Effect;
+use crate::machine::facts::{ClassFact, MachineView};
+use crate::machine::step::rest;
+
+/// The marks that a pass compares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The mark that this process sends with each call of a driver.
+    pub own: String,
+    /// The mark that the Machine has stored with its VM.
+    pub of_machine: Option<String>,
+    /// The mark that the Machine's class has stored, once a VM of it was seen.
+    pub of_class: Option<String>,
+}
+
+/// Why nothing may happen to the VM of this Machine and to its Node. `None`: no other mark is stored.
+pub(crate) fn held(view: &MachineView) -> Option<String> {
+    let marks = &view.marks;
+    match &marks.of_machine {
+        Some(stored) => (*stored != marks.own).then(|| message(view, "the Machine", stored)),
+        None => other_of_class(view),
+    }
+}
+
+/// Why no VM may be made for this Machine. The class counts as well: VMs of one class carry one mark.
+pub(crate) fn forbids_creation(view: &MachineView) -> Option<String> {
+    held(view).or_else(|| other_of_class(view))
+}
+
+fn other_of_class(view: &MachineView) -> Option<String> {
+    let stored = view.marks.of_class.as_ref().filter(|stored| **stored != view.marks.own)?;
+    let name = match &view.class {
+        ClassFact::Missing(name)
+        | ClassFact::Invalid { name, .. }
+        | ClassFact::Deleting(name)
+        | ClassFact::Ready(name) => name,
+    };
+    Some(message(view, &format!("MachineClass {name}"), stored))
+}
+
+fn message(view: &MachineView, subject: &str, stored: &str) -> String {
+    let (own, annotation) = (&view.marks.own, view.names.cluster_mark);
+    format!(
+        "{subject} carries the mark of cluster {stored}, and this process has the mark {own}: start it with \
+         --cluster-id={stored}; until then no VM is created, emptied or removed. If the VM carries the mark {own}, take the \
+         annotation {annotation} off"
+    )
+}
+
+/// A Machine that lives: its health is still judged, nothing harmful is done, and `Ready` tells why.
+pub(crate) fn guarded(view: &MachineView, step: Step) -> Step {
+    let Some(message) = held(view) else { return step };
+    let is_harmful = match &step {
+        Step::Act(effects) => effects.iter().any(is_held),
+        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+    };
+    match step {
+        _ if is_harmful => rest(Reason::ClusterMarkDiffers, message, Wake::Resync),
+        Step::Act(effects) => Step::Act(effects),
+        Step::Finish(conclusion) => {
+            Step::Finish(Conclusion { reason: Reason::ClusterMarkDiffers, message, ..conclusion })
+        }
+    }
+}
+
+/// While another control plane holds the mark, this Machine may be a copy of that one's: no effect goes out that the
+/// gate forbids, whatever the Machine is at, and `Ready` says why.
+pub(crate) fn held_elsewhere(view: &MachineView, step: Step) -> Step {
+    let Gate::Frozen { reason: reason @ FreezeReason::ClusterMarkHeld, .. } = view.gate else { return step };
+    match &step {
+        Step::Act(effects)
+            if effects.iter().any(|effect| !permits(view.gate, effect.kind(&view.machine))) =>
+        {
+            rest(Reason::Frozen, format!("held: {}", reason.sentence()), Wake::Resync)
+        }
+        Step::Act(_) | Step::Finish(_) => step,
+    }
+}
+
+/// The end of a pass over a Machine that is being deleted, or created.
+pub(crate) fn waiting(message: String) -> Conclusion {
+    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    Conclusion { status: StatusChange::default(), reason: Reason::ClusterMarkDiffers, message, wake }
+}
+
+/// True for what harms the VM or what runs on it, and for what asks the cloud about it by the wrong mark.
+pub(crate) fn is_held(effect: &Effect) -> bool {
+    contest::harms_others(effect)
+        || matches!(effect, Effect::ProbeVm | Effect::RecordVm { .. } | Effect::AskPermit(_))
+}

@@ -1,0 +1,109 @@
+//! Before a Machine is failed for its health: its turn, and what its zone says.
+
+use expect_test::expect;
+
+use crate::driver::VmState;
+use crate::driver::error::Code;
+use crate::machine::Outcome;
+use crate::safety::meltdown::{Limit, Permit, ZoneState};
+
+use crate::machine::tests::facts::{
+    self, CREATION_TIMEOUT_SECONDS, HEALTH_TIMEOUT_SECONDS, guest, vm, vm_that_is,
+};
+use crate::machine::tests::{Case, check, pending, seconds, unknown};
+
+fn overdue() -> Case {
+    unknown().at(101 + HEALTH_TIMEOUT_SECONDS)
+}
+
+fn silent() -> Outcome {
+    let zone = ZoneState { name: "zone-a".into(), is_silent: true, has_trouble: false };
+    Outcome::AskPermit(Ok(Permit::Granted { zone: Some(zone) }))
+}
+
+/// Its VM is there, and its Node has not joined in time.
+fn late() -> Case {
+    pending().at(CREATION_TIMEOUT_SECONDS + 1)
+}
+
+fn fails(case: &Case) -> bool {
+    case.tell().contains("phase Failed")
+}
+
+#[test]
+fn a_machine_waits_for_its_turn_and_says_so() {
+    let busy = Outcome::AskPermit(Ok(Permit::Busy { limit: Limit::ONE }));
+    check(
+        &overdue().on(busy),
+        &expect![[r#"
+            act ask-permit 1
+            ReplacementHeld: the Node is not healthy: Ready is False; it is not failed yet: others of its deployment are being replaced or started anew, and 1 may be at a time
+            status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; failing it is held, see condition Ready)
+            again after 1m0s
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_of_a_silent_zone_is_held_while_its_vm_is_alive_or_nobody_can_tell() {
+    check(
+        &overdue().on(silent()).on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+        act ask-permit 1
+        act probe-vm
+        ZoneHeld: the Node is not healthy: Ready is False; it is not failed: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone
+        status: Healthy=False NodeUnhealthy (Ready is False, since 1971-01-01T00:01:40Z; failing it is held, see condition Ready)
+        again after 2m0s
+    "#]],
+    );
+    assert!(!fails(&overdue().on(silent()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))));
+    assert!(!fails(&overdue().on(silent()).with(|view| view.driver = crate::machine::DriverFact::NotChosen)));
+    for gone in
+        [Ok(vm_that_is(VmState::Stopped)), Ok(vm_that_is(VmState::Stopping)), Err(guest(Code::NotFound))]
+    {
+        assert!(fails(&overdue().on(silent()).on(Outcome::ProbeVm(gone))));
+    }
+    let blind = overdue().on(silent()).with(facts::capabilities(|offers| offers.status = false));
+    assert!(fails(&blind), "a driver that never can tell is not waited for");
+}
+
+#[test]
+fn a_machine_that_never_joined_waits_for_no_turn_but_asks_the_cloud_in_a_silent_zone() {
+    check(
+        &late().on(silent()).on(Outcome::ProbeVm(Ok(vm()))),
+        &expect![[r#"
+            act ask-permit of the zone
+            act probe-vm
+            ZoneHeld: the VM is created, Node node-1 has not joined yet; it is not failed: the Nodes of zone zone-a are silent together while the cloud says that the VM is alive, so that the way to them is believed to be broken; it goes on when they speak again or the VM is gone
+            again after 2m0s
+        "#]],
+    );
+    let mute = late().node(facts::unhealthy_node()).on(silent()).on(Outcome::ProbeVm(Ok(vm()))).tell();
+    assert!(
+        mute.contains("failing it is held, see condition Ready") && !mute.contains("it fails at"),
+        "{mute}"
+    );
+    assert!(!fails(&late().on(silent()).on(Outcome::ProbeVm(Err(guest(Code::Unavailable))))));
+    let stopped = Outcome::ProbeVm(Ok(vm_that_is(VmState::Stopped)));
+    let nothing = Outcome::AskPermit(Ok(Permit::Granted { zone: None }));
+    assert!(fails(&late().on(nothing)) && fails(&late().on(silent()).on(stopped)));
+    let trouble = ZoneState { name: "zone-a".into(), is_silent: false, has_trouble: true };
+    let trouble = Outcome::AskPermit(Ok(Permit::Granted { zone: Some(trouble) }));
+    assert!(
+        fails(&late().on(trouble).on(Outcome::ProbeVm(Ok(vm())))),
+        "its own fault, as far as can be told"
+    );
+}
+
+#[test]
+fn a_machine_that_is_unknown_since_before_an_outage_gets_new_time() {
+    check(
+        &overdue().with(|view| view.thawed_at = Some(seconds(650))),
+        &expect![[r#"
+        HealthTimeoutReset: an outage of an API server is over: the time that the Node may be unhealthy counts anew
+        status: phase Running, timer off, HealthCheck Successful HealthTimeoutReset, Healthy=False NodeUnhealthy (Ready is False)
+        again at once
+    "#]],
+    );
+    assert!(fails(&overdue().with(|view| view.thawed_at = Some(seconds(100)))));
+}

@@ -1,0 +1,152 @@
+//! InPlaceUpdate: Nodes are chosen and handed over, and their Machines change from an old set to the new one.
+//!
+//! A Machine that was updated changes its owner in one write, which labels it so that its new set does not count it; then the
+//! numbers of both sets follow; then the label goes (`transfers`). Each follows from what is seen of the one before.
+
+use jiff::Timestamp;
+
+use super::rolling;
+use super::scaling;
+use super::strategy::{Bounds, Orchestration};
+use super::targets::Targets;
+use crate::machine_deployment::effect::{MachineChange, NodeChange};
+use crate::machine_deployment::facts::{
+    DeploymentView, MachineFact, NodeFact, SetFact, UpdateResult, UpdateStage,
+};
+use crate::machine_deployment::sets::group::{Group, Tally, count, size};
+
+use crate::value::phase::Phase;
+
+/// How many Machines change their set in one pass.
+const MACHINES_PER_PASS: usize = 100;
+
+/// The next step.
+pub(crate) struct InPlaceStep<'a> {
+    /// Numbers.
+    pub targets: Targets,
+    /// What happens to Machines.
+    pub machines: Vec<(&'a MachineFact, MachineChange)>,
+    /// Nodes that are to be updated.
+    pub selected: Vec<&'a NodeFact>,
+}
+
+/// Decides it. Assumes that all sets are settled.
+pub(crate) fn step<'a>(
+    view: &'a DeploymentView,
+    group: &Group<'a>,
+    (bounds, orchestration): (Bounds, Orchestration),
+    now: Timestamp,
+) -> InPlaceStep<'a> {
+    let mut targets = Targets::of(group);
+    let mut machines = Vec::new();
+    let mut selected = Vec::new();
+    if let Some(new) = &group.new {
+        machines = moves(group, new, bounds);
+        if machines.is_empty() {
+            rolling::raise_new(group, bounds, &mut targets);
+            let mut spare = group.spare(bounds, now);
+            rolling::lower_new(group, bounds, &mut targets, &mut spare);
+            lower_old(view, group, (bounds, now), &mut targets, &mut spare);
+            if orchestration == Orchestration::Auto {
+                selected = select(group, new, bounds, spare);
+            }
+        }
+    }
+    InPlaceStep { targets, machines, selected }
+}
+
+/// Machines that change their set.
+fn moves<'a>(group: &Group<'a>, new: &Tally<'a>, bounds: Bounds) -> Vec<(&'a MachineFact, MachineChange)> {
+    let places = size(bounds.desired.saturating_sub(new.live)).min(MACHINES_PER_PASS);
+    let updated = group.old.iter().filter(|old| old.set.is_scale_up_disabled).flat_map(|old| {
+        let machines = old.set.machines.iter().filter(|machine| is_updated(machine));
+        machines.map(|machine| (machine, transfer(old.set, new.set)))
+    });
+    updated.take(places).collect()
+}
+
+fn transfer(from: &SetFact, to: &SetFact) -> MachineChange {
+    MachineChange::Transfer { from: from.into(), to: to.into() }
+}
+
+/// Its Node was updated, and its Machine says that its time out of service is over.
+fn is_updated(machine: &MachineFact) -> bool {
+    let is_done = |node: &NodeFact| {
+        node.update == Some(UpdateResult::Successful) && node.stage == Some(UpdateStage::Successful)
+    };
+    let is_back = !matches!(machine.phase, Phase::InPlaceUpdating | Phase::Terminating | Phase::Failed);
+    !machine.is_deleting && is_back && machine.node.as_ref().is_some_and(is_done)
+}
+
+/// What is too much goes, and all that is left of the old once the new set is to have all.
+fn lower_old(
+    view: &DeploymentView,
+    group: &Group<'_>,
+    (bounds, now): (Bounds, Timestamp),
+    targets: &mut Targets,
+    spare: &mut u32,
+) {
+    let Some(new) = &group.new else { return };
+    if new.wanted >= bounds.desired {
+        rolling::lower_old(group, bounds, now, targets, spare);
+    } else if targets.total() > bounds.most() {
+        scaling::shrink(view, group, bounds, targets, spare);
+    }
+}
+
+/// Nodes that are to be updated: no more than can be spared, and none whose Machine is not needed.
+fn select<'a>(group: &Group<'a>, new: &Tally<'_>, bounds: Bounds, spare: u32) -> Vec<&'a NodeFact> {
+    let undergoing =
+        group.old.iter().flat_map(|old| &old.set.machines).filter(|machine| is_undergoing(machine));
+    let places = bounds.desired.saturating_sub(new.wanted.max(new.live)).saturating_sub(count(undergoing));
+    let limit = size(spare.min(places));
+    let waiting = group.old.iter().filter(|old| old.set.is_scale_up_disabled).flat_map(|old| {
+        let mut machines: Vec<_> = old.set.machines.iter().filter(|machine| waits(machine)).collect();
+        machines.sort_by_key(|machine| (machine.created, machine.name.clone()));
+        machines.into_iter().filter_map(|machine| machine.node.as_ref())
+    });
+    waiting.take(limit).collect()
+}
+
+pub(crate) fn is_undergoing(machine: &MachineFact) -> bool {
+    !machine.is_deleting && machine.node.as_ref().is_some_and(NodeFact::is_out_of_service)
+}
+
+/// It is of use, nobody wants it to go or to stay as it is, and its Node is known to be a candidate.
+pub(crate) fn waits(machine: &MachineFact) -> bool {
+    let is_known = |node: &NodeFact| node.is_candidate || node.stage == Some(UpdateStage::Selected);
+    let is_free = |node: &NodeFact| is_known(node) && !node.is_out_of_service() && node.update.is_none();
+    let is_candidate = machine.node.as_ref().is_some_and(is_free);
+    is_candidate
+        && !machine.is_deleting
+        && machine.phase == Phase::Running
+        && machine.preserved.is_none()
+        && machine.marked_at.is_none()
+}
+
+/// Adds to `change` the labels of updates in place that the Node of a Machine gains or loses. `stays` says that the Machine
+/// needs no update: it is of the new set, or the strategy is another one.
+pub(crate) fn node(machine: &MachineFact, node: &NodeFact, stays: bool, change: &mut NodeChange) {
+    if !stays {
+        // One that was selected before is emptied as soon as it is a candidate: that is to select it.
+        let is_left_over = node.stage == Some(UpdateStage::Selected);
+        change.candidate = (!node.is_candidate && !is_left_over).then_some(true);
+        return;
+    }
+    let is_handed_over =
+        machine.phase == Phase::InPlaceUpdating || node.stage == Some(UpdateStage::HandedOver);
+    match node.update {
+        Some(UpdateResult::Successful) if node.stage == Some(UpdateStage::Successful) => {
+            change.ends_update = true;
+            change.uncordons = node.is_cordoned;
+        }
+        // The condition of the Node follows its label; a Machine whose update failed is replaced.
+        Some(UpdateResult::Successful | UpdateResult::Failed) => {}
+        None if is_handed_over => {}
+        None => {
+            change.candidate = node.is_candidate.then_some(false);
+            change.selected = node.is_selected.then_some(false);
+            change.uncordons = node.is_selected && node.is_cordoned;
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The middle of a pass: how many Machines each set is to want, and what sets, Machines and Nodes are to carry.
+
+pub(crate) mod in_place;
+pub(crate) mod rollback;
+pub(crate) mod rolling;
+pub(crate) mod scaling;
+pub(crate) mod stage;
+pub(crate) mod strategy;
+pub(crate) mod targets;
+pub(crate) mod transfers;
+pub(crate) mod window;
+
+use jiff::Timestamp;
+
+use crate::machine::Wake;
+
+use super::disruptions::{self, Numbers};
+use super::effect::{DeploymentChange, Effect, SetChange};
+use super::facts::{DeploymentView, MachineFact, NodeFact};
+use super::nodes;
+use super::plan::Plan;
+use super::rollout::in_place;
+use super::rollout::rolling;
+use super::rollout::scaling;
+use super::rollout::strategy::{Bounds, Strategy};
+use super::rollout::targets::Targets;
+use super::rollout::transfers;
+use super::rollout::window;
+use super::sets::freeze;
+use super::sets::group::{Group, Tally};
+use super::sets::history;
+use super::sets::new_set;
+use super::status::waits;
+use super::validity::Valid;
+
+/// What is decided about sets and Machines, before it becomes effects.
+pub(super) struct Decision<'a> {
+    pub targets: Targets,
+    /// The sets may note that they follow the deployment's number.
+    pub is_noted: bool,
+    /// A set is to be made, with so many Machines.
+    pub creates: Option<u32>,
+    pub machines: Vec<(&'a MachineFact, super::effect::MachineChange)>,
+    pub selected: Vec<&'a NodeFact>,
+}
+
+impl Decision<'_> {
+    fn nothing(group: &Group<'_>) -> Self {
+        Self {
+            targets: Targets::of(group),
+            is_noted: false,
+            creates: None,
+            machines: Vec::new(),
+            selected: Vec::new(),
+        }
+    }
+
+    fn of(targets: Targets) -> Self {
+        Self { targets, is_noted: true, creates: None, machines: Vec::new(), selected: Vec::new() }
+    }
+}
+
+pub(super) fn plan<'a>(
+    view: &'a DeploymentView,
+    group: &Group<'a>,
+    valid: Valid,
+    noted: &mut DeploymentChange,
+    now: Timestamp,
+) -> Plan {
+    let bounds = valid.strategy.bounds(valid.desired);
+    let window = window::held(view, now).filter(|_| !group.has_only_new());
+    let is_held = view.deployment.spec.is_paused || window.is_some();
+    let settled = settled(group);
+    let are_settling = settled.is_some();
+    let (mut decision, are_a_rollout) = match settled {
+        Some(decision) => (decision, false),
+        None if is_held => (paused(view, group, valid.strategy, bounds, now), false),
+        None => (decide(view, group, valid.strategy, bounds, now), group.wanted() <= bounds.most()),
+    };
+    let care = {
+        let Decision { targets, selected, .. } = &mut decision;
+        let mut numbers = Numbers { targets, selected, are_a_rollout, are_settling };
+        disruptions::decide(view, group, (valid.strategy, bounds), &mut numbers, noted, now)
+    };
+    let waits_for_budget = care.holds_rollout && is_at_rest(group, &decision);
+    let sets = set_writes(view, group, (valid.strategy, is_held), bounds, &decision);
+    let machines = decision
+        .machines
+        .iter()
+        .map(|(machine, change)| Effect::WriteMachine { machine: (*machine).into(), change: change.clone() });
+    let writes = if is_held {
+        Vec::new()
+    } else {
+        nodes::writes(view, group, valid.strategy, &decision.selected, now)
+    };
+    let create = decision.creates.map(|replicas| new_set::create(view, group, replicas, bounds));
+    let old = history::superfluous(view, group, valid);
+    let told = waits::tell(view, group, (valid, bounds), window.as_ref(), now);
+    let told = waits::with_care(told, &care, waits_for_budget || group.has_only_new());
+    let mut plan = Plan::waiting(told.reason, told.message)
+        .then(care.marks, false)
+        .then(writes, false)
+        .then(sets.into_iter().chain(create).chain(machines).chain(old).collect(), false);
+    plan.can_be_late = told.can_be_late;
+    plan.is_held = is_held || waits_for_budget;
+    if let Some(left) = window.and_then(|window| window.left).into_iter().chain(care.left).min() {
+        plan.wake = Wake::After(left);
+    }
+    plan
+}
+
+/// Nothing of the rollout is on its way.
+fn is_at_rest(group: &Group<'_>, decision: &Decision<'_>) -> bool {
+    let is_still = decision.targets == Targets::of(group)
+        && decision.creates.is_none()
+        && decision.machines.is_empty()
+        && decision.selected.is_empty();
+    is_still && group.new.as_ref().is_some_and(|new| new.available >= new.wanted)
+}
+
+/// Machines that were updated in place have to be counted first.
+fn settled<'a>(group: &Group<'a>) -> Option<Decision<'a>> {
+    let mut decision = Decision::nothing(group);
+    decision.machines = transfers::settle(group, &mut decision.targets);
+    let is_in_motion = !decision.machines.is_empty() || decision.targets != Targets::of(group);
+    is_in_motion.then_some(decision)
+}
+
+/// While it is paused, or waits for its window, nothing is rolled, and the number is followed all the same.
+fn paused<'a>(
+    view: &DeploymentView,
+    group: &Group<'a>,
+    strategy: Strategy,
+    bounds: Bounds,
+    now: Timestamp,
+) -> Decision<'a> {
+    let is_shared = group.active().len() > 1;
+    if (is_shared && group.unsettled().is_some()) || !scaling::is_due(view, group, bounds) {
+        return Decision::nothing(group);
+    }
+    let scaling = scaling::scale(view, group, strategy, bounds, now);
+    Decision { is_noted: scaling.is_whole, ..Decision::of(scaling.targets) }
+}
+
+fn decide<'a>(
+    view: &'a DeploymentView,
+    group: &Group<'a>,
+    strategy: Strategy,
+    bounds: Bounds,
+    now: Timestamp,
+) -> Decision<'a> {
+    if let Some(new) = group.new.as_ref().filter(|_| group.has_only_new()) {
+        let mut decision = Decision::of(Targets::of(group));
+        decision.targets.set(new, scaling::only_new(view, group, new, bounds));
+        return decision;
+    }
+    // What a set has done about an earlier number is not known before it says so.
+    if group.unsettled().is_some() {
+        return Decision::nothing(group);
+    }
+    match strategy {
+        Strategy::Recreate => recreate(group, bounds),
+        Strategy::RollingUpdate(_) | Strategy::InPlaceUpdate(..) if group.new.is_none() => {
+            let replicas = bounds.desired.min(group.room(bounds));
+            Decision { creates: Some(replicas), ..Decision::of(Targets::of(group)) }
+        }
+        Strategy::RollingUpdate(_) if group.wanted() > bounds.most() => {
+            let mut targets = Targets::of(group);
+            let mut spare = group.spare(bounds, now);
+            let left = scaling::shrink(view, group, bounds, &mut targets, &mut spare);
+            Decision { is_noted: left == 0, ..Decision::of(targets) }
+        }
+        Strategy::RollingUpdate(_) => Decision::of(rolling::step(group, bounds, now)),
+        Strategy::InPlaceUpdate(_, orchestration) => {
+            let step = in_place::step(view, group, (bounds, orchestration), now);
+            Decision { machines: step.machines, selected: step.selected, ..Decision::of(step.targets) }
+        }
+    }
+}
+
+/// All old ones go, and only when none is left others come.
+fn recreate<'a>(group: &Group<'a>, bounds: Bounds) -> Decision<'a> {
+    let mut decision = Decision::of(Targets::of(group));
+    for old in &group.old {
+        decision.targets.set(old, 0);
+    }
+    if !group.has_only_new() {
+        return decision;
+    }
+    match &group.new {
+        Some(new) => decision.targets.set(new, bounds.desired),
+        None => decision.creates = Some(bounds.desired),
+    }
+    decision
+}
+
+/// One write a set.
+fn set_writes(
+    view: &DeploymentView,
+    group: &Group<'_>,
+    (strategy, is_held): (Strategy, bool),
+    bounds: Bounds,
+    decision: &Decision<'_>,
+) -> Vec<Effect> {
+    let write = |tally: &Tally<'_>| {
+        let mut change = SetChange::default();
+        let wanted = decision.targets.get(tally);
+        change.replicas = (wanted != tally.wanted).then_some((tally.wanted, wanted));
+        let is_new = group.new.as_ref().is_some_and(|new| new.set.uid == tally.set.uid);
+        if !is_held && is_new {
+            new_set::keep_new(view, group, tally, &mut change);
+        } else if !is_held {
+            new_set::keep_old(view, tally, strategy, &mut change);
+        } else {
+            new_set::keep_paused(view, tally, &mut change);
+        }
+        if decision.is_noted && (is_new || tally.wanted > 0 || wanted > 0) {
+            new_set::note_scaled(view, tally.set, bounds, &mut change);
+        }
+        freeze::thaw(view, tally.set, &mut change);
+        (!change.is_empty()).then(|| Effect::WriteSet { set: tally.set.into(), change })
+    };
+    group.staying().filter_map(write).collect()
+}

@@ -1,0 +1,53 @@
+//! RollingUpdate: more of the new, fewer of the old, within bounds.
+
+use jiff::Timestamp;
+
+use super::strategy::Bounds;
+use super::targets::Targets;
+use crate::machine_deployment::sets::group::{Cost, Group};
+
+/// The next step. Each set is to want as many as the bounds allow, so that all are on their way at the same time.
+///
+/// Assumes that all sets are settled: what one of them did about an earlier number would not be counted.
+pub(crate) fn step(group: &Group<'_>, bounds: Bounds, now: Timestamp) -> Targets {
+    let mut targets = Targets::of(group);
+    raise_new(group, bounds, &mut targets);
+    let mut spare = group.spare(bounds, now);
+    lower_new(group, bounds, &mut targets, &mut spare);
+    lower_old(group, bounds, now, &mut targets, &mut spare);
+    targets
+}
+
+/// As many as there is room for, up to what is wanted.
+pub(crate) fn raise_new(group: &Group<'_>, bounds: Bounds, targets: &mut Targets) {
+    let Some(new) = &group.new else { return };
+    targets.raise(new, bounds.desired.saturating_sub(new.wanted).min(group.room(bounds)));
+}
+
+pub(crate) fn lower_new(group: &Group<'_>, bounds: Bounds, targets: &mut Targets, spare: &mut u32) {
+    let Some(new) = &group.new else { return };
+    targets.lower(new, new.wanted.saturating_sub(bounds.desired), spare);
+}
+
+/// First those that are of no use, then others, the oldest set first.
+///
+/// Machines of no use may yet become available, so they are not all taken away while the new ones are not there: as many stay
+/// as are needed, and as many again as the new set still waits for.
+pub(crate) fn lower_old(
+    group: &Group<'_>,
+    bounds: Bounds,
+    now: Timestamp,
+    targets: &mut Targets,
+    spare: &mut u32,
+) {
+    let awaited = group.new.as_ref().map_or(0, |new| new.wanted.saturating_sub(new.available));
+    let needed = group.fewest(bounds, now).saturating_add(awaited);
+    let mut removable = group.wanted().saturating_sub(needed);
+    for old in &group.old {
+        let useless = old.leading(targets.get(old), |cost| cost == Cost::Nothing);
+        removable -= targets.lower(old, useless.min(removable), spare);
+    }
+    for old in &group.old {
+        removable -= targets.lower(old, removable, spare);
+    }
+}

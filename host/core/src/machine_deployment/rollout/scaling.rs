@@ -1,0 +1,128 @@
+//! Scaling in the middle of a rollout: the sets share what there is to add or to take away.
+//!
+//! Each set notes what its deployment wanted when it was last scaled, which is how a change is found.
+
+use jiff::Timestamp;
+
+use super::strategy::{Bounds, Strategy};
+use super::targets::Targets;
+use crate::machine_deployment::facts::{DeploymentView, SetFact};
+use crate::machine_deployment::sets::group::{Cost, Group, Tally, sum};
+
+/// What is to be scaled.
+pub(crate) struct Scaling {
+    /// The numbers.
+    pub targets: Targets,
+    /// All of it: the sets may note that they follow the number of the deployment.
+    pub is_whole: bool,
+}
+
+/// The deployment wants another number than when its sets were scaled last.
+pub(crate) fn is_due(view: &DeploymentView, group: &Group<'_>, bounds: Bounds) -> bool {
+    let active = group.active();
+    if active.is_empty() {
+        return group.new.is_some() && bounds.desired > 0;
+    }
+    active.iter().any(|tally| noted(view, tally.set).is_some_and(|noted| noted != i64::from(bounds.desired)))
+}
+
+fn noted(view: &DeploymentView, set: &SetFact) -> Option<i64> {
+    set.annotations.get(view.names.desired_replicas)?.parse().ok()
+}
+
+/// Numbers that follow the deployment's.
+pub(crate) fn scale(
+    view: &DeploymentView,
+    group: &Group<'_>,
+    strategy: Strategy,
+    bounds: Bounds,
+    now: Timestamp,
+) -> Scaling {
+    let mut targets = Targets::of(group);
+    let active = group.active();
+    let is_shared = active.len() > 1;
+    let only = if is_shared { None } else { active.first().copied().or(group.new.as_ref()) };
+    if let Some(only) = only {
+        let wanted = alone(group, only, strategy, bounds);
+        targets.set(only, wanted);
+        return Scaling { targets, is_whole: wanted == bounds.desired };
+    }
+    if strategy == Strategy::Recreate {
+        return Scaling { targets, is_whole: true };
+    }
+    let wanted = group.wanted();
+    if wanted > bounds.most() {
+        let left = shrink(view, group, bounds, &mut targets, &mut group.spare(bounds, now));
+        return Scaling { targets, is_whole: left == 0 };
+    }
+    let Some(new) = &group.new else { return Scaling { targets, is_whole: true } };
+    let missing = (bounds.most() - wanted).min(bounds.desired.saturating_sub(new.wanted));
+    let more = missing.min(group.room(bounds));
+    targets.raise(new, more);
+    Scaling { targets, is_whole: more == missing }
+}
+
+/// Where no other template is left, the number is followed at once: whoever wants more does not wait until other Machines are
+/// drained. What is left of a rollout does, so the set has to be below a number that it has not noted.
+pub(crate) fn only_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>, bounds: Bounds) -> u32 {
+    let is_asked_for = noted(view, new.set).is_some_and(|noted| noted != i64::from(bounds.desired));
+    if is_asked_for || new.wanted >= bounds.desired {
+        return bounds.desired;
+    }
+    let room = bounds.most().saturating_sub(group.occupied());
+    bounds.desired.min(new.wanted.saturating_add(room))
+}
+
+/// Where only one set has Machines it gets all of them. As long as Machines of others are there or going, these have their
+/// places, as have those of its own that are going, and under Recreate none comes before them.
+fn alone(group: &Group<'_>, only: &Tally<'_>, strategy: Strategy, bounds: Bounds) -> u32 {
+    let others = group.all().filter(|tally| tally.set.uid != only.set.uid);
+    let room = match sum(others.map(|tally| tally.occupied)) {
+        0 => bounds.most(),
+        _ if strategy == Strategy::Recreate => 0,
+        others => bounds.most().saturating_sub(others.saturating_add(only.going)),
+    };
+    bounds.desired.min(room.max(only.wanted))
+}
+
+/// Takes away what is too much, and says what could not be: available Machines that are needed stay until others are.
+///
+/// Machines that the autoscaler has marked go first, wherever they are; then each set in proportion; then what is of no use
+/// anywhere; then whatever can be spared.
+pub(crate) fn shrink(
+    view: &DeploymentView,
+    group: &Group<'_>,
+    bounds: Bounds,
+    targets: &mut Targets,
+    spare: &mut u32,
+) -> u32 {
+    let mut left = group.wanted().saturating_sub(bounds.most());
+    let active = group.active();
+    let shares: Vec<u32> = active.iter().map(|tally| share(view, tally, bounds)).collect();
+    for tally in &active {
+        let marked = tally.leading(targets.get(tally), |cost| cost == Cost::Marked);
+        left -= targets.lower(tally, marked.min(left), spare);
+    }
+    for (tally, share) in active.iter().zip(shares) {
+        let done = tally.wanted - targets.get(tally);
+        left -= targets.lower(tally, share.saturating_sub(done).min(left), spare);
+    }
+    for tally in &active {
+        let useless = tally.leading(targets.get(tally), |cost| cost == Cost::Nothing);
+        left -= targets.lower(tally, useless.min(left), spare);
+    }
+    for tally in &active {
+        left -= targets.lower(tally, left, spare);
+    }
+    left
+}
+
+/// How many fewer a set is to want by its size.
+fn share(view: &DeploymentView, tally: &Tally<'_>, bounds: Bounds) -> u32 {
+    let noted = tally.set.annotations.get(view.names.max_replicas);
+    let before = noted.and_then(|text| text.parse::<u32>().ok()).filter(|most| *most > 0);
+    let before = u64::from(before.unwrap_or(view.deployment.status.replicas).max(1));
+    // To the nearest whole number.
+    let keeps = (u64::from(tally.wanted) * u64::from(bounds.most()) * 2 + before) / (before * 2);
+    tally.wanted.saturating_sub(u32::try_from(keeps).unwrap_or(u32::MAX))
+}

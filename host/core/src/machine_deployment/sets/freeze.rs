@@ -1,0 +1,42 @@
+//! Sets are frozen that have too many Machines, or whose Machines never join; their deployment shows it with their
+//! reason, and hands on the wish to let them go on.
+
+use crate::machine_deployment::effect::{DeploymentChange, SetChange};
+use crate::machine_deployment::facts::{DeploymentView, Owner, SetFact};
+use crate::machine_deployment::status::waits::listed;
+
+pub(crate) fn frozen(view: &DeploymentView) -> impl Iterator<Item = &SetFact> {
+    view.sets.iter().filter(|set| set.owner == Owner::This && set.is_frozen)
+}
+
+/// Why sets make no Machines, in their own words: those of the first set that says so.
+pub(crate) fn why(view: &DeploymentView) -> Option<String> {
+    let mut sets: Vec<&SetFact> = frozen(view).collect();
+    sets.sort_by_key(|set| (set.status.frozen.is_none(), set.name.clone()));
+    let first = sets.first()?;
+    let why = match first.status.frozen.as_deref().filter(|why| !why.is_empty()) {
+        Some(why) => why.to_owned(),
+        None => "its label for that is set, and it has not said why yet".to_owned(),
+    };
+    let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+    let makes = if names.len() == 1 { "makes" } else { "make" };
+    Some(format!("MachineSet {} {makes} no Machines: {why}", listed(&names)))
+}
+
+/// The deployment's label follows its sets. The wish to thaw goes once all of them have it or are thawed.
+pub(crate) fn follow(view: &DeploymentView, change: &mut DeploymentChange) {
+    let is_frozen = frozen(view).next().is_some();
+    change.freeze = (is_frozen != view.deployment.is_labelled_frozen).then_some(is_frozen);
+    let is_wished = view.deployment.annotations.contains_key(view.names.unfreeze);
+    if is_wished && frozen(view).all(|set| set.annotations.contains_key(view.names.unfreeze)) {
+        change.annotations.insert(view.names.unfreeze.to_owned(), None);
+    }
+}
+
+/// The wish to thaw, for a set.
+pub(crate) fn thaw(view: &DeploymentView, set: &SetFact, change: &mut SetChange) {
+    let wish = view.deployment.annotations.get(view.names.unfreeze);
+    if let Some(wish) = wish.filter(|_| set.is_frozen && !set.annotations.contains_key(view.names.unfreeze)) {
+        change.annotations.insert(view.names.unfreeze.to_owned(), Some(wish.clone()));
+    }
+}

@@ -1,0 +1,92 @@
+//! What the status of a deployment says.
+
+pub(crate) mod progress;
+pub(crate) mod waits;
+
+use jiff::Timestamp;
+
+use crate::machine::node::health;
+use crate::value::id::Name;
+
+/// All of it. What differs from the one before is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The generation that it is about.
+    pub observed_generation: Option<i64>,
+    /// Machines of all sets, with those that are being deleted.
+    pub replicas: u32,
+    /// Machines of the current template.
+    pub updated: u32,
+    /// Machines that are ready.
+    pub ready: u32,
+    /// Machines that are available.
+    pub available: u32,
+    /// Failed Machines that are preserved.
+    pub preserved_failed: u32,
+    /// Machines that the sets want and that are not available.
+    pub unavailable: u32,
+    /// What holds for the deployment, sorted by kind.
+    pub conditions: Vec<Condition>,
+    /// How often the name of a set was taken.
+    pub collision_count: Option<u32>,
+    /// Machines whose last operation failed, with their sets.
+    pub failed_machines: Vec<FailedMachine>,
+}
+
+/// A Machine whose last operation failed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FailedMachine {
+    /// Its set.
+    pub set: Name,
+    /// Its name.
+    pub machine: Name,
+}
+
+/// Which condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionKind {
+    /// Enough Machines are available.
+    Available,
+    /// A set makes no Machines: it has too many, or its Machines never join.
+    Frozen,
+    /// The rollout goes on or is done.
+    Progressing,
+    /// A Machine or set could not be created or deleted.
+    ReplicaFailure,
+}
+
+impl ConditionKind {
+    /// The type of the condition, as others read it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Available => "Available",
+            Self::Frozen => "Frozen",
+            Self::Progressing => "Progressing",
+            Self::ReplicaFailure => "ReplicaFailure",
+        }
+    }
+}
+
+/// One thing that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Which.
+    pub kind: ConditionKind,
+    /// Whether it holds.
+    pub status: health::Status,
+    /// For machines.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+    /// When there was something to tell last. For Progressing: when there was progress last.
+    pub updated: Option<Timestamp>,
+    /// Since when it has its status.
+    pub since: Option<Timestamp>,
+}
+
+impl Status {
+    /// What is said of this.
+    pub fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == kind)
+    }
+}

@@ -1,0 +1,137 @@
+//! Machines that are missing are made: one, then two, then four at a time, so that what is wrong with the first is not wrong with
+//! a hundred.
+
+use jiff::Timestamp;
+
+use crate::driver::write_error::ActError;
+use crate::machine::ClassFact;
+use crate::scheduling::gate::{EffectKind, permits};
+
+use super::capacity;
+use super::names;
+use super::overshoot;
+use crate::machine_set::effect::{BURST, Birth, Effect, Progress, TakenBy};
+use crate::machine_set::errors::Troubles;
+use crate::machine_set::facts::SetView;
+use crate::machine_set::members;
+use crate::machine_set::members::adoption as claim;
+
+/// A name that somebody else's Machine has is left out. So many in a row are no accident.
+pub(crate) const FOREIGN_NAMES: usize = 5;
+
+/// How many are missing, whether or not they may be made.
+pub(crate) fn missing(view: &SetView, progress: &Progress) -> usize {
+    members::wanted(view).saturating_sub(members::living(view, progress).len())
+}
+
+/// Nothing holds creation.
+pub(crate) fn is_free(view: &SetView, progress: &Progress) -> bool {
+    permits(view.gate, EffectKind::Create)
+        && !view.set.is_scale_up_disabled
+        && !overshoot::holds_creation(view, progress)
+}
+
+/// What the attempts of this pass say.
+enum Attempts {
+    /// These are to be done first: a name is taken, and it is not known by whose Machine; or an answer got lost.
+    First(Vec<Effect>),
+    /// No more are made in this pass.
+    Stop,
+    /// So many were made.
+    Made(usize),
+}
+
+/// The next batch.
+pub(crate) fn next(
+    view: &SetView,
+    progress: &Progress,
+    troubles: &mut Troubles,
+    now: Timestamp,
+) -> Option<Vec<Effect>> {
+    let planned = missing(view, progress).min(BURST);
+    if planned == 0 || !claim::is_settled(view, progress) || !is_free(view, progress) {
+        return None;
+    }
+    if names::is_unwritten(view, progress, now) {
+        return None;
+    }
+    if names::may_be_unseen(view, progress) && !matches!(progress.listing, Some(Ok(_))) {
+        return None;
+    }
+    let made = match attempts(view, progress, troubles, now) {
+        Attempts::First(effects) => return Some(effects),
+        Attempts::Stop => return None,
+        Attempts::Made(made) => made,
+    };
+    let batch = (made + 1).min(planned.saturating_sub(made));
+    if batch > 0 && names::open(view, progress).next().is_none() {
+        troubles.ordinals_used_up(view.names.closed_ordinal);
+        return None;
+    }
+    let creations: Vec<Effect> =
+        names::open(view, progress).take(batch).map(|ordinal| creation(view, ordinal, now)).collect();
+    (!creations.is_empty()).then_some(creations)
+}
+
+/// A listing, where Machines may be there that are not seen and others are to be made.
+pub(crate) fn unseen(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+    if missing(view, progress) == 0 || !names::may_be_unseen(view, progress) {
+        return None;
+    }
+    match &progress.listing {
+        None => Some(vec![Effect::ListMachines]),
+        Some(Ok(_)) => None,
+        Some(Err(error)) => {
+            troubles.write("list the Machines of the set before it makes others", error);
+            None
+        }
+    }
+}
+
+fn creation(view: &SetView, ordinal: u32, now: Timestamp) -> Effect {
+    let class = capacity::class(view, now);
+    let birth = match &view.class {
+        // Alternatives are there.
+        _ if class.is_some() => Birth::Claimed,
+        ClassFact::Ready(_) => Birth::Claimed,
+        ClassFact::Missing(_) | ClassFact::Invalid { .. } | ClassFact::Deleting(_) => Birth::Unclaimed,
+    };
+    let name = names::name(&view.set.key.name, &view.set.uid, ordinal);
+    Effect::Create { name, ordinal, birth, class }
+}
+
+fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles, now: Timestamp) -> Attempts {
+    let (mut foreign, mut stops, mut first) = (0, false, Vec::new());
+    for (ordinal, attempt) in &progress.created {
+        match &attempt.result {
+            Ok(()) => {}
+            Err(_) if progress.is_made(attempt) => {}
+            Err(_) if attempt.is_to_be_repeated() => first.push(creation(view, *ordinal, now)),
+            Err(ActError::Conflict) => match progress.taken.get(&attempt.name) {
+                None => first.push(Effect::LookAtMachine { name: attempt.name.clone() }),
+                Some(Ok(TakenBy::Other)) => foreign += 1,
+                Some(Ok(TakenBy::This) | Err(ActError::Gone)) => {
+                    troubles.unseen("a Machine that the caches do not show yet was made by an earlier pass");
+                    stops = true;
+                }
+                Some(Err(error)) => {
+                    troubles.write("look whose Machine has the name of the next one", error);
+                    stops = true;
+                }
+            },
+            Err(error) => {
+                troubles.creation(error);
+                stops = true;
+            }
+        }
+    }
+    if foreign >= FOREIGN_NAMES {
+        troubles.names_taken(foreign);
+        stops = true;
+    }
+    match (first.is_empty(), stops) {
+        (false, _) => Attempts::First(first),
+        (true, true) => Attempts::Stop,
+        (true, false) => Attempts::Made(progress.creations()),
+    }
+}

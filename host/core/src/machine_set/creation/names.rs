@@ -1,0 +1,175 @@
+//! The names of a set's Machines.
+//!
+//! A Machine's name follows from its set and its ordinal, and a pass gives out the lowest ordinals that are open: above the one up
+//! to which the set says that they are closed, and not seen on any Machine. A pass that does not see what an earlier one made thus asks
+//! for the same names, the API server refuses them, and nothing is made twice: not after a crash, not with a cache that is behind,
+//! not by a request that arrives late.
+//!
+//! An ordinal is closed before its Machine goes, so that nobody gets the name of one that is gone.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::value::id::{Name, Uid};
+
+use super::create;
+use crate::machine_set::effect::{Progress, TakenBy};
+use crate::machine_set::facts::{ChildFact, SetView};
+use crate::machine_set::members;
+use crate::machine_set::removal::choose as remove;
+
+/// Names end with so many characters that tell the Machines of a set apart.
+const SUFFIX_CHARS: usize = 5;
+
+/// The characters that Kubernetes uses for this: no vowels, so that no words come about.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// 27^5: so many suffixes there are, and so many Machines a set can have in its life.
+const SUFFIXES: u32 = 14_348_907;
+
+/// Prime to [`SUFFIXES`], which is a power of three, so that no two ordinals of a set have the same suffix before all were
+/// given out. Large, so that neighbours do not look alike.
+const STRIDE: u32 = 8_867_513;
+
+/// The longest name: labels of Nodes hold names of Machines, and a label's value has at most 63 characters.
+const NAME_CHARS: usize = 63;
+
+/// The name of a set's Machine. The same for ever.
+pub fn name(set: &Name, uid: &Uid, ordinal: u32) -> Name {
+    let suffixes = u64::from(SUFFIXES);
+    let mut left = (fnv(uid) % suffixes + u64::from(ordinal) % suffixes * u64::from(STRIDE)) % suffixes;
+    let suffix = (0..SUFFIX_CHARS).map(|_| {
+        let digit = left % 27;
+        left /= 27;
+        // A digit of base 27 is in the alphabet.
+        ALPHABET.get(digit as usize).copied().map_or('b', char::from)
+    });
+    let suffix: String = suffix.collect();
+    // Names of objects are ASCII, so that characters are bytes.
+    let prefix: String = set.as_str().chars().take(NAME_CHARS - SUFFIX_CHARS - 1).collect();
+    // What was cut off after a dot would begin a part of the name with a dash.
+    Name::new(format!("{}-{suffix}", prefix.trim_end_matches(['.', '-'])))
+}
+
+/// The ordinal that is written on a Machine, if its name follows from it: another set's, or one that somebody has changed, says
+/// nothing here.
+pub fn ordinal_of(set: &Name, uid: &Uid, machine: &Name, text: &str) -> Option<u32> {
+    text.parse().ok().filter(|ordinal| *ordinal < SUFFIXES && name(set, uid, *ordinal) == *machine)
+}
+
+/// 64-bit FNV-1a.
+fn fnv(uid: &Uid) -> u64 {
+    uid.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// The ordinals that Machines are seen with, whoever they belong to by now.
+fn seen(view: &SetView, progress: &Progress) -> BTreeSet<u32> {
+    members::all(view, progress).iter().filter_map(|machine| machine.ordinal).collect()
+}
+
+fn is_closed(view: &SetView, ordinal: u32) -> bool {
+    view.set.closed_ordinal.is_some_and(|closed| ordinal <= closed)
+}
+
+/// The open ordinals that this pass has not tried, the lowest first.
+pub(crate) fn open(view: &SetView, progress: &Progress) -> impl Iterator<Item = u32> {
+    let seen = seen(view, progress);
+    let tried: BTreeSet<u32> = progress.created.keys().copied().collect();
+    // A Machine whose ordinal somebody has taken off has its name all the same.
+    let names: BTreeSet<Name> = members::all(view, progress)
+        .iter()
+        .filter(|machine| machine.ordinal.is_none())
+        .map(|machine| machine.name.clone())
+        .collect();
+    let (key, uid) = (&view.set.key.name, &view.set.uid);
+    let is_there = move |ordinal: u32| !names.is_empty() && names.contains(&name(key, uid, ordinal));
+    let first = view.set.closed_ordinal.map_or(0, |closed| closed.saturating_add(1));
+    (first..SUFFIXES)
+        .filter(move |ordinal| !seen.contains(ordinal) && !tried.contains(ordinal) && !is_there(*ordinal))
+}
+
+/// The set has closed a higher ordinal than any Machine has that is seen: either that Machine is gone, or it is not seen yet.
+pub(crate) fn may_be_unseen(view: &SetView, progress: &Progress) -> bool {
+    view.set.closed_ordinal > members::all(view, progress).iter().filter_map(|machine| machine.ordinal).max()
+}
+
+/// The ordinal to close, when a Machine is on its way out, or is about to be, whose ordinal is open; or when an open one was left
+/// out below others and nobody is missing who could get it; or when names are others'.
+pub(crate) fn to_close(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
+    let highest = of_machines(view, progress, now);
+    highest.max(of_others(view, progress))
+}
+
+/// So many names that others have by now that a pass ends with them: Machines that this set has handed on, for example. They are not
+/// tried again. All lower ones that were open were tried before.
+fn of_others(view: &SetView, progress: &Progress) -> Option<u32> {
+    let is_of_others = |name: &Name| matches!(progress.taken.get(name), Some(Ok(TakenBy::Other)));
+    let taken = progress.created.iter().filter(|(_, attempt)| is_of_others(&attempt.name));
+    let ordinals: Vec<u32> = taken.map(|(ordinal, _)| *ordinal).collect();
+    let are_many = ordinals.len() >= create::FOREIGN_NAMES;
+    ordinals.into_iter().max().filter(|ordinal| are_many && !is_closed(view, *ordinal))
+}
+
+fn of_machines(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
+    let seen = seen(view, progress);
+    let highest = seen.last().copied().filter(|highest| !is_closed(view, *highest))?;
+    let is_open = |machine: &ChildFact| machine.ordinal.is_some_and(|ordinal| !is_closed(view, ordinal));
+    let is_leaving =
+        members::all(view, progress).iter().any(|machine| machine.is_going() && is_open(machine))
+            || remove::plan(view, progress, now).into_iter().any(|(machine, _)| is_open(machine));
+    let left_out = || {
+        let first = view.set.closed_ordinal.map_or(0, |closed| closed.saturating_add(1));
+        let open = seen.range(first..).count();
+        usize::try_from(highest.saturating_sub(first)).is_ok_and(|width| open <= width)
+    };
+    let is_settled = create::missing(view, progress) == 0;
+    (is_leaving || (is_settled && left_out())).then_some(highest)
+}
+
+/// What is to be closed is not closed yet, so that nobody may be made or deleted.
+pub(crate) fn is_unwritten(view: &SetView, progress: &Progress, now: Timestamp) -> bool {
+    to_close(view, progress, now).is_some() && !matches!(progress.write_set, Some(Ok(())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_same_for_ever() {
+        let name_of = |set: &str, ordinal| name(&set.into(), &"uid-1".into(), ordinal).to_string();
+        assert_eq!([name_of("pool", 0), name_of("pool", 1)], ["pool-2z47v", "pool-gxlvj"]);
+        assert_eq!(name_of(&"p".repeat(80), 0).len(), NAME_CHARS);
+        assert_eq!(name_of(&format!("{}.pool", "p".repeat(56)), 0), format!("{}-2z47v", "p".repeat(56)));
+    }
+
+    #[test]
+    fn no_two_ordinals_of_a_set_share_a_name() {
+        let names: BTreeSet<Name> =
+            (0..100_000).map(|ordinal| name(&"pool".into(), &"uid-1".into(), ordinal)).collect();
+        assert_eq!(names.len(), 100_000);
+        assert!(SUFFIXES == 27_u32.pow(5) && STRIDE < SUFFIXES && !STRIDE.is_multiple_of(3));
+        assert!(ALPHABET.iter().collect::<BTreeSet<_>>().len() == 27);
+    }
+
+    #[test]
+    fn an_ordinal_is_believed_where_the_name_follows_from_it() {
+        let of =
+            |machine: &str, text: &str| ordinal_of(&"pool".into(), &"uid-1".into(), &machine.into(), text);
+        assert_eq!(of("pool-2z47v", "0"), Some(0));
+        assert_eq!(of("pool-gxlvj", "0"), None);
+        assert_eq!(of("pool-2z47v", "14348907"), None);
+        assert_eq!(of("pool-2z47v", "first"), None);
+    }
+
+    #[test]
+    fn a_set_that_is_made_anew_under_its_old_name_names_its_machines_differently() {
+        let of = |uid: &str| name(&"pool".into(), &uid.into(), 0);
+        assert_ne!(of("uid-1"), of("uid-2"));
+    }
+}

@@ -1,0 +1,120 @@
+//! When a set makes no more Machines, whatever the reason is: as a last resort, a set that has far more Machines than it
+//! may have; and where the settings ask for it, one whose last Machines have all failed to join.
+//!
+//! Machines on their way out count, so that a fast scale-down freezes a set for a moment, as others expect.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::machine::MetaChange;
+
+use super::join_failures as joins;
+use super::names;
+use crate::machine_set::conclusion::{ConditionKind, SetCondition};
+use crate::machine_set::effect::Progress;
+use crate::machine_set::facts::SetView;
+use crate::machine_set::members;
+
+/// What is to become of the freeze.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// There are too many.
+    Freeze,
+    /// It is to end.
+    Thaw,
+    /// Everything stays as it is.
+    Stay,
+}
+
+/// From so many Machines on there are too many.
+fn high(view: &SetView) -> i64 {
+    let allowed = match &view.deployment {
+        Some(deployment) => i64::from(deployment.replicas) + i64::from(deployment.surge),
+        None => i64::from(view.set.replicas) * 2,
+    };
+    allowed.max(0) + i64::from(view.settings.safety_up)
+}
+
+fn count(view: &SetView, progress: &Progress) -> i64 {
+    let Some(template) = &view.set.template else { return 0 };
+    let has_all = |labels: &BTreeMap<String, String>| {
+        template.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+    };
+    let counted = members::owned(view, progress).into_iter().filter(|machine| has_all(&machine.labels));
+    i64::try_from(counted.count()).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn verdict(view: &SetView, progress: &Progress) -> Verdict {
+    let is_frozen = view.set.is_frozen || view.set.told.is_frozen;
+    let (count, high) = (count(view, progress), high(view));
+    if view.set.is_thaw_asked && is_frozen {
+        Verdict::Thaw
+    } else if count >= high || joins::are_too_many(view, progress) {
+        Verdict::Freeze
+    } else if is_frozen && count <= high - i64::from(view.settings.safety_down) {
+        Verdict::Thaw
+    } else {
+        Verdict::Stay
+    }
+}
+
+/// Labels and annotations of the set that differ from what they should be. None when they do not.
+pub(crate) fn change(view: &SetView, progress: &Progress, now: Timestamp) -> Option<MetaChange> {
+    let (set, names) = (&view.set, view.names);
+    let mut change = MetaChange::default();
+    match verdict(view, progress) {
+        Verdict::Freeze if !set.is_frozen => {
+            change.labels.insert(names.freeze.to_owned(), Some(names.freeze_value.to_owned()));
+        }
+        Verdict::Thaw if set.is_frozen => {
+            change.labels.insert(names.freeze.to_owned(), None);
+        }
+        Verdict::Freeze | Verdict::Thaw | Verdict::Stay => {}
+    }
+    if set.is_thaw_asked {
+        change.annotations.insert(names.unfreeze.to_owned(), None);
+    }
+    let joins = joins::counted(view, progress);
+    if view.settings.failed_joins.is_some() && joins != set.failed_joins {
+        change.annotations.insert(names.failed_joins.to_owned(), joins.map(|joins| joins.to_string()));
+    }
+    if let Some(ordinal) = names::to_close(view, progress, now) {
+        change.annotations.insert(names.closed_ordinal.to_owned(), Some(ordinal.to_string()));
+    }
+    (change != MetaChange::default()).then_some(change)
+}
+
+/// Nothing is created, as far as this pass could make it so.
+pub(crate) fn holds_creation(view: &SetView, progress: &Progress) -> bool {
+    match verdict(view, progress) {
+        Verdict::Freeze => true,
+        Verdict::Thaw => view.set.is_frozen && !matches!(progress.write_set, Some(Ok(()))),
+        Verdict::Stay => view.set.is_frozen,
+    }
+}
+
+/// What the status says of it.
+pub(crate) fn condition(view: &SetView, progress: &Progress) -> Option<SetCondition> {
+    let holds = match verdict(view, progress) {
+        Verdict::Freeze => true,
+        Verdict::Thaw => view.set.told.is_frozen && holds_creation(view, progress),
+        Verdict::Stay => view.set.told.is_frozen,
+    };
+    if joins::are_too_many(view, progress) {
+        let message = format!(
+            "the last Machines of the set have all failed to join: none is created until one joins; find out why, for example \
+             by keeping one of them, then set the annotation {}",
+            view.names.unfreeze
+        );
+        return Some(SetCondition { kind: ConditionKind::Frozen, reason: "MachinesFailToJoin", message });
+    }
+    let (high, down) = (high(view), view.settings.safety_down);
+    let message = format!(
+        "the set has had {high} Machines or more, which is too many: none is created until there are {} or fewer, or the \
+         annotation {} is set",
+        high - i64::from(down),
+        view.names.unfreeze
+    );
+    holds.then_some(SetCondition { kind: ConditionKind::Frozen, reason: "OverShootingReplicaCount", message })
+}

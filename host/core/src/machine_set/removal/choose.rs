@@ -1,0 +1,77 @@
+//! Which Machines of a set that stays are deleted.
+
+use jiff::Timestamp;
+
+use crate::driver::write_error::ActError;
+use crate::scheduling::gate::{EffectKind, permits};
+
+use super::deletion_choice as fate;
+use super::order;
+use crate::machine_set::creation::capacity;
+use crate::machine_set::creation::names;
+use crate::machine_set::effect::{BURST, Effect, MachineRef, Progress, Why};
+use crate::machine_set::errors::Troubles;
+use crate::machine_set::facts::{ChildFact, SetView};
+use crate::machine_set::members;
+use crate::machine_set::members::adoption as claim;
+
+/// Those that are to go, as the facts have it; what the pass has deleted is among them. At most a burst.
+pub(crate) fn plan<'a>(
+    view: &'a SetView,
+    progress: &'a Progress,
+    now: Timestamp,
+) -> Vec<(&'a ChildFact, Why)> {
+    let mut machines = members::eligible(view, progress);
+    let surplus = members::surplus(view, progress);
+    // Most sets are as they should be, and are not sorted.
+    if surplus > 0 {
+        machines.sort_by_cached_key(|machine| order::place(machine, now));
+    }
+    let surplus = surplus.min(BURST);
+    let too_many = machines.iter().take(surplus).map(|machine| (*machine, Why::Surplus));
+    let others = machines.iter().skip(surplus).filter_map(|machine| {
+        if fate::is_marked(view, machine) {
+            Some((*machine, Why::Marked))
+        } else if fate::is_given_up(machine, progress, now) && fate::is_let_go(view, machine) {
+            Some((*machine, fate::why_failed(machine)))
+        } else if capacity::is_to_move(view, machine, now) {
+            Some((*machine, Why::Exhausted))
+        } else {
+            None
+        }
+    });
+    too_many.chain(others).take(BURST).collect()
+}
+
+/// The next batch.
+pub(crate) fn next(
+    view: &SetView,
+    progress: &Progress,
+    troubles: &mut Troubles,
+    now: Timestamp,
+) -> Option<Vec<Effect>> {
+    tell(progress, troubles);
+    let may_go = claim::is_settled(view, progress) && permits(view.gate, EffectKind::SetDelete);
+    if !may_go || names::is_unwritten(view, progress, now) {
+        return None;
+    }
+    let effects: Vec<Effect> = plan(view, progress, now)
+        .into_iter()
+        .filter(|(machine, _)| !progress.deleted.contains_key(&machine.uid))
+        .map(|(machine, why)| Effect::Delete(MachineRef::of(machine), why))
+        .collect();
+    (!effects.is_empty()).then_some(effects)
+}
+
+/// What went wrong with deletions.
+pub(crate) fn tell(progress: &Progress, troubles: &mut Troubles) {
+    for (_, result) in progress.deleted.values() {
+        match result {
+            Ok(()) | Err(ActError::Gone) => {}
+            Err(ActError::Conflict) => {
+                troubles.unseen("a Machine that was to be deleted has changed: it is looked at again");
+            }
+            Err(error) => troubles.deletion(error),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What becomes of a Machine that has failed, or that the autoscaler has chosen.
+
+use jiff::Timestamp;
+
+use crate::machine::node::preservation::{self, AUTO_PRESERVED, NOW, WHEN_FAILED};
+use crate::machine_set::removal::ranking::FIRST_PRIORITY;
+use crate::value::phase::{OperationType, Phase};
+
+use super::keep;
+use super::order;
+use crate::machine_set::effect::{Progress, Why};
+use crate::machine_set::facts::{ChildFact, SetView};
+
+/// It has failed, and nobody wishes to keep it, or not any longer.
+pub(crate) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timestamp) -> bool {
+    if machine.phase != Phase::Failed || keep::is_unwritten(machine, progress) {
+        return false;
+    }
+    match machine.preserved_until {
+        Some(until) => until <= now,
+        None => !is_wished(machine, progress),
+    }
+}
+
+/// Whether it was its health that failed it.
+pub(crate) fn why_failed(machine: &ChildFact) -> Why {
+    match machine.operation.map(|last| last.kind) {
+        Some(OperationType::HealthCheck) => Why::Unhealthy,
+        Some(_) | None => Why::Failed,
+    }
+}
+
+/// Its deployment lets it go, or nobody would notice.
+pub(crate) fn is_let_go(view: &SetView, machine: &ChildFact) -> bool {
+    !machine.is_in_use() || view.permits.permits(&machine.name)
+}
+
+/// Somebody wishes to keep it. A wish that nobody understands is none.
+fn is_wished(machine: &ChildFact, progress: &Progress) -> bool {
+    let own = keep::wish(machine, progress);
+    let of_node = machine.node_preserve_wish.as_deref();
+    let wish = preservation::effective(own, of_node, machine.node_wish_heeded.as_deref());
+    matches!(wish, Ok(NOW | WHEN_FAILED | AUTO_PRESERVED))
+}
+
+/// The autoscaler has marked it, and has lowered the number of Machines since. It goes even when the number was raised again in
+/// between: its Node is empty, and another Machine takes its place.
+pub(crate) fn is_marked(view: &SetView, machine: &ChildFact) -> bool {
+    let is_first = order::priority(machine) == FIRST_PRIORITY;
+    let is_scaled = match (machine.marked_at, view.set.scaled_down_at) {
+        (Some(marked), Some(scaled)) => marked <= scaled,
+        (None, _) | (_, None) => false,
+    };
+    is_first && is_scaled
+}

@@ -1,0 +1,76 @@
+//! Failed Machines that are kept although nobody asked, so that somebody can look at them: as many as the set says.
+
+use std::cmp::Reverse;
+
+use crate::machine::node::preservation::{AUTO_PRESERVED, is_known, node_decides};
+use crate::value::phase::Phase;
+
+use crate::machine_set::effect::{BURST, Effect, Keep, MachineRef, Progress};
+use crate::machine_set::errors::Troubles;
+use crate::machine_set::facts::{ChildFact, SetView};
+use crate::machine_set::members;
+
+/// What the Machine's own annotation wishes, as far as this pass has changed it.
+pub(crate) fn wish<'a>(machine: &'a ChildFact, progress: &Progress) -> Option<&'a str> {
+    match progress.kept.get(&machine.uid) {
+        Some((Keep::Begin, Ok(()))) => Some(AUTO_PRESERVED),
+        Some((Keep::End, Ok(()))) => None,
+        Some((Keep::Begin | Keep::End, Err(_))) | None => machine.preserve_wish.as_deref(),
+    }
+}
+
+/// The wish should have been written and was not: what becomes of the Machine is not known.
+pub(crate) fn is_unwritten(machine: &ChildFact, progress: &Progress) -> bool {
+    matches!(progress.kept.get(&machine.uid), Some((_, Err(_))))
+}
+
+/// Those that are kept in this way.
+pub(crate) fn count(view: &SetView, progress: &Progress) -> usize {
+    let machines = members::living(view, progress);
+    machines.into_iter().filter(|machine| wish(machine, progress) == Some(AUTO_PRESERVED)).count()
+}
+
+/// The next batch, from how it was before this pass.
+pub(crate) fn next(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+    for (_, result) in progress.kept.values() {
+        if let Err(error) = result {
+            troubles.write("write the wish to keep a Machine", error);
+        }
+    }
+    let effects: Vec<Effect> = changes(view, progress)
+        .into_iter()
+        .filter(|(machine, _)| !progress.kept.contains_key(&machine.uid))
+        .take(BURST.saturating_sub(progress.kept.len()))
+        .map(|(machine, keep)| Effect::Preserve(MachineRef::of(machine), keep))
+        .collect();
+    (!effects.is_empty()).then_some(effects)
+}
+
+/// All changes that the facts ask for.
+pub(crate) fn changes<'a>(view: &'a SetView, progress: &'a Progress) -> Vec<(&'a ChildFact, Keep)> {
+    let mut machines = members::living(view, progress);
+    machines.retain(|machine| !machine.is_unreadable);
+    let is_kept = |machine: &&ChildFact| machine.preserve_wish.as_deref() == Some(AUTO_PRESERVED);
+    let room = usize::try_from(view.set.auto_preserve_max).unwrap_or_default();
+    let mut kept: Vec<&ChildFact> = machines.iter().copied().filter(is_kept).collect();
+    if kept.len() > room {
+        kept.sort_by_key(|machine| (machine.created, machine.name.clone()));
+        kept.truncate(kept.len() - room);
+        return kept.into_iter().map(|machine| (machine, Keep::End)).collect();
+    }
+    let mut failed: Vec<&ChildFact> =
+        machines.into_iter().filter(|machine| is_to_be_asked_for(machine)).collect();
+    failed.sort_by_key(|machine| (Reverse(machine.created), machine.name.clone()));
+    failed.truncate(room - kept.len());
+    failed.into_iter().map(|machine| (machine, Keep::Begin)).collect()
+}
+
+/// It has failed, and nobody has said anything about keeping it, neither on it nor on its Node, whose word would count.
+fn is_to_be_asked_for(machine: &ChildFact) -> bool {
+    let own = machine.preserve_wish.as_deref().unwrap_or_default();
+    let says_something = !own.is_empty() && is_known(own);
+    let of_node = machine.node_preserve_wish.as_deref();
+    machine.phase == Phase::Failed
+        && !says_something
+        && !node_decides(of_node, machine.node_wish_heeded.as_deref())
+}

@@ -1,0 +1,40 @@
+//! What a set's Machines say about their place in the order of removal.
+
+use jiff::Timestamp;
+
+use crate::machine::node::preservation::AUTO_PRESERVED;
+use crate::machine_set::removal::ranking::Candidate;
+
+use crate::machine_set::facts::ChildFact;
+
+/// Of Machines that say nothing, or nothing that can be read.
+const DEFAULT_PRIORITY: i64 = 3;
+
+/// The smaller, the sooner it goes.
+pub(crate) fn priority(machine: &ChildFact) -> i64 {
+    let number = machine.priority.as_deref().and_then(|text| text.trim().parse().ok());
+    number.unwrap_or(DEFAULT_PRIORITY)
+}
+
+/// It is kept at the moment.
+pub(crate) fn is_preserved(machine: &ChildFact, now: Timestamp) -> bool {
+    kept_until(machine, now).is_some()
+}
+
+/// Who has the least goes first. No two Machines are equal.
+pub(crate) fn place(machine: &ChildFact, now: Timestamp) -> impl Ord + use<> {
+    let is_automatic = machine.preserve_wish.as_deref() == Some(AUTO_PRESERVED);
+    Candidate {
+        kept: kept_until(machine, now).map(|until| (until, is_automatic)),
+        priority: priority(machine),
+        marked_at: machine.marked_at,
+        phase: machine.phase,
+        created: machine.created,
+        name: &machine.name,
+    }
+    .place()
+}
+
+fn kept_until(machine: &ChildFact, now: Timestamp) -> Option<Timestamp> {
+    machine.preserved_until.filter(|until| *until > now)
+}

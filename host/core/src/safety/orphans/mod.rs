@@ -1,0 +1,555 @@
+//! VMs without a Machine: what is one, and when there has been enough evidence to delete it.
+//!
+//! A VM that is deleted by mistake is a loss, one that is deleted an hour later costs a little. So every doubt keeps it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::driver::Listed;
+use crate::value::id::{ClassName, Name, ProviderId, Uid};
+use crate::value::same_vm::vm_name;
+
+/// A Machine, as far as a VM could be its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its name.
+    pub name: Name,
+    /// Its uid.
+    pub uid: Uid,
+    /// Its VM, once that is stored.
+    pub provider_id: Option<ProviderId>,
+}
+
+/// The Machines that are there.
+#[derive(Clone, Debug, Default)]
+pub struct Owners {
+    by_vm: BTreeMap<ProviderId, Name>,
+    by_uid: BTreeMap<Uid, Owner>,
+    by_name: BTreeMap<Name, Owner>,
+    has_unmade: bool,
+    kin: Option<Kin>,
+    on_nodes: BTreeSet<String>,
+}
+
+/// By what a VM without a Machine shows that its Machine was one of this control plane: uids of Machines that this
+/// process has seen. Another control plane that was given the same mark by mistake has other Machines. Names count for
+/// nothing: two that were named after one cluster have sets of the same names.
+#[derive(Clone, Debug, Default)]
+pub struct Kin(pub BTreeSet<Uid>);
+
+impl Owners {
+    /// All of them. One that is left out loses its VM.
+    pub fn new(machines: impl IntoIterator<Item = Owner>) -> Self {
+        let mut owners = Self::default();
+        for machine in machines {
+            match &machine.provider_id {
+                Some(id) => drop(owners.by_vm.insert(id.clone(), machine.name.clone())),
+                None => owners.has_unmade = true,
+            }
+            owners.by_uid.insert(machine.uid.clone(), machine.clone());
+            owners.by_name.insert(machine.name.clone(), machine);
+        }
+        owners
+    }
+
+    /// With what shows whose Machines there were. Without it every VM without a Machine counts as this control plane's.
+    #[must_use]
+    pub fn with_kin(self, kin: Kin) -> Self {
+        Self { kin: Some(kin), ..self }
+    }
+
+    /// With the VMs of all Nodes, as `same_vm::vm_name` names them.
+    #[must_use]
+    pub fn with_nodes(self, on_nodes: BTreeSet<String>) -> Self {
+        Self { on_nodes, ..self }
+    }
+
+    fn has_node(&self, vm: &ProviderId) -> bool {
+        vm_name(vm.as_str()).is_some_and(|name| self.on_nodes.contains(&name))
+    }
+
+    /// True when a Machine has stored this VM as its own.
+    pub fn have(&self, vm: &ProviderId) -> bool {
+        self.by_vm.contains_key(vm)
+    }
+}
+
+/// Whose a VM is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its Machine's, which has it stored, or is still being made or taken away.
+    Owned,
+    /// It carries the name or uid of a Machine that has another VM. An order to delete it by name or uid would reach the
+    /// other one, so it is left alone, and told.
+    Second {
+        /// The Machine.
+        machine: Name,
+        /// The VM that the Machine has.
+        has: ProviderId,
+        /// A Node has it as its own: somebody may work there.
+        has_node: bool,
+    },
+    /// It says neither name nor uid, and some Machine has no VM yet.
+    Unattributable,
+    /// Nobody's, and it does not carry the uid of a Machine: nothing proves that this control plane, or any, has made
+    /// it. Never deleted, and told.
+    Foreign,
+    /// Nobody's.
+    Orphan,
+    /// Nobody's, and nothing shows that its Machine was ever one of this control plane. It may be that of another one
+    /// with the same mark: where there are many, nobody but a person may say that they are to go.
+    Stranger,
+}
+
+/// Whose this VM is.
+pub fn standing(vm: &Listed, owners: &Owners) -> Standing {
+    if owners.have(&vm.provider_id) {
+        return Standing::Owned;
+    }
+    let by_uid = vm.machine_uid.as_ref().and_then(|uid| owners.by_uid.get(uid));
+    // The name as well: a Machine that was restored from a backup has another uid, and drivers find what has no uid by name.
+    let namesake = by_uid.or_else(|| owners.by_name.get(&vm.machine_name));
+    match namesake {
+        Some(Owner { provider_id: None, .. }) => Standing::Owned,
+        Some(Owner { name, provider_id: Some(has), .. }) => {
+            let has_node = owners.has_node(&vm.provider_id);
+            Standing::Second { machine: name.clone(), has: has.clone(), has_node }
+        }
+        None if vm.machine_uid.is_none() && vm.machine_name.is_empty() && owners.has_unmade => {
+            Standing::Unattributable
+        }
+        None => match &vm.machine_uid {
+            None => Standing::Foreign,
+            Some(uid) if owners.kin.as_ref().is_some_and(|Kin(machines)| !machines.contains(uid)) => {
+                Standing::Stranger
+            }
+            Some(_) => Standing::Orphan,
+        },
+    }
+}
+
+impl Standing {
+    /// Of two listings that say different things of a VM, the one that gives it an owner counts, and else the one that
+    /// keeps it.
+    fn or(self, other: impl FnOnce() -> Self) -> Self {
+        match self {
+            Self::Orphan | Self::Stranger => other(),
+            Self::Foreign => match other() {
+                Self::Orphan | Self::Stranger => Self::Foreign,
+                other => other,
+            },
+            known @ (Self::Owned | Self::Second { .. } | Self::Unattributable) => known,
+        }
+    }
+}
+
+/// How much evidence is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// So many complete listings must show the VM without a Machine.
+    pub sightings: u32,
+    /// Listings closer together than this count as one.
+    pub spacing: SignedDuration,
+    /// Listings further apart than this have nothing to do with each other.
+    pub staleness: SignedDuration,
+    /// A younger VM is left alone. Of a VM whose cloud does not say when it was made, the age is counted from when it was first
+    /// seen.
+    pub minimum_age: SignedDuration,
+}
+
+impl Rule {
+    /// More than so many orphans, if they are a large share of all VMs, need more sightings: it is likelier that
+    /// Machines got lost, for example because a control plane was restored from an old backup, than that so many VMs
+    /// did. Those that nothing shows to be of this control plane are not deleted at all then: it is likelier that
+    /// another one has the same mark.
+    pub const FEW: usize = 3;
+
+    /// One of so many is a large share.
+    pub const SHARE: usize = 5;
+
+    /// So many times the sightings.
+    pub const CAUTION: u32 = 4;
+
+    /// How long after a listing of so many VMs the next one may come because something happened. Where there are many, there
+    /// is always something that happens: without this the cloud would be listed all the time.
+    pub fn pause(&self, vms: usize) -> SignedDuration {
+        let thousands = i32::try_from(vms / 1_000).unwrap_or(i32::MAX).max(1);
+        SignedDuration::from_mins(1).saturating_mul(thousands).min(self.spacing)
+    }
+
+    fn needed(&self, is_mass: bool) -> u32 {
+        let sightings = self.sightings.max(1);
+        if is_mass { sightings.saturating_mul(Self::CAUTION) } else { sightings }
+    }
+
+    fn is_mass(orphans: usize, listed: usize) -> bool {
+        orphans > Self::FEW && orphans.saturating_mul(Self::SHARE) >= listed
+    }
+}
+
+/// A complete listing of one class, that is believed.
+#[derive(Clone, Debug)]
+pub struct ClassListing {
+    /// The class.
+    pub class: ClassName,
+    /// Its VMs.
+    pub vms: Vec<Listed>,
+    /// Somebody has said on the class that all of its VMs without a Machine are to go.
+    pub releases_strangers: bool,
+    /// Its driver can remove one VM of two.
+    pub deletes_by_id: bool,
+}
+
+/// A VM that was seen without a Machine.
+#[derive(Clone, Debug)]
+struct Sighting {
+    vm: Listed,
+    /// Classes whose listing showed it, any of which can delete it.
+    classes: BTreeSet<ClassName>,
+    first: Timestamp,
+    last: Timestamp,
+    count: u32,
+    order: Order,
+    /// It is one VM of two.
+    beside: Option<(Name, ProviderId)>,
+}
+
+/// What has become of the order to delete.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    failures: u32,
+    /// Not to be given again before.
+    not_before: Option<Timestamp>,
+    /// What the driver wants back.
+    state: Option<String>,
+    is_accepted: bool,
+}
+
+/// A VM that may be deleted, unless a last look at the API server shows a Machine for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The VM.
+    pub vm: Listed,
+    /// The class through which to delete it: another one after each failure.
+    pub class: ClassName,
+    /// How often it was seen without a Machine.
+    pub sightings: u32,
+    /// Since when it is known to be without.
+    pub since: Timestamp,
+    /// What its driver said when it was asked to delete it last.
+    pub state: Option<String>,
+    /// How often deleting it has failed.
+    pub failures: u32,
+    /// An order to delete it was accepted before, and it is still there.
+    pub is_repeated: bool,
+    /// It is one VM of two: the Machine, and the VM that it keeps. To be deleted by its id and by nothing else.
+    pub beside: Option<(Name, ProviderId)>,
+}
+
+/// A VM of a Machine that has another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Second {
+    /// The VM.
+    pub vm: ProviderId,
+    /// The class that showed it.
+    pub class: ClassName,
+    /// The Machine.
+    pub machine: Name,
+    /// The Machine's VM.
+    pub has: ProviderId,
+    /// It goes once enough listings have shown both: nothing speaks against it.
+    pub may_go: bool,
+}
+
+/// What a round has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// VMs in listings that are believed, each once.
+    pub listed: usize,
+    /// How many of them have no Machine.
+    pub orphans: usize,
+    /// How many of those nothing shows to be of this control plane, and are kept since there are too many.
+    pub strangers: usize,
+    /// VMs that were seen without a Machine for the first time.
+    pub fresh: Vec<(ProviderId, ClassName)>,
+    /// VMs of nobody that carry no Machine's uid, with a class that showed them.
+    pub foreign: Vec<(ProviderId, ClassName)>,
+    /// VMs of Machines that have another one.
+    pub seconds: Vec<Second>,
+    /// VMs with enough evidence, by id.
+    pub candidates: Vec<Candidate>,
+    /// So many sightings are needed in this round.
+    pub needed: u32,
+}
+
+impl Findings {
+    /// More evidence than usual is asked for, since most VMs have no Machine.
+    pub fn are_suspicious(&self, rule: &Rule) -> bool {
+        self.needed > rule.sightings.max(1)
+    }
+}
+
+/// A VM that is not plainly its Machine's.
+struct Doubt<'a> {
+    vm: &'a Listed,
+    /// The classes that list it.
+    through: BTreeSet<ClassName>,
+    standing: Standing,
+    is_released: bool,
+    deletes_by_id: bool,
+}
+
+/// All VMs that are listed, and those that are not plainly their Machine's: few, so that what a round costs is little more
+/// than a look at each VM.
+fn doubts(
+    listings: &[ClassListing],
+    standing: impl Fn(&Listed) -> Standing,
+) -> (BTreeSet<&ProviderId>, BTreeMap<&ProviderId, Doubt<'_>>) {
+    let mut seen: BTreeSet<&ProviderId> = BTreeSet::new();
+    let mut doubts: BTreeMap<&ProviderId, Doubt<'_>> = BTreeMap::new();
+    for listing in listings {
+        for vm in &listing.vms {
+            let id = &vm.provider_id;
+            let is_first = seen.insert(id);
+            match doubts.get_mut(id) {
+                Some(doubt) => {
+                    doubt.through.insert(listing.class.clone());
+                    doubt.is_released |= listing.releases_strangers;
+                    doubt.deletes_by_id &= listing.deletes_by_id;
+                    doubt.standing = doubt.standing.clone().or(|| standing(vm));
+                }
+                None if is_first => {
+                    let standing = standing(vm);
+                    if standing != Standing::Owned {
+                        let through = BTreeSet::from([listing.class.clone()]);
+                        let is_released = listing.releases_strangers;
+                        let deletes_by_id = listing.deletes_by_id;
+                        let doubt = Doubt { vm, through, standing, is_released, deletes_by_id };
+                        doubts.insert(id, doubt);
+                    }
+                }
+                // It was plain in another listing.
+                None => {}
+            }
+        }
+    }
+    (seen, doubts)
+}
+
+/// All VMs that were seen without a Machine. Lost with the process, which then only takes longer.
+#[derive(Clone, Debug, Default)]
+pub struct Sightings {
+    vms: BTreeMap<ProviderId, Sighting>,
+}
+
+impl Sightings {
+    /// Takes note of a round of listings. `standing` says whose a VM is; the Machines that it knows must be from after the
+    /// listings, so that the Machine of each listed VM is among them. `classes` are all that could be listed: a VM that was seen through one of those and is not listed now may be
+    /// there all the same when the listing of that class is missing from `listings`.
+    pub fn look(
+        &mut self,
+        listings: &[ClassListing],
+        classes: &BTreeSet<ClassName>,
+        standing: impl Fn(&Listed) -> Standing,
+        rule: &Rule,
+        now: Timestamp,
+    ) -> Findings {
+        let (seen, doubts) = doubts(listings, standing);
+        self.forget_gone(listings, classes, &seen);
+        self.vms.retain(|id, _| !seen.contains(id) || doubts.contains_key(id));
+        let mut findings = Findings { listed: seen.len(), ..Findings::default() };
+        let (mut shown, mut strangers) = (Vec::new(), BTreeSet::new());
+        for (id, Doubt { vm, through, standing, is_released, deletes_by_id }) in doubts {
+            match standing {
+                Standing::Owned | Standing::Unattributable => drop(self.vms.remove(id)),
+                Standing::Foreign => {
+                    self.vms.remove(id);
+                    let class = through.into_iter().next();
+                    findings.foreign.extend(class.map(|class| (id.clone(), class)));
+                }
+                Standing::Second { machine, has, has_node } => {
+                    // Where the Machine's own VM is not there, this one may be all that it has. One that only has the
+                    // Machine's name may be anybody's.
+                    let is_marked = vm.machine_uid.is_some();
+                    let may_go = deletes_by_id && is_marked && !has_node && seen.contains(&has);
+                    if may_go {
+                        shown.push(id.clone());
+                        self.sight(vm, through.clone(), Some((machine.clone(), has.clone())), rule, now);
+                    } else {
+                        self.vms.remove(id);
+                    }
+                    let class = through.into_iter().next();
+                    let second = |class| Second { vm: id.clone(), class, machine, has, may_go };
+                    findings.seconds.extend(class.map(second));
+                }
+                Standing::Orphan | Standing::Stranger => {
+                    findings.orphans += 1;
+                    if standing == Standing::Stranger && !is_released {
+                        strangers.insert(id.clone());
+                    }
+                    shown.push(id.clone());
+                    if self.sight(vm, through.clone(), None, rule, now) {
+                        let class = through.into_iter().next();
+                        findings.fresh.extend(class.map(|class| (id.clone(), class)));
+                    }
+                }
+            }
+        }
+        let is_mass = Rule::is_mass(findings.orphans, findings.listed - findings.foreign.len());
+        findings.needed = rule.needed(is_mass);
+        if is_mass {
+            findings.strangers = strangers.len();
+            shown.retain(|id| !strangers.contains(id));
+        }
+        findings.candidates = self.candidates(&shown, findings.needed, rule, now);
+        findings
+    }
+
+    /// A VM that its listing does not show is gone, unless the listing is not there.
+    fn forget_gone(
+        &mut self,
+        listings: &[ClassListing],
+        classes: &BTreeSet<ClassName>,
+        seen: &BTreeSet<&ProviderId>,
+    ) {
+        let is_listed = |class: &ClassName| listings.iter().any(|listing| listing.class == *class);
+        self.vms.retain(|id, sighting| {
+            seen.contains(id)
+                || sighting.classes.iter().any(|class| classes.contains(class) && !is_listed(class))
+        });
+    }
+
+    /// True when it is a first sighting.
+    fn sight(
+        &mut self,
+        vm: &Listed,
+        through: BTreeSet<ClassName>,
+        beside: Option<(Name, ProviderId)>,
+        rule: &Rule,
+        now: Timestamp,
+    ) -> bool {
+        let known = self.vms.get_mut(&vm.provider_id);
+        // A clock that was set back makes a sighting one of the future: what it tells is worth nothing.
+        let is_connected = |sighting: &Sighting| {
+            let passed = now.duration_since(sighting.last);
+            passed >= SignedDuration::ZERO && passed <= rule.staleness
+        };
+        // Evidence that it is nobody's is none that it is one of two, and the other way round.
+        let is_same = |sighting: &Sighting| is_connected(sighting) && sighting.beside == beside;
+        match known.filter(|sighting| is_same(sighting)) {
+            Some(sighting) => {
+                if now.duration_since(sighting.last) >= rule.spacing {
+                    sighting.count = sighting.count.saturating_add(1);
+                    sighting.last = now;
+                }
+                sighting.vm = vm.clone();
+                sighting.classes = through;
+                false
+            }
+            None => {
+                let sighting = Sighting {
+                    vm: vm.clone(),
+                    classes: through,
+                    first: now,
+                    last: now,
+                    count: 1,
+                    order: Order::default(),
+                    beside,
+                };
+                self.vms.insert(vm.provider_id.clone(), sighting);
+                true
+            }
+        }
+    }
+
+    /// Only of those that this very round has shown: of the others nothing is known.
+    fn candidates(&self, shown: &[ProviderId], needed: u32, rule: &Rule, now: Timestamp) -> Vec<Candidate> {
+        let is_ripe = |sighting: &Sighting| {
+            // A cloud whose clock is ahead makes VMs of the future. They are young.
+            let made = sighting.vm.created_at.unwrap_or(sighting.first);
+            sighting.count >= needed
+                && now.duration_since(made) >= rule.minimum_age
+                && sighting.order.not_before.is_none_or(|at| at <= now)
+        };
+        let shown = shown.iter().filter_map(|id| self.vms.get(id));
+        shown.filter(|sighting| is_ripe(sighting)).filter_map(Sighting::candidate).collect()
+    }
+
+    /// How many VMs are watched.
+    pub fn len(&self) -> usize {
+        self.vms.len()
+    }
+
+    /// True when no VM is without a Machine.
+    pub fn is_empty(&self) -> bool {
+        self.vms.is_empty()
+    }
+
+    /// When the next order is due that could not be given or has not helped yet.
+    pub fn next_order(&self) -> Option<Timestamp> {
+        self.vms.values().filter_map(|sighting| sighting.order.not_before).min()
+    }
+
+    /// A Machine was found for the VM after all.
+    pub fn owned(&mut self, vm: &ProviderId) {
+        self.vms.remove(vm);
+    }
+
+    /// The order was accepted. The VM is looked for again, and ordered away again if it is still there after `patience`.
+    pub fn accepted(&mut self, vm: &ProviderId, patience: SignedDuration, now: Timestamp) {
+        self.ordered(vm, patience, now, |order| {
+            order.failures = 0;
+            order.state = None;
+            order.is_accepted = true;
+        });
+    }
+
+    /// The cloud works on it.
+    pub fn in_progress(&mut self, vm: &ProviderId, state: String, ask_again: SignedDuration, now: Timestamp) {
+        self.ordered(vm, ask_again, now, |order| order.state = Some(state));
+    }
+
+    /// The order failed, and is to be repeated after `pause`.
+    pub fn failed(&mut self, vm: &ProviderId, state: Option<String>, pause: SignedDuration, now: Timestamp) {
+        self.ordered(vm, pause, now, |order| {
+            order.failures = order.failures.saturating_add(1);
+            if state.is_some() {
+                order.state = state;
+            }
+        });
+    }
+
+    fn ordered(
+        &mut self,
+        vm: &ProviderId,
+        pause: SignedDuration,
+        now: Timestamp,
+        change: impl FnOnce(&mut Order),
+    ) {
+        if let Some(sighting) = self.vms.get_mut(vm) {
+            sighting.order.not_before = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
+            change(&mut sighting.order);
+        }
+    }
+}
+
+impl Sighting {
+    fn candidate(&self) -> Option<Candidate> {
+        let turn = usize::try_from(self.order.failures).unwrap_or_default();
+        let class = self.classes.iter().cycle().nth(turn % self.classes.len().max(1))?;
+        Some(Candidate {
+            vm: self.vm.clone(),
+            class: class.clone(),
+            sightings: self.count,
+            since: self.first,
+            state: self.order.state.clone(),
+            failures: self.order.failures,
+            is_repeated: self.order.is_accepted,
+            beside: self.beside.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

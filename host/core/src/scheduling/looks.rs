@@ -1,0 +1,199 @@
+//! When to look again at VMs that are in service, so that what becomes of them is noticed although nobody asks.
+//!
+//! Each Machine has its place within the interval, by its uid: looks are spread evenly, also after a start, and nothing has to be stored.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::value::id::{ObjectKey, Uid};
+
+/// How often a VM is looked at, and no more often than once a second in all.
+pub const INTERVAL: SignedDuration = SignedDuration::from_hours(1);
+
+/// Between two looks that find nothing before a VM counts as gone, where reads do not lag longer.
+pub const SECOND_LOOK: SignedDuration = SignedDuration::from_mins(2);
+
+/// When a VM is to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LookFact {
+    /// At this time, or as soon as possible after it.
+    pub next: Timestamp,
+    /// Time between looks.
+    pub interval: SignedDuration,
+    /// When it was first not found, since it was found last.
+    pub missed: Option<Timestamp>,
+    /// The status says something else of it than that it is there.
+    pub is_doubted: bool,
+    /// The status says that no look proves it to be the Machine's.
+    pub is_unproven: bool,
+}
+
+/// The reason of condition `VmPresent` where all is well.
+pub const VM_FOUND: &str = "VmFound";
+
+/// Its reason where no look proves the VM to be the Machine's.
+pub const VM_NOT_PROVEN: &str = "VmNotProven";
+
+/// What the status says of the VM's being there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Nothing, or that it is there.
+    Nothing,
+    /// That something is wrong with it.
+    Trouble,
+    /// That no look proves it to be the Machine's.
+    Unproven,
+}
+
+impl Told {
+    /// By condition `VmPresent`.
+    pub fn of(reason: Option<&str>) -> Self {
+        match reason {
+            None | Some(VM_FOUND) => Self::Nothing,
+            Some(VM_NOT_PROVEN) => Self::Unproven,
+            Some(_) => Self::Trouble,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    last: Timestamp,
+    missed: Option<Timestamp>,
+}
+
+/// The result of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looked {
+    /// It is there.
+    Found,
+    /// It is not there, as far as the cloud says.
+    Missing,
+    /// The cloud could not be asked.
+    Unknown,
+}
+
+/// The looks of this process. A restart forgets them and starts again, spread as before.
+///
+/// Assumes that [`Looks::forget`] is called for Machines that are gone.
+#[derive(Clone, Debug, Default)]
+pub struct Looks {
+    known: BTreeMap<ObjectKey, Known>,
+}
+
+impl Looks {
+    /// When to look at the VM of this Machine.
+    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: Told, now: Timestamp) -> LookFact {
+        let fresh = Known { last: now, missed: None };
+        let known = *self.known.entry(key.clone()).or_insert(fresh);
+        let machines = i64::try_from(self.known.len()).unwrap_or(i64::MAX);
+        let interval = INTERVAL.max(SignedDuration::from_secs(machines));
+        // A clock that was set back starts again.
+        let last = known.last.min(now);
+        LookFact {
+            next: next_after(last, uid, interval),
+            interval,
+            missed: known.missed,
+            is_doubted: told != Told::Nothing,
+            is_unproven: told == Told::Unproven,
+        }
+    }
+
+    /// The VM of this Machine was looked at, for whatever reason.
+    pub fn looked(&mut self, key: &ObjectKey, looked: Looked, now: Timestamp) {
+        let Some(known) = self.known.get_mut(key) else { return };
+        known.last = now;
+        known.missed = match looked {
+            Looked::Found => None,
+            Looked::Missing => known.missed.or(Some(now)),
+            Looked::Unknown => known.missed,
+        };
+    }
+
+    /// The Machine is gone.
+    pub fn forget(&mut self, key: &ObjectKey) {
+        self.known.remove(key);
+    }
+}
+
+/// The next time after `last` at which the Machine's place in the interval comes.
+fn next_after(last: Timestamp, uid: &Uid, interval: SignedDuration) -> Timestamp {
+    let interval = interval.as_secs().max(1);
+    let place = place(uid) % interval;
+    let rounds = (last.as_second() - place).div_euclid(interval) + 1;
+    Timestamp::from_second(place + rounds * interval).unwrap_or(Timestamp::MAX)
+}
+
+/// FNV-1a, without its sign.
+fn place(uid: &Uid) -> i64 {
+    let hash = uid.as_str().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    // Shifted, it fits.
+    (hash >> 16) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000_000 + second).unwrap()
+    }
+
+    fn key(number: usize) -> ObjectKey {
+        ObjectKey::new("garden", format!("m-{number}").as_str())
+    }
+
+    #[test]
+    fn looks_are_spread_over_the_interval_and_come_once_in_each() {
+        let (mut looks, mut seconds) = (Looks::default(), Vec::new());
+        for number in 0..600 {
+            let uid = Uid::new(format!("uid-{number}").as_str());
+            let fact = looks.fact(&key(number), &uid, Told::Nothing, at(0));
+            let wait = fact.next.as_second() - at(0).as_second();
+            assert!((1..=3_600).contains(&wait), "{wait}");
+            assert_eq!(
+                looks.fact(&key(number), &uid, Told::Nothing, at(3_599)).next,
+                fact.next,
+                "until it was done"
+            );
+            looks.looked(&key(number), Looked::Found, fact.next);
+            let then = looks.fact(&key(number), &uid, Told::Nothing, fact.next).next;
+            assert_eq!(then.duration_since(fact.next), INTERVAL);
+            seconds.push(wait);
+        }
+        for part in 0..6 {
+            let here = seconds.iter().filter(|wait| (**wait - 1) / 600 == part).count();
+            assert!((60..=140).contains(&here), "{here} in part {part}");
+        }
+    }
+
+    #[test]
+    fn many_machines_are_looked_at_once_a_second_in_all() {
+        let mut looks = Looks::default();
+        let facts = (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), Told::Nothing, at(0)));
+        assert_eq!(facts.last().unwrap().interval, SignedDuration::from_secs(20_000));
+    }
+
+    #[test]
+    fn what_was_missed_is_remembered_until_it_is_found_or_forgotten() {
+        let (mut looks, uid) = (Looks::default(), Uid::new("u"));
+        let missed = |looks: &mut Looks| looks.fact(&key(1), &uid, Told::Nothing, at(900)).missed;
+        looks.looked(&key(1), Looked::Missing, at(0));
+        assert_eq!(missed(&mut looks), None, "nobody asked for it");
+        for (looked, expected) in [
+            (Looked::Missing, Some(at(1))),
+            (Looked::Unknown, Some(at(1))),
+            (Looked::Missing, Some(at(1))),
+            (Looked::Found, None),
+        ] {
+            looks.looked(&key(1), looked, at(1));
+            assert_eq!(missed(&mut looks), expected, "{looked:?}");
+        }
+        looks.looked(&key(1), Looked::Missing, at(1));
+        looks.forget(&key(1));
+        assert_eq!(missed(&mut looks), None);
+    }
+}

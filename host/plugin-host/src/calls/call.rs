@@ -1,0 +1,307 @@
+//! One call: a fresh store and a fresh instance, bounded in every direction, and gone afterwards.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use machinist_core::driver::Answer;
+use machinist_core::driver::error::{Breakage, CallError, Refusal};
+use machinist_core::value::id::PluginName;
+use tokio::time::timeout_at;
+use tracing::debug;
+use wasmtime::component::{Component, InstancePre, Linker};
+use wasmtime::{Engine, Store, UpdateDeadline};
+
+use crate::budget::Purse;
+use crate::calls::bindings::driver::ProviderIndices;
+use crate::calls::bindings::optional::delete_by_id::{IdDeleter, IdDeleterIndices};
+use crate::calls::bindings::optional::{Rebooter, RebooterIndices};
+use crate::calls::engine::BASELINE_ALLOWANCE;
+use crate::calls::epoch::Ticker;
+use crate::calls::exports::{Ask, Running};
+use crate::calls::failure::{self, OutOfCpu, Verdict};
+use crate::calls::guest::log::LogListener;
+use crate::calls::guest::{GuestSeed, GuestState};
+use crate::calls::limits::Limits;
+use crate::calls::log_ring::{Logbook, Source};
+use crate::calls::memory_inspector::{MemoryWitness, watched};
+use crate::calls::output_limits::{self, TEXT_BYTES};
+use crate::calls::scheduling::cpu_time::Effort;
+use crate::calls::scheduling::seat::Seat;
+use crate::egress::Egress;
+use crate::grants::Grants;
+use crate::loading::digest::Digest;
+use crate::loading::tier::CodeTier;
+use crate::metrics::Metrics;
+use crate::recording::{Archive, Beginning, Levels, LimitsTaken, Secrets, Tape};
+use crate::vault::{Known, KnownTo, Vault};
+
+/// What all calls share.
+pub(crate) struct Sandbox {
+    pub(crate) linker: Linker<GuestState>,
+    /// Of the engine of baseline code, where there is one.
+    pub(crate) baseline_linker: Option<Linker<GuestState>>,
+    pub(crate) ticker: Ticker,
+    pub(crate) egress: Egress,
+    /// For calls that the contract makes without network.
+    pub(crate) no_grants: Arc<Grants>,
+    /// Is shown the memory of each instance.
+    pub(crate) witness: Option<Arc<dyn MemoryWitness>>,
+    /// Where calls are recorded.
+    pub(crate) archive: Option<Archive>,
+    /// Is told of each line of a driver.
+    pub(crate) log_listener: Option<LogListener>,
+    /// What plugins have logged.
+    pub(crate) logbook: Logbook,
+    pub(crate) metrics: Metrics,
+    /// Hidden in each call of a plugin, whichever call brought it.
+    pub(crate) known: Known,
+}
+
+/// A version of a plugin, ready to be instantiated.
+pub(crate) struct Prepared {
+    pub(crate) plugin: PluginName,
+    pub(crate) digest: Digest,
+    /// Better code may take its place; a call keeps what it began with.
+    pub(crate) code: ArcSwap<DriverCode>,
+    pub(crate) settings: Arc<str>,
+    pub(crate) grants: Arc<Grants>,
+    pub(crate) limits: Limits,
+    /// Pays for its calls.
+    pub(crate) memory: Arc<Purse>,
+}
+
+/// A driver's code, linked.
+pub(crate) struct DriverCode {
+    pub(crate) tier: CodeTier,
+    pub(crate) pre: InstancePre<GuestState>,
+    /// Where its exports are.
+    pub(crate) exports: ProviderIndices,
+    /// Absent in a driver that offers no reboot.
+    pub(crate) reboots: Option<RebooterIndices>,
+    /// Absent in a driver that cannot remove one VM of two.
+    pub(crate) deletes_by_id: Option<IdDeleterIndices>,
+}
+
+impl Sandbox {
+    /// The linker of the engine that this component was compiled for.
+    pub(crate) fn linker_of(&self, component: &Component) -> &Linker<GuestState> {
+        let engine = component.engine();
+        let baseline = self.baseline_linker.as_ref().filter(|linker| Engine::same(linker.engine(), engine));
+        baseline.unwrap_or(&self.linker)
+    }
+
+    /// Makes the call, and records it where that is wished, or on this tape. It ends at `deadline` at the latest; dropping the future
+    /// ends it at once.
+    pub(crate) async fn call<A: Ask>(
+        &self,
+        prepared: &Prepared,
+        ask: A,
+        deadline: Instant,
+        (tape, seat): (Option<&Tape>, Arc<Seat>),
+    ) -> Answer<A::Answer> {
+        self.recorded(&prepared.code.load_full(), prepared, ask, deadline, (tape, Some(seat))).await
+    }
+
+    /// The same in this code of the driver.
+    pub(crate) async fn call_in<A: Ask>(
+        &self,
+        code: &DriverCode,
+        prepared: &Prepared,
+        ask: A,
+        deadline: Instant,
+    ) -> Answer<A::Answer> {
+        self.recorded(code, prepared, ask, deadline, (None, None)).await
+    }
+
+    async fn recorded<A: Ask>(
+        &self,
+        code: &DriverCode,
+        prepared: &Prepared,
+        ask: A,
+        deadline: Instant,
+        (tape, seat): (Option<&Tape>, Option<Arc<Seat>>),
+    ) -> Answer<A::Answer> {
+        let archive = self.archive.as_ref().filter(|archive| archive.wants(&prepared.plugin));
+        let tape = match (tape, archive) {
+            (Some(tape), _) => tape.clone(),
+            (None, Some(_)) => Tape::recording(),
+            (None, None) => Tape::off(),
+        };
+        // Also a call that is dropped half-way is recorded.
+        let kept = archive.map(|archive| archive.keep(tape.clone()));
+        let answer = self.seated(code, prepared, ask, deadline, (&tape, seat)).await;
+        drop(kept);
+        answer
+    }
+
+    /// Makes the call in this code of the driver, with this tape beside it.
+    pub(crate) async fn taped<A: Ask>(
+        &self,
+        code: &DriverCode,
+        prepared: &Prepared,
+        ask: A,
+        deadline: Instant,
+        tape: &Tape,
+    ) -> Answer<A::Answer> {
+        self.seated(code, prepared, ask, deadline, (tape, None)).await
+    }
+
+    /// The same for a call that holds a place.
+    async fn seated<A: Ask>(
+        &self,
+        code: &DriverCode,
+        prepared: &Prepared,
+        mut ask: A,
+        deadline: Instant,
+        (tape, seat): (&Tape, Option<Arc<Seat>>),
+    ) -> Answer<A::Answer> {
+        let memory = match prepared.memory.start(Instant::now(), deadline).await {
+            Ok(memory) => memory,
+            Err(full) => {
+                let (plugin, detail) = (prepared.plugin.to_string(), full.to_string());
+                return Err(Refusal::NoMemory { plugin, detail }.into());
+            }
+        };
+        let secrets = ask.take_secrets();
+        let grants = if secrets.is_some() { &prepared.grants } else { &self.no_grants };
+        let plugin = &prepared.plugin;
+        // A replay has no secrets, only values in their place.
+        let known = if tape.is_replay() { KnownTo::alone() } else { self.known.to(plugin) };
+        let vault = Vault::knowing(secrets.unwrap_or_default(), Arc::clone(grants), known);
+        let account = prepared.memory.account().clone();
+        let (grants, deadline_of_all) = (Arc::clone(grants), deadline.into());
+        let session = self.egress.seated(plugin, grants, vault.clone(), deadline_of_all, (seat, account));
+        let allowed = deadline.saturating_duration_since(Instant::now());
+        let deadline_ms = u64::try_from(allowed.as_millis()).unwrap_or(u64::MAX);
+        let deadline_ms = tape.deadline_ms().unwrap_or(deadline_ms);
+        tape.begin(&vault, || Beginning {
+            plugin: prepared.plugin.to_string(),
+            digest: prepared.digest.to_string(),
+            operation: A::OPERATION.name(),
+            subject: ask.subject(),
+            limits: LimitsTaken::of(&prepared.limits, deadline_ms),
+            settings: Arc::clone(&prepared.settings),
+            secrets: Secrets::of(&vault),
+            levels: Levels::kept(),
+        });
+        let settings = Arc::clone(&prepared.settings);
+        let seed = GuestSeed {
+            settings,
+            vault: vault.clone(),
+            session: session.clone(),
+            deadline,
+            tape: tape.clone(),
+            clock: self.egress.clock(),
+            log_listener: self.log_listener.clone(),
+            log_source: Source {
+                logbook: self.logbook.clone(),
+                plugin: prepared.plugin.clone(),
+                digest: prepared.digest,
+                call: format!("{} {}", A::OPERATION.name(), ask.subject()).trim_end().into(),
+            },
+            memory,
+        };
+        let effort = Effort::current();
+        effort.limit(match code.tier {
+            CodeTier::Baseline | CodeTier::Quick => prepared.limits.cpu.saturating_mul(BASELINE_ALLOWANCE),
+            CodeTier::Optimised => prepared.limits.cpu,
+        });
+        let mut store = Self::store(code, seed, &prepared.limits, effort.clone());
+        let answer = {
+            let _running = self.ticker.running();
+            let asked = async {
+                let instance = code.pre.instantiate_async(&mut store).await?;
+                let exports = code.exports.load(&mut store, &instance)?;
+                let driver = exports.machinist_provider_driver();
+                let reboots = match &code.reboots {
+                    Some(reboots) => Some(reboots.load(&mut store, &instance)?),
+                    None => None,
+                };
+                let rebooter = reboots.as_ref().map(Rebooter::machinist_provider_reboot);
+                let deletes = match &code.deletes_by_id {
+                    Some(deletes) => Some(deletes.load(&mut store, &instance)?),
+                    None => None,
+                };
+                let id_deleter = deletes.as_ref().map(IdDeleter::machinist_delete_by_id_delete_by_id);
+                let store = &mut store;
+                let running =
+                    Running { driver, rebooter, id_deleter, store, vault: &vault, deadline_ms, tape };
+                ask.ask(running).await
+            };
+            // What the guest computes is looked at while it does; what the host computes for it ends the call here.
+            let asked = async {
+                tokio::select! {
+                    biased;
+                    answer = asked => answer,
+                    () = effort.over() => Err(OutOfCpu.into()),
+                }
+            };
+            let asked = tape.bounded(async { timeout_at(deadline.into(), asked).await.ok() });
+            let mut asked = Box::pin(asked);
+            let asked = poll_fn(|context| {
+                effort.poll(|| match asked.as_mut().poll(context) {
+                    Poll::Pending if effort.is_over() => Poll::Ready(Some(Err(OutOfCpu.into()))),
+                    polled => polled,
+                })
+            });
+            match &self.witness {
+                None => asked.await,
+                Some(witness) => watched(&**witness, &prepared.plugin, A::OPERATION, asked).await,
+            }
+        };
+        let state = store.data();
+        prepared.memory.note(state.limiter.used_bytes());
+        let output = state.output.text(&vault);
+        report(state, effort.spent(), &output);
+        self.metrics.dropped_lines(&prepared.plugin, state.dropped_lines());
+        let answer = match answer {
+            Some(Ok(answer)) => answer,
+            Some(Err(error)) => Err(explain(&error, &output, prepared, &vault)),
+            // The limit, not what was left of it after waiting: retries of one call say the same.
+            None => {
+                let limit = A::OPERATION.deadline().unsigned_abs().min(prepared.limits.deadline);
+                Err(breakage::past_deadline(limit).into())
+            }
+        };
+        let answer = answer.map_err(|error| error.having_sent(session.sent()));
+        tape.ended(answer.as_ref().err());
+        answer
+    }
+
+    fn store(code: &DriverCode, seed: GuestSeed, limits: &Limits, effort: Effort) -> Store<GuestState> {
+        let mut store = Store::new(code.pre.engine(), GuestState::new(seed, limits));
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(usize::try_from(limits.copied_bytes).unwrap_or(usize::MAX));
+        // Each handle of the host's takes one of the component's own, and lending takes another for a moment.
+        store.set_max_component_handles(limits.handles.saturating_mul(2));
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(move |_| {
+            if effort.is_over() {
+                return Err(OutOfCpu.into());
+            }
+            // Others get their turn, and the deadline on the wall is looked at.
+            Ok(UpdateDeadline::Yield(1))
+        });
+        store
+    }
+}
+
+fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &Vault) -> CallError {
+    match breakage::classify(error, output, &prepared.limits) {
+        Verdict::NoRoom => Refusal::Busy { plugin: prepared.plugin.to_string() }.into(),
+        Verdict::Broken(Breakage::Trap { detail }) => {
+            Breakage::Trap { detail: bounds::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
+        }
+        Verdict::Broken(
+            other @ (Breakage::Limit { .. } | Breakage::Contract { .. } | Breakage::CutOff { .. }),
+        ) => other.into(),
+    }
+}
+
+fn report(state: &GuestState, cpu: Duration, output: &str) {
+    let (memory_bytes, cpu_ms) = (state.limiter.memory_bytes(), cpu.as_millis());
+    debug!(memory_bytes, cpu_ms, dropped_lines = state.dropped_lines(), output, "instance ended");
+}

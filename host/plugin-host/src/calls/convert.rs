@@ -1,0 +1,340 @@
+//! Between the contract's types and core's.
+
+use jiff::{SignedDuration, Timestamp};
+use machinist_core::driver::error::{Breakage, CallError, Code, DriverError};
+use machinist_core::driver::{
+    Address, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, InProgress, Listed, MachineRequest,
+    Page, Vm, VmState,
+};
+use machinist_core::value::id::{FailureDomain, Name, NodeName, ProviderId, ProviderName, Uid};
+
+use crate::calls::bindings::driver::machinist::provider::types as wit;
+use crate::calls::output_limits::{
+    self, HOSTS, ID_BYTES, ITEMS, NAME_BYTES, PAGE_ITEMS, SCHEMA_BYTES, STATE_BYTES, TEXT_BYTES, WORD_BYTES,
+    broken, few, identifier,
+};
+use crate::vault::Vault;
+
+/// What a driver says about itself, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// The driver's own name.
+    pub name: String,
+    /// Its semantic version.
+    pub version: semver::Version,
+    /// What it serves; never empty, in order, each once.
+    pub providers: Vec<ProviderName>,
+    /// JSON Schema of `providerSpec`.
+    pub class_schema: Option<String>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// How long reads may lag behind a create.
+    pub consistency_window: SignedDuration,
+    /// Hosts that it would like to reach.
+    pub hosts: Vec<String>,
+}
+
+pub(crate) fn request(request: &MachineRequest, deadline_ms: u64) -> wit::Request {
+    let machine = &request.machine;
+    wit::Request {
+        machine: wit::Machine {
+            namespace: machine.namespace.to_string(),
+            name: machine.name.to_string(),
+            uid: machine.uid.to_string(),
+            labels: machine.labels.clone().into_iter().collect(),
+            annotations: machine.annotations.clone().into_iter().collect(),
+            provider_id: machine.provider_id.as_ref().map(ToString::to_string),
+            node_template: machine.node_template.clone(),
+            last_known_state: machine.last_known_state.clone(),
+        },
+        class: class(&request.class),
+        idempotency_key: request.idempotency_key.clone(),
+        cluster: request.cluster.clone(),
+        deadline_ms,
+    }
+}
+
+pub(crate) fn class(class: &ClassSpec) -> wit::Class {
+    wit::Class {
+        name: class.name.to_string(),
+        provider: class.provider.to_string(),
+        spec: class.spec.clone(),
+        node_template: class.node_template.clone(),
+        zones: class.zones.clone(),
+    }
+}
+
+pub(crate) fn creation(creation: wit::Creation, vault: &Vault) -> Result<Creation, Breakage> {
+    match creation {
+        wit::Creation::Created(machine) => vm(machine, vault).map(Creation::Created),
+        wit::Creation::InProgress(waiting) => progress(waiting, vault).map(Creation::InProgress),
+    }
+}
+
+pub(crate) fn deletion(deletion: wit::Deletion, vault: &Vault) -> Result<Deletion, Breakage> {
+    match deletion {
+        wit::Deletion::Deleted(last_known_state) => {
+            Ok(Deletion::Deleted { last_known_state: state_to_keep(last_known_state)? })
+        }
+        wit::Deletion::InProgress(waiting) => progress(waiting, vault).map(Deletion::InProgress),
+    }
+}
+
+pub(crate) fn vm(vm: wit::Vm, vault: &Vault) -> Result<Vm, Breakage> {
+    if vm.provider_id.is_empty() {
+        return Err(broken("a machine without a provider id"));
+    }
+    let condition = |it: wit::Condition| {
+        Ok(CloudCondition {
+            kind: identifier("the type of a condition", it.kind, NAME_BYTES)?,
+            status: identifier("the status of a condition", it.status, NAME_BYTES)?,
+            reason: for_people(&it.reason, WORD_BYTES, vault),
+            message: for_people(&it.message, TEXT_BYTES, vault),
+        })
+    };
+    let failure_domain =
+        vm.failure_domain.map(|name| identifier("a failure domain", name, NAME_BYTES)).transpose()?;
+    Ok(Vm {
+        provider_id: provider_id(vm.provider_id)?,
+        node_name: node_name(vm.node_name)?,
+        state: state(vm.state),
+        addresses: few("addresses", vm.addresses, ITEMS)?
+            .into_iter()
+            .map(address)
+            .collect::<Result<_, _>>()?,
+        failure_domain: failure_domain.map(FailureDomain::from),
+        conditions: few("conditions", vm.conditions, ITEMS)?
+            .into_iter()
+            .map(condition)
+            .collect::<Result<_, _>>()?,
+        last_known_state: state_to_keep(vm.last_known_state)?,
+    })
+}
+
+pub(crate) fn page(page: wit::Page) -> Result<Page, Breakage> {
+    let machines = few("machines on a page", page.machines, PAGE_ITEMS)?;
+    Ok(Page {
+        machines: machines.into_iter().map(listed).collect::<Result<_, _>>()?,
+        next: page.next.map(|token| bounds::opaque("the token of a page", token, STATE_BYTES)).transpose()?,
+    })
+}
+
+/// One answer for each question, in order; an empty id is none.
+pub(crate) fn volume_ids(asked: usize, ids: Vec<Option<String>>) -> Result<Vec<Option<String>>, Breakage> {
+    if ids.len() != asked {
+        return Err(broken(format!("{} volume ids for {asked} volumes", ids.len())));
+    }
+    let id = |id: Option<String>| {
+        id.filter(|id| !id.is_empty()).map(|id| identifier("a volume id", id, ID_BYTES)).transpose()
+    };
+    ids.into_iter().map(id).collect()
+}
+
+/// What is worth a word about a class.
+pub(crate) fn warnings(warnings: &[String], vault: &Vault) -> Vec<String> {
+    let mut shown: Vec<String> =
+        warnings.iter().take(ITEMS).map(|warning| for_people(warning, TEXT_BYTES, vault)).collect();
+    if warnings.len() > ITEMS {
+        shown.push(format!("… ({} warnings left out)", warnings.len() - ITEMS));
+    }
+    shown
+}
+
+/// An error of the driver, or what the contract says of one that names what cannot be.
+pub(crate) fn error(error: wit::DriverError, vault: &Vault) -> CallError {
+    match driver_error(error, vault) {
+        Ok(error) => error.into(),
+        Err(breakage) => breakage.into(),
+    }
+}
+
+fn driver_error(error: wit::DriverError, vault: &Vault) -> Result<DriverError, Breakage> {
+    let known = |id: Option<String>| id.filter(|id| !id.is_empty());
+    Ok(DriverError {
+        code: code(error.code),
+        message: for_people(&error.message, TEXT_BYTES, vault),
+        cloud_code: error.cloud_code.map(|code| for_people(&code, WORD_BYTES, vault)),
+        retry_after: error.retry_after_ms.map(milliseconds),
+        terminal: error.terminal,
+        may_have_happened: error.may_have_happened,
+        last_known_state: state_to_keep(error.last_known_state)?,
+        provider_id: known(error.provider_id).map(provider_id).transpose()?,
+        node_name: known(error.node_name).map(node_name).transpose()?,
+    })
+}
+
+/// Secrets are taken out first: half of one would not be known as one.
+fn for_people(text: &str, most_bytes: usize, vault: &Vault) -> String {
+    bounds::text(&vault.scrub_text(text), most_bytes)
+}
+
+fn provider_id(id: String) -> Result<ProviderId, Breakage> {
+    identifier("a provider id", id, ID_BYTES).map(ProviderId::from)
+}
+
+fn node_name(name: String) -> Result<NodeName, Breakage> {
+    identifier("a node name", name, NAME_BYTES).map(NodeName::from)
+}
+
+fn address(it: wit::Address) -> Result<Address, Breakage> {
+    Ok(Address {
+        kind: identifier("the type of an address", it.kind, NAME_BYTES)?,
+        address: identifier("an address", it.address, NAME_BYTES)?,
+    })
+}
+
+fn state_to_keep(state: Option<String>) -> Result<Option<String>, Breakage> {
+    state.map(|state| bounds::opaque("a last known state", state, STATE_BYTES)).transpose()
+}
+
+pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
+    let version = identifier("describe: a version", about.version, NAME_BYTES)?;
+    let version = version
+        .parse()
+        .map_err(|_| broken(format!("describe: version {version:?} is not a semantic version")))?;
+    let provider = |name| identifier("describe: a provider", name, NAME_BYTES);
+    let mut providers: Vec<ProviderName> = few("providers in describe", about.providers, ITEMS)?
+        .into_iter()
+        .map(|name| provider(name).map(|name| ProviderName::folded(&name)))
+        .collect::<Result<_, _>>()?;
+    providers.sort();
+    providers.dedup();
+    if providers.is_empty() || providers.iter().any(ProviderName::is_empty) {
+        return Err(broken("describe: a driver serves at least one provider, and none has an empty name"));
+    }
+    let has = |flag| about.capabilities.contains(flag);
+    Ok(About {
+        name: identifier("describe: a name", about.name, NAME_BYTES)?,
+        version,
+        providers,
+        class_schema: about
+            .class_schema
+            .map(|schema| bounds::opaque("describe: a class schema", schema, SCHEMA_BYTES))
+            .transpose()?,
+        capabilities: Capabilities {
+            status: has(wit::Capabilities::STATUS),
+            initialize: has(wit::Capabilities::INITIALIZE),
+            listing: has(wit::Capabilities::LISTING),
+            volume_ids: has(wit::Capabilities::VOLUME_IDS),
+            idempotency_key: has(wit::Capabilities::IDEMPOTENCY_KEY),
+            // These are interfaces of their own, not flags.
+            reboot: false,
+            delete_by_id: false,
+        },
+        consistency_window: milliseconds(about.consistency_window_ms),
+        hosts: few("hosts in describe", about.hosts, HOSTS)?
+            .into_iter()
+            .map(|host| identifier("describe: a host", host, ID_BYTES))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn progress(progress: wit::Progress, vault: &Vault) -> Result<InProgress, Breakage> {
+    Ok(InProgress {
+        resume_token: bounds::opaque("a resume token", progress.resume_token, STATE_BYTES)?,
+        ask_again: milliseconds(progress.ask_again_ms),
+        message: for_people(&progress.message, TEXT_BYTES, vault),
+    })
+}
+
+fn listed(listed: wit::Listed) -> Result<Listed, Breakage> {
+    if listed.provider_id.is_empty() {
+        return Err(broken("a listed machine without a provider id"));
+    }
+    let created_at = listed.created_at_ms.and_then(|ms| {
+        let ms = i64::try_from(ms).ok()?;
+        Timestamp::from_millisecond(ms).ok()
+    });
+    // Names and uids are marks on VMs, which anybody with the account may write. One that no object can have stays one: it
+    // makes the page neither wrong nor endless.
+    let mark = |text: &str| bounds::text(text, NAME_BYTES);
+    Ok(Listed {
+        provider_id: provider_id(listed.provider_id)?,
+        machine_name: Name::from(mark(&listed.machine_name)),
+        machine_uid: listed.machine_uid.filter(|uid| !uid.is_empty()).map(|uid| Uid::from(mark(&uid))),
+        created_at,
+    })
+}
+
+/// A longer wait than a day is not one that a driver can mean.
+fn milliseconds(ms: u64) -> SignedDuration {
+    const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+    SignedDuration::from_millis(i64::try_from(ms).unwrap_or(DAY_MS).min(DAY_MS))
+}
+
+fn state(state: wit::VmState) -> VmState {
+    match state {
+        wit::VmState::Pending => VmState::Pending,
+        wit::VmState::Running => VmState::Running,
+        wit::VmState::Stopping => VmState::Stopping,
+        wit::VmState::Stopped => VmState::Stopped,
+        wit::VmState::Unknown => VmState::Unknown,
+    }
+}
+
+fn code(code: wit::Code) -> Code {
+    match code {
+        wit::Code::Canceled => Code::Canceled,
+        wit::Code::Unknown => Code::Unknown,
+        wit::Code::InvalidArgument => Code::InvalidArgument,
+        wit::Code::DeadlineExceeded => Code::DeadlineExceeded,
+        wit::Code::NotFound => Code::NotFound,
+        wit::Code::AlreadyExists => Code::AlreadyExists,
+        wit::Code::PermissionDenied => Code::PermissionDenied,
+        wit::Code::ResourceExhausted => Code::ResourceExhausted,
+        wit::Code::FailedPrecondition => Code::FailedPrecondition,
+        wit::Code::Aborted => Code::Aborted,
+        wit::Code::OutOfRange => Code::OutOfRange,
+        wit::Code::Unimplemented => Code::Unimplemented,
+        wit::Code::Internal => Code::Internal,
+        wit::Code::Unavailable => Code::Unavailable,
+        wit::Code::DataLoss => Code::DataLoss,
+        wit::Code::Unauthenticated => Code::Unauthenticated,
+        wit::Code::Uninitialized => Code::Uninitialized,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(version: &str, providers: &[&str]) -> wit::About {
+        wit::About {
+            name: "plain".to_owned(),
+            version: version.to_owned(),
+            providers: providers.iter().map(|&name| name.to_owned()).collect(),
+            class_schema: None,
+            capabilities: wit::Capabilities::STATUS,
+            consistency_window_ms: 8_000,
+            hosts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn provider_names_are_folded_sorted_and_unique() {
+        let about = about(says("1.2.3", &["Sim", "aws", "sim "])).expect("fits the contract");
+        assert_eq!(about.providers, ["aws", "sim"].map(ProviderName::from));
+        assert!(about.capabilities.status && !about.capabilities.listing);
+        assert_eq!(about.consistency_window, SignedDuration::from_secs(8));
+    }
+
+    #[test]
+    fn a_description_without_version_or_provider_breaks_the_contract() {
+        for wrong in [says("new", &["sim"]), says("1.0.0", &[]), says("1.0.0", &[" "])] {
+            assert!(matches!(about(wrong), Err(Breakage::Contract { .. })));
+        }
+    }
+
+    #[test]
+    fn volume_ids_must_match_the_question() {
+        let ids = vec![Some("vol-1".to_owned()), Some(String::new())];
+        assert_eq!(volume_ids(2, ids.clone()), Ok(vec![Some("vol-1".to_owned()), None]));
+        assert!(volume_ids(3, ids).is_err());
+    }
+
+    #[test]
+    fn absurd_waits_are_cut_to_a_day() {
+        assert_eq!(milliseconds(u64::MAX), SignedDuration::from_hours(24));
+        assert_eq!(milliseconds(1_500), SignedDuration::from_millis(1_500));
+    }
+}

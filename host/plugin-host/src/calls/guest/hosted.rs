@@ -1,0 +1,62 @@
+//! The small interfaces of `machinist:host`: log, settings, deadline.
+
+use std::time::Instant;
+
+use wasmtime::Result;
+
+use super::GuestState;
+use super::log::{self, LogLine};
+use crate::calls::bindings::driver::machinist::host::{deadline, log as wit, settings};
+use crate::calls::bindings::driver::machinist::provider::types;
+
+impl GuestState {
+    /// Whether anybody reads lines of this level.
+    fn keeps(&self, level: wit::Level) -> bool {
+        self.log_listener.is_some() || self.tape.is_enabled(level)
+    }
+}
+
+impl wit::Host for GuestState {
+    fn enabled(&mut self, level: wit::Level) -> Result<bool> {
+        Ok(self.keeps(level))
+    }
+
+    fn emit(&mut self, level: wit::Level, message: String, fields: Vec<(String, String)>) -> Result<()> {
+        let field_bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let is_real = self.tape.logged(level, &message, &fields);
+        let is_kept = is_real || self.log_listener.is_some();
+        if is_kept && self.log.take(message.len() + field_bytes) {
+            let fields = log::fields_text(&fields);
+            let (message, fields) = (self.vault.scrub_text(&message), self.vault.scrub_text(&fields));
+            log::emit(level, &message, &fields);
+            if is_real {
+                self.log_source.keep(log::name(level), &message, &fields);
+            }
+            if let Some(listener) = &self.log_listener {
+                listener(&LogLine {
+                    plugin: self.log_source.plugin.clone(),
+                    level: log::name(level),
+                    message: message.into_owned(),
+                    fields: fields.into_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl settings::Host for GuestState {
+    fn get(&mut self) -> Result<String> {
+        Ok(self.settings.to_string())
+    }
+}
+
+impl deadline::Host for GuestState {
+    fn remaining_ms(&mut self) -> Result<u64> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        Ok(self.tape.remaining_ms(u64::try_from(left.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+// Nouns without functions.
+impl types::Host for GuestState {}

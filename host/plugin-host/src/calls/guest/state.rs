@@ -1,0 +1,141 @@
+//! The data of one store: everything that one call can touch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{HostWallClock, WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+use super::limiter::Limiter;
+use super::log::{LogBudget, LogListener};
+use super::stdio::Tail;
+use crate::budget::Taken;
+use crate::calls::limits::Limits;
+use crate::calls::log_ring::Source;
+use crate::egress::{Session, WallClock};
+use crate::recording::{Tape, Wire};
+use crate::vault::Vault;
+
+/// What a call brings with it.
+pub(crate) struct GuestSeed {
+    pub(crate) settings: Arc<str>,
+    pub(crate) vault: Vault,
+    pub(crate) session: Session,
+    pub(crate) deadline: Instant,
+    pub(crate) tape: Tape,
+    pub(crate) clock: WallClock,
+    pub(crate) log_listener: Option<LogListener>,
+    pub(crate) log_source: Source,
+    pub(crate) memory: Taken,
+}
+
+/// One call's state. It lives exactly as long as the call.
+pub(crate) struct GuestState {
+    pub(super) table: ResourceTable,
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    wire: Wire,
+    pub(super) settings: Arc<str>,
+    pub(super) vault: Vault,
+    pub(super) deadline: Instant,
+    pub(super) tape: Tape,
+    pub(super) log: LogBudget,
+    pub(super) log_listener: Option<LogListener>,
+    pub(super) log_source: Source,
+    pub(crate) limiter: Limiter,
+    pub(crate) output: Tail,
+}
+
+impl GuestState {
+    pub(crate) fn new(seed: GuestSeed, limits: &Limits) -> Self {
+        let output = Tail::default();
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.handles);
+        Self {
+            table,
+            wasi: inert_wasi(&output, seed.clock, &seed.tape),
+            http: WasiHttpCtx::new(),
+            wire: Wire::new(seed.session, seed.tape.clone()),
+            settings: seed.settings,
+            vault: seed.vault,
+            deadline: seed.deadline,
+            tape: seed.tape,
+            log: LogBudget::default(),
+            log_listener: seed.log_listener,
+            log_source: seed.log_source,
+            limiter: Limiter::new(limits, seed.memory),
+            output,
+        }
+    }
+
+    /// Lines of the log that were dropped.
+    pub(crate) fn dropped_lines(&self) -> u64 {
+        self.log.dropped()
+    }
+}
+
+/// Random bytes of one call of the function: keys and nonces need some hundred. More at once would be work of the host
+/// that nothing interrupts.
+const RANDOM_BYTES: u64 = 64 << 10;
+
+/// Clocks and randomness work. The rest is there because language runtimes import it, and opens nothing: no
+/// environment, no arguments, no directory, no socket, no name lookup, an empty stdin.
+fn inert_wasi(output: &Tail, clock: WallClock, tape: &Tape) -> WasiCtx {
+    let mut builder = WasiCtx::builder();
+    builder
+        .stdout(output.clone())
+        .stderr(output.clone())
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .max_random_size(RANDOM_BYTES)
+        .socket_addr_check(|_, _| Box::pin(async { false }))
+        .wall_clock(Following(clock));
+    tape.prepare(&mut builder);
+    builder.build()
+}
+
+/// The host's clock: a driver and whoever signs for it agree about the time.
+struct Following(WallClock);
+
+impl HostWallClock for Following {
+    fn resolution(&self) -> Duration {
+        Duration::from_nanos(1)
+    }
+
+    fn now(&self) -> Duration {
+        let since = (self.0)().duration_since(Timestamp::UNIX_EPOCH);
+        // Before 1970 no clock of a guest can stand.
+        Duration::try_from(since).unwrap_or_default()
+    }
+}
+
+impl WasiView for GuestState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for GuestState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.wire, table: &mut self.table, ctx: &mut self.http }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmtime_wasi::p2::bindings::random::random::Host as _;
+
+    use super::*;
+
+    #[test]
+    fn attack_random_bytes_without_end() {
+        let mut wasi = inert_wasi(&Tail::default(), Arc::new(Timestamp::now), &Tape::off());
+        assert_eq!(wasi.random().get_random_bytes(RANDOM_BYTES).unwrap().len(), 64 << 10);
+        for much in [RANDOM_BYTES + 1, 32 << 20, u64::MAX] {
+            assert!(wasi.random().get_random_bytes(much).is_err(), "{much}");
+        }
+    }
+}

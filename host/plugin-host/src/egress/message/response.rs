@@ -1,0 +1,205 @@
+//! What comes back: limited, scrubbed, and never waited for beyond its time.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap};
+use http::{HeaderValue, Method, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming};
+use tokio::time::{Instant, Sleep};
+use wasmtime_wasi_http::{Error as WasiError, WasiBody};
+
+use super::outgoing::without_connection_headers;
+use super::synthetic::{CLOCK_SKEW, without_own_headers};
+use crate::budget::Taken;
+use crate::egress::connection::deliver::body_failure;
+use crate::egress::failure::Failure;
+use crate::egress::listen::Listener;
+use crate::egress::metrics::PluginMetrics;
+use crate::vault::Scrubber;
+
+/// Later than any timer of the call, which is as exact as a millisecond.
+const BEHIND_THE_CALL: Duration = Duration::from_millis(20);
+
+/// What holds for one answer.
+pub(crate) struct Terms {
+    pub(crate) scrubber: Scrubber,
+    pub(crate) limit_bytes: u64,
+    pub(crate) between_bytes: Duration,
+    pub(crate) deadline: Instant,
+    pub(crate) metrics: PluginMetrics,
+    /// Pays for what is held of the answer.
+    pub(crate) memory: Taken,
+    /// Hears the body as the server sent it.
+    pub(crate) listener: Option<Listener>,
+    /// By how many seconds the host's clock is ahead, where that may be why a signature is refused.
+    pub(crate) clock_skew_seconds: Option<i64>,
+}
+
+/// The answer as the component may see it. Trailers stay behind: no cloud API uses them.
+pub(crate) fn hand_back(
+    response: Response<Incoming>,
+    method: &Method,
+    terms: Terms,
+) -> Result<Response<WasiBody>, Failure> {
+    let (parts, body) = response.into_parts();
+    let has_body = *method != Method::HEAD
+        && ![StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&parts.status);
+    if has_body && body.size_hint().lower() > terms.limit_bytes {
+        return Err(Failure::ResponseSize { limit_bytes: terms.limit_bytes });
+    }
+    if has_body && !body.is_end_stream() && is_coded(&parts.headers) && !terms.scrubber.stays_idle() {
+        return Err(Failure::ResponseCoding);
+    }
+    let length = parts.headers.get(CONTENT_LENGTH).cloned();
+    let headers = without_own_headers(without_connection_headers(parts.headers));
+    let mut headers = scrubbed(headers, &terms.scrubber);
+    if let Some(seconds) = terms.clock_skew_seconds {
+        headers.insert(CLOCK_SKEW, HeaderValue::from(seconds));
+    }
+    // A body that may be scrubbed has another length than the one that was sent.
+    if let Some(length) = length.filter(|_| !has_body || terms.scrubber.stays_idle()) {
+        headers.insert(CONTENT_LENGTH, length);
+    }
+    let base_bytes = terms.memory.bytes();
+    let body = GuestBody { incoming: Some(body), received_bytes: 0, pause: None, base_bytes, terms };
+    let mut response = Response::new(body.boxed_unsync());
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = headers;
+    Ok(response)
+}
+
+/// Packed or encrypted: whatever a server calls something else than `identity`.
+fn is_coded(headers: &HeaderMap) -> bool {
+    let is_identity = |coding: &[u8]| {
+        let coding = coding.trim_ascii();
+        coding.is_empty() || coding.eq_ignore_ascii_case(b"identity")
+    };
+    headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .any(|coding| !is_identity(coding))
+}
+
+pub(crate) fn scrubbed(headers: HeaderMap, scrubber: &Scrubber) -> HeaderMap {
+    if scrubber.is_idle() {
+        return headers;
+    }
+    let scrub = scrubber.of_wholes();
+    let mut clean = HeaderMap::with_capacity(headers.len());
+    for (name, value) in &headers {
+        let value = match scrub(value.as_bytes()) {
+            None => value.clone(),
+            Some(bytes) => {
+                HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static(crate::vault::MASK))
+            }
+        };
+        clean.append(name, value);
+    }
+    clean
+}
+
+struct GuestBody {
+    /// `None` when it is over, one way or the other.
+    incoming: Option<Incoming>,
+    received_bytes: u64,
+    /// Of the budget, beside what is held of the body.
+    base_bytes: u64,
+    /// Armed while waiting for the next piece.
+    pause: Option<Pin<Box<Sleep>>>,
+    terms: Terms,
+}
+
+impl GuestBody {
+    fn fail(&mut self, failure: Failure) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
+        self.incoming = None;
+        self.terms.memory.shrink_to(0);
+        self.terms.metrics.body_failed(&failure);
+        tracing::debug!(error = %failure, "the body of an answer ended early");
+        Poll::Ready(Some(Err(failure.into_wasi())))
+    }
+
+    /// Takes memory for what is held back of the body and this much beside it.
+    fn pay_for(&mut self, bytes: usize) -> Result<(), Failure> {
+        let bytes = self.held_bytes(bytes);
+        self.terms.memory.grow_to(bytes).map_err(|_full| Failure::ResponseMemory)
+    }
+
+    fn keep_paying_for(&mut self, bytes: usize) {
+        let bytes = self.held_bytes(bytes);
+        self.terms.memory.shrink_to(bytes);
+    }
+
+    fn held_bytes(&self, beside: usize) -> u64 {
+        let held = self.terms.scrubber.held_bytes().saturating_add(beside);
+        self.base_bytes.saturating_add(u64::try_from(held).unwrap_or(u64::MAX))
+    }
+
+    fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<Failure> {
+        let (between, deadline) = (self.terms.between_bytes, self.terms.deadline);
+        let pause = self.pause.get_or_insert_with(|| {
+            // The end of the call is told before an answer that has no more time.
+            let last = deadline + BEHIND_THE_CALL;
+            let until = Instant::now().checked_add(between).map_or(last, |until| until.min(last));
+            Box::pin(tokio::time::sleep_until(until))
+        });
+        pause.as_mut().poll(cx).map(|()| {
+            if Instant::now() >= deadline { Failure::ResponseTimeout } else { Failure::BodyTimeout }
+        })
+    }
+}
+
+impl Body for GuestBody {
+    type Data = Bytes;
+    type Error = WasiError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, WasiError>>> {
+        loop {
+            let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+            match Pin::new(incoming).poll_frame(cx) {
+                Poll::Pending => match self.poll_pause(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(failure) => return self.fail(failure),
+                },
+                Poll::Ready(Some(Ok(frame))) => {
+                    self.pause = None;
+                    let Ok(piece) = frame.into_data() else { continue };
+                    self.received_bytes += piece.len() as u64;
+                    self.terms.metrics.received(piece.len());
+                    if let Some(listener) = &mut self.terms.listener {
+                        listener.hear(&piece);
+                    }
+                    if self.received_bytes > self.terms.limit_bytes {
+                        let limit_bytes = self.terms.limit_bytes;
+                        return self.fail(Failure::ResponseSize { limit_bytes });
+                    }
+                    if let Err(failure) = self.pay_for(2 * piece.len()) {
+                        return self.fail(failure);
+                    }
+                    let certain = self.terms.scrubber.push(piece);
+                    self.keep_paying_for(certain.len());
+                    if !certain.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(certain))));
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    return self.fail(body_failure(&error));
+                }
+                Poll::Ready(None) => {
+                    self.incoming = None;
+                    self.terms.listener = None;
+                    self.terms.memory.shrink_to(0);
+                    let rest = self.terms.scrubber.finish();
+                    return Poll::Ready((!rest.is_empty()).then(|| Ok(Frame::data(rest))));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What a request is aimed at, in the one spelling in which it is both judged and sent.
+
+pub(crate) mod address;
+pub(crate) mod clouds;
+pub(crate) mod host;
+pub(crate) mod path;
+pub(crate) mod regions;
+
+use std::fmt;
+
+use http::{Method, Uri};
+use url::Url;
+
+use super::target::host::Host;
+use super::target::path::{PathPattern, Readings};
+
+/// The schemes that exist here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scheme {
+    /// Without TLS.
+    Http,
+    /// With TLS, always verified.
+    Https,
+}
+
+impl Scheme {
+    /// As URLs write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port of a URL that names none.
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// Why a request has no target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// The URL cannot be parsed.
+    #[error("the URL cannot be parsed")]
+    Url,
+    /// Neither http nor https.
+    #[error("the scheme is neither http nor https")]
+    Scheme,
+    /// Credentials in URLs are read differently by different programs.
+    #[error("the URL carries user information")]
+    UserInfo,
+    /// No host, or one that resolvers read differently.
+    #[error("the host is no host name or address")]
+    Host,
+    /// No port.
+    #[error("the port is not usable")]
+    Port,
+    /// Backslashes and control characters are read differently by different programs.
+    #[error("the URL has characters that programs read differently")]
+    Characters,
+    /// Not one of [`METHODS`].
+    #[error("the method is not for drivers")]
+    Method,
+}
+
+/// The methods that exist here. CONNECT would make a tunnel, TRACE would echo what the host adds, and servers read
+/// methods that no cloud's API has in ways of their own.
+pub const METHODS: [Method; 6] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+
+/// A normalised target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestTarget {
+    method: Method,
+    scheme: Scheme,
+    host: Host,
+    port: u16,
+    path: String,
+    query: Option<String>,
+    /// `None`: escaped so deeply that no prefix holds.
+    readings: Option<Readings>,
+}
+
+impl RequestTarget {
+    /// The target of a request as the component built it.
+    pub fn new(method: &Method, uri: &Uri) -> Result<Self, TargetError> {
+        Self::parse(method, &uri.to_string())
+    }
+
+    /// The target of a URL.
+    pub fn parse(method: &Method, text: &str) -> Result<Self, TargetError> {
+        if !METHODS.contains(method) {
+            return Err(TargetError::Method);
+        }
+        if text.bytes().any(|byte| byte <= b' ' || byte == 0x7f || byte == b'\\') {
+            return Err(TargetError::Characters);
+        }
+        let url = Url::parse(text).map_err(|_| TargetError::Url)?;
+        let scheme = match url.scheme() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            _ => return Err(TargetError::Scheme),
+        };
+        if authority_of(text).contains('@') || !url.username().is_empty() || url.password().is_some() {
+            return Err(TargetError::UserInfo);
+        }
+        let host = url.host().and_then(|host| Host::of(&host)).ok_or(TargetError::Host)?;
+        let port = url.port().unwrap_or(scheme.default_port());
+        if port == 0 {
+            return Err(TargetError::Port);
+        }
+        Ok(Self {
+            method: method.clone(),
+            scheme,
+            host,
+            port,
+            readings: Readings::of(url.path()),
+            path: url.path().to_owned(),
+            query: url.query().map(str::to_owned),
+        })
+    }
+
+    /// Its method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Its scheme.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Its host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its path, dot segments resolved.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its query, without the question mark.
+    pub fn query(&self) -> Option<&str> {
+        self.query.as_deref()
+    }
+
+    /// Host and, where it is not the scheme's, port.
+    pub fn authority(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// The URL that is sent: exactly what was judged.
+    pub fn uri(&self) -> Result<Uri, TargetError> {
+        let query = self.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+        format!("{}://{}{}{query}", self.scheme.name(), self.authority(), self.path)
+            .parse()
+            .map_err(|_| TargetError::Url)
+    }
+
+    /// True when the pattern means the path, in every way of reading it.
+    pub fn has_path(&self, pattern: &PathPattern) -> bool {
+        self.readings.as_ref().is_some_and(|readings| readings.fit(pattern))
+    }
+}
+
+/// Without the query, which may carry data of users.
+impl fmt::Display for RequestTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}://{}:{}{}", self.method, self.scheme.name(), self.host, self.port, self.path)
+    }
+}
+
+/// What stands between `//` and the path.
+fn authority_of(text: &str) -> &str {
+    let rest = text.split_once("//").map_or(text, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}

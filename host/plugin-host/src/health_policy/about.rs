@@ -1,0 +1,68 @@
+//! What a policy says about itself, checked.
+
+use machinist_core::driver::error::Breakage;
+
+use crate::calls::bindings::policy::machinist::policy::types as wit;
+use crate::calls::output_limits::{NAME_BYTES, SCHEMA_BYTES, broken, identifier, opaque};
+
+/// What a policy says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyAbout {
+    /// Its own name.
+    pub name: String,
+    /// Its semantic version.
+    pub version: semver::Version,
+    /// JSON Schema of its settings.
+    pub settings_schema: Option<String>,
+}
+
+pub(crate) fn about(about: wit::About) -> Result<PolicyAbout, Breakage> {
+    checked(about.name, about.version, about.settings_schema)
+}
+
+/// Names and versions are identifiers: whole and visible, or refused.
+pub(crate) fn checked(
+    name: String,
+    version: String,
+    settings_schema: Option<String>,
+) -> Result<PolicyAbout, Breakage> {
+    let version = identifier("describe: a version", version, NAME_BYTES)?;
+    let version = version
+        .parse()
+        .map_err(|_| broken(format!("describe: version {version:?} is not a semantic version")))?;
+    let name = identifier("describe: a name", name, NAME_BYTES)?;
+    if name.trim().is_empty() {
+        return Err(broken("describe: the name is empty"));
+    }
+    let settings_schema = settings_schema
+        .map(|schema| opaque("describe: a schema of settings", schema, SCHEMA_BYTES))
+        .transpose()?;
+    Ok(PolicyAbout { name, version, settings_schema })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_policy_says_about_itself_is_whole_and_visible_or_refused() {
+        let says = |name: &str, version: &str, schema: Option<usize>| {
+            checked(name.to_owned(), version.to_owned(), schema.map(|bytes| "x".repeat(bytes)))
+        };
+        assert!(says("zone", "1.2.3", Some(SCHEMA_BYTES)).is_ok());
+        let long = "x".repeat(NAME_BYTES + 1);
+        for (name, version, schema) in [
+            (" ", "1.0.0", None),
+            ("zone", "new", None),
+            (long.as_str(), "1.0.0", None),
+            ("zone\u{1b}[2J", "1.0.0", None),
+            ("zone", &format!("1.0.0-{long}"), None),
+            ("zone", "1.0.0", Some(SCHEMA_BYTES + 1)),
+        ] {
+            assert!(
+                matches!(says(name, version, schema), Err(Breakage::Contract { .. })),
+                "{name} {version}"
+            );
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `policy.yaml`: whether a policy decides, about which Machines, and what its calls may use.
+//!
+//! ```yaml
+//! mode: enforce            # observe, the default: it only tells what it would have decided
+//! applies_to:              # each part that is given has to fit; absent: all Machines
+//!   classes: [small]
+//!   deployments: [pool-a]
+//!   labels: { tier: batch }
+//! limits: { fuel: 200000000, memory_mib: 64, deadline_ms: 2000, copied_kib: 256 }
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use machinist_core::health_policy::{Mode, Scope};
+use serde::Deserialize;
+use serde_yaml_ng::Value;
+
+use super::limits::{PolicyLimits, RawPolicyLimits};
+use crate::calls::limits;
+
+/// What its operator says about a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Whether it decides.
+    pub mode: Mode,
+    /// Which Machines it is about.
+    pub scope: Scope,
+    /// What its calls may use.
+    pub limits: PolicyLimits,
+}
+
+/// Why terms mean nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum TermsError {
+    /// Not YAML, or with a field that does not exist or has the wrong type.
+    #[error(
+        "{detail}: it takes mode (observe or enforce), applies_to (classes, deployments, labels) and limits"
+    )]
+    Syntax {
+        /// What the parser says.
+        detail: String,
+    },
+    /// A limit cannot be.
+    #[error("failed to read limits")]
+    Limits(#[source] limits::Error),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawTerms {
+    mode: RawMode,
+    applies_to: RawScope,
+    limits: RawPolicyLimits,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RawMode {
+    #[default]
+    Observe,
+    Enforce,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawScope {
+    classes: BTreeSet<String>,
+    deployments: BTreeSet<String>,
+    labels: BTreeMap<String, String>,
+}
+
+impl Terms {
+    /// Reads `policy.yaml`, which may be JSON. An empty text is all defaults.
+    ///
+    /// # Errors
+    /// When it means nothing.
+    pub fn parse(text: &str) -> Result<Self, TermsError> {
+        let raw: Option<RawTerms> = serde_yaml_ng::from_str(text)
+            .map_err(|error| TermsError::Syntax { detail: error.to_string() })?;
+        let RawTerms { mode, applies_to, limits } = raw.unwrap_or_default();
+        Ok(Self {
+            mode: match mode {
+                RawMode::Observe => Mode::Observe,
+                RawMode::Enforce => Mode::Enforce,
+            },
+            scope: applies_to.parsed(),
+            limits: limits.checked().map_err(TermsError::Limits)?,
+        })
+    }
+}
+
+/// All fields.
+const FIELDS: [&str; 3] = ["mode", "applies_to", "limits"];
+
+impl Terms {
+    /// What is assumed of terms that may mean nothing: the policy is to decide unless they say that it observes, about all
+    /// Machines unless their scope can be read. It cannot be asked with such terms, so what it may be about is held, and
+    /// a slip of its operator's pen fails no Machine.
+    pub(crate) fn assumed(text: &str) -> Self {
+        if let Ok(terms) = Self::parse(text) {
+            return terms;
+        }
+        let fields: Option<BTreeMap<String, Value>> = serde_yaml_ng::from_str(text).ok();
+        let observes = match &fields {
+            None => {
+                text.lines().any(|line| line.split('#').next().map(str::trim_end) == Some("mode: observe"))
+            }
+            Some(fields) => match fields.get("mode") {
+                Some(mode) => mode.as_str() == Some(Mode::Observe.as_str()),
+                None => fields.keys().all(|field| FIELDS.contains(&field.as_str())),
+            },
+        };
+        let applies_to = fields.and_then(|mut fields| fields.remove("applies_to"));
+        let scope = applies_to.and_then(|value| serde_yaml_ng::from_value::<RawScope>(value).ok());
+        Self {
+            mode: if observes { Mode::Observe } else { Mode::Enforce },
+            scope: scope.map(RawScope::parsed).unwrap_or_default(),
+            limits: PolicyLimits::default(),
+        }
+    }
+}
+
+impl RawScope {
+    fn parsed(self) -> Scope {
+        let Self { classes, deployments, labels } = self;
+        Scope { classes, deployments, labels }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machinist_core::value::error_chain::chain;
+
+    fn check(text: &str, expected: &str) {
+        let shown = match Terms::parse(text) {
+            Ok(terms) => format!("{} {:?}", terms.mode.as_str(), terms.scope),
+            Err(error) => chain(&error),
+        };
+        assert!(shown.starts_with(expected), "{text}: {shown}");
+    }
+
+    #[test]
+    fn terms_are_read_with_defaults_or_say_what_is_wrong() {
+        check("", "observe Scope { classes: {}, deployments: {}, labels: {} }");
+        check("mode: enforce", "enforce Scope");
+        check(
+            "{mode: observe, applies_to: {classes: [a, b], labels: {x: y}}}",
+            r#"observe Scope { classes: {"a", "b"}, deployments: {}, labels: {"x": "y"} }"#,
+        );
+        check("mode: force", "mode: unknown variant `force`, expected `observe` or `enforce`");
+        check("modes: enforce", "unknown field `modes`");
+        check("applies_to: {class: [a]}", "applies_to: unknown field `class`");
+        check("limits: {fuel: 0}", "failed to read limits: limit fuel is 0");
+        check(
+            "limits: {memory_mib: 1000}",
+            "failed to read limits: limit memory_mib is 1000, the host allows 256",
+        );
+    }
+
+    fn assume(text: &str, expected: &str) {
+        let terms = Terms::assumed(text);
+        let classes: Vec<&str> = terms.scope.classes.iter().map(String::as_str).collect();
+        assert_eq!(format!("{} {classes:?}", terms.mode.as_str()), expected, "{text}");
+    }
+
+    #[test]
+    fn terms_that_cannot_be_read_decide_unless_they_say_that_they_observe() {
+        assume("", "observe []");
+        assume("{mode: enforce, applies_to: {classes: [a]}}", r#"enforce ["a"]"#);
+        assume("{mode: enforce, applies_to: {classes: [a]}, limits: {fuel: 0}}", r#"enforce ["a"]"#);
+        assume("{mode: enforce, applies_to: {class: [a]}}", "enforce []");
+        assume("{mode: force, applies_to: {classes: [a]}}", r#"enforce ["a"]"#);
+        assume("modes: enforce", "enforce []");
+        assume("mode: enforce\n  limits", "enforce []");
+        assume("{", "enforce []");
+        assume("[mode]", "enforce []");
+        assume("{mode: observe, limits: {fuel: 0}}", "observe []");
+        assume("applies_to: {classes: [a]}\nlimits: {fuel: 0}", r#"observe ["a"]"#);
+        assume("mode: observe # for a week\nlimits: {", "observe []");
+    }
+}

@@ -1,0 +1,555 @@
+//! The plugin host: declares, loads, calls and swaps drivers.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use jiff::Timestamp;
+use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
+};
+use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
+use prometheus_client::registry::Registry;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+use wasmtime::Engine;
+
+use crate::budget::Budget;
+use crate::calls::call::Sandbox;
+use crate::calls::dispatch::{Queue, Target};
+use crate::calls::engine::{self, CodeKind};
+use crate::calls::epoch::Ticker;
+use crate::calls::exports as ask;
+use crate::calls::guest::link;
+use crate::calls::limits::Ceilings;
+use crate::calls::log_ring::Logbook;
+use crate::calls::output_limits as bounds;
+use crate::calls::scheduling::cpu_share::Company;
+use crate::calls::scheduling::rate::Frequency;
+use crate::calls::scheduling::threads::{Guests, Threads};
+use crate::egress::Egress;
+use crate::grants::Grants;
+use crate::health_policy::call::PolicySandbox;
+use crate::host::settings::HostSettings;
+use crate::loading::code_cache::CodeCache;
+use crate::loading::code_cache::key::Key;
+use crate::loading::code_cache::notes::Notes;
+use crate::loading::compile_queue::Turns;
+use crate::loading::compiler::{Shelves, Workshop};
+use crate::loading::compiler_process::Compiler;
+use crate::loading::digest::Digest;
+use crate::loading::inspect::{Inspected, inspect};
+use crate::loading::load::{self, Loaded, Loader, Progress};
+use crate::loading::signatures::counters::Counters;
+use crate::metrics::Metrics;
+use crate::recording::{Archive, Recording, ReplayError, Replayed, replay};
+use crate::registry::Declaration;
+use crate::registry::canary::{Caller, Trial};
+use crate::registry::catalog::{Order, Orders, Shelf};
+use crate::registry::claims::CLAIM_PATIENCE;
+use crate::registry::generation::{Generation, Hasty, Served};
+use crate::registry::routes::Route;
+use crate::registry::shadow_calls::Shadows;
+use crate::sources::configmap::{KIND_LABEL, RawConfigMap};
+use crate::sources::directory::DirectoryState;
+use crate::sources::fetch::Fetcher;
+use crate::sources::remote::Origin;
+use crate::sources::{Declared, SourceId};
+use crate::vault::Known;
+
+use pauses::Pauses;
+
+mod insight;
+mod pauses;
+pub(crate) mod settings;
+mod start_error;
+mod telling;
+
+pub use start_error::StartError;
+
+/// Runs drivers. A clone is the same host; it ends with the last of them.
+#[derive(Clone)]
+pub struct PluginHost(Arc<Owner>);
+
+/// Owns the threads. What runs on them holds [`Inner`] only, so that the last handle outside ends it.
+struct Owner {
+    inner: Arc<Inner>,
+    threads: Option<Threads>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) settings: HostSettings,
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) policies: Arc<PolicySandbox>,
+    pub(crate) shelf: Shelf,
+    pub(crate) metrics: Metrics,
+    pub(crate) queue: Queue,
+    pub(crate) frequency: Frequency,
+    pub(crate) shadows: Shadows,
+    pub(crate) guests: Guests,
+    pub(crate) company: Company,
+    pub(crate) calls: TaskTracker,
+    pub(crate) is_closing: AtomicBool,
+    pub(crate) has_closed: CancellationToken,
+    pub(crate) directory: DirectoryState,
+    /// Everything must be signed, whatever the settings say.
+    pub(crate) strict: Arc<AtomicBool>,
+    loader: Loader,
+    loads: Mutex<BTreeMap<SourceId, AbortHandle>>,
+}
+
+impl PluginHost {
+    /// Starts the host: its threads, its engine and its code cache. Nothing is loaded.
+    pub fn start(settings: HostSettings) -> Result<Self, StartError> {
+        let of_engine = |error: wasmtime::Error| StartError::Engine { detail: format!("{error:#}") };
+        let engine = engine::engine(&settings.pool()).map_err(of_engine)?;
+        let linker = link::linker(&engine).map_err(of_engine)?;
+        let has_baseline = engine::HAS_BASELINE && settings.baseline_compiler;
+        let baseline_engine = (has_baseline && settings.code_kind() == CodeKind::Usual)
+            .then(engine::baseline_engine)
+            .transpose()
+            .map_err(of_engine)?;
+        let baseline_linker = baseline_engine.as_ref().map(link::linker).transpose().map_err(of_engine)?;
+        let ticking = std::iter::once(&engine).chain(&baseline_engine).cloned().collect();
+        let ticker = Ticker::start(ticking).map_err(StartError::Threads)?;
+        let key = Key::open(&settings.cache_key).map_err(StartError::Key)?;
+        let shelves = |engine: &Engine| {
+            let cache = CodeCache::open(&settings.cache_dir, key.clone(), engine::compatibility(engine))
+                .map_err(|source| StartError::Cache { folder: settings.cache_dir.clone(), source })?;
+            Ok(Shelves { engine: engine.clone(), cache: Arc::new(cache) })
+        };
+        let policy_engine = engine::policy_engine().map_err(of_engine)?;
+        let (logbook, strict) = (Logbook::default(), Arc::new(AtomicBool::new(false)));
+        let policies = Arc::new(PolicySandbox {
+            logbook: logbook.clone(),
+            linker: crate::health_policy::link::linker(&policy_engine).map_err(of_engine)?,
+            engine: policy_engine,
+        });
+        let (metrics, turns) = (Metrics::new(), Arc::new(Turns::new()));
+        let budget = Budget::new(settings.memory_budget_bytes, &metrics);
+        let compiler_memory = budget.of_compiler(metrics.compiler_memory());
+        let workshop = |engine: &Engine, baseline: Option<&Engine>, kind| {
+            let (exe, args) = (settings.compiler.clone(), settings.compiler_args.clone());
+            Ok(Workshop {
+                main: shelves(engine)?,
+                baseline: baseline.map(&shelves).transpose()?,
+                compiler: Compiler::new(exe, args, kind, telling::on_confined(&metrics)),
+                memory: compiler_memory.clone(),
+                turns: Arc::clone(&turns),
+                at_once_bytes: settings.optimised_at_once_bytes,
+                metrics: metrics.clone(),
+            })
+        };
+        let of_drivers = workshop(&engine, baseline_engine.as_ref(), settings.code_kind())?;
+        let of_policies = workshop(&policies.engine, None, CodeKind::Policy)?;
+        let archive = match &settings.record {
+            Some(record) => Some(
+                Archive::open(record, metrics.clone())
+                    .map_err(|source| StartError::Recordings { folder: record.folder.clone(), source })?,
+            ),
+            None => None,
+        };
+        let threads = Threads::start(settings.threads.max(1)).map_err(StartError::Threads)?;
+        let guests = threads.guests();
+        let egress = {
+            let _entered = guests.usual.enter();
+            Egress::new(settings.egress.clone())
+        };
+        let sandbox = Arc::new(Sandbox {
+            linker,
+            baseline_linker,
+            ticker,
+            egress,
+            no_grants: Arc::new(Grants::default()),
+            witness: settings.memory_witness.clone(),
+            archive,
+            log_listener: settings.log_listener.clone(),
+            logbook,
+            metrics: metrics.clone(),
+            known: Known::new(Arc::clone(&settings.egress.clock)),
+        });
+        let counters = Arc::new(Counters::new(settings.counters.clone()));
+        let loader = Loader {
+            ceiling: settings.grants_ceiling.clone(),
+            counters: Arc::clone(&counters),
+            fetcher: Fetcher::new(
+                settings.cache_dir.join("artifacts"),
+                (settings.registry.clone(), settings.loopback_registries),
+                settings.pull_secrets.clone(),
+                (settings.trust.clone(), settings.grants_ceiling.is_some(), Arc::clone(&strict)),
+            ),
+            sandbox: Arc::clone(&sandbox),
+            policies: Arc::clone(&policies),
+            of_drivers,
+            of_policies,
+            notes: Arc::new(Notes::new(&settings.cache_dir, key.clone())),
+            defaults: settings.default_limits.clone(),
+            ceilings: Ceilings {
+                memory_bytes: settings.max_memory_bytes,
+                table_elements: settings.max_table_elements,
+                calls_in_flight: settings.max_calls_in_flight,
+            },
+            budget,
+            metrics: metrics.clone(),
+        };
+        let inner = Inner {
+            sandbox,
+            policies,
+            shelf: Shelf::new(metrics.clone(), Arc::clone(&counters)),
+            frequency: Frequency::default(),
+            shadows: Shadows::default(),
+            queue: Queue::new(settings.max_calls_in_flight, settings.max_calls_waiting, metrics.clone()),
+            metrics,
+            guests,
+            company: Company::default(),
+            calls: TaskTracker::new(),
+            is_closing: AtomicBool::new(false),
+            has_closed: CancellationToken::new(),
+            directory: DirectoryState::default(),
+            strict,
+            loader,
+            loads: Mutex::default(),
+            settings,
+        };
+        let closed = inner.has_closed.clone();
+        inner.guests.usual.spawn(async move { closed.run_until_cancelled(counters.write()).await });
+        Ok(Self(Arc::new(Owner { inner: Arc::new(inner), threads: Some(threads) })))
+    }
+
+    /// Takes note of a ConfigMap and loads its plugin in the background. Content that is known changes nothing; other
+    /// content of the same source takes the place of what is still loading. A part may complete an index that waits for it.
+    /// Without the label it is withdrawn.
+    pub async fn declare(&self, raw: RawConfigMap) {
+        let id = raw.source();
+        if !raw.labels.contains_key(KIND_LABEL) {
+            return self.withdraw(id).await;
+        }
+        let inner = Arc::clone(self.inner());
+        // A megabyte is hashed: not on the caller's thread.
+        let declare = self.inner().guests.usual.spawn(async move { inner.declare(&raw) });
+        // It fails only when the host is ending.
+        let _declared = declare.await;
+    }
+
+    /// The source is gone: what it held serves no more. Calls in flight end as they would. A part that is gone harms nothing
+    /// that is loaded.
+    pub async fn withdraw(&self, source: SourceId) {
+        let inner = self.inner();
+        inner.supersede(&source, None);
+        inner.follow(inner.shelf.withdraw(&source));
+    }
+
+    /// All sources are about to be declared, as at a start: none gets a provider that nobody serves until
+    /// [`Self::listed`].
+    pub fn listing(&self) {
+        self.inner().shelf.list(true);
+    }
+
+    /// All sources that there were have been declared.
+    pub fn listed(&self) {
+        self.inner().shelf.list(false);
+    }
+
+    /// What the driver of a provider can do. Refused when none serves it; a refusal while it is being loaded says so.
+    pub fn facts(&self, provider: &ProviderName, pin: Option<&Digest>) -> Result<DriverFacts, Refusal> {
+        match self.inner().shelf.routes().find(provider, pin) {
+            Route::Found(generation) => Ok(DriverFacts {
+                plugin: generation.prepared.plugin.clone(),
+                capabilities: generation.about.capabilities,
+                consistency_window: generation.about.consistency_window,
+            }),
+            Route::Perhaps(refusal) | Route::Nowhere(refusal) => Err(refusal),
+        }
+    }
+
+    /// `create`
+    pub async fn create(&self, request: MachineRequest) -> Answer<Creation> {
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
+        self.inner().dispatch(target, ask::Create(request)).await
+    }
+
+    /// `initialize`
+    pub async fn initialize(&self, request: MachineRequest) -> Answer<Vm> {
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
+        self.inner().dispatch(target, ask::Initialize(request)).await
+    }
+
+    /// `delete`
+    pub async fn delete(&self, request: MachineRequest) -> Answer<Deletion> {
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
+        self.inner().dispatch(target, ask::Delete(request)).await
+    }
+
+    /// `get-status`
+    pub async fn get_status(&self, request: MachineRequest) -> Answer<Vm> {
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
+        self.inner().dispatch(target, ask::GetStatus(request)).await
+    }
+
+    /// `reboot`
+    pub async fn reboot(&self, request: MachineRequest) -> Answer<()> {
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
+        self.inner().dispatch(target, ask::Reboot(request)).await
+    }
+
+    /// `delete-by-id`: removes `vm`, and leaves the one that the request names.
+    pub async fn delete_by_id(&self, request: MachineRequest, vm: &ProviderId) -> Answer<()> {
+        let target = Target::of(&request.class, Some(&request.machine), Some(&request.secrets));
+        self.inner().dispatch(target, ask::DeleteById { request, vm: vm.to_string() }).await
+    }
+
+    /// `list`
+    pub async fn list(&self, request: ListRequest) -> Answer<Page> {
+        let target = Target::of(&request.class, None, Some(&request.secrets));
+        self.inner().dispatch(target, ask::List(request)).await
+    }
+
+    /// `get-volume-ids`
+    pub async fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        pin: Option<Digest>,
+        volume_specs: Vec<String>,
+    ) -> Answer<Vec<Option<String>>> {
+        let target = Target { provider, pin, caller: Caller::default(), plugins: None };
+        self.inner().dispatch(target, ask::GetVolumeIds(volume_specs)).await
+    }
+
+    /// `validate-class`
+    pub async fn validate_class(&self, class: ClassSpec) -> Answer<Vec<String>> {
+        self.inner().dispatch(Target::of(&class, None, None), ask::ValidateClass(class)).await
+    }
+
+    /// All policies that are declared, by name. Fast.
+    pub fn policies(&self) -> Arc<[PolicyFact]> {
+        self.inner().shelf.routes().policy_facts()
+    }
+
+    /// Asks a policy about a Machine.
+    pub async fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> Result<RawAnswer, CallError> {
+        self.inner().evaluate(policy, question, now).await
+    }
+
+    /// Looks at a component as a load would, down to what it says about itself. Nothing of it serves.
+    pub async fn inspect(&self, declared: Declared) -> Inspected {
+        let inner = Arc::clone(self.inner());
+        let fallback = Inspected::interrupted(&declared);
+        let inspection =
+            self.inner().guests.usual.spawn(async move { inspect(&inner.loader, declared).await });
+        inspection.await.unwrap_or(fallback)
+    }
+
+    /// Loads a driver and plays recordings to it, one after the other: it is asked the same and sees the same, and nothing
+    /// leaves the host. A recording that cannot be played is an error of its own; the outer error is the component's.
+    pub async fn replay(
+        &self,
+        declared: Declared,
+        recordings: Vec<Recording>,
+    ) -> Result<Vec<Result<Replayed, ReplayError>>, ReplayError> {
+        let inner = Arc::clone(self.inner());
+        let replay = self.inner().guests.usual.spawn(async move {
+            let component = Origin::Here(declared.component.clone());
+            let prepared = match inner.loader.load(&declared.with(component), &|_| {}).await {
+                Ok(Loaded::Driver(prepared, _)) => prepared,
+                Ok(Loaded::Policy(..)) => return Err(ReplayError::Policy),
+                Err(error) => return Err(ReplayError::Load(bounds::reason(&error))),
+            };
+            let mut replayed = Vec::with_capacity(recordings.len());
+            for recording in &recordings {
+                replayed.push(replay(&inner.sandbox, &prepared, &inner.loader.ceilings, recording).await);
+            }
+            Ok(replayed)
+        });
+        replay.await.unwrap_or(Err(ReplayError::Interrupted))
+    }
+
+    /// Adds the metrics of plugins and of egress.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.inner().metrics.register(registry);
+        self.inner().sandbox.egress.register_metrics(registry);
+    }
+
+    /// Refuses further calls, ends what is loading, and waits for the calls in flight, up to the settings' deadline.
+    pub async fn shutdown(&self) {
+        let inner = self.inner();
+        inner.is_closing.store(true, Ordering::Release);
+        inner.has_closed.cancel();
+        for (_, load) in std::mem::take(&mut *inner.loads()) {
+            load.abort();
+        }
+        inner.calls.close();
+        if timeout(inner.settings.shutdown_deadline, inner.calls.wait()).await.is_err() {
+            warn!(calls = inner.calls.len(), "calls of drivers are cut off by the shutdown");
+        }
+        if let Some(archive) = &inner.sandbox.archive {
+            archive.flush(RECORDINGS_PATIENCE).await;
+        }
+    }
+
+    fn inner(&self) -> &Arc<Inner> {
+        &self.0.inner
+    }
+}
+
+/// What is loaded, ready to be called.
+fn served(declared: &Declared<Origin>, loaded: Loaded) -> (Vec<ProviderName>, Served) {
+    match loaded {
+        Loaded::Driver(prepared, about) => {
+            let (providers, calls) = (about.providers.clone(), prepared.limits.calls_in_flight);
+            let trial = declared.rollout.clone().map(|terms| Trial::new(terms, Timestamp::now()));
+            let generation = Generation::new(declared.source.clone(), prepared, about, calls).on(trial);
+            (providers, Served::Driver(Arc::new(generation)))
+        }
+        Loaded::Policy(prepared, about) => {
+            let generation =
+                Generation::new(declared.source.clone(), prepared, about, POLICY_CALLS_IN_FLIGHT);
+            (Vec::new(), Served::Policy(Arc::new(generation)))
+        }
+    }
+}
+
+/// A policy computes and never waits, so more at the same time than there are threads would only take memory.
+const POLICY_CALLS_IN_FLIGHT: usize = 4;
+
+/// How long the last recordings may take to be written.
+const RECORDINGS_PATIENCE: Duration = Duration::from_secs(3);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.take() {
+            threads.end();
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn declare(self: &Arc<Self>, raw: &RawConfigMap) {
+        if self.is_closing.load(Ordering::Acquire) {
+            return;
+        }
+        self.follow(self.shelf.declare(raw));
+    }
+
+    pub(crate) fn follow(self: &Arc<Self>, orders: Orders) {
+        for (source, order) in orders {
+            match order {
+                Order::Stop => self.supersede(&source, None),
+                Order::Load(declaration, declared) => {
+                    let inner = Arc::clone(self);
+                    let load =
+                        self.guests.usual.spawn(async move { inner.load(declaration, *declared).await });
+                    self.supersede(&source, Some(load.abort_handle()));
+                }
+            }
+        }
+    }
+
+    /// Ends the load of older content.
+    pub(crate) fn supersede(&self, id: &SourceId, load: Option<AbortHandle>) {
+        let mut loads = self.loads();
+        let older = match load {
+            Some(load) => loads.insert(id.clone(), load),
+            None => loads.remove(id),
+        };
+        if let Some(older) = older {
+            older.abort();
+        }
+    }
+
+    /// Loads until it is decided. What may end otherwise at another time is tried again, ever more slowly.
+    async fn load(self: Arc<Self>, declaration: Declaration, mut declared: Declared<Origin>) {
+        let id = &declared.source.clone();
+        let mut pauses = Pauses::default();
+        let pin = Mutex::new(None);
+        loop {
+            let tell = |progress| {
+                if let Progress::Resolved { manifest } = &progress {
+                    *pin.lock().unwrap_or_else(PoisonError::into_inner) = Some(*manifest);
+                }
+                self.shelf.progress(id, declaration, &progress);
+            };
+            // A defect of the host that some component finds is no reason to wait for that component for ever.
+            let loaded = AssertUnwindSafe(self.loader.load(&declared, &tell)).catch_unwind().await;
+            let loaded = loaded.unwrap_or(Err(load::Error::Interrupted));
+            // What was resolved stays resolved, whatever comes after it.
+            if let Origin::Remote(remote) = &mut declared.component {
+                remote.pin = remote.pin.or(*pin.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            match loaded {
+                Ok(loaded) => {
+                    let (providers, generation) = served(&declared, loaded);
+                    let hasty = Hasty::of(&generation);
+                    self.shelf.loaded(id, declaration, providers, generation);
+                    self.look_again_later(id);
+                    if let Some(hasty) = hasty {
+                        self.guests.usual.spawn(Arc::clone(&self).improve(declared, hasty));
+                    }
+                    return;
+                }
+                Err(error) if error.is_passing() => {
+                    let pause = pauses.next().max(error.rests_for().unwrap_or_default());
+                    let reason = bounds::reason(&error);
+                    let reason = format!("{reason}; next attempt in {} s", pause.as_secs());
+                    self.shelf.reject(id, declaration, &reason);
+                    sleep(pause).await;
+                }
+                Err(error) => return self.shelf.reject(id, declaration, &bounds::reason(&error)),
+            }
+        }
+    }
+
+    /// What waits for the claim of another plugin waits no longer than this.
+    fn look_again_later(self: &Arc<Self>, id: &SourceId) {
+        if !self.shelf.waits(id) {
+            return;
+        }
+        let inner = Arc::downgrade(self);
+        self.guests.usual.spawn(async move {
+            sleep(CLAIM_PATIENCE.unsigned_abs()).await;
+            if let Some(inner) = inner.upgrade() {
+                inner.shelf.look_again();
+            }
+        });
+    }
+
+    /// Until code that was made in haste has been replaced, or nobody needs it, or there is no better. It goes on serving meanwhile, also
+    /// when its source declares something else that may not come to serve.
+    async fn improve(self: Arc<Self>, declared: Declared<Origin>, hasty: Hasty) {
+        let improvement = async {
+            let mut pauses = Pauses::default();
+            while hasty.served().is_some() {
+                match self.loader.improve(&declared, &hasty).await {
+                    Ok(()) => return self.shelf.refresh(),
+                    Err(error) => {
+                        let (plugin, source, is_passing) =
+                            (&declared.plugin, &declared.source, error.is_passing());
+                        let error = bounds::reason(&error);
+                        warn!(%plugin, %source, is_passing, error, "no optimised code, the slower one goes on");
+                        if !is_passing {
+                            return;
+                        }
+                    }
+                }
+                sleep(pauses.next()).await;
+            }
+        };
+        self.has_closed.run_until_cancelled(improvement).await;
+    }
+
+    fn loads(&self) -> std::sync::MutexGuard<'_, BTreeMap<SourceId, AbortHandle>> {
+        self.loads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,264 @@
+//! Compilation in a process of its own: tens of seconds and hundreds of megabytes must not be the host's.
+//!
+//! The child gets the component through its stdin, behind a header that says what to make of it with how much memory,
+//! and writes the code to its stdout, which is a file. Before it reads the component it gives up all else
+//! (`confine`). Its stdin stays open as long as the parent lives; when it ends, so does the child.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::calls::engine::CodeKind;
+use crate::loading::shape;
+use crate::loading::tier::CodeTier;
+
+mod calls;
+pub(crate) mod child;
+pub(crate) mod confine;
+
+use confine::Confinement;
+
+/// Why there is no code.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The component cannot be compiled.
+    #[error("the component does not compile: {detail}")]
+    Rejected {
+        /// What the compiler says.
+        detail: String,
+    },
+    /// The compiler could not be started or fed.
+    #[error("failed to run the compiler {}", exe.display())]
+    Run {
+        /// Its path.
+        exe: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It did not come as far as compiling.
+    #[error("the compiler does not work: {detail}")]
+    Broken {
+        /// What it says.
+        detail: String,
+    },
+    /// It took too long.
+    #[error("the compiler took more than {} s", limit.as_secs())]
+    Deadline {
+        /// The limit.
+        limit: Duration,
+    },
+    /// It has more code than the host compiles, or code that cannot be read.
+    #[error(transparent)]
+    Shape(shape::Error),
+    /// It ran out of the memory that it may use.
+    #[error(
+        "the compiler needs more than the {} MiB that it may use: raise the memory limit of the pod or --plugin-memory, \
+         or make the component smaller", limit_bytes >> 20
+    )]
+    Memory {
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// It died of this component before, and is not tried again yet.
+    #[error(
+        "the compiler died of it {deaths} times, most recently: {how}; change the component, or give the host more memory"
+    )]
+    Rests {
+        /// How often in a row.
+        deaths: u32,
+        /// Until the next attempt.
+        left: SignedDuration,
+        /// Of the last time.
+        how: String,
+    },
+    /// It died: a signal, a defect.
+    #[error("the compiler ended with {status}: {detail}")]
+    Died {
+        /// How.
+        status: String,
+        /// The end of its stderr.
+        detail: String,
+    },
+}
+
+impl Error {
+    /// True when the fault may be the compiler's, and another one may take the component.
+    pub(crate) fn is_of_this_tier(&self) -> bool {
+        match self {
+            Self::Rejected { .. } | Self::Died { .. } | Self::Memory { .. } | Self::Rests { .. } => true,
+            Self::Run { .. } | Self::Broken { .. } | Self::Deadline { .. } | Self::Shape(_) => false,
+        }
+    }
+
+    /// True when the same component may compile at another time.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Rejected { .. } | Self::Shape(_) => false,
+            Self::Run { .. }
+            | Self::Broken { .. }
+            | Self::Deadline { .. }
+            | Self::Memory { .. }
+            | Self::Died { .. }
+            | Self::Rests { .. } => true,
+        }
+    }
+
+    /// True when the component is to blame, and another attempt at once would end in the same way.
+    pub(crate) fn is_death(&self) -> bool {
+        match self {
+            Self::Deadline { .. } | Self::Memory { .. } | Self::Died { .. } => true,
+            Self::Rejected { .. }
+            | Self::Run { .. }
+            | Self::Broken { .. }
+            | Self::Shape(_)
+            | Self::Rests { .. } => false,
+        }
+    }
+
+    /// Returns how long it is left alone.
+    pub(crate) fn rests_for(&self) -> Option<Duration> {
+        match self {
+            Self::Rests { left, .. } => Some(left.unsigned_abs()),
+            Self::Rejected { .. }
+            | Self::Run { .. }
+            | Self::Broken { .. }
+            | Self::Deadline { .. }
+            | Self::Memory { .. }
+            | Self::Died { .. }
+            | Self::Shape(_) => None,
+        }
+    }
+}
+
+/// For code that somebody waits for, and for each MiB of it: the largest components have 9 MiB, and take two seconds
+/// on an idle processor.
+const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE_PER_MIB: Duration = Duration::from_secs(30);
+/// What nobody waits for. The largest components take 15 s on an idle processor; on one that all others want, last in line, a
+/// hundred times that.
+const PATIENT_DEADLINE: Duration = Duration::from_secs(1_800);
+/// Said by a program whose allocator gets no memory, before it aborts.
+const NO_MEMORY: &str = "memory allocation of ";
+/// Processors that one compiler may use at the same time. More would only make it larger.
+const MOST_THREADS: &str = "4";
+
+/// Starts compilers. Whoever calls sees to it that one runs at a time.
+pub(crate) struct Compiler {
+    exe: PathBuf,
+    args: Vec<OsString>,
+    kind: CodeKind,
+    on_confined: Box<dyn Fn(Confinement) + Send + Sync>,
+}
+
+/// A component to compile.
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'a> {
+    pub(crate) component: &'a [u8],
+    pub(crate) tier: CodeTier,
+    pub(crate) memory_bytes: u64,
+    pub(crate) code_bytes: u64,
+}
+
+impl Job<'_> {
+    fn deadline(&self) -> Duration {
+        match self.tier {
+            CodeTier::Baseline | CodeTier::Quick => {
+                let mib = u32::try_from(self.code_bytes >> 20).unwrap_or(u32::MAX);
+                DEADLINE + DEADLINE_PER_MIB.saturating_mul(mib)
+            }
+            CodeTier::Optimised => PATIENT_DEADLINE,
+        }
+    }
+}
+
+impl Compiler {
+    /// `on_confined` is told what holds of each child.
+    pub(crate) fn new(
+        exe: PathBuf,
+        args: Vec<OsString>,
+        kind: CodeKind,
+        on_confined: impl Fn(Confinement) + Send + Sync + 'static,
+    ) -> Self {
+        Self { exe, args, kind, on_confined: Box::new(on_confined) }
+    }
+
+    pub(crate) fn kind(&self) -> CodeKind {
+        self.kind
+    }
+
+    /// Compiles into `output`, which is written from its start. Dropping the future ends the child.
+    pub(crate) async fn compile(&self, job: Job<'_>, output: File) -> Result<(), Error> {
+        let mut child = self.spawn(output).map_err(|source| self.run_error(source))?;
+        let limit = job.deadline();
+        match timeout(limit, self.feed_and_wait(&mut child, job)).await {
+            Ok(outcome) => outcome,
+            Err(_elapsed) => Err(Error::Deadline { limit }),
+        }
+    }
+
+    fn spawn(&self, output: File) -> io::Result<Child> {
+        Command::new(&self.exe)
+            .args(&self.args)
+            // Nothing of the host's environment is the compiler's business.
+            .env_clear()
+            .env("RAYON_NUM_THREADS", MOST_THREADS)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+    }
+
+    async fn feed_and_wait(&self, child: &mut Child, job: Job<'_>) -> Result<(), Error> {
+        let (Some(mut stdin), Some(mut stderr)) = (child.stdin.take(), child.stderr.take()) else {
+            return Err(self.run_error(io::Error::other("the compiler has no pipes")));
+        };
+        let feed = async {
+            let length = u64::try_from(job.component.len()).unwrap_or(u64::MAX);
+            let Job { tier, memory_bytes, .. } = job;
+            let header = child::Header { length, kind: self.kind, tier, memory_bytes };
+            stdin.write_all(&header.bytes()).await?;
+            stdin.write_all(job.component).await?;
+            stdin.flush().await
+        };
+        let listen = async {
+            let mut said = Vec::new();
+            // What is beyond is not read: a compiler that writes on stalls, and the deadline ends it.
+            let _read = (&mut stderr).take(16 * 1024).read_to_end(&mut said).await;
+            String::from_utf8_lossy(&said).into_owned()
+        };
+        // A compiler that dies early breaks the pipe; its exit status is the better explanation.
+        let (_fed, said) = tokio::join!(feed, listen);
+        // Said before it has read anything of the component.
+        let (confinement, said) = Confinement::read(&said);
+        if let Some(confinement) = confinement {
+            (self.on_confined)(confinement);
+        }
+        let said = said.trim().to_owned();
+        let status = child.wait().await.map_err(|source| self.run_error(source))?;
+        drop(stdin);
+        match status.code() {
+            Some(0) => Ok(()),
+            Some(code) if code == i32::from(child::REJECTED) => Err(Error::Rejected { detail: said }),
+            Some(code) if code == i32::from(child::FAILED) => Err(Error::Broken { detail: said }),
+            Some(_) | None if said.contains(NO_MEMORY) => {
+                Err(Error::Memory { limit_bytes: job.memory_bytes })
+            }
+            Some(_) | None => Err(Error::Died { status: status.to_string(), detail: said }),
+        }
+    }
+
+    fn run_error(&self, source: io::Error) -> Error {
+        Error::Run { exe: self.exe.clone(), source }
+    }
+}

@@ -1,0 +1,4 @@
+//! Recordings on disk.
+
+pub(crate) mod archive;
+pub mod folder;

@@ -1,0 +1,349 @@
+//! Record and replay. A tape runs beside a call: it notes all that the component sees and does, or shows it what a recording
+//! holds and notes what it does then.
+//!
+//! | question | module |
+//! | --- | --- |
+//! | what is in a recording | `model`, `body`, `wire_error` |
+//! | what is noted during a call | `recorder` |
+//! | how do secrets stay out of it | `finish` |
+//! | what does a component see in a replay | `player`, `clock`, `chance` |
+//! | where do requests pass | `wire` |
+//! | in what do two recordings differ | `difference`, `change`, `likeness`, `naming` |
+//! | how is a component asked again | `replay` |
+//! | where do recordings lie | `folder`, `archive` |
+//!
+//! A call without a tape pays one comparison for each of these.
+
+mod clock;
+mod difference;
+pub mod files;
+mod model;
+mod recorder;
+mod replay;
+pub(crate) mod rng;
+mod wire;
+mod wire_error;
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use machinist_core::driver::error::{Breakage, Broken, CallError};
+use serde::Serialize;
+use wasmtime_wasi::WasiCtxBuilder;
+
+use crate::calls::bindings::driver::machinist::host::log::Level;
+use crate::calls::guest::log::is_enabled;
+use crate::vault::{Encoding, Refusal, Vault};
+
+pub use difference::change::Change;
+pub use difference::{Difference, difference};
+pub use files::archive::RecordSettings;
+pub use model::{
+    Clocks, End, Exchange, FORMAT, KeyFact, Levels, LimitsTaken, Line, Outcome, Placeholder, Prefix,
+    Recording, Reveal, Secrets,
+};
+pub use recorder::body::Body;
+pub use replay::{ReplayError, Replayed};
+pub use wire_error::WireError;
+
+pub(crate) use files::archive::Archive;
+pub(crate) use recorder::Beginning;
+pub use replay::player::{NoSeed, Player, Playing};
+pub(crate) use replay::replay;
+pub(crate) use wire::Wire;
+
+use clock::{Monotonic, Wall};
+use recorder::{Recorder, prefix_digest};
+use rng::Seed;
+
+/// For `tests/fuzz`: asks a player for all that its recording holds, as a component does that does the same again. So many
+/// requests were answered.
+pub(crate) fn play_through(player: &Player, again: &Recording) -> usize {
+    let naming = naming::Naming::of(&again.secrets.placeholders);
+    let _times = (player.wall_ns(), player.monotonic_ns(), player.remaining_ms(), player.levels());
+    for placeholder in &again.secrets.placeholders {
+        let _answer = player.placeholder(&placeholder.key, &[Encoding::Base64]);
+        let _answer = (player.reveals(&placeholder.key), player.starts_with(&placeholder.key, ""));
+    }
+    let named = again.http.iter().map(|exchange| likeness::Named::of(exchange, &naming));
+    named
+        .filter(|request| match player.answer_unread(request) {
+            Some(played) => !matches!(played, player::Played::Unknown),
+            None => !matches!(player.answer(request), player::Played::Unknown),
+        })
+        .count()
+}
+
+/// What runs beside a call. A clone is the same tape; the usual one is none.
+#[derive(Clone, Default)]
+pub(crate) struct Tape(Option<Arc<Deck>>);
+
+/// A tape that runs.
+pub(crate) struct Deck {
+    recorder: Recorder,
+    player: Option<Player>,
+    seed: Seed,
+    started: Instant,
+}
+
+impl Tape {
+    /// Nothing is noted.
+    pub(crate) fn off() -> Self {
+        Self(None)
+    }
+
+    /// Notes what happens.
+    pub(crate) fn recording() -> Self {
+        Self::of(None, Seed::draw())
+    }
+
+    /// Shows what `player` holds, and notes what happens.
+    pub(crate) fn playing(player: Player) -> Self {
+        let seed = player.seed();
+        Self::of(Some(player), seed)
+    }
+
+    fn of(player: Option<Player>, seed: Seed) -> Self {
+        Self(Some(Arc::new(Deck { recorder: Recorder::new(seed), player, seed, started: Instant::now() })))
+    }
+
+    /// The call is about to begin.
+    pub(crate) fn begin(&self, vault: &Vault, beginning: impl FnOnce() -> Beginning) {
+        if let Some(deck) = &self.0 {
+            deck.recorder.begin(beginning(), vault.clone());
+        }
+    }
+
+    /// Whether secrets are those of a recording, which stand in for the real ones.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.0.as_ref().and_then(|deck| deck.player.as_ref()).is_some_and(Player::is_replay)
+    }
+
+    /// Whether anything is noted.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The arguments, as the component gets them.
+    pub(crate) fn asked(&self, question: &impl Serialize) {
+        if let Some(deck) = &self.0 {
+            deck.recorder.asked(question);
+        }
+    }
+
+    /// The answer, as the component gave it.
+    pub(crate) fn answered(&self, answer: &impl Serialize) {
+        if let Some(deck) = &self.0 {
+            deck.recorder.answered(answer);
+        }
+    }
+
+    /// The call is over.
+    pub(crate) fn ended(&self, error: Option<&CallError>) {
+        if let Some(deck) = &self.0 {
+            let answer = deck.recorder.took_answer();
+            deck.recorder.ended(end_of(answer, error));
+        }
+    }
+
+    /// What was noted, without secrets; `None` when nothing is noted, or the call did not begin. Takes time: not for the path of a call.
+    pub(crate) fn finish(&self) -> Option<Recording> {
+        self.0.as_ref().and_then(|deck| finish::finish(deck.recorder.copy()))
+    }
+
+    /// About as much memory as it takes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |deck| deck.recorder.size_bytes())
+    }
+
+    /// Milliseconds that the component is told it has, when a recording says so.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        self.0.as_ref()?.player.as_ref().map(Player::deadline_ms)
+    }
+
+    /// `call`, cut off where a replay has come to the point at which the recorded call was cut off by its deadline.
+    pub(crate) async fn bounded<T>(&self, call: impl Future<Output = Option<T>>) -> Option<T> {
+        match self.0.as_ref().and_then(|deck| deck.player.as_ref()) {
+            None => call.await,
+            Some(player) => tokio::select! {
+                ended = call => ended,
+                () = player.ran_out() => None,
+            },
+        }
+    }
+
+    /// Clocks and randomness of the call.
+    pub(crate) fn prepare(&self, builder: &mut WasiCtxBuilder) {
+        let Some(deck) = &self.0 else { return };
+        builder
+            .wall_clock(Wall(Arc::clone(deck)))
+            .monotonic_clock(Monotonic(Arc::clone(deck)))
+            .secure_random(deck.seed.stream("secure"))
+            .insecure_random(deck.seed.stream("insecure"))
+            .insecure_random_seed(u128::from_le_bytes(deck.seed.stream("insecure-seed").array()));
+    }
+
+    /// Milliseconds that are left; `real_ms` where no recording says otherwise.
+    pub(crate) fn remaining_ms(&self, real_ms: u64) -> u64 {
+        let Some(deck) = &self.0 else { return real_ms };
+        let ms = deck.player.as_ref().map_or(real_ms, Player::remaining_ms);
+        deck.recorder.remaining(ms);
+        ms
+    }
+
+    /// Whether lines of this level are written.
+    pub(crate) fn is_enabled(&self, level: Level) -> bool {
+        match self.0.as_ref().and_then(|deck| deck.player.as_ref()) {
+            Some(player) => player.levels().has(level),
+            None => is_enabled(level),
+        }
+    }
+
+    /// The component logs. Says whether the line goes to the host's log, too.
+    pub(crate) fn logged(&self, level: Level, message: &str, fields: &[(String, String)]) -> bool {
+        let Some(deck) = &self.0 else { return is_enabled(level) };
+        let level_name = level_name(level).to_owned();
+        deck.recorder.log(Line { level: level_name, message: message.to_owned(), fields: fields.to_vec() });
+        deck.player.is_none() && is_enabled(level)
+    }
+
+    /// A placeholder for `key`: `real` unless a recording has one.
+    pub(crate) fn placeholder(
+        &self,
+        key: &str,
+        encodings: &[Encoding],
+        real: impl FnOnce() -> Result<String, Refusal>,
+    ) -> Result<String, Refusal> {
+        let Some(deck) = &self.0 else { return real() };
+        let answer = match deck.player.as_ref().and_then(|player| player.placeholder(key, encodings)) {
+            Some(answer) => answer,
+            None => real(),
+        };
+        deck.recorder.placeholder(key, encodings, &answer);
+        answer
+    }
+
+    /// Whether the value of `key` begins with `prefix`: `real` unless a recording knows.
+    pub(crate) fn starts_with(&self, key: &str, prefix: &[u8], real: impl FnOnce() -> bool) -> bool {
+        let Some(deck) = &self.0 else { return real() };
+        let player = deck.player.as_ref();
+        let played = player.and_then(|player| player.starts_with(key, &prefix_digest(prefix)));
+        let answer = played.unwrap_or_else(real);
+        deck.recorder.prefix(key, prefix, answer);
+        answer
+    }
+
+    /// The value of `key`: `real` unless a recording says that it was refused.
+    pub(crate) fn reveal(
+        &self,
+        key: &str,
+        real: impl FnOnce() -> Result<Vec<u8>, Refusal>,
+        stand_in: impl FnOnce() -> Vec<u8>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let Some(deck) = &self.0 else { return real() };
+        let answer = match deck.player.as_ref().and_then(|player| player.reveals(key)) {
+            Some(true) => Ok(stand_in()),
+            Some(false) => Err(Refusal::NotGranted),
+            None => real(),
+        };
+        deck.recorder.reveal(key, answer.is_ok());
+        answer
+    }
+}
+
+impl Deck {
+    fn wall_ns(&self) -> u64 {
+        let ns = match &self.player {
+            Some(player) => player.wall_ns(),
+            None => {
+                let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
+            }
+        };
+        self.recorder.wall(ns);
+        ns
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        let ns = match &self.player {
+            Some(player) => player.monotonic_ns(),
+            None => u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        };
+        self.recorder.monotonic(ns);
+        ns
+    }
+}
+
+impl Levels {
+    /// Those that the host keeps at the moment.
+    pub(crate) fn kept() -> Self {
+        Self {
+            trace: is_enabled(Level::Trace),
+            debug: is_enabled(Level::Debug),
+            info: is_enabled(Level::Info),
+            warn: is_enabled(Level::Warn),
+            error: is_enabled(Level::Error),
+        }
+    }
+
+    fn has(self, level: Level) -> bool {
+        match level {
+            Level::Trace => self.trace,
+            Level::Debug => self.debug,
+            Level::Info => self.info,
+            Level::Warn => self.warn,
+            Level::Error => self.error,
+        }
+    }
+}
+
+impl Secrets {
+    /// What may be known of the secrets of a vault.
+    pub(crate) fn of(vault: &Vault) -> Self {
+        let fact = |key: String| {
+            let bytes = vault.open(&key).map_or(0, |id| vault.length(id));
+            KeyFact { key, bytes }
+        };
+        Self {
+            keys: vault.keys().into_iter().map(fact).collect(),
+            user_data_bytes: vault.user_data().map(|id| vault.length(id)),
+            ..Self::default()
+        }
+    }
+}
+
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Trace => "trace",
+        Level::Debug => "debug",
+        Level::Info => "info",
+        Level::Warn => "warn",
+        Level::Error => "error",
+    }
+}
+
+fn broken(answer: Option<serde_json::Value>, breakage: &Breakage) -> End {
+    match (answer, breakage) {
+        (Some(answer), Breakage::Contract { detail }) => {
+            End::Answered { answer, breaks: Some(detail.clone()) }
+        }
+        (_, Breakage::Limit { limit, detail }) => {
+            End::Limit { limit: limit.name().to_owned(), detail: detail.clone() }
+        }
+        (_, Breakage::Trap { detail } | Breakage::Contract { detail }) => {
+            End::Trapped { detail: detail.clone() }
+        }
+        (_, Breakage::CutOff { .. }) => End::Dropped,
+    }
+}
+
+fn end_of(answer: Option<serde_json::Value>, error: Option<&CallError>) -> End {
+    match (answer, error) {
+        (answer, Some(CallError::Broken(Broken { breakage, .. }))) => broken(answer, breakage),
+        (_, Some(CallError::Refused(refusal))) => End::Refused { detail: refusal.to_string() },
+        (Some(answer), None | Some(CallError::Guest(_))) => End::Answered { answer, breaks: None },
+        // An answer of the host's own, such as "offers no reboot".
+        (None, Some(CallError::Guest(error))) => End::Refused { detail: error.to_string() },
+        (None, None) => End::Dropped,
+    }
+}

@@ -1,0 +1,262 @@
+//! What a recording holds: everything that a component saw in one call, and what it did. Never a secret's value.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::recorder::body::Body;
+use super::wire_error::WireError;
+use crate::calls::limits::Limits;
+
+/// The format that this host writes and reads.
+pub const FORMAT: u32 = 1;
+
+/// One call. Times in it are those that the component read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Whose call.
+    pub plugin: String,
+    /// The component that answered.
+    pub digest: String,
+    /// Name of the call, as in metrics.
+    pub operation: String,
+    /// Which object it was about.
+    pub subject: String,
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took.
+    pub took_ms: u64,
+    /// What it was allowed to use.
+    pub limits: LimitsTaken,
+    /// Its settings.
+    pub settings: String,
+    /// Its arguments, as the contract has them.
+    pub question: Value,
+    /// Its secrets, without their values.
+    pub secrets: Secrets,
+    /// What its random numbers were made from, in hex.
+    pub chance: String,
+    /// The times that it read.
+    pub clocks: Clocks,
+    /// Levels of the log that were written.
+    pub levels: Levels,
+    /// What it logged.
+    pub log: Vec<Line>,
+    /// Its requests, in the order in which it made them.
+    pub http: Vec<Exchange>,
+    /// How it ended.
+    pub end: End,
+    /// What did not fit in. Empty: the recording is complete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+/// The limits of the call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsTaken {
+    /// Linear memory.
+    pub memory_bytes: u64,
+    /// Elements of tables.
+    pub table_elements: u64,
+    /// Processor time.
+    pub cpu_ms: u64,
+    /// Time on the wall that it had when it began.
+    pub deadline_ms: u64,
+    /// Bytes that cross the boundary at once.
+    pub copied_bytes: u64,
+    /// Handles at the same time.
+    pub handles: u64,
+}
+
+impl LimitsTaken {
+    pub(crate) fn of(limits: &Limits, deadline_ms: u64) -> Self {
+        Self {
+            memory_bytes: limits.memory_bytes,
+            table_elements: limits.table_elements,
+            cpu_ms: u64::try_from(limits.cpu.as_millis()).unwrap_or(u64::MAX),
+            deadline_ms,
+            copied_bytes: limits.copied_bytes,
+            handles: u64::try_from(limits.handles).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// What the component could learn of its secrets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secrets {
+    /// Keys with the lengths of their values.
+    pub keys: Vec<KeyFact>,
+    /// Length of the user data, where the call had it.
+    pub user_data_bytes: Option<u64>,
+    /// Placeholders that it asked for.
+    pub placeholders: Vec<Placeholder>,
+    /// What it asked of the beginning of a value.
+    pub prefixes: Vec<Prefix>,
+    /// Values that it asked for, and whether it got them.
+    pub reveals: Vec<Reveal>,
+}
+
+/// A key and how long its value is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyFact {
+    /// Its name.
+    pub key: String,
+    /// Length of the value.
+    pub bytes: u64,
+}
+
+/// A token that stood for a value during the call, and means nothing after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placeholder {
+    /// Of which secret; `userData` for user data.
+    pub key: String,
+    /// The encodings.
+    pub encodings: Vec<String>,
+    /// The token, or why there was none.
+    pub answer: Result<String, String>,
+}
+
+/// A question about the beginning of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prefix {
+    /// Of which secret.
+    pub key: String,
+    /// Digest of what the component compared with: the text itself could be a part of the value.
+    pub sha256: String,
+    /// The answer.
+    pub answer: bool,
+}
+
+/// A value that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reveal {
+    /// Of which secret.
+    pub key: String,
+    /// Whether the grants allowed it.
+    pub granted: bool,
+}
+
+/// Times, each in the order in which they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clocks {
+    /// Nanoseconds since 1970.
+    pub wall_ns: Vec<u64>,
+    /// Nanoseconds of the monotonic clock.
+    pub monotonic_ns: Vec<u64>,
+    /// Milliseconds that were left.
+    pub remaining_ms: Vec<u64>,
+}
+
+/// Which levels of the log the host kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent levels of the contract, one for one")]
+pub struct Levels {
+    /// `trace`
+    pub trace: bool,
+    /// `debug`
+    pub debug: bool,
+    /// `info`
+    pub info: bool,
+    /// `warn`
+    pub warn: bool,
+    /// `error`
+    pub error: bool,
+}
+
+/// A line of the log, kept or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// Its level.
+    pub level: String,
+    /// Its text.
+    pub message: String,
+    /// What varies in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<(String, String)>,
+}
+
+/// A request and what came back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exchange {
+    /// The method.
+    pub method: String,
+    /// The whole URL, as the component wrote it.
+    pub url: String,
+    /// Headers as the component wrote them, with placeholders.
+    pub headers: Vec<(String, String)>,
+    /// The body as the component wrote it, with placeholders.
+    pub body: Body,
+    /// What it got.
+    pub outcome: Outcome,
+}
+
+/// What a request came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Outcome {
+    /// An answer.
+    Answer {
+        /// Its status.
+        status: u16,
+        /// Its headers, as the component saw them.
+        headers: Vec<(String, String)>,
+        /// Its body, as far as the component read it.
+        body: Body,
+        /// Why the body ended early.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        broke_off: Option<WireError>,
+        /// The component waited for more of it when its call was cut off.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        stalls: bool,
+    },
+    /// No answer, and why.
+    Failed(WireError),
+    /// The component did not wait for it, or the call ended before.
+    Unanswered,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum End {
+    /// The component answered: the contract's result, `Ok` or `Err`. What the host thinks of it stands beside.
+    Answered {
+        /// The answer.
+        answer: Value,
+        /// Which rule of the contract it breaks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        breaks: Option<String>,
+    },
+    /// It trapped.
+    Trapped {
+        /// What the engine said.
+        detail: String,
+    },
+    /// It hit a limit.
+    Limit {
+        /// Which.
+        limit: String,
+        /// Its value.
+        detail: String,
+    },
+    /// The host did not make the call.
+    Refused {
+        /// Why.
+        detail: String,
+    },
+    /// Whoever asked did not wait for the answer.
+    Dropped,
+}

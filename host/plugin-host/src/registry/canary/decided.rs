@@ -1,0 +1,135 @@
+//! What was decided about a version before: by this host or another, which wrote it into the status of the ConfigMap, or by a person.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::calls::output_limits as bounds;
+use crate::loading::digest::Digest;
+use crate::sources::configmap::Fingerprint;
+
+/// The annotation by which a person ends a trial: `promote=sha256:…` or `withdraw=sha256:…`.
+pub const ROLLOUT_ANNOTATION: &str = "machinist.dev/rollout";
+
+/// The annotation that holds what the host says about a plugin.
+const STATUS_ANNOTATION: &str = "machinist.dev/status";
+
+/// A decision about a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Which component.
+    pub digest: Digest,
+    /// Which content of the source, settings and grants included, as its fingerprint is written; a person means any.
+    pub content: Option<String>,
+    /// What was decided.
+    pub decision: Decision,
+}
+
+/// The end of a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It serves.
+    Promoted,
+    /// It answers no call, for this reason.
+    Withdrawn(String),
+}
+
+/// What the host has written into the status. Fields that are not here are others' business.
+#[derive(Deserialize)]
+struct Status {
+    #[serde(default)]
+    content: String,
+    rollout: Option<Ended>,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    digest: String,
+    decision: String,
+    #[serde(default)]
+    reason: String,
+}
+
+impl Said {
+    /// What the annotations of a ConfigMap say. A person's word counts before the host's; what cannot be read says nothing.
+    pub fn of(annotations: &BTreeMap<String, String>) -> Vec<Self> {
+        let person = annotations.get(ROLLOUT_ANNOTATION).and_then(|text| Self::by_a_person(text));
+        let host = annotations.get(STATUS_ANNOTATION).and_then(|text| Self::by_a_host(text));
+        let mut all: Vec<Self> = host.into_iter().collect();
+        if let Some(person) = person {
+            all.retain(|said| said.digest != person.digest);
+            all.push(person);
+        }
+        all
+    }
+
+    fn by_a_person(text: &str) -> Option<Self> {
+        let (word, digest) = text.trim().split_once('=')?;
+        let decision = match word {
+            "promote" => Decision::Promoted,
+            "withdraw" => Decision::Withdrawn(super::Cause::Asked.to_string()),
+            _ => return None,
+        };
+        Some(Self { digest: digest.parse().ok()?, content: None, decision })
+    }
+
+    fn by_a_host(text: &str) -> Option<Self> {
+        let Status { content, rollout } = serde_json::from_str(text).ok()?;
+        let Ended { digest, decision, reason } = rollout?;
+        let decision = match decision.as_str() {
+            "promoted" => Decision::Promoted,
+            "withdrawn" => Decision::Withdrawn(bounds::shown(&reason)),
+            _ => return None,
+        };
+        Some(Self { digest: digest.parse().ok()?, content: Some(content), decision })
+    }
+
+    /// Whether this version is meant.
+    pub(crate) fn is_about(&self, digest: &Digest, content: Option<&Fingerprint>) -> bool {
+        let fits = |wanted: &String| content.is_some_and(|content| content.to_string() == *wanted);
+        self.digest == *digest && self.content.as_ref().is_none_or(fits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+    fn said(annotations: &[(&str, String)]) -> Vec<Decision> {
+        let annotations = annotations.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        Said::of(&annotations).into_iter().map(|said| said.decision).collect()
+    }
+
+    fn status(decision: &str) -> String {
+        format!(r#"{{"state":"Ready","rollout":{{"digest":"{A}","decision":"{decision}","reason":"slow"}}}}"#)
+    }
+
+    #[test]
+    fn what_a_host_has_decided_is_read_back() {
+        assert_eq!(said(&[(STATUS_ANNOTATION, status("promoted"))]), [Decision::Promoted]);
+        assert_eq!(
+            said(&[(STATUS_ANNOTATION, status("withdrawn"))]),
+            [Decision::Withdrawn("slow".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_persons_word_counts_first() {
+        let both = [(STATUS_ANNOTATION, status("withdrawn")), (ROLLOUT_ANNOTATION, format!("promote={A}"))];
+        assert_eq!(said(&both), [Decision::Promoted]);
+    }
+
+    #[test]
+    fn nonsense_says_nothing() {
+        for text in ["", "promote", "promote=", "promote=abc", "later=sha256:aa", "\0"] {
+            assert!(said(&[(ROLLOUT_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+        }
+        for text in ["", "{", "[]", r#"{"rollout":7}"#, r#"{"rollout":{"digest":"x","decision":"promoted"}}"#]
+        {
+            assert!(said(&[(STATUS_ANNOTATION, text.to_owned())]).is_empty(), "{text:?}");
+        }
+        assert!(said(&[(STATUS_ANNOTATION, status("later"))]).is_empty());
+    }
+}

@@ -1,0 +1,285 @@
+//! What a shadow would have done otherwise, as far as it was seen.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::Figures;
+use super::judge::{Cause, Verdict};
+use super::terms::Rollout;
+use crate::recording::{Change, Difference};
+
+/// How a call of a shadow compares with the one that counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shadowed {
+    /// It would have done the same.
+    Same,
+    /// It would have done otherwise.
+    Differs(Vec<Difference>),
+    /// It made a read that nobody has answered, so that what it did afterwards says little.
+    Unread(Vec<Difference>),
+    /// It broke: a trap, a limit.
+    Broke(String),
+    /// There was no room, or nothing to compare with.
+    LeftOut,
+}
+
+impl Shadowed {
+    /// For metrics.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Differs(_) => "differs",
+            Self::Unread(_) => "unread",
+            Self::Broke(_) => "broken",
+            Self::LeftOut => "left out",
+        }
+    }
+}
+
+/// All calls of a shadow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShadowReport {
+    /// By function.
+    pub functions: BTreeMap<&'static str, ShadowCounts>,
+    /// One example of each kind of difference, the latest. Kinds beyond [`MOST_KINDS`] are counted only.
+    pub examples: Vec<Example>,
+}
+
+/// How the calls of a function compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShadowCounts {
+    /// The same requests, the same answer.
+    pub same: u64,
+    /// Other requests or another answer.
+    pub differs: u64,
+    /// Reads that neither the recording nor the cloud has answered: `shadow-reads` of the grants do not list them. They
+    /// are compared with nothing.
+    pub unread: u64,
+    /// Traps and limits.
+    pub broken: u64,
+    /// Not asked: no room, or the call that counted broke itself.
+    pub left_out: u64,
+}
+
+/// A kind of difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// In which function.
+    pub function: &'static str,
+    /// About which Machine or class.
+    pub subject: String,
+    /// What differs, without a secret: both sides have passed the vault.
+    pub text: String,
+    /// How often it was seen.
+    pub seen: u64,
+    kind: String,
+}
+
+/// As many as somebody reads.
+pub const MOST_KINDS: usize = 20;
+
+/// Of one example.
+const MOST_CHARS: usize = 1_500;
+
+impl ShadowReport {
+    /// Over all functions.
+    pub fn totals(&self) -> ShadowCounts {
+        self.functions.values().fold(ShadowCounts::default(), |all, of| ShadowCounts {
+            same: all.same + of.same,
+            differs: all.differs + of.differs,
+            unread: all.unread + of.unread,
+            broken: all.broken + of.broken,
+            left_out: all.left_out + of.left_out,
+        })
+    }
+
+    pub(super) fn note(&mut self, function: &'static str, subject: &str, shadowed: &Shadowed) {
+        let counts = self.functions.entry(function).or_default();
+        let (kind, text) = match shadowed {
+            Shadowed::Same => {
+                counts.same += 1;
+                return;
+            }
+            Shadowed::LeftOut => {
+                counts.left_out += 1;
+                return;
+            }
+            Shadowed::Differs(differences) => {
+                counts.differs += 1;
+                told(differences)
+            }
+            Shadowed::Unread(differences) => {
+                counts.unread += 1;
+                told(differences)
+            }
+            Shadowed::Broke(detail) => {
+                counts.broken += 1;
+                ("broken".to_owned(), format!("it broke: {detail}"))
+            }
+        };
+        let text = cut(&text);
+        let has_room = self.examples.len() < MOST_KINDS;
+        let known = self.examples.iter_mut().find(|known| known.function == function && known.kind == kind);
+        match known {
+            Some(known) => {
+                known.seen += 1;
+                known.text = text;
+                subject.clone_into(&mut known.subject);
+            }
+            None if has_room => {
+                let subject = subject.to_owned();
+                self.examples.push(Example { function, subject, text, seen: 1, kind });
+            }
+            None => {}
+        }
+    }
+
+    /// What is worth telling anew: a new kind of difference, or twice as many calls as the last time.
+    pub(crate) fn gist(&self) -> (usize, u64, u64) {
+        let totals = self.totals();
+        let calls = totals.same + totals.differs + totals.unread;
+        (self.examples.len(), calls.next_power_of_two(), totals.broken)
+    }
+}
+
+/// What follows from a shadow's calls at `now`.
+pub(super) fn judge(
+    report: &ShadowReport,
+    terms: &Rollout,
+    began: Timestamp,
+    now: Timestamp,
+) -> Option<Verdict> {
+    let totals = report.totals();
+    if totals.broken >= terms.broken_calls {
+        return Some(Verdict::Withdraw(Cause::Broken { calls: totals.broken }));
+    }
+    let compared = totals.same + totals.differs;
+    let bound = terms.differing.unwrap_or_default();
+    let differs_more = totals.differs as f64 > compared as f64 * bound / 100.0;
+    if terms.differing.is_some() && compared >= terms.minimum_calls && differs_more {
+        return Some(Verdict::Withdraw(Cause::Differs { calls: totals.differs, compared }));
+    }
+    let is_long_enough = now.duration_since(began) >= terms.promote_time;
+    let is_good = totals.broken == 0 && !differs_more && compared >= terms.promote_calls;
+    (terms.promotes_itself && is_long_enough && is_good)
+        .then(|| Verdict::Promote(Figures { calls: compared, ..Figures::default() }))
+}
+
+/// The kind of an example, and its text.
+fn told(differences: &[Difference]) -> (String, String) {
+    let texts: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    (differences.iter().map(kind).collect(), texts.join("\n"))
+}
+
+/// What kind of difference it is, without what varies from Machine to Machine.
+fn kind(difference: &Difference) -> String {
+    let method = |title: &str| title.split_whitespace().next().unwrap_or_default().to_owned();
+    let places =
+        |changes: &[Change]| changes.iter().map(|change| change.place.as_str()).collect::<Vec<_>>().join(",");
+    match difference {
+        Difference::Otherwise { request, changes } => {
+            format!("otherwise {} {};", method(request), places(changes))
+        }
+        Difference::Missing { request } => format!("missing {};", method(request)),
+        Difference::Additional { request } => format!("additional {};", method(request)),
+        Difference::Unread { request } => format!("unread {};", method(request)),
+        Difference::Order { .. } => "order;".to_owned(),
+        Difference::Answer { changes } => format!("answer {};", places(changes)),
+        Difference::Log { .. } => "log;".to_owned(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().nth(MOST_CHARS).is_none() {
+        return text.to_owned();
+    }
+    let beginning: String = text.chars().take(MOST_CHARS).collect();
+    format!("{beginning} …")
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000).expect("in range") + SignedDuration::from_mins(minute)
+    }
+
+    fn answer(place: &str, after: &str) -> Shadowed {
+        let change =
+            Change { place: place.to_owned(), before: Some("a".to_owned()), after: Some(after.to_owned()) };
+        Shadowed::Differs(vec![Difference::Answer { changes: vec![change] }])
+    }
+
+    fn seen(same: u64, differs: u64, broken: u64) -> ShadowReport {
+        let mut report = ShadowReport::default();
+        let calls = [
+            (same, Shadowed::Same),
+            (differs, answer("answer.node", "b")),
+            (broken, Shadowed::Broke("trap".to_owned())),
+        ];
+        for (count, shadowed) in calls {
+            (0..count).for_each(|_| report.note("create", "ns/m", &shadowed));
+        }
+        report
+    }
+
+    fn verdict(report: &ShadowReport, terms: &str, minute: i64) -> String {
+        match judge(report, &Rollout::parse(terms).expect("terms"), at(0), at(minute)) {
+            None => "go on".to_owned(),
+            Some(Verdict::Promote(figures)) => format!("promote after {}", figures.calls),
+            Some(Verdict::Withdraw(cause)) => cause.to_string(),
+        }
+    }
+
+    #[test]
+    fn breakages_withdraw_and_differences_only_where_a_bound_is_set() {
+        assert_eq!(verdict(&seen(100, 100, 2), "mode: shadow", 60), "go on");
+        assert_eq!(verdict(&seen(0, 0, 3), "mode: shadow", 0), "3 of its calls broke");
+        let bounded = "{mode: shadow, withdraw: {differing: 10%}}";
+        assert_eq!(verdict(&seen(15, 4, 0), bounded, 60), "go on", "too few to tell");
+        assert_eq!(verdict(&seen(90, 10, 0), bounded, 60), "go on");
+        let expected = "11 of 100 calls would have been other calls than those of the version that serves";
+        assert_eq!(verdict(&seen(89, 11, 0), bounded, 0), expected);
+    }
+
+    #[test]
+    fn it_is_promoted_where_that_is_said_and_nothing_differs_beyond_the_bound() {
+        assert_eq!(verdict(&seen(10_000, 0, 0), "mode: shadow", 10_000), "go on");
+        let asked = "{mode: shadow, promote_after: {calls: 50, minutes: 10}}";
+        assert_eq!(verdict(&seen(50, 0, 0), asked, 9), "go on");
+        assert_eq!(verdict(&seen(50, 0, 0), asked, 10), "promote after 50");
+        assert_eq!(verdict(&seen(49, 1, 0), asked, 10), "go on", "a person judges differences");
+        assert_eq!(verdict(&seen(50, 0, 1), asked, 10), "go on");
+        let tolerant = "{mode: shadow, promote_after: {calls: 50, minutes: 10}, withdraw: {differing: 2%}}";
+        assert_eq!(verdict(&seen(49, 1, 0), tolerant, 10), "promote after 50");
+    }
+
+    #[test]
+    fn one_example_of_each_kind_is_kept_and_few_kinds() {
+        let mut report = seen(3, 2, 0);
+        report.note("create", "ns/other", &answer("answer.node", "c"));
+        report.note("delete", "ns/other", &answer("answer.node", "c"));
+        assert_eq!(report.examples.len(), 2);
+        let first = &report.examples[0];
+        assert_eq!((first.function, first.subject.as_str(), first.seen), ("create", "ns/other", 3));
+        assert!(first.text.contains("answer.node") && first.text.contains('c'), "{}", first.text);
+        for place in 0..100 {
+            report.note("create", "ns/m", &answer(&format!("answer[{place}]"), &"x".repeat(10_000)));
+        }
+        assert_eq!(report.examples.len(), MOST_KINDS);
+        assert!(report.examples.iter().all(|example| example.text.chars().count() <= MOST_CHARS + 2));
+        assert_eq!(report.totals(), ShadowCounts { same: 3, differs: 104, ..ShadowCounts::default() });
+    }
+
+    #[test]
+    fn news_are_new_kinds_and_twice_the_calls() {
+        let gists: std::collections::BTreeSet<_> =
+            (1..=1_000).map(|calls| seen(calls, 0, 0).gist()).collect();
+        assert_eq!(gists.len(), 11);
+        assert_ne!(seen(5, 0, 0).gist(), seen(4, 1, 0).gist());
+    }
+}

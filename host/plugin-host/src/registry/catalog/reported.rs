@@ -1,0 +1,88 @@
+//! The report of a source, and its line in the log.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use crate::registry::canary::Trial;
+use crate::registry::canary::decided::Decision;
+use crate::registry::generation::Served;
+use crate::registry::report::{HeldReport, PluginReport, RolloutReport};
+use crate::registry::state::PluginState;
+use crate::registry::{Source, Stage, Standing, Version};
+
+pub(super) fn state(
+    source: &Source<Served>,
+    is_on_trial: bool,
+    now: Timestamp,
+) -> (PluginState, Option<String>) {
+    match &source.stage {
+        Stage::Declared => (PluginState::Declared, None),
+        Stage::Waiting { reason } => (PluginState::Declared, Some(reason.clone())),
+        Stage::Fetched => (PluginState::Fetched, None),
+        Stage::Verified => (PluginState::Verified, None),
+        Stage::Rejected { reason } => (PluginState::Rejected, Some(reason.clone())),
+        Stage::Ready => {
+            if let Some(Standing::Withdrawn { reason }) = source.held.as_ref().map(|held| &held.standing) {
+                return (PluginState::Withdrawn, Some(reason.clone()));
+            }
+            let until = source.held.as_ref().and_then(|held| held.generation.quarantined_until(now));
+            match until {
+                None if is_on_trial => (PluginState::Trial, None),
+                None => (PluginState::Ready, None),
+                Some(until) => (
+                    PluginState::Quarantined { until },
+                    Some("its calls broke one after the other".to_owned()),
+                ),
+            }
+        }
+    }
+}
+
+/// `None` for what serves at once and was never withdrawn.
+pub(super) fn rollout(version: &Version<Served>) -> Option<RolloutReport> {
+    let trial = version.generation.trial();
+    let decision = match &version.standing {
+        Standing::Withdrawn { reason } => Some(Decision::Withdrawn(reason.clone())),
+        Standing::Whole => trial.map(|_| Decision::Promoted),
+        Standing::Trial => None,
+    };
+    (trial.is_some() || decision.is_some()).then(|| RolloutReport {
+        terms: trial.map(|trial| Arc::clone(&trial.terms)),
+        decision,
+        figures: trial.map(Trial::figures).unwrap_or_default(),
+        shadow: trial.and_then(Trial::shadow_report),
+    })
+}
+
+pub(super) fn held(version: &Version<Served>) -> HeldReport {
+    let generation = &version.generation;
+    let counts = generation.counts();
+    let (name, own_version) = generation.name();
+    HeldReport {
+        digest: generation.digest(),
+        driver: name.to_owned(),
+        version: own_version.to_string(),
+        providers: version.providers.clone(),
+        terms: generation.policy().map(|policy| policy.prepared.terms.clone()),
+        code: generation.tier(),
+        generation: version.number,
+        calls_total: counts.total.load(Ordering::Relaxed),
+        calls_broken: counts.broken.load(Ordering::Relaxed),
+        calls_in_flight: counts.in_flight.load(Ordering::Relaxed),
+    }
+}
+
+pub(super) fn tell(report: &PluginReport) {
+    let PluginReport { plugin, source, state, serving, .. } = report;
+    let digest = report.digest.map(tracing::field::display);
+    match &report.reason {
+        Some(reason) if *state == PluginState::Declared => {
+            info!(%plugin, %source, %state, serving, reason, "plugin state");
+        }
+        None => info!(%plugin, %source, %state, serving, digest, "plugin state"),
+        Some(reason) => warn!(%plugin, %source, %state, serving, digest, reason, "plugin state"),
+    }
+}

@@ -1,0 +1,213 @@
+//! A version of a plugin that can answer, and what is known about its answers.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use jiff::Timestamp;
+use machinist_core::driver::error::{Breakage, Broken, CallError, Limit};
+
+use crate::calls::call::Prepared;
+use crate::calls::convert::About;
+use crate::calls::scheduling::penalty::Manners;
+use crate::calls::scheduling::turnstile::Turnstile;
+use crate::health_policy::PolicyAbout;
+use crate::health_policy::call::PreparedPolicy;
+use crate::loading::digest::Digest;
+use crate::loading::tier::CodeTier;
+use crate::registry::canary::Trial;
+use crate::registry::quarantine::{Health, LeftAlone};
+use crate::registry::state::QuarantineRule;
+use crate::sources::SourceId;
+
+/// Held by the routes and by each of its calls; it goes when the last of these lets go. Of a driver, unless it says otherwise.
+pub(crate) struct Generation<P = Prepared, A = About> {
+    /// Where it came from: tells the versions of a plugin apart.
+    pub(crate) source: SourceId,
+    pub(crate) prepared: P,
+    pub(crate) about: A,
+    /// Calls of this version at the same time.
+    pub(crate) permits: Turnstile,
+    pub(crate) counts: Counts,
+    /// Whether its calls begin behind those of others.
+    pub(crate) manners: Manners,
+    /// How it is tried before it serves, unless it serves at once.
+    pub(crate) trial: Option<Trial>,
+    health: Mutex<Health>,
+}
+
+/// A version of a policy.
+pub(crate) type PolicyGeneration = Generation<PreparedPolicy, PolicyAbout>;
+
+/// A version of any plugin.
+#[derive(Clone)]
+pub(crate) enum Served {
+    Driver(Arc<Generation>),
+    Policy(Arc<PolicyGeneration>),
+}
+
+impl Served {
+    pub(crate) fn driver(&self) -> Option<&Arc<Generation>> {
+        match self {
+            Self::Driver(generation) => Some(generation),
+            Self::Policy(_) => None,
+        }
+    }
+
+    pub(crate) fn policy(&self) -> Option<&Arc<PolicyGeneration>> {
+        match self {
+            Self::Driver(_) => None,
+            Self::Policy(generation) => Some(generation),
+        }
+    }
+
+    /// How it is tried before it serves.
+    pub(crate) fn trial(&self) -> Option<&Trial> {
+        self.driver()?.trial.as_ref()
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        match self {
+            Self::Driver(generation) => generation.prepared.digest,
+            Self::Policy(generation) => generation.prepared.digest,
+        }
+    }
+
+    /// The tier of the code that its next call runs in.
+    pub(crate) fn tier(&self) -> CodeTier {
+        match self {
+            Self::Driver(generation) => generation.prepared.code.load().tier,
+            Self::Policy(generation) => generation.prepared.code.load().tier,
+        }
+    }
+
+    /// The name and the version that it gives itself.
+    pub(crate) fn name(&self) -> (&str, &semver::Version) {
+        match self {
+            Self::Driver(generation) => (&generation.about.name, &generation.about.version),
+            Self::Policy(generation) => (&generation.about.name, &generation.about.version),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        match self {
+            Self::Driver(generation) => &generation.counts,
+            Self::Policy(generation) => &generation.counts,
+        }
+    }
+
+    pub(crate) fn quarantined_until(&self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Driver(generation) => generation.quarantined_until(now),
+            Self::Policy(generation) => generation.quarantined_until(now),
+        }
+    }
+}
+
+/// A version that serves with code that was made in haste, for as long as anybody needs it.
+pub(crate) enum Hasty {
+    Driver(Weak<Generation>),
+    Policy(Weak<PolicyGeneration>),
+}
+
+impl Hasty {
+    /// `None` for a version whose code is as good as it gets.
+    pub(crate) fn of(served: &Served) -> Option<Self> {
+        (served.tier() != CodeTier::Optimised).then(|| match served {
+            Served::Driver(generation) => Self::Driver(Arc::downgrade(generation)),
+            Served::Policy(generation) => Self::Policy(Arc::downgrade(generation)),
+        })
+    }
+
+    pub(crate) fn served(&self) -> Option<Served> {
+        match self {
+            Self::Driver(generation) => generation.upgrade().map(Served::Driver),
+            Self::Policy(generation) => generation.upgrade().map(Served::Policy),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) total: AtomicU64,
+    pub(crate) broken: AtomicU64,
+    pub(crate) in_flight: AtomicUsize,
+}
+
+impl<P, A> Generation<P, A> {
+    pub(crate) fn new(source: SourceId, prepared: P, about: A, calls_in_flight: usize) -> Self {
+        let permits = Turnstile::new(calls_in_flight);
+        let (counts, health) = (Counts::default(), Mutex::default());
+        Self { source, prepared, about, permits, counts, manners: Manners::default(), trial: None, health }
+    }
+
+    /// The same, tried before it serves.
+    pub(crate) fn on(self, trial: Option<Trial>) -> Self {
+        Self { trial, ..self }
+    }
+
+    /// How often in a row it was left alone.
+    pub(crate) fn quarantines(&self) -> u32 {
+        self.health().quarantines()
+    }
+
+    pub(crate) fn quarantined_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.health().quarantined_until(now)
+    }
+
+    /// Until when no call is made for this class, though others are.
+    pub(crate) fn held_until(&self, class: &str, now: Timestamp) -> Option<Timestamp> {
+        self.health().held_until(class, now)
+    }
+
+    /// Keeps the record of a function's calls. Says what begins with this one, if it broke once too often.
+    pub(crate) fn ended(
+        &self,
+        (function, class): (&'static str, Option<&str>),
+        error: Option<&CallError>,
+        rule: &QuarantineRule,
+        now: Timestamp,
+    ) -> Option<LeftAlone> {
+        self.counts.total.fetch_add(1, Ordering::Relaxed);
+        match error {
+            None | Some(CallError::Guest(_)) => {
+                self.health().worked(function, class, now);
+                None
+            }
+            Some(CallError::Broken(Broken { breakage, .. })) => {
+                self.counts.broken.fetch_add(1, Ordering::Relaxed);
+                if is_fault(breakage) { self.health().broke(function, class, rule, now) } else { None }
+            }
+            Some(CallError::Refused(_)) => None,
+        }
+    }
+
+    fn health(&self) -> MutexGuard<'_, Health> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A cloud that hangs makes every driver miss its deadline; that is no reason to stop asking.
+pub(crate) fn is_fault(breakage: &Breakage) -> bool {
+    match breakage {
+        // Others may hold the memory of the host.
+        Breakage::Limit { limit: Limit::Deadline | Limit::CallsInFlight | Limit::MemoryBudget, .. }
+        | Breakage::CutOff { .. } => false,
+        Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => true,
+    }
+}
+
+/// A call is running.
+pub(crate) struct InFlight<'a>(&'a Counts);
+
+impl Counts {
+    pub(crate) fn enter(&self) -> InFlight<'_> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(self)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,161 @@
+//! What is said about a plugin: in Events, in the ConfigMap's status annotation, in `machinist plugin list`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinist_artifacts::Bundle;
+use machinist_core::value::id::{PluginName, ProviderName};
+
+use crate::health_policy::Terms;
+use crate::loading::digest::Digest;
+use crate::loading::tier::CodeTier;
+use crate::registry::canary::decided::Decision;
+use crate::registry::canary::{Figures, Rollout, ShadowReport};
+use crate::registry::state::PluginState;
+use crate::sources::SourceId;
+use crate::sources::configmap::Fingerprint;
+use crate::sources::remote::Resolved;
+
+/// One source: what it declares, and what of it serves. The two differ while its newest content is loading or rejected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginReport {
+    /// Which plugin it is a version of.
+    pub plugin: PluginName,
+    /// What kind of plugin it is, in the word of its label.
+    pub kind: String,
+    /// Where it comes from.
+    pub source: SourceId,
+    /// Which content of the source this is about.
+    pub content: Option<Fingerprint>,
+    /// Where the source's content is on its way.
+    pub state: PluginState,
+    /// Why, when it is Rejected or Quarantined; what it waits for, when it is Declared and waits.
+    pub reason: Option<String>,
+    /// When it got into this state.
+    pub since: Timestamp,
+    /// Oddities of the declaration that do no harm.
+    pub warnings: Vec<String>,
+    /// Digest of the source's content, once it is unpacked.
+    pub digest: Option<Digest>,
+    /// Its size, unpacked.
+    pub size_bytes: Option<usize>,
+    /// How long the compiler took; `None` when its code came from the cache, or is not there.
+    pub compile_ms: Option<u64>,
+    /// Its code came from the cache.
+    pub from_cache: bool,
+    /// What its reference to a registry was resolved to.
+    pub resolved: Option<Resolved>,
+    /// The key by which it is signed, where that was checked.
+    pub signer: Option<String>,
+    /// The parts that its signature covers beside the component, where it is that of a bundle.
+    pub bundle: Option<BundleReport>,
+    /// True when this source answers the plugin's calls.
+    pub serving: bool,
+    /// Which providers are its own over a restart of the host: those that it serves, or served before it was loaded
+    /// again.
+    pub serves: Vec<ProviderName>,
+    /// True when its content was rejected for the sake of another plugin's claim to a provider.
+    pub claim_denied: bool,
+    /// How what it holds comes to serve, unless at once.
+    pub rollout: Option<RolloutReport>,
+    /// What became Ready last: the content that serves, or would.
+    pub held: Option<HeldReport>,
+}
+
+/// The parts of a plugin that a signature covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleReport {
+    /// Its counter.
+    pub counter: u64,
+    /// Its parts, such as `grants.yaml`.
+    pub covers: Vec<String>,
+}
+
+impl BundleReport {
+    /// Of this bundle.
+    pub fn of(bundle: &Bundle) -> Self {
+        Self { counter: bundle.counter, covers: bundle.covers() }
+    }
+}
+
+/// A version that became Ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldReport {
+    /// Digest of its component.
+    pub digest: Digest,
+    /// The name that it gives itself.
+    pub driver: String,
+    /// Its own version.
+    pub version: String,
+    /// What it serves; empty for a policy.
+    pub providers: Vec<ProviderName>,
+    /// What its operator says about a policy.
+    pub terms: Option<Terms>,
+    /// The tier of the code that its calls begin in.
+    pub code: CodeTier,
+    /// Counts up over all plugins; a change is a swap.
+    pub generation: u64,
+    /// Calls that ended.
+    pub calls_total: u64,
+    /// Of these, calls that broke.
+    pub calls_broken: u64,
+    /// Calls that are running.
+    pub calls_in_flight: usize,
+}
+
+/// A version on its way to serve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RolloutReport {
+    /// What its operator wants, unless it was to serve at once.
+    pub terms: Option<Arc<Rollout>>,
+    /// How its trial ended.
+    pub decision: Option<Decision>,
+    /// How its calls, and those of the version that serves, have ended since the trial began. Of this process.
+    pub figures: Figures,
+    /// What it would have done otherwise, of a version that answers nobody. Of this process.
+    pub shadow: Option<ShadowReport>,
+}
+
+/// What makes two reports of a source different enough to tell: counters do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gist {
+    plugin: PluginName,
+    content: Option<Fingerprint>,
+    state: PluginState,
+    reason: Option<String>,
+    serving: bool,
+    serves: Vec<ProviderName>,
+    claim_denied: bool,
+    digest: Option<Digest>,
+    generation: Option<u64>,
+    code: Option<CodeTier>,
+    warnings: Vec<String>,
+    resolved: Option<Resolved>,
+    signer: Option<String>,
+    bundle: Option<BundleReport>,
+    decision: Option<Decision>,
+    shadow: Option<(usize, u64, u64)>,
+}
+
+impl PluginReport {
+    pub(crate) fn gist(&self) -> Gist {
+        Gist {
+            plugin: self.plugin.clone(),
+            content: self.content,
+            state: self.state,
+            reason: self.reason.clone(),
+            serving: self.serving,
+            serves: self.serves.clone(),
+            claim_denied: self.claim_denied,
+            digest: self.digest,
+            generation: self.held.as_ref().map(|held| held.generation),
+            code: self.held.as_ref().map(|held| held.code),
+            warnings: self.warnings.clone(),
+            resolved: self.resolved.clone(),
+            signer: self.signer.clone(),
+            bundle: self.bundle.clone(),
+            decision: self.rollout.as_ref().and_then(|rollout| rollout.decision.clone()),
+            shadow: self.rollout.as_ref().and_then(|rollout| Some(rollout.shadow.as_ref()?.gist())),
+        }
+    }
+}

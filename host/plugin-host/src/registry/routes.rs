@@ -1,0 +1,263 @@
+//! Which generation answers for a provider. Made anew at each change and read without a lock.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinist_core::driver::error::Refusal;
+use machinist_core::health_policy::{PolicyFact, Standing as PolicyStanding};
+use machinist_core::value::id::{PluginName, ProviderName};
+
+use crate::health_policy::Terms;
+use crate::loading::digest::Digest;
+use crate::registry::generation::{Generation, PolicyGeneration, Served};
+use crate::registry::{Registry, Source, Stage, Standing, Version};
+use crate::sources::SourceId;
+
+/// A snapshot of what serves.
+#[derive(Default)]
+pub(crate) struct Routes {
+    serving: BTreeMap<ProviderName, Arc<Generation>>,
+    /// What answers a part of the calls instead.
+    trials: BTreeMap<ProviderName, Arc<Generation>>,
+    /// Why a version that serves, since there is no other, makes nothing.
+    withdrawn: BTreeMap<ProviderName, Refusal>,
+    pinned: BTreeMap<(ProviderName, Digest), Pinned>,
+    policies: BTreeMap<PluginName, Arc<PolicyGeneration>>,
+    /// All policies that are declared and can be understood, whether they can be asked or not.
+    policy_facts: Arc<[PolicyFact]>,
+    is_loading: bool,
+    /// What an operator wants to know when a provider is not served.
+    not_serving: Vec<String>,
+}
+
+/// A version that classes may name.
+struct Pinned {
+    generation: Arc<Generation>,
+    /// Why it makes nothing.
+    withdrawn: Option<Refusal>,
+}
+
+/// What a provider's name leads to.
+pub(crate) enum Route {
+    Found(Arc<Generation>),
+    /// Something is being loaded, and may be it.
+    Perhaps(Refusal),
+    Nowhere(Refusal),
+}
+
+impl Routes {
+    /// `terms` are what each source of a policy declares at the moment.
+    pub(crate) fn of(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) -> Self {
+        let mut routes = Self { is_loading: registry.is_loading(), ..Self::default() };
+        for (plugin, version) in registry.serving() {
+            match &version.generation {
+                Served::Driver(generation) => {
+                    for provider in &version.providers {
+                        routes.serving.insert(provider.clone(), Arc::clone(generation));
+                        if let Version { standing: Standing::Withdrawn { reason }, .. } = version {
+                            routes.withdrawn.insert(provider.clone(), only_withdrawn(generation, reason));
+                        }
+                    }
+                }
+                Served::Policy(generation) => {
+                    routes.policies.insert(plugin.name.clone(), Arc::clone(generation));
+                }
+            }
+        }
+        for (_, version) in registry.trials() {
+            let Some(generation) = version.generation.driver() else { continue };
+            for provider in &version.providers {
+                // Only beside what serves: a provider that it would bring is not there yet.
+                if routes.serving.contains_key(provider) {
+                    routes.trials.insert(provider.clone(), Arc::clone(generation));
+                }
+            }
+        }
+        routes.policy_facts = policy_facts(registry, terms);
+        for version in registry.versions() {
+            let Some(generation) = version.generation.driver() else { continue };
+            let digest = generation.prepared.digest;
+            for provider in &version.providers {
+                // Newest first: of two with one digest, the newer one's settings hold, unless that one was withdrawn.
+                // Only the plugin that serves a provider answers for it.
+                let is_owner = routes
+                    .serving
+                    .get(provider)
+                    .is_some_and(|serving| serving.prepared.plugin == generation.prepared.plugin);
+                if is_owner {
+                    let withdrawn = match &version.standing {
+                        Standing::Withdrawn { reason } => Some(pinned_withdrawn(generation, reason)),
+                        Standing::Whole | Standing::Trial => None,
+                    };
+                    let key = (provider.clone(), digest);
+                    let has_better = routes
+                        .pinned
+                        .get(&key)
+                        .is_some_and(|known| known.withdrawn.is_none() || withdrawn.is_some());
+                    if !has_better {
+                        let generation = Arc::clone(generation);
+                        routes.pinned.insert(key, Pinned { generation, withdrawn });
+                    }
+                }
+            }
+        }
+        for (id, source) in registry.sources() {
+            let Some(state) = not_ready(&source.stage) else { continue };
+            routes.not_serving.push(format!("plugin {} ({id}) {state}", source.plugin));
+        }
+        routes
+    }
+
+    /// The policies, by name.
+    pub(crate) fn policy_facts(&self) -> Arc<[PolicyFact]> {
+        Arc::clone(&self.policy_facts)
+    }
+
+    /// The generation of a policy that answers.
+    pub(crate) fn policy(&self, policy: &PluginName) -> Result<Arc<PolicyGeneration>, Refusal> {
+        self.policies.get(policy).cloned().ok_or_else(|| Refusal::NotReady {
+            plugin: policy.to_string(),
+            state: "no version of it could be loaded".to_owned(),
+        })
+    }
+
+    /// The version that is on trial beside the one that serves this provider.
+    pub(crate) fn trial(&self, provider: &ProviderName) -> Option<&Arc<Generation>> {
+        self.trials.get(&ProviderName::folded(provider.as_str()))
+    }
+
+    /// Why what answers may not make anything: it was withdrawn, and either there is no other version, or the class
+    /// names this one.
+    pub(crate) fn withdrawn(&self, provider: &ProviderName, pin: Option<&Digest>) -> Option<&Refusal> {
+        let provider = ProviderName::folded(provider.as_str());
+        match pin {
+            None => self.withdrawn.get(&provider),
+            Some(digest) => self.pinned.get(&(provider, *digest))?.withdrawn.as_ref(),
+        }
+    }
+
+    pub(crate) fn find(&self, provider: &ProviderName, pin: Option<&Digest>) -> Route {
+        let provider = ProviderName::folded(provider.as_str());
+        let found = match pin {
+            None => self.serving.get(&provider),
+            Some(digest) => self.pinned.get(&(provider.clone(), *digest)).map(|pinned| &pinned.generation),
+        };
+        match found {
+            Some(generation) => Route::Found(Arc::clone(generation)),
+            None if self.is_loading => Route::Perhaps(self.loading(&provider)),
+            None => Route::Nowhere(match (pin, self.serving.get(&provider)) {
+                (Some(pin), Some(serving)) => self.not_loaded(&provider, pin, serving),
+                (_, None) | (None, _) => self.unknown(&provider),
+            }),
+        }
+    }
+
+    fn not_loaded(&self, provider: &ProviderName, pin: &Digest, serving: &Generation) -> Refusal {
+        let loaded = self.pinned.iter().filter(|((name, _), _)| name == provider);
+        let versions = loaded.map(|((_, digest), Pinned { generation, withdrawn })| {
+            let serves = if *digest == serving.prepared.digest {
+                ", serves"
+            } else if withdrawn.is_some() {
+                ", withdrawn"
+            } else {
+                ""
+            };
+            format!("{digest} ({} {}{serves})", generation.about.name, generation.about.version)
+        });
+        let problems = self.not_serving.iter().cloned();
+        let loaded = versions.chain(problems).collect::<Vec<_>>().join("; ");
+        Refusal::NotLoaded { provider: provider.to_string(), pin: (*pin).into(), loaded }
+    }
+
+    fn loading(&self, provider: &ProviderName) -> Refusal {
+        Refusal::Loading { provider: provider.to_string(), loading: self.not_serving.join(", ") }
+    }
+
+    fn unknown(&self, provider: &ProviderName) -> Refusal {
+        let mut hint = String::new();
+        if !self.serving.is_empty() {
+            let names: Vec<&str> = self.serving.keys().map(ProviderName::as_str).collect();
+            hint = format!("; served are {}", names.join(", "));
+        }
+        for problem in &self.not_serving {
+            hint.push_str("; ");
+            hint.push_str(problem);
+        }
+        Refusal::UnknownProvider { provider: provider.to_string(), hint }
+    }
+}
+
+/// A withdrawn version looks after the Machines that are there, and no new VM is trusted to it.
+fn only_withdrawn(generation: &Generation, reason: &str) -> Refusal {
+    Refusal::NotReady {
+        plugin: generation.prepared.plugin.to_string(),
+        state: format!(
+            "version {} was withdrawn ({reason}) and is the only one: it deletes Machines and makes none, until another version is \
+             there or `machinist plugin promote` lets it serve",
+            generation.about.version
+        ),
+    }
+}
+
+/// Nor is one trusted to it by a class that names it: whoever writes classes does not undo what an operator has
+/// decided.
+fn pinned_withdrawn(generation: &Generation, reason: &str) -> Refusal {
+    Refusal::NotReady {
+        plugin: generation.prepared.plugin.to_string(),
+        state: format!(
+            "the class names version {}, which was withdrawn ({reason}): it deletes Machines and makes none, until the class \
+             names another version or none, or `machinist plugin promote` lets this one serve",
+            generation.about.version
+        ),
+    }
+}
+
+/// What keeps a source from serving.
+fn not_ready(stage: &Stage) -> Option<&'static str> {
+    match stage {
+        Stage::Declared | Stage::Fetched | Stage::Verified => Some("is being loaded"),
+        Stage::Waiting { .. } => Some("waits for its parts"),
+        Stage::Rejected { .. } => Some("is rejected"),
+        Stage::Ready => None,
+    }
+}
+
+/// What somebody has to mend or bring.
+fn cause(stage: &Stage) -> Option<&str> {
+    match stage {
+        Stage::Waiting { reason } => Some(reason.trim_start_matches("waits for ")),
+        Stage::Rejected { reason } => Some(reason),
+        Stage::Declared | Stage::Fetched | Stage::Verified | Stage::Ready => None,
+    }
+}
+
+/// What serves counts with its own terms. A policy of which nothing serves counts with the terms of its newest source, so that
+/// one that is to decide holds everything until it can.
+fn policy_facts(registry: &Registry<Served>, terms: &BTreeMap<SourceId, Terms>) -> Arc<[PolicyFact]> {
+    let mut facts = BTreeMap::new();
+    for (plugin, version) in registry.serving() {
+        if let Some(generation) = version.generation.policy() {
+            let standing = PolicyStanding::Serving { generation: version.number };
+            facts.insert(plugin.name.clone(), fact(&plugin.name, &generation.prepared.terms, standing));
+        }
+    }
+    let mut waiting: Vec<(&SourceId, &Source<Served>)> = registry.sources().collect();
+    waiting.sort_by(|(one_id, one), (other_id, other)| {
+        (other.age().newness(), other_id).cmp(&(one.age().newness(), one_id))
+    });
+    for (id, source) in waiting {
+        let (Some(terms), Some(state)) = (terms.get(id), not_ready(&source.stage)) else { continue };
+        facts.entry(source.plugin.name.clone()).or_insert_with(|| {
+            let mut reason = format!("plugin {} ({id}) {state}", source.plugin);
+            if let Some(cause) = cause(&source.stage) {
+                reason = format!("{reason}: {cause}");
+            }
+            fact(&source.plugin.name, terms, PolicyStanding::NotServing { reason })
+        });
+    }
+    facts.into_values().collect()
+}
+
+fn fact(policy: &PluginName, terms: &Terms, standing: PolicyStanding) -> PolicyFact {
+    PolicyFact { policy: policy.clone(), mode: terms.mode, scope: terms.scope.clone(), standing }
+}

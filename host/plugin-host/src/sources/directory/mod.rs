@@ -1,0 +1,135 @@
+//! Plugins in a directory: what lies there is declared like ConfigMaps, and looked at again and again.
+//!
+//! | where | what |
+//! | --- | --- |
+//! | `NAME.wasm`, `NAME.wasm.gz`, `NAME.wasm.zst` | a plugin that is nothing but its component |
+//! | `NAME/plugin.wasm`, `….gz`, `….zst` | the component of a plugin in a folder of its own |
+//! | `NAME/settings.json`, `grants.yaml`, `rollout.yaml`, `policy.yaml`, `sha256`, `signature`, `bundle.json`, `bundle.sig` | beside it what stands under these keys in a ConfigMap |
+//!
+//! Names that begin with a dot are passed over. Links are followed as long as they stay in the directory, so that a mounted
+//! ConfigMap is a plugin's folder. What cannot be looked at is not gone: what serves goes on.
+
+mod due;
+mod look;
+mod read;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime};
+
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use crate::calls::output_limits as bounds;
+use crate::host::Inner;
+use crate::sources::SourceId;
+use due::{Due, Known};
+
+/// Between two looks. A file that was renamed serves within a second of it; a look costs one `stat` for each file.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How the directory is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryReport {
+    /// The directory.
+    pub path: PathBuf,
+    /// Why it cannot be looked at, while that is so.
+    pub trouble: Option<String>,
+}
+
+/// What is known of the directory, if there is one.
+#[derive(Debug, Default)]
+pub(crate) struct DirectoryState(Mutex<Option<DirectoryReport>>);
+
+impl DirectoryState {
+    pub(crate) fn report(&self) -> Option<DirectoryReport> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True when this is another state than before.
+    fn set(&self, report: DirectoryReport) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_other = state.as_ref() != Some(&report);
+        *state = Some(report);
+        is_other
+    }
+}
+
+/// Declares what lies there, then goes on looking until the host ends. What is still being written at first is waited for
+/// once, so that who asks next finds what was there at the start.
+pub(crate) async fn follow(inner: &Arc<Inner>, root: PathBuf) {
+    let root: Arc<Path> = Arc::from(root);
+    let mut known = step(Arc::clone(inner), Arc::clone(&root), Known::default()).await;
+    if known.is_waiting() {
+        sleep(PAUSE).await;
+        known = step(Arc::clone(inner), Arc::clone(&root), known).await;
+    }
+    let closed = inner.has_closed.clone();
+    let weak = Arc::downgrade(inner);
+    inner.guests.usual.spawn(async move { closed.run_until_cancelled(again(weak, root, known)).await });
+}
+
+async fn again(inner: Weak<Inner>, root: Arc<Path>, mut known: Known) {
+    loop {
+        sleep(PAUSE).await;
+        let Some(inner) = inner.upgrade() else { return };
+        known = step(inner, Arc::clone(&root), known).await;
+    }
+}
+
+/// One look, and what follows from it. On a thread that may wait for a disk.
+async fn step(inner: Arc<Inner>, root: Arc<Path>, known: Known) -> Known {
+    let guests = inner.guests.usual.clone();
+    // It fails only when the host is ending.
+    guests.spawn_blocking(move || look_once(&inner, &root, known)).await.unwrap_or_default()
+}
+
+fn look_once(inner: &Arc<Inner>, root: &Path, mut known: Known) -> Known {
+    let looked = look::look(root);
+    let trouble = looked.as_ref().err().map(|error| bounds::reason(error));
+    tell(inner, root, trouble);
+    let Ok(look) = looked else { return known };
+    for odd in known.odd(&look.odd) {
+        warn!(directory = %root.display(), name = odd, "no plugin: neither NAME.wasm nor a folder NAME");
+    }
+    known.under_rule(inner.strict.load(Ordering::Acquire));
+    for due in known.next(look.plugins, SystemTime::now()) {
+        match due {
+            Due::Gone(name) => {
+                info!(plugin = name, "plugin is gone from the directory");
+                let source = SourceId::in_directory(&name);
+                inner.supersede(&source, None);
+                inner.follow(inner.shelf.withdraw(&source));
+            }
+            Due::Read(name) => match read::read(root, &name) {
+                Ok(raw) if known.is(&name, &look::plugin(root, &name)) => {
+                    inner.declare(&raw);
+                }
+                // It was changed while it was read.
+                Ok(_) => known.again(&name),
+                Err(error) => {
+                    if error.is_passing() {
+                        known.again(&name);
+                    }
+                    inner.follow(inner.shelf.refuse(&SourceId::in_directory(&name), &bounds::reason(&error)));
+                }
+            },
+        }
+    }
+    known
+}
+
+fn tell(inner: &Inner, root: &Path, trouble: Option<String>) {
+    if trouble.is_some() {
+        inner.metrics.directory_failed();
+    }
+    let is_new = inner.directory.set(DirectoryReport { path: root.to_owned(), trouble: trouble.clone() });
+    match trouble {
+        Some(trouble) if is_new => {
+            warn!(directory = %root.display(), trouble, "plugins of the directory stay as they are");
+        }
+        None if is_new => info!(directory = %root.display(), "plugins of the directory are watched"),
+        _ => {}
+    }
+}

@@ -1,0 +1,368 @@
+//! Where plugins come from.
+
+pub mod age;
+pub mod configmap;
+pub(crate) mod directory;
+mod encoding;
+pub(crate) mod fetch;
+pub mod parts;
+pub mod registries;
+pub mod remote;
+pub(crate) mod stock;
+pub(crate) mod unpack;
+
+use std::fmt;
+use std::sync::Arc;
+
+use machinist_artifacts::ContentDigest;
+use machinist_artifacts::bundle::Parts;
+use machinist_core::value::id::{Name, Namespace, PluginName};
+
+use crate::grants::{self, Grants};
+use crate::health_policy::{Terms, TermsError};
+use crate::loading::digest::{Digest, NotADigest};
+use crate::registry::canary::{Rollout, RolloutError};
+
+pub use age::Age;
+pub use encoding::Encoding;
+pub use unpack::{Packed, UnpackError};
+
+/// Stands where a ConfigMap has its namespace. No namespace can be called so.
+pub(crate) const DIRECTORY: &str = "directory:";
+
+/// Names one source: a ConfigMap by namespace and name, or a plugin of the directory by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId {
+    /// Where it lives.
+    pub namespace: Namespace,
+    /// Its name there.
+    pub name: Name,
+}
+
+impl SourceId {
+    /// The source `namespace/name`.
+    pub fn new(namespace: impl AsRef<str>, name: impl AsRef<str>) -> Self {
+        Self { namespace: Namespace::new(namespace), name: Name::new(name) }
+    }
+
+    /// The plugin `name` of the directory.
+    pub fn in_directory(name: impl AsRef<str>) -> Self {
+        Self::new(DIRECTORY, name)
+    }
+
+    /// True for a plugin of the directory: there is no object that stands for it.
+    pub fn is_in_directory(&self) -> bool {
+        self.namespace.as_str() == DIRECTORY
+    }
+}
+
+impl fmt::Display for SourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_in_directory() {
+            return write!(f, "{DIRECTORY}{}", self.name);
+        }
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Whether a plugin can be called so: what the value of a label may be, if it is not empty.
+pub fn is_name(name: &str) -> bool {
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = name.as_bytes();
+    bytes.len() <= 63
+        && is_edge(bytes.first())
+        && is_edge(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
+}
+
+/// What a source holds of its component.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// All of it.
+    Whole(Packed),
+    /// The names of its parts.
+    Parts(parts::Index),
+    /// Where in a registry it is.
+    Remote(remote::Remote),
+}
+
+/// What a plugin is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It manages machines of a cloud.
+    Driver,
+    /// It says which Machines are healthy.
+    HealthPolicy(Terms),
+}
+
+impl Kind {
+    /// What is said about a policy.
+    pub fn terms(&self) -> Option<&Terms> {
+        match self {
+            Self::Driver => None,
+            Self::HealthPolicy(terms) => Some(terms),
+        }
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        match self {
+            Self::Driver => Role::Driver,
+            Self::HealthPolicy(_) => Role::HealthPolicy,
+        }
+    }
+
+    /// As the label has it.
+    pub fn name(&self) -> &'static str {
+        self.role().name()
+    }
+}
+
+/// What a plugin is for, by its label alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    /// It manages machines of a cloud.
+    Driver,
+    /// It says which Machines are healthy.
+    HealthPolicy,
+}
+
+impl Role {
+    /// As the label has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Driver => configmap::DRIVER_KIND,
+            Self::HealthPolicy => configmap::POLICY_KIND,
+        }
+    }
+}
+
+/// Tells plugins apart: a driver and a policy of one name are two plugins, and neither takes the other's place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PluginKey {
+    pub(crate) name: PluginName,
+    pub(crate) role: Role,
+}
+
+impl fmt::Display for PluginKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(f)
+    }
+}
+
+/// A plugin as its source declares it. Nothing of the component has been looked at.
+#[derive(Clone, Debug)]
+pub struct Declared<C = Packed> {
+    /// Which plugin it is a version of.
+    pub plugin: PluginName,
+    /// Where it comes from.
+    pub source: SourceId,
+    /// Decides which version is newer.
+    pub age: Age,
+    /// What kind of plugin it is.
+    pub kind: Kind,
+    /// The component, or what is known of it.
+    pub component: C,
+    /// What the component's digest must be, where the source says.
+    pub digest: Option<Digest>,
+    /// A signature over the component, as `cosign sign-blob` makes it.
+    pub signature: Option<String>,
+    /// A signature over the component and what stands beside it.
+    pub bundle: Option<SignedBundle>,
+    /// The texts that are deployed beside the component, byte for byte as a bundle has them.
+    pub texts: Texts,
+    /// Settings of the driver, a JSON object.
+    pub settings: Arc<str>,
+    /// What the driver may do.
+    pub grants: Arc<Grants>,
+    /// How it comes to serve, unless at once.
+    pub rollout: Option<Arc<Rollout>>,
+    /// Oddities that do no harm, such as keys without meaning.
+    pub warnings: Vec<String>,
+}
+
+/// A bundle and a signature over its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedBundle {
+    /// Where the bundle ends, blanks and ends of lines are passed over: editors and YAML add them.
+    pub text: String,
+    /// As `cosign sign-blob` makes it.
+    pub signature: String,
+}
+
+/// Digests of the texts beside a component. `None`: there is no such text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Of the grants.
+    pub grants: Option<ContentDigest>,
+    /// Of the settings.
+    pub settings: Option<ContentDigest>,
+    /// Of the terms of a policy.
+    pub terms: Option<ContentDigest>,
+}
+
+impl<C> Declared<C> {
+    /// Returns the parts that a bundle of this declaration covers, when this is its component.
+    pub fn parts(&self, component: Digest) -> Parts {
+        Parts {
+            kind: self.kind.name().to_owned(),
+            name: self.plugin.to_string(),
+            component: ContentDigest::from_bytes(*component.as_bytes()),
+            grants: self.texts.grants,
+            settings: self.texts.settings,
+            terms: self.texts.terms,
+        }
+    }
+
+    /// The same with another component.
+    pub fn with<D>(self, component: D) -> Declared<D> {
+        let Self {
+            plugin,
+            source,
+            age,
+            kind,
+            component: _,
+            digest,
+            signature,
+            bundle,
+            texts,
+            settings,
+            grants,
+            rollout,
+            warnings,
+        } = self;
+        Declared {
+            plugin,
+            source,
+            age,
+            kind,
+            component,
+            digest,
+            signature,
+            bundle,
+            texts,
+            settings,
+            grants,
+            rollout,
+            warnings,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bare(source: SourceId, component: C) -> Self {
+        Self {
+            plugin: "plugin".into(),
+            source,
+            age: Age::default(),
+            kind: Kind::Driver,
+            component,
+            digest: None,
+            signature: None,
+            bundle: None,
+            texts: Texts::default(),
+            settings: Arc::from("{}"),
+            grants: Arc::default(),
+            rollout: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Why a source declares no plugin that could be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The label is absent: this is not for us.
+    #[error("the label {} is absent", configmap::KIND_LABEL)]
+    NotAPlugin,
+    /// The label names something else than a driver or a policy.
+    #[error("label {} is {kind:?}; this host knows \"driver\" and \"health-policy\"", configmap::KIND_LABEL)]
+    UnknownKind {
+        /// What it says.
+        kind: String,
+    },
+    /// The plugin's name is empty.
+    #[error("label {} is empty", configmap::NAME_LABEL)]
+    EmptyName,
+    /// No component at all.
+    #[error(
+        "binaryData has neither plugin.wasm nor plugin.wasm.gz nor plugin.wasm.zst, and data has no {}: \
+         `machinist plugin push` brings the component",
+        parts::INDEX_KEY
+    )]
+    NoComponent,
+    /// The component stands in `data`, where bytes are text.
+    #[error("{key} belongs into binaryData, not data")]
+    ComponentAsText {
+        /// Under this key.
+        key: &'static str,
+    },
+    /// Two components.
+    #[error("there is both {first} and {second}: keep one of them")]
+    TwoComponents {
+        /// One.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// The index stands in `binaryData`.
+    #[error("{} belongs into data, not binaryData", parts::INDEX_KEY)]
+    IndexAsBytes,
+    /// The index is wrong.
+    #[error("{} is wrong", parts::INDEX_KEY)]
+    Index(#[source] parts::IndexError),
+    /// The reference names no artifact.
+    #[error("{} is wrong", remote::OCI_KEY)]
+    Reference(#[source] machinist_artifacts::reference::ReferenceError),
+    /// Parts without the digest of the whole.
+    #[error("{} needs {} beside it, the digest of the whole component", parts::INDEX_KEY, configmap::SHA256)]
+    PartsWithoutDigest,
+    /// A part by itself is no plugin.
+    #[error("it is a part of a plugin, not a plugin")]
+    IsPart,
+    /// A bundle without its signature, or the other way round.
+    #[error(
+        "there is {present} without {absent}: they belong together, as `machinist plugin sign` writes them"
+    )]
+    HalfBundle {
+        /// The key that is there.
+        present: &'static str,
+        /// The key that is missing.
+        absent: &'static str,
+    },
+    /// The digest is none.
+    #[error("{} is wrong", configmap::SHA256)]
+    Digest(#[source] NotADigest),
+    /// The settings are no JSON object.
+    #[error("{} is not a JSON object", configmap::SETTINGS)]
+    Settings(#[source] Option<serde_json::Error>),
+    /// Two documents of terms.
+    #[error("data has both {} and {}", configmap::TERMS_YAML, configmap::TERMS_JSON)]
+    TwoTerms,
+    /// The terms mean nothing.
+    #[error("{} is wrong", configmap::TERMS_YAML)]
+    Terms(#[source] TermsError),
+    /// Grants beside a policy.
+    #[error(
+        "{key} beside a health policy: a policy reaches nothing, so there is nothing to grant; limits belong into {}",
+        configmap::TERMS_YAML
+    )]
+    GrantsOfPolicy {
+        /// Under this key.
+        key: &'static str,
+    },
+    /// Two grants documents.
+    #[error("data has both {} and {}", configmap::GRANTS_YAML, configmap::GRANTS_JSON)]
+    TwoGrants,
+    /// What it says about its rollout means nothing.
+    #[error("{} is wrong", configmap::ROLLOUT_YAML)]
+    Rollout(#[source] RolloutError),
+    /// A rollout beside a policy.
+    #[error(
+        "{} beside a health policy: let it begin with mode observe in {}",
+        configmap::ROLLOUT_YAML,
+        configmap::TERMS_YAML
+    )]
+    RolloutOfPolicy,
+    /// The grants mean nothing.
+    #[error("the grants are wrong")]
+    Grants(#[source] grants::Error),
+}

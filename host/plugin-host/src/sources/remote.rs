@@ -1,0 +1,166 @@
+//! Components in OCI registries. A tag is resolved once: what it stood for then is the version, until somebody asks for it
+//! anew. What it was resolved to stands in the status that the host writes onto the ConfigMap.
+
+use machinist_artifacts::reference::ReferenceError;
+use machinist_artifacts::{ContentDigest, Reference};
+use serde::{Deserialize, Serialize};
+
+use super::Packed;
+use super::configmap::RawConfigMap;
+
+/// The key of `data` with the reference.
+pub const OCI_KEY: &str = "oci";
+/// The key of `data` with the name of the Secret for the registry.
+pub const PULL_SECRET_KEY: &str = "oci-pull-secret";
+/// The annotation that asks for a tag to be resolved anew whenever its value changes.
+pub const RESOLVE_ANNOTATION: &str = "machinist.dev/resolve";
+/// The annotation with the status that the host writes.
+pub const STATUS_ANNOTATION: &str = "machinist.dev/status";
+
+/// An artifact, as a source names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// The artifact.
+    pub reference: Reference,
+    /// The Secret with the login, in the namespace of the source.
+    pub pull_secret: Option<String>,
+    /// Which asking for it this is.
+    pub asked: String,
+    /// What it was resolved to by this asking.
+    pub pin: Option<ContentDigest>,
+}
+
+/// What a reference was resolved to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The reference.
+    pub reference: Reference,
+    /// Which asking it was.
+    pub asked: String,
+    /// The digest of the manifest, or of the index that leads to it.
+    pub manifest: ContentDigest,
+}
+
+/// Where the bytes of a component are.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// With the declaration.
+    Here(Packed),
+    /// In a registry.
+    Remote(Remote),
+}
+
+#[derive(Deserialize, Serialize)]
+struct RawResolved {
+    reference: String,
+    #[serde(default)]
+    asked: String,
+    manifest: String,
+}
+
+#[derive(Deserialize)]
+struct RawStatus {
+    resolved: Option<RawResolved>,
+}
+
+impl Remote {
+    pub(crate) fn read(text: &str, map: &RawConfigMap) -> Result<Self, ReferenceError> {
+        let reference: Reference = text.parse()?;
+        let asked = map.annotations.get(RESOLVE_ANNOTATION).cloned().unwrap_or_default();
+        let pull_secret = map.data.get(PULL_SECRET_KEY).map(|name| name.trim().to_owned());
+        let mut remote = Self { reference, pull_secret, asked, pin: None };
+        let status = map.annotations.get(STATUS_ANNOTATION).and_then(|status| Resolved::of_status(status));
+        remote.pin = remote.pinned_by(status.as_ref());
+        Ok(remote)
+    }
+
+    /// The digest to which this reference was resolved by this asking, if that is what was resolved.
+    pub(crate) fn pinned_by(&self, resolved: Option<&Resolved>) -> Option<ContentDigest> {
+        let is_mine =
+            |resolved: &&Resolved| resolved.reference == self.reference && resolved.asked == self.asked;
+        self.pin.or_else(|| resolved.filter(is_mine).map(|resolved| resolved.manifest))
+    }
+
+    /// What is to be fetched: by digest where it was resolved.
+    pub(crate) fn target(&self) -> Reference {
+        self.pin.map_or_else(|| self.reference.clone(), |pin| self.reference.at(pin))
+    }
+
+    pub(crate) fn resolved(&self, manifest: ContentDigest) -> Resolved {
+        Resolved { reference: self.reference.clone(), asked: self.asked.clone(), manifest }
+    }
+}
+
+impl Resolved {
+    /// For the status of a plugin.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "reference": self.reference.to_string(),
+            "asked": self.asked,
+            "manifest": self.manifest.to_string(),
+        })
+    }
+
+    /// What a status says. Whatever else stands there is passed over.
+    pub fn of_status(status: &str) -> Option<Self> {
+        let raw = serde_json::from_str::<RawStatus>(status).ok()?.resolved?;
+        let (reference, manifest) = (raw.reference.parse().ok()?, raw.manifest.parse().ok()?);
+        Some(Self { reference, asked: raw.asked, manifest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::Content;
+    use crate::sources::configmap::KIND_LABEL;
+
+    fn map(oci: &str) -> RawConfigMap {
+        let mut map = RawConfigMap { name: "aws".to_owned(), ..RawConfigMap::default() };
+        map.labels.insert(KIND_LABEL.to_owned(), "driver".to_owned());
+        map.data.insert(OCI_KEY.to_owned(), oci.to_owned());
+        map
+    }
+
+    fn target(map: &RawConfigMap) -> String {
+        match map.declared() {
+            Ok(declared) => match declared.component {
+                Content::Remote(remote) => remote.target().to_string(),
+                Content::Whole(_) | Content::Parts(_) => "here".to_owned(),
+            },
+            Err(error) => machinist_core::value::error_chain::chain(&error),
+        }
+    }
+
+    #[test]
+    fn a_tag_is_pinned_by_what_the_host_has_written_until_it_is_asked_for_anew() {
+        let manifest = ContentDigest::of(b"manifest");
+        let mut map = map("ghcr.io/acme/aws:1");
+        assert_eq!(target(&map), "ghcr.io/acme/aws:1");
+        let (before, Ok(remote)) = (map.fingerprint(), Remote::read("ghcr.io/acme/aws:1", &map)) else {
+            panic!("reads")
+        };
+        let status = serde_json::json!({ "state": "Ready", "resolved": remote.resolved(manifest).to_json() });
+        map.annotations.insert(STATUS_ANNOTATION.to_owned(), status.to_string());
+        assert_eq!(target(&map), format!("ghcr.io/acme/aws@{manifest}"));
+        assert_eq!(map.fingerprint(), before, "what the host writes is no new content");
+        map.annotations.insert(RESOLVE_ANNOTATION.to_owned(), "again".to_owned());
+        assert_eq!(target(&map), "ghcr.io/acme/aws:1");
+        assert_ne!(map.fingerprint(), before, "to ask anew is");
+        map.annotations.remove(RESOLVE_ANNOTATION);
+        map.data.insert(OCI_KEY.to_owned(), "ghcr.io/acme/aws:2".to_owned());
+        assert_eq!(target(&map), "ghcr.io/acme/aws:2", "another tag was never resolved");
+        for odd in ["", "{", "[]", r#"{"resolved":7}"#, r#"{"resolved":{"reference":"x","manifest":"y"}}"#] {
+            map.annotations.insert(STATUS_ANNOTATION.to_owned(), odd.to_owned());
+            assert_eq!(target(&map), "ghcr.io/acme/aws:2", "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_reference_stands_alone_and_names_an_artifact() {
+        assert!(target(&map("aws:1")).starts_with("oci is wrong: \"aws:1\" names no registry"));
+        let mut both = map("ghcr.io/aws:1");
+        both.binary_data.insert("plugin.wasm".to_owned(), bytes::Bytes::new());
+        assert_eq!(target(&both), "there is both plugin.wasm and oci: keep one of them");
+    }
+}

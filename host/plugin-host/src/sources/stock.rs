@@ -1,0 +1,153 @@
+//! The parts that are on hand, and the indexes that wait for them. Pure: told what arrives and what goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::parts::{self, Assembly, Found, Index};
+use super::{Declared, Packed, SourceId};
+
+/// For parts that no index names, such as those that arrive before their index: one largest component.
+const MOST_SPARE_BYTES: usize = super::unpack::MOST_PACKED_BYTES;
+
+/// `T` is what the caller keeps with each index.
+#[derive(Debug)]
+pub(crate) struct Stock<T> {
+    parts: BTreeMap<SourceId, Held>,
+    indexes: BTreeMap<SourceId, (Declared<Index>, T)>,
+    arrivals: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    arrival: u64,
+    found: Found,
+}
+
+impl<T> Default for Stock<T> {
+    fn default() -> Self {
+        Self { parts: BTreeMap::new(), indexes: BTreeMap::new(), arrivals: 0 }
+    }
+}
+
+impl<T> Stock<T> {
+    /// A part is there, or has changed.
+    pub(crate) fn put_part(&mut self, id: SourceId, found: Found) {
+        self.arrivals += 1;
+        self.parts.insert(id, Held { arrival: self.arrivals, found });
+        self.forget_spare();
+    }
+
+    /// A part is gone.
+    pub(crate) fn take_part(&mut self, id: &SourceId) {
+        self.parts.remove(id);
+    }
+
+    /// An index is there, or has changed.
+    pub(crate) fn put_index(&mut self, id: SourceId, declared: Declared<Index>, kept: T) {
+        self.indexes.insert(id, (declared, kept));
+        self.forget_spare();
+    }
+
+    /// An index is gone.
+    pub(crate) fn take_index(&mut self, id: &SourceId) {
+        self.indexes.remove(id);
+        self.forget_spare();
+    }
+
+    /// An index, and what is kept with it.
+    pub(crate) fn index(&self, id: &SourceId) -> Option<&(Declared<Index>, T)> {
+        self.indexes.get(id)
+    }
+
+    /// The indexes that name a part.
+    pub(crate) fn indexes_of(&self, part: &SourceId) -> Vec<SourceId> {
+        let names_it = |id: &SourceId, index: &Index| {
+            id.namespace == part.namespace
+                && index.parts.iter().any(|named| named.config_map == part.name.as_str())
+        };
+        self.indexes
+            .iter()
+            .filter(|(id, (declared, _))| names_it(id, &declared.component))
+            .map(|(id, _)| id.clone())
+            .collect()
+    }
+
+    /// What the parts of an index come to; `None` without the index.
+    pub(crate) fn assemble(&self, id: &SourceId) -> Option<Result<Assembly, parts::Error>> {
+        let (declared, _) = self.indexes.get(id)?;
+        let find = |name: &str| {
+            let part = SourceId::new(id.namespace.as_str(), name);
+            self.parts.get(&part).map(|held| &held.found)
+        };
+        Some(parts::assemble(&declared.component, find))
+    }
+
+    /// Lets go of the bytes that nobody has asked for, the oldest first, when they are too many.
+    fn forget_spare(&mut self) {
+        let named: BTreeSet<SourceId> = self
+            .indexes
+            .iter()
+            .flat_map(|(id, (declared, _))| {
+                declared
+                    .component
+                    .parts
+                    .iter()
+                    .map(|part| SourceId::new(id.namespace.as_str(), &part.config_map))
+            })
+            .collect();
+        let mut spare: Vec<&mut Held> =
+            self.parts.iter_mut().filter(|(id, _)| !named.contains(id)).map(|(_, held)| held).collect();
+        spare.sort_by_key(|held| std::cmp::Reverse(held.arrival));
+        let mut bytes = 0_usize;
+        for held in spare {
+            let Found::Part(part) = &held.found else { continue };
+            bytes = bytes.saturating_add(part.bytes.len());
+            if bytes > MOST_SPARE_BYTES {
+                held.found = Found::Forgotten;
+            }
+        }
+    }
+}
+
+impl Declared<Index> {
+    /// The declaration with its component.
+    pub fn assembled(&self, component: Packed) -> Declared {
+        self.clone().with(component)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::sources::Encoding;
+    use crate::sources::parts::{MOST_PART_BYTES, split};
+
+    fn id(name: &str) -> SourceId {
+        SourceId::new("machinist", name)
+    }
+
+    #[test]
+    fn parts_of_an_index_stay_and_the_oldest_that_nobody_names_are_forgotten() {
+        let whole = Bytes::from(vec![1; 2 * MOST_PART_BYTES]);
+        let (index, parts) = split(&whole, Encoding::None, MOST_PART_BYTES, "mine");
+        let mut stock = Stock::default();
+        for (name, part) in &parts {
+            stock.put_part(id(name), Found::Part(part.clone()));
+        }
+        stock.put_index(id("index"), Declared::bare(id("index"), index.clone()), ());
+        let many = Bytes::from(vec![2; MOST_SPARE_BYTES + MOST_PART_BYTES]);
+        let (spare, pieces) = split(&many, Encoding::None, MOST_PART_BYTES, "spare");
+        for (name, part) in &pieces {
+            stock.put_part(id(name), Found::Part(part.clone()));
+        }
+        assert_eq!(stock.parts[&id("spare-1")].found, Found::Forgotten);
+        assert!(matches!(stock.parts[&id("spare-2")].found, Found::Part(_)));
+        assert!(matches!(stock.assemble(&id("index")), Some(Ok(Assembly::Complete(_)))));
+        stock.put_index(id("late"), Declared::bare(id("late"), spare), ());
+        let late = stock.assemble(&id("late"));
+        assert!(matches!(late, Some(Err(parts::Error::Forgotten { .. }))), "{late:?}");
+        assert_eq!(stock.indexes_of(&id("mine-2")), [id("index")]);
+        assert_eq!(stock.indexes_of(&SourceId::new("elsewhere", "mine-2")), []);
+    }
+}

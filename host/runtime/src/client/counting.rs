@@ -1,0 +1,333 @@
+//! Counts the requests of a client, by verb, resource and outcome, and lets only so many be on their way at a time, and go in
+//! a second where that is asked for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{self, Poll};
+
+use futures::future::BoxFuture;
+use http::{HeaderMap, Method, Request, Response};
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use machinist_core::scheduling::clock_skew;
+use machinist_core::scheduling::request_rate::Rate;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tower::{Layer, Service};
+use tracing::{info, warn};
+
+use crate::client::errors as kube_error;
+use crate::client::field_manager::NOBODY;
+use crate::client::pacing::Line;
+use crate::metrics::{Answered, Metrics};
+use crate::tenant::clock::Clock;
+
+/// Requests of one client on their way at a time. Each has a connection of its own, which costs memory on both sides, and a server
+/// that has more than this to do becomes no faster by it: half of what it takes of writes from everybody by default.
+const REQUESTS_AT_A_TIME: usize = 100;
+
+/// Puts a counter around a client's service, and a door that lets only so many through.
+#[derive(Clone)]
+pub struct CountRequests {
+    metrics: Arc<Metrics>,
+    host: Arc<str>,
+    room: Arc<Semaphore>,
+    line: Option<Arc<Line>>,
+    /// Events have a line of their own, so that no request about a Machine waits for them.
+    event_line: Option<Arc<Line>>,
+    clock: Clock,
+    /// It was told that the clocks are apart.
+    is_apart: Arc<AtomicBool>,
+}
+
+impl CountRequests {
+    /// Counts into `metrics` what goes to `host`, at most at this rate.
+    pub(crate) fn new(metrics: Arc<Metrics>, host: &str, rate: Option<Rate>) -> Self {
+        let room = Arc::new(Semaphore::new(REQUESTS_AT_A_TIME));
+        let line = || rate.map(|rate| Arc::new(Line::new(rate)));
+        let is_apart = Arc::default();
+        Self {
+            metrics,
+            host: host.into(),
+            room,
+            line: line(),
+            event_line: line(),
+            clock: Clock::Wall,
+            is_apart,
+        }
+    }
+
+    /// As `new`, with this clock beside the server's.
+    pub(crate) fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Compares the clocks when an answer tells the time.
+    fn compare(&self, headers: &HeaderMap, is_control: bool, sent: Timestamp) {
+        let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
+        let Some(date) = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok()) else {
+            return;
+        };
+        let ahead = clock_skew::ahead(sent, self.clock.now(), date);
+        self.metrics.clock_is_ahead(&self.host, is_control, ahead);
+        let is_apart = ahead.abs() >= clock_skew::NOTED;
+        if self.is_apart.swap(is_apart, Ordering::Relaxed) == is_apart {
+            return;
+        }
+        let (server, ahead_seconds) = (&self.host, ahead.as_secs());
+        if is_apart {
+            warn!(%server, ahead_seconds, "the clocks of this host and the API server are apart: ages count by the server's");
+        } else {
+            info!(%server, ahead_seconds, "the clocks of this host and the API server agree again");
+        }
+    }
+}
+
+impl<S> Layer<S> for CountRequests {
+    type Service = Counted<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Counted { inner, door: self.clone() }
+    }
+}
+
+/// A service whose requests are counted.
+#[derive(Clone)]
+pub struct Counted<S> {
+    inner: S,
+    door: CountRequests,
+}
+
+impl<S, Body, Answer> Service<Request<Body>> for Counted<S>
+where
+    S: Service<Request<Body>, Response = Response<Answer>>,
+    S::Future: Send + 'static,
+    S::Error: Send + From<kube::Error>,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let resource = resource(request.uri().path());
+        let verb = verb_of(request.method(), request.uri().query().unwrap_or_default());
+        let method = verb_of(request.method(), "");
+        // Whether a server is there is not to be answered by a line in this process.
+        let is_for_nobody = request.uri().path().rsplit('/').next() == Some(NOBODY);
+        let is_control = request.uri().path().starts_with("/apis/machine.sapcloud.io/");
+        let door = self.door.clone();
+        // Futures of services do nothing until somebody waits for them.
+        let answer = self.inner.call(request);
+        let stands_in_line = !stands_in_no_line(verb, resource);
+        let room = stands_in_line.then(|| door.room.clone());
+        let line = match resource {
+            "events" if verb != "WATCH" => door.event_line.clone(),
+            _ => door.line.clone().filter(|_| stands_in_line && !is_for_nobody),
+        };
+        Box::pin(async move {
+            kube_error::in_line(true);
+            if let Some(line) = &line {
+                line.turn().await?;
+            }
+            let _place = match &room {
+                // It is never closed.
+                Some(room) => room.acquire().await.ok(),
+                None => None,
+            };
+            kube_error::in_line(false);
+            let (began, sent) = (Instant::now(), door.clock.now());
+            let answer = answer.await;
+            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
+            let took = began.elapsed();
+            if let Ok(answer) = &answer {
+                door.compare(answer.headers(), is_control, sent);
+            }
+            door.metrics.answered(Answered { verb, method, resource, host: &door.host, code, took });
+            answer
+        })
+    }
+}
+
+/// A watch lasts, a leader must be able to say that it leads, and Events have a bound of their own.
+fn stands_in_no_line(verb: &str, resource: &str) -> bool {
+    verb == "WATCH" || resource == "leases" || resource == "events"
+}
+
+fn verb_of(method: &Method, query: &str) -> &'static str {
+    if query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch")) {
+        return "WATCH";
+    }
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "PATCH" => "PATCH",
+        "DELETE" => "DELETE",
+        _ => "OTHER",
+    }
+}
+
+/// The resource of a path, with its subresource: `/apis/g/v/namespaces/n/machines/x/status` is `machines/status`.
+/// Names never become part of it, so the set of labels is closed.
+fn resource(path: &str) -> &'static str {
+    let mut parts = path.trim_matches('/').split('/');
+    let rest: Vec<&str> = match parts.next() {
+        Some("api") => parts.skip(1).collect(),
+        Some("apis") => parts.skip(2).collect(),
+        _ => return "other",
+    };
+    let rest = match rest.as_slice() {
+        ["namespaces", _, rest @ ..] if !rest.is_empty() => rest,
+        rest => rest,
+    };
+    match rest {
+        [resource] | [resource, _] => known(resource),
+        [resource, _, subresource] => match (*resource, *subresource) {
+            ("machines", "status") => "machines/status",
+            ("nodes", "status") => "nodes/status",
+            ("pods", "eviction") => "pods/eviction",
+            (resource, _) => known(resource),
+        },
+        _ => "other",
+    }
+}
+
+fn known(resource: &str) -> &'static str {
+    const KNOWN: [&str; 16] = [
+        "machines",
+        "machineclasses",
+        "machinesets",
+        "machinedeployments",
+        "nodes",
+        "pods",
+        "secrets",
+        "configmaps",
+        "events",
+        "leases",
+        "persistentvolumes",
+        "persistentvolumeclaims",
+        "poddisruptionbudgets",
+        "volumeattachments",
+        "namespaces",
+        "customresourcedefinitions",
+    ];
+    KNOWN.into_iter().find(|known| *known == resource).unwrap_or("other")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_counted_by_its_resource_and_never_by_a_name() {
+        for (path, expected) in [
+            ("/apis/machine.sapcloud.io/v1alpha1/namespaces/n/machines/x/status", "machines/status"),
+            ("/apis/machine.sapcloud.io/v1alpha1/namespaces/n/machines/x", "machines"),
+            ("/apis/machine.sapcloud.io/v1alpha1/namespaces/n/machines", "machines"),
+            ("/api/v1/nodes/some-node", "nodes"),
+            ("/api/v1/namespaces/kube-system/secrets", "secrets"),
+            ("/api/v1/namespaces/kube-system", "namespaces"),
+            ("/api/v1/secret-name-in-a-strange-place", "other"),
+            ("/version", "other"),
+            ("", "other"),
+        ] {
+            assert_eq!(resource(path), expected, "{path}");
+        }
+    }
+
+    /// How many of so many requests for this path are with the server after a second, while it answers none.
+    async fn on_their_way(requests: usize, path: &'static str, rate: Option<Rate>) -> usize {
+        let there = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let seen = there.clone();
+        let server = tower::service_fn(move |_: Request<()>| {
+            let seen = seen.clone();
+            async move {
+                seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                std::future::pending::<Result<Response<()>, tower::BoxError>>().await
+            }
+        });
+        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", rate).layer(server);
+        let all: Vec<_> = (0..requests).map(|_| counted.call(Request::get(path).body(()).unwrap())).collect();
+        let all = futures::future::join_all(all);
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(990), all).await.is_err());
+        there.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_requests_are_on_their_way_and_neither_leases_nor_watches_nor_events_wait() {
+        const MANY: usize = REQUESTS_AT_A_TIME + 20;
+        assert_eq!(on_their_way(MANY, "/api/v1/nodes/n", None).await, REQUESTS_AT_A_TIME);
+        for path in UNHINDERED {
+            assert_eq!(on_their_way(MANY, path, None).await, MANY, "{path}");
+        }
+    }
+
+    const UNHINDERED: [&str; 3] = [
+        "/apis/coordination.k8s.io/v1/namespaces/n/leases/l",
+        "/api/v1/nodes?watch=true",
+        "/apis/events.k8s.io/v1/namespaces/n/events",
+    ];
+
+    #[tokio::test(start_paused = true)]
+    async fn with_a_rate_so_many_go_in_a_second_and_what_keeps_the_host_alive_does_not_wait() {
+        let rate = Some(Rate { per_second: 20.0, burst: 30 });
+        assert_eq!(on_their_way(100, "/api/v1/nodes/n", rate).await, 30 + 19);
+        let [lease, watch, events] = UNHINDERED;
+        for path in [lease, watch] {
+            assert_eq!(on_their_way(100, path, rate).await, 100, "{path}");
+        }
+        assert_eq!(on_their_way(100, events, rate).await, 30 + 19);
+        // Whether the server is there.
+        let nobody: &'static str = Box::leak(format!("/api/v1/nodes/{NOBODY}").into_boxed_str());
+        assert_eq!(on_their_way(100, nobody, rate).await, 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_request_about_a_machine_waits_for_events() {
+        let there = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = there.clone();
+        let server = tower::service_fn(move |request: Request<()>| {
+            let seen = seen.clone();
+            async move {
+                seen.lock().unwrap().push(request.uri().path().to_owned());
+                std::future::pending::<Result<Response<()>, tower::BoxError>>().await
+            }
+        });
+        let rate = Some(Rate { per_second: 1.0, burst: 1 });
+        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", rate).layer(server);
+        let paths = [UNHINDERED[2]; 10].into_iter().chain(["/api/v1/nodes/n"]);
+        let all: Vec<_> = paths.map(|path| counted.call(Request::get(path).body(()).unwrap())).collect();
+        let soon = std::time::Duration::from_millis(10);
+        assert!(tokio::time::timeout(soon, futures::future::join_all(all)).await.is_err());
+        assert_eq!(*there.lock().unwrap(), [UNHINDERED[2], "/api/v1/nodes/n"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_only_stood_in_line_was_not_sent() {
+        let server =
+            tower::service_fn(|_: Request<()>| std::future::pending::<Result<Response<()>, kube::Error>>());
+        let mut counted = CountRequests::new(Arc::new(Metrics::default()), "host", None).layer(server);
+        let mut call = || counted.call(Request::post("/api/v1/nodes").body(()).unwrap());
+        for (others, expected) in [(REQUESTS_AT_A_TIME - 1, "ambiguous"), (REQUESTS_AT_A_TIME, "unreachable")]
+        {
+            let others = futures::future::join_all((0..others).map(|_| call()));
+            let asked = kube_error::within_deadline(call());
+            let error = tokio::select! {
+                biased;
+                _ = others => panic!("nobody answers"),
+                asked = asked => asked.unwrap_err(),
+            };
+            assert_eq!(error.category(), expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_watch_is_not_counted_as_a_get() {
+        assert_eq!(verb_of(&Method::GET, "limit=500&watch=true"), "WATCH");
+        assert_eq!(verb_of(&Method::GET, "limit=500"), "GET");
+    }
+}

@@ -1,0 +1,69 @@
+//! What Machines are to each other: who claims the same Node, and who waits for whose replacement.
+
+use std::collections::BTreeSet;
+
+use machinist_api::Machine;
+use machinist_core::scheduling::queue::Priority;
+use machinist_core::value::id::ObjectKey;
+
+use crate::machine;
+
+use super::index::vm_of;
+use super::{Engine, Key};
+
+impl Engine {
+    /// A Machine is as it is from here on. Those whose turn it is are woken.
+    pub(super) fn stands(&mut self, key: &ObjectKey, machine: Option<&Machine>) {
+        let fact = machine.map(|machine| machine::member(&self.world, key, machine));
+        let next = self.world.meltdown().update(key, fact.as_ref());
+        self.wake_machines(next);
+    }
+
+    /// The Node of a Machine changed.
+    pub(super) fn node_of_machine_changed(&mut self, key: ObjectKey) {
+        let machine = self.world.machines.get(&key);
+        self.stands(&key, machine.as_deref());
+        self.wake(Key::Machine(key), Priority::Event);
+    }
+
+    /// A Machine claims another Node or VM than before, or is on its way out: others that claim the same are concerned.
+    pub(super) fn claims_changed(&mut self, key: &ObjectKey, old: Option<&Machine>, new: Option<&Machine>) {
+        let claims = |machine: Option<&Machine>| {
+            (
+                machine.and_then(machine::node_name_of),
+                machine.and_then(vm_of),
+                machine.is_some_and(|machine| machine.metadata.deletion_timestamp.is_some()),
+            )
+        };
+        let (before, after) = (claims(old), claims(new));
+        if before == after {
+            return;
+        }
+        let mut others: BTreeSet<ObjectKey> = BTreeSet::new();
+        for (node, vm, _) in [before, after] {
+            others.extend(node.iter().flat_map(|node| self.index.machines_of_node(node)));
+            others.extend(vm.iter().flat_map(|vm| self.index.machines_of_vm(vm)));
+        }
+        others.remove(key);
+        self.wake_machines(others.into_iter().collect());
+    }
+
+    pub(super) fn wake_machines(&mut self, machines: Vec<ObjectKey>) {
+        for machine in machines {
+            self.wake(Key::Machine(machine), Priority::Event);
+        }
+    }
+
+    /// Other Machines that claim the same Node or the same VM.
+    pub(super) fn rivals(&self, key: &Key) -> Vec<ObjectKey> {
+        let Key::Machine(object) = key else { return Vec::new() };
+        let Some(machine) = self.world.machines.get(object) else { return Vec::new() };
+        let of_node = machine::node_name_of(&machine).map(|node| self.index.machines_of_node(&node));
+        let of_vm = vm_of(&machine).map(|vm| self.index.machines_of_vm(&vm));
+        let mut all: Vec<ObjectKey> = of_node.into_iter().chain(of_vm).flatten().collect();
+        all.retain(|other| other != object);
+        all.sort();
+        all.dedup();
+        all
+    }
+}

@@ -1,0 +1,54 @@
+//! Under which names the decisions find and write things.
+
+use machinist_api::names::{annotations, labels};
+use machinist_core::machine_deployment::Names;
+
+use crate::client::field_manager::DISRUPTION;
+
+/// What `kubectl apply` remembers: it is about the deployment and no other object.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+pub(super) static NAMES: Names = Names {
+    template_hash: labels::TEMPLATE_HASH,
+    revision: annotations::REVISION,
+    revision_history: annotations::REVISION_HISTORY,
+    desired_replicas: annotations::DESIRED_REPLICAS,
+    max_replicas: annotations::MAX_REPLICAS,
+    prefer_no_schedule: annotations::PREFER_NO_SCHEDULE,
+    trigger_deletion: annotations::TRIGGER_DELETION,
+    replica_change_time: annotations::REPLICA_CHANGE_BY_SCALER_TIME,
+    unfreeze: annotations::UNFREEZE,
+    scale_up_disabled: labels::SCALE_UP_DISABLED,
+    selected_for_update: labels::SELECTED_FOR_UPDATE,
+    disruption: &DISRUPTION,
+    // The ordinals of a set are about its own Machines, and windows about when the deployment rolls: a return to an earlier
+    // template is not to bring back the windows of that time.
+    annotations_of_tools: &[
+        LAST_APPLIED,
+        annotations::CLOSED_ORDINAL,
+        annotations::FAILED_JOINS,
+        annotations::MAINTENANCE_WINDOWS,
+        annotations::CLASS_ALTERNATIVES,
+    ],
+};
+
+/// Value of the label that says that an update in place has succeeded.
+pub(super) const UPDATED: &str = "successful";
+
+/// Value of labels and annotations of Nodes that are there or not.
+pub(super) const YES: &str = "true";
+
+/// The finalizer by which somebody asks the garbage collector to leave dependents alone.
+pub(super) const ORPHAN: &str = "orphan";
+
+#[cfg(test)]
+mod tests {
+    use machinist_api::names::taints;
+
+    use super::*;
+
+    #[test]
+    fn the_taint_of_old_nodes_and_the_annotation_of_their_set_have_one_name() {
+        assert_eq!(NAMES.prefer_no_schedule, taints::PREFER_NO_SCHEDULE);
+    }
+}

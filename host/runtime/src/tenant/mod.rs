@@ -1,0 +1,310 @@
+//! One control plane: caches, loop and plugins, wired together.
+
+pub mod clock;
+pub(crate) mod context;
+pub mod election;
+pub mod settings;
+pub(crate) mod world;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt;
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
+use kube::core::DeserializeGuard;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource};
+use machinist_api::{Machine, MachineClass, MachineDeployment, MachineSet};
+use machinist_core::safety::meltdown::Meltdown;
+use machinist_core::value::id::NodeName;
+use serde::de::DeserializeOwned;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cache::{Change, Refresh, Store, Watch, backoff, feed};
+use crate::drain::{SourcesFeed, trim_attachment, trim_budget};
+use crate::driver_calls::call_rooms::CallRooms;
+use crate::driver_calls::capacity::Capacity;
+use crate::driver_calls::creates::Creates;
+use crate::driver_calls::led::Led;
+use crate::driver_calls::recorded::Recorded;
+pub use crate::event_loop::Ended;
+use crate::event_loop::{Engine, Kind, Message};
+use crate::events::{Author, EventWriter, Events};
+use crate::metrics::{Metrics, Sources};
+use crate::plugins::policies::Policies;
+use crate::plugins::{PluginSource, watch_config_maps};
+use crate::ports::Ports;
+use crate::safety;
+use crate::tenant::clock::Clock;
+use crate::tenant::context::{Context, Hold};
+use crate::tenant::settings::Settings;
+use crate::tenant::world::World;
+
+/// What a tenant is made of.
+pub struct Tenant {
+    /// Cluster and namespace of the Machines.
+    pub control: Client,
+    /// Namespace of the Machines.
+    pub namespace: String,
+    /// Namespace of the plugins.
+    pub plugin_namespace: String,
+    /// The cluster that Nodes join; `None` without one.
+    pub target: Option<Client>,
+    /// Settings.
+    pub settings: Settings,
+    /// Drivers and plugins.
+    pub ports: Ports,
+    /// The clock.
+    pub clock: Clock,
+    /// Where randomness starts.
+    pub seed: [u8; 32],
+    /// Who writes Events.
+    pub identity: String,
+    /// Metrics.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Time for running passes to end at shutdown: below the 30 s that Kubernetes gives a pod.
+const GRACE: SignedDuration = SignedDuration::from_secs(20);
+
+impl Tenant {
+    /// Runs until `stop`. `synced` becomes true when the caches are complete.
+    pub async fn run(
+        self,
+        leads: watch::Receiver<bool>,
+        synced: watch::Sender<bool>,
+        stop: CancellationToken,
+    ) -> Ended {
+        let (outbox, inbox) = mpsc::unbounded_channel();
+        let mut tasks = JoinSet::new();
+        let (machines, classes, secrets, nodes) =
+            (Store::default(), Store::default(), Store::default(), Store::default());
+        let (sets, deployments) = (Store::default(), Store::default());
+        let controllers = self.settings.controllers;
+        let drains = SourcesFeed::default();
+        let world = World {
+            drains: self
+                .target
+                .as_ref()
+                .filter(|_| controllers.machines)
+                .map(|_| drains.reader(outbox.clone())),
+            machines: machines.reader(),
+            classes: classes.reader(),
+            secrets: secrets.reader(),
+            sets: sets.reader(),
+            deployments: deployments.reader(),
+            newborns: Arc::default(),
+            creates: Arc::new(Creates::of(self.identity.clone())),
+            departed: Arc::default(),
+            orders: Arc::default(),
+            node_index: Arc::default(),
+            looks: Arc::default(),
+            capacity: Capacity::default(),
+            nodes: self.target.as_ref().map(|_| nodes.reader()),
+            policies: Policies::new(self.ports.policies.clone()),
+            call_rooms: Arc::new(CallRooms::new(outbox.clone())),
+            class_checks: Arc::new(safety::class_check::ClassChecks::new(outbox.clone())),
+            meltdown: Arc::new(Mutex::new(Meltdown::new(self.settings.silent_zone_percent))),
+            drivers: Arc::new(Recorded::new(
+                Arc::new(Led::new(self.ports.drivers.clone(), leads.clone())),
+                self.metrics.insight().calls.clone(),
+                self.metrics.clone(),
+                self.clock.clone(),
+            )),
+            server_clock: self.metrics.control_clock(),
+            settings: Arc::new(self.settings.with_pauses()),
+        };
+        let control = || (self.control.clone(), self.namespace.clone());
+        let synced = Arc::new(synced);
+        let refresh = Refresh::default();
+        let watches = Watches {
+            outbox: outbox.clone(),
+            world: world.clone(),
+            synced,
+            seed: self.seed,
+            refresh: refresh.clone(),
+        };
+        let in_namespace = |(client, namespace): (Client, String)| Api::namespaced(client, &namespace);
+        let api: Api<DeserializeGuard<Machine>> = in_namespace(control());
+        watches.start(&mut tasks, api, machines, |_| {}, (Kind::Machine, Message::Machine));
+        let (client, namespace) = control();
+        let api: Api<DeserializeGuard<MachineClass>> = Api::namespaced(client, &namespace);
+        watches.start(&mut tasks, api, classes, |_| {}, (Kind::Class, Message::Class));
+        if controllers.machines {
+            let (client, namespace) = control();
+            let api: Api<DeserializeGuard<Secret>> = Api::namespaced(client, &namespace);
+            watches.start(&mut tasks, api, secrets, |_| {}, (Kind::Secret, Message::Secret));
+        }
+        if controllers.know_owners() {
+            let (client, namespace) = control();
+            let api: Api<DeserializeGuard<MachineSet>> = Api::namespaced(client, &namespace);
+            watches.start(&mut tasks, api, sets, |_| {}, (Kind::Set, Message::Set));
+            let (client, namespace) = control();
+            let api: Api<DeserializeGuard<MachineDeployment>> = Api::namespaced(client, &namespace);
+            watches.start(&mut tasks, api, deployments, |_| {}, (Kind::Deployment, Message::Deployment));
+        }
+        if let Some(target) = &self.target {
+            let api = Api::all(target.clone());
+            watches.start(&mut tasks, api, nodes, trim_node, (Kind::Node, Message::Node));
+            if controllers.machines {
+                watches.start_for_drains(&mut tasks, target, drains);
+            }
+        }
+        let mut event_writer = |client: &Client| {
+            let (writer, write_events) = EventWriter::new(Author {
+                client: client.clone(),
+                instance: self.identity.clone(),
+                clock: self.clock.clone(),
+                metrics: self.metrics.clone(),
+                leads: leads.clone(),
+            });
+            tasks.spawn(write_events);
+            writer
+        };
+        let writer = event_writer(&self.control);
+        let node_events = self.target.as_ref().map(event_writer);
+        if controllers.machines {
+            let plugins = PluginSource {
+                client: self.control.clone(),
+                namespace: self.plugin_namespace,
+                plugins: self.ports.plugins,
+                events: writer.clone(),
+                engine: outbox,
+                leads: leads.clone(),
+                clock: self.clock.clone(),
+                seed: self.seed,
+            };
+            tasks.spawn(watch_config_maps(plugins, stop.clone()));
+        }
+        let (gate, hold) = watch::channel(Hold::default());
+        self.metrics.show(Sources {
+            machines: world.machines.clone(),
+            sets: world.sets.clone(),
+            deployments: world.deployments.clone(),
+            controllers,
+            hold: hold.clone(),
+            cluster: world.settings.cluster.clone(),
+            clock: self.clock.clone(),
+        });
+        let context = Context::new(self.control, self.target, self.clock, leads.clone(), hold, self.seed);
+        let context = Arc::new(context);
+        let watch = safety::Watch {
+            world: world.clone(),
+            context: context.clone(),
+            namespace: self.namespace,
+            identity: self.identity,
+            events: writer.clone(),
+            node_events,
+            metrics: self.metrics.clone(),
+        };
+        safety::start(&mut tasks, &watch, gate, refresh);
+        let questions = self.metrics.insight().connect();
+        let engine = Engine::new(world, context, Events::new(writer), self.metrics, inbox, questions);
+        let ended = engine.run(leads, stop, GRACE).await;
+        // Watches and writers end here: aborted, since none of them holds anything half done.
+        tasks.shutdown().await;
+        ended
+    }
+}
+
+/// Starts feeds that all tell one loop.
+struct Watches {
+    outbox: mpsc::UnboundedSender<Message>,
+    world: World,
+    synced: Arc<watch::Sender<bool>>,
+    seed: [u8; 32],
+    refresh: Refresh,
+}
+
+impl Watches {
+    fn start<T>(
+        &self,
+        tasks: &mut JoinSet<()>,
+        api: Api<DeserializeGuard<T>>,
+        store: Store<T>,
+        trim: impl Fn(&mut T) + Send + Sync + 'static,
+        (kind, message): (Kind, impl Fn(Change<T>) -> Message + Send + Sync + 'static),
+    ) where
+        T: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static,
+    {
+        let (seed, mut rounds) = (self.seed, self.refresh.rounds(kind));
+        let (changes, syncs) = (self.outbox.clone(), self.outbox.clone());
+        let (world, synced) = (self.world.clone(), self.synced.clone());
+        tasks.spawn(async move {
+            // A closed inbox means that the loop has ended; the feed is about to be stopped too.
+            let on_change = |change| drop(changes.send(message(change)));
+            let on_synced = |version| {
+                synced.send_if_modified(|is_synced| {
+                    !std::mem::replace(is_synced, world.is_synced()) && *is_synced
+                });
+                drop(syncs.send(Message::Synced(kind, version)));
+            };
+            loop {
+                let listing = rounds.begin();
+                let on_synced = |version| {
+                    on_synced(version);
+                    listing.complete();
+                };
+                let stream = watcher(api.clone(), watcher::Config::default());
+                let stream = stream.backoff(backoff(seed, kind.into())).boxed();
+                tokio::select! {
+                    biased;
+                    () = feed(stream, &store, &trim, &on_change, on_synced) => return,
+                    () = rounds.next() => {}
+                }
+            }
+        });
+    }
+}
+
+impl Watches {
+    /// Only drains need these: nothing else waits until they are listed.
+    fn start_for_drains(&self, tasks: &mut JoinSet<()>, target: &Client, drains: SourcesFeed) {
+        let index = drains.indexer();
+        let changes = self.outbox.clone();
+        let on_change = move |change: Change<VolumeAttachment>| {
+            index(&change);
+            let nodes: BTreeSet<&str> = [&change.old, &change.new]
+                .into_iter()
+                .flatten()
+                .map(|attachment| attachment.spec.node_name.as_str())
+                .collect();
+            for node in nodes {
+                // A closed inbox means that the loop has ended.
+                drop(changes.send(Message::DrainOf(NodeName::new(node))));
+            }
+        };
+        let attachments = watcher(Api::all(target.clone()), watcher::Config::default())
+            .backoff(backoff(self.seed, Watch::Attachments));
+        let store = drains.attachments;
+        let syncs = self.outbox.clone();
+        let on_synced = move |_| drop(syncs.send(Message::AttachmentsListed));
+        tasks.spawn(async move {
+            feed(attachments.boxed(), &store, trim_attachment, on_change, on_synced).await;
+        });
+        let budgets = watcher(Api::all(target.clone()), watcher::Config::default())
+            .backoff(backoff(self.seed, Watch::Budgets));
+        let (store, held, changes) = (drains.budgets, drains.held, self.outbox.clone());
+        let places = drains.budget_places;
+        let on_change = move |change: Change<PodDisruptionBudget>| {
+            places.change(&change);
+            for node in held.freed_by(&change) {
+                drop(changes.send(Message::DrainOf(node)));
+            }
+        };
+        tasks.spawn(async move { feed(budgets.boxed(), &store, trim_budget, on_change, |_| {}).await });
+    }
+}
+
+/// Images and the like are large, and nobody here reads them.
+fn trim_node(node: &mut Node) {
+    if let Some(status) = &mut node.status {
+        status.images = None;
+        status.volumes_in_use = None;
+    }
+}

@@ -1,0 +1,3 @@
+//! Events.
+
+pub(crate) mod telling;

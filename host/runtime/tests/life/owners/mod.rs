@@ -1,0 +1,5 @@
+//! MachineSets and MachineDeployments.
+
+pub(crate) mod deployments;
+pub(crate) mod disruptions;
+pub(crate) mod sets;

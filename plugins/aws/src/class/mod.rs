@@ -1,0 +1,7 @@
+//! What a class says: `providerSpec`, settings of the plugin, placement.
+
+pub(crate) mod lenient;
+pub(crate) mod placement;
+pub(crate) mod settings;
+pub(crate) mod spec;
+pub(crate) mod volume;

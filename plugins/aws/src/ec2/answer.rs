@@ -1,0 +1,167 @@
+//! EC2's objects, as far as the driver needs them.
+
+use std::collections::BTreeMap;
+
+use roxmltree::Node;
+
+use crate::ec2::moto::xml::{child, items, text, verbatim};
+
+/// Where an instance is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Pending,
+    Running,
+    /// On its way to `Stopped`, from which it may come back.
+    Stopping,
+    Stopped,
+    /// On its way to `Terminated`, from which nothing comes back.
+    ShuttingDown,
+    /// Only its record is left.
+    Terminated,
+    /// One that EC2 has not named yet.
+    Other,
+}
+
+impl State {
+    fn parse(name: &str) -> Self {
+        match name {
+            "pending" => Self::Pending,
+            "running" => Self::Running,
+            "stopping" => Self::Stopping,
+            "stopped" => Self::Stopped,
+            "shutting-down" => Self::ShuttingDown,
+            "terminated" => Self::Terminated,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// An instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Instance {
+    pub(crate) id: String,
+    pub(crate) state: State,
+    /// Its private DNS name; empty until it has one.
+    pub(crate) node_name: String,
+    pub(crate) tags: BTreeMap<String, String>,
+    pub(crate) interfaces: Vec<Nic>,
+    pub(crate) zone: Option<String>,
+    /// Kind and address.
+    pub(crate) addresses: Vec<(&'static str, String)>,
+    /// As EC2 writes it.
+    pub(crate) launched: Option<String>,
+    pub(crate) client_token: Option<String>,
+}
+
+/// An attached network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Nic {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    /// Whether it drops what is not its own traffic.
+    pub(crate) checks: bool,
+    pub(crate) card: i32,
+    pub(crate) device: i32,
+    pub(crate) ipv6_prefixes: i32,
+}
+
+impl Nic {
+    /// Fabric adapters have no such check, and no way to turn it off.
+    pub(crate) fn is_fabric(&self) -> bool {
+        matches!(self.kind.as_str(), "efa" | "efa-only")
+    }
+}
+
+/// Where an instance's addresses stand, and what Kubernetes calls them.
+const ADDRESSES: [(&str, &str); 5] = [
+    ("privateIpAddress", "InternalIP"),
+    ("ipv6Address", "InternalIP"),
+    ("privateDnsName", "InternalDNS"),
+    ("ipAddress", "ExternalIP"),
+    ("dnsName", "ExternalDNS"),
+];
+
+impl Instance {
+    /// `None` when it has no id.
+    pub(crate) fn parse(node: Node<'_, '_>) -> Option<Self> {
+        let own = |name: &str| text(node, &[name]).map(str::to_owned);
+        let tag = |item: Node<'_, '_>| {
+            let value = verbatim(item, "value").unwrap_or_default();
+            Some((verbatim(item, "key")?.to_owned(), value.to_owned()))
+        };
+        let checks = own("sourceDestCheck").as_deref() == Some("true");
+        Some(Self {
+            id: own("instanceId")?,
+            state: text(node, &["instanceState", "name"]).map_or(State::Other, State::parse),
+            node_name: own("privateDnsName").unwrap_or_default(),
+            tags: items(node, "tagSet").into_iter().filter_map(tag).collect(),
+            interfaces: items(node, "networkInterfaceSet")
+                .into_iter()
+                .filter_map(|item| nic(item, checks))
+                .collect(),
+            zone: text(node, &["placement", "availabilityZone"]).map(str::to_owned),
+            addresses: ADDRESSES.iter().filter_map(|(name, kind)| Some((*kind, own(name)?))).collect(),
+            launched: own("launchTime"),
+            client_token: own("clientToken"),
+        })
+    }
+
+    /// The value of a tag.
+    pub(crate) fn tag(&self, key: &str) -> Option<&str> {
+        self.tags.get(key).map(String::as_str)
+    }
+
+    /// False once its end has begun: EC2 takes no termination back.
+    pub(crate) fn is_there(&self) -> bool {
+        !matches!(self.state, State::ShuttingDown | State::Terminated)
+    }
+}
+
+/// An interface that does not say whether it checks does as its instance.
+fn nic(item: Node<'_, '_>, instance_checks: bool) -> Option<Nic> {
+    let number = |path: &[&str]| text(item, path).and_then(|text| text.parse().ok()).unwrap_or(0);
+    Some(Nic {
+        id: text(item, &["networkInterfaceId"])?.to_owned(),
+        kind: text(item, &["interfaceType"]).unwrap_or("interface").to_owned(),
+        checks: text(item, &["sourceDestCheck"]).map_or(instance_checks, |text| text == "true"),
+        card: number(&["attachment", "networkCardIndex"]),
+        device: number(&["attachment", "deviceIndex"]),
+        ipv6_prefixes: i32::try_from(items(item, "ipv6PrefixSet").len()).unwrap_or(i32::MAX),
+    })
+}
+
+/// The instances of `RunInstances`. `None` when one has no id.
+pub(crate) fn launched(root: Node<'_, '_>) -> Option<Vec<Instance>> {
+    child(root, "instancesSet")?;
+    items(root, "instancesSet").into_iter().map(Instance::parse).collect()
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) next: Option<String>,
+}
+
+/// A page of `DescribeInstances`. `None` when an entry is none: a listing that leaves something out is worse than none.
+pub(crate) fn page(root: Node<'_, '_>) -> Option<Page> {
+    child(root, "reservationSet")?;
+    let reservations = items(root, "reservationSet").into_iter();
+    let instances = reservations.flat_map(|reservation| items(reservation, "instancesSet"));
+    Some(Page {
+        instances: instances.map(Instance::parse).collect::<Option<_>>()?,
+        next: text(root, &["nextToken"]).map(str::to_owned),
+    })
+}
+
+/// The root devices of the images of `DescribeImages`.
+pub(crate) fn root_devices(root: Node<'_, '_>) -> Option<Vec<Option<String>>> {
+    child(root, "imagesSet")?;
+    let device = |image| text(image, &["rootDeviceName"]).map(str::to_owned);
+    Some(items(root, "imagesSet").into_iter().map(device).collect())
+}
+
+/// Whether a call without a result of its own says that it was done.
+pub(crate) fn is_done(root: Node<'_, '_>) -> Option<()> {
+    text(root, &["return"]).is_none_or(|text| text == "true").then_some(())
+}

@@ -1,0 +1,42 @@
+//! What to do about a request without an answer, where EC2 knows more than the SDK.
+
+use machinist_sdk::driver::{NoAnswer, Trouble};
+
+use crate::ec2::errors::Target;
+
+/// What is wrong at the target that was asked for this action, and what to do.
+pub(crate) fn explanation(error: &NoAnswer, action: &str, target: &Target) -> String {
+    let Target { host, region, is_override } = target;
+    // Where the operator chose the endpoint, its host says nothing about the region.
+    let unknown = if *is_override {
+        format!("the plugin's grants do not allow the host {host}, or not for region {region}")
+    } else {
+        format!("region {region} is unknown or the plugin's grants do not allow its host {host}")
+    };
+    match &error.trouble {
+        Trouble::Denied => format!(
+            "{unknown}: correct region in the MachineClass's providerSpec, or the plugin's grants: {host} with Action \
+             {action} in egress, scheme aws-sigv4 with service ec2 and region {region} in auth, userData at form field \
+             UserData in secrets"
+        ),
+        Trouble::NoSuchHost if !is_override => format!(
+            "{unknown}, since it has no address: correct region in the MachineClass's providerSpec, or check DNS"
+        ),
+        Trouble::ConnectionRefused => format!(
+            "the host {host} refuses connections: check the network towards it, and endpoint in the plugin's settings"
+        ),
+        Trouble::TimedOut => {
+            format!("no answer of {host} in time: check the network towards it if this lasts")
+        }
+        Trouble::AddressDenied
+        | Trouble::BadUrl
+        | Trouble::RequestTooLarge
+        | Trouble::NoSuchHost
+        | Trouble::Unreachable
+        | Trouble::Tls
+        | Trouble::NoTimeLeft
+        | Trouble::CutOff
+        | Trouble::AnswerTooLarge
+        | Trouble::Other(_) => error.explanation(),
+    }
+}

@@ -1,0 +1,232 @@
+//! From a request to exactly one instance.
+//!
+//! The client token makes repetitions safe: EC2 answers a token that it knows with the instance that it made. A token whose
+//! instance is proven gone makes nothing any more; only then the next one is used.
+
+use machinist_sdk::driver::{self as wit, Code, Creation, DriverError, Failure, Request};
+
+use crate::class::placement;
+use crate::class::spec::{self, Spec};
+use crate::ec2::answer::Instance;
+use crate::ec2::error_codes as codes;
+use crate::ec2::errors::error;
+use crate::ec2::params::{Filter, Params};
+use crate::ec2::pending::{State, token};
+use crate::instance::launch::{self, Launch};
+use crate::instance::map;
+use crate::instance::marks::Marks;
+use crate::machine::{Look, Machines, Outcome, of_another_cluster, only};
+
+/// How soon EC2 is asked again about an instance that it does not show, or has given no name.
+const LAG_RETRY_MS: u64 = 2_000;
+/// Tokens that one call tries. More lead nowhere at once: the host asks again, and the count goes on from there.
+const TOKENS_PER_CALL: u32 = 5;
+
+/// What became of a launch under one token.
+enum Launched {
+    Here(Box<Instance>),
+    /// The token's instance is proven gone.
+    Gone,
+}
+
+impl Machines<'_> {
+    /// Two requests where nothing is in the way. `user_data` stands for it, in base64.
+    pub(crate) fn create(&self, request: &Request, user_data: &str) -> Outcome<Creation> {
+        let mut state = State::parse(request.machine.last_known_state.as_deref());
+        let in_part = spec::read_in_part(&request.class);
+        let keys = in_part.tag_keys();
+        let marks = Marks::new(request, keys.as_ref(), self.adopted);
+        if let Some(id) = state.instance.take() {
+            match self.look(&id, &marks).map_err(|failed| known(failed, &state.with(&id)))? {
+                Look::Here(instance) if !instance.node_name.is_empty() => {
+                    return Ok(self.created(&instance, &state));
+                }
+                Look::Here(_) => {
+                    return Ok(self.in_progress(&id, &state, "EC2 has given the instance no name yet"));
+                }
+                Look::Gone => {
+                    self.log.info("the instance of an earlier launch is gone", &[("instance", &id)]);
+                    state.attempt = state.attempt.saturating_add(1);
+                }
+                // The token answers what reads do not know, in the region where it was used.
+                Look::Unseen | Look::Foreign if in_part.region == self.ec2.region() => {}
+                Look::Unseen | Look::Foreign => {
+                    return Ok(self.in_progress(
+                        &id,
+                        &state,
+                        "EC2 does not show the instance of an earlier launch yet",
+                    ));
+                }
+            }
+        }
+        let (spec, _) = spec::read(&request.class)?;
+        self.launch_one(request, &spec, &marks, user_data, state)
+    }
+
+    fn launch_one(
+        &self,
+        request: &Request,
+        spec: &Spec,
+        marks: &Marks<'_>,
+        user_data: &str,
+        mut state: State,
+    ) -> Outcome<Creation> {
+        let region = self.ec2.region();
+        state.region = Some(spec.region.clone());
+        if spec.region != region {
+            let message = format!(
+                "the create began in region {region}, and the MachineClass's providerSpec names {}: it is begun there",
+                spec.region
+            );
+            return Err(known(Failure::from(error(Code::Aborted, message)), &state));
+        }
+        let placement =
+            placement::parameters(spec.placement.as_ref(), request.machine.node_template.as_deref())?;
+        let root_device = self.ec2.root_device(&spec.ami)?.ok_or_else(|| no_image(spec))?;
+        let tags = marks.tags(spec);
+        for _ in 0..TOKENS_PER_CALL {
+            let Some(token) = token(&request.idempotency_key, state.attempt) else { return Err(odd_key()) };
+            let launch = Launch {
+                token: &token,
+                root_device: &root_device,
+                user_data,
+                tags: &tags,
+                placement: &placement,
+            };
+            let params = launch::parameters(spec, launch);
+            match self.launch(&params, &token, marks).map_err(|failed| after_attempts(failed, &state))? {
+                Launched::Here(instance) if !instance.node_name.is_empty() => {
+                    return Ok(self.created(&instance, &state));
+                }
+                Launched::Here(instance) => return self.named(&instance.id, marks, &state),
+                Launched::Gone => {
+                    self.log.info(
+                        "the instance under a token is gone, the next token is due",
+                        &[("token", &token)],
+                    );
+                    state.attempt = state.attempt.saturating_add(1);
+                }
+            }
+        }
+        let message =
+            format!("{} instances of this Machine were terminated as they were made", state.attempt);
+        Err(known(Failure::from(error(Code::Aborted, message)), &state))
+    }
+
+    fn launch(&self, params: &Params, token: &str, marks: &Marks<'_>) -> Outcome<Launched> {
+        match self.ec2.run(params) {
+            Ok(instance) if instance.is_there() => Ok(Launched::Here(Box::new(instance))),
+            Ok(_) => Ok(Launched::Gone),
+            Err(failed) => match failed.cloud_code() {
+                Some(codes::TERMINATED) => Ok(Launched::Gone),
+                Some(codes::MISMATCH) => self.adopt(token, marks).map_err(exists),
+                _ => Err(failed.into()),
+            },
+        }
+    }
+
+    /// Another class or other user data launched an instance under the token: that one is the machine's.
+    fn adopt(&self, token: &str, marks: &Marks<'_>) -> Outcome<Launched> {
+        if let Some(instance) = only(self.find(marks)?)? {
+            self.log.info("instance of an earlier create adopted", &[("instance", &instance.id)]);
+            return Ok(Launched::Here(Box::new(instance)));
+        }
+        // Without its tags it is still known by the token.
+        let mut found = self.ec2.search(&[Filter::new("client-token", token)])?;
+        found.retain(|instance| instance.client_token.as_deref().is_none_or(|own| own == token));
+        let (here, gone): (Vec<Instance>, Vec<Instance>) = found.into_iter().partition(Instance::is_there);
+        match here.into_iter().next() {
+            Some(instance) => match marks.other_cluster(&instance) {
+                None => {
+                    self.log.info("instance of an earlier create adopted", &[("instance", &instance.id)]);
+                    Ok(Launched::Here(Box::new(instance)))
+                }
+                Some(cluster) => Err(Failure::from(DriverError {
+                    provider_id: Some(map::provider_id(&self.ec2.region(), &instance.id)),
+                    ..of_another_cluster(&instance, cluster).into_record()
+                })),
+            },
+            None if !gone.is_empty() => Ok(Launched::Gone),
+            None => Err(Failure::from(DriverError {
+                cloud_code: Some(codes::MISMATCH.to_owned()),
+                retry_after_ms: Some(LAG_RETRY_MS),
+                ..error(
+                    Code::Aborted,
+                    "failed to launch the instance: an earlier create launched it with other parameters, and EC2's \
+                     reads do not show it yet; if this lasts, delete the Machine",
+                )
+            })),
+        }
+    }
+
+    /// One look for the name. What takes longer is left to another call, since a call holds a place that others wait for.
+    fn named(&self, id: &str, marks: &Marks<'_>, state: &State) -> Outcome<Creation> {
+        match self.look(id, marks) {
+            Ok(Look::Here(instance)) if !instance.node_name.is_empty() => Ok(self.created(&instance, state)),
+            Ok(Look::Here(_) | Look::Gone | Look::Foreign | Look::Unseen) => {
+                Ok(self.in_progress(id, state, "the instance is launched, EC2 does not show its name yet"))
+            }
+            Err(failed) if matches!(failed.code, Code::Unavailable | Code::DeadlineExceeded) => {
+                let retry_ms = failed.retry_after_ms.unwrap_or(LAG_RETRY_MS);
+                Ok(progress(id, &self.with_region(state), &failed.message, retry_ms))
+            }
+            Err(failed) => Err(exists(known(failed, &self.with_region(state).with(id)))),
+        }
+    }
+
+    fn created(&self, instance: &Instance, state: &State) -> Creation {
+        let state = self.with_region(state).with(&instance.id);
+        Creation::Created(wit::Vm { last_known_state: Some(state.text()), ..self.vm(instance) })
+    }
+
+    fn in_progress(&self, id: &str, state: &State, message: &str) -> Creation {
+        progress(id, &self.with_region(state), &format!("{message}: {id}"), LAG_RETRY_MS)
+    }
+
+    fn with_region(&self, state: &State) -> State {
+        State { region: Some(self.ec2.region()), ..state.clone() }
+    }
+}
+
+impl State {
+    fn with(&self, instance: &str) -> Self {
+        Self { instance: Some(instance.to_owned()), ..self.clone() }
+    }
+}
+
+fn progress(id: &str, state: &State, message: &str, ask_again_ms: u64) -> Creation {
+    let resume_token = state.with(id).text();
+    Creation::InProgress(wit::Progress { resume_token, ask_again_ms, message: message.to_owned() })
+}
+
+/// From here on no error may hide that there is an instance.
+fn exists(mut failed: Failure) -> Failure {
+    failed.may_have_happened = true;
+    failed
+}
+
+/// The next call must know which token is due, even when this one failed.
+fn after_attempts(failed: Failure, state: &State) -> Failure {
+    if state.attempt == 0 { failed } else { known(failed, state) }
+}
+
+fn known(mut failed: Failure, state: &State) -> Failure {
+    failed.last_known_state = Some(state.text());
+    failed
+}
+
+fn no_image(spec: &Spec) -> Failure {
+    let message = format!(
+        "failed to read the image: {} is not in region {} or not shared with the account: correct ami in the \
+         MachineClass's providerSpec",
+        spec.ami, spec.region
+    );
+    Failure::from(DriverError { terminal: true, ..error(Code::InvalidArgument, message) })
+}
+
+fn odd_key() -> Failure {
+    Failure::from(error(
+        Code::Internal,
+        "failed to launch the instance: the host's idempotency key is not of the 64 ASCII characters that EC2 takes",
+    ))
+}

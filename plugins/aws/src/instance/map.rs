@@ -1,0 +1,74 @@
+//! From EC2's words to the contract's.
+
+use machinist_sdk::driver as wit;
+
+use crate::ec2::answer::{Instance, State};
+use crate::ec2::pending::is_instance;
+use crate::ec2::region;
+use crate::instance::marks::{NAME_TAG, UID_TAG};
+
+const PREFIX: &str = "aws://";
+
+/// `aws:///REGION/ID`.
+pub(crate) fn provider_id(region: &str, instance: &str) -> String {
+    format!("{PREFIX}/{region}/{instance}")
+}
+
+/// Region and instance of a provider id: its last two segments. `None` when it names no instance. A region that can be none
+/// is left out.
+pub(crate) fn parts(provider_id: &str) -> Option<(Option<&str>, &str)> {
+    let mut segments = provider_id.strip_prefix(PREFIX)?.rsplit('/');
+    let instance = segments.next().filter(|id| is_instance(id))?;
+    Some((segments.next().filter(|name| region::is_region(name)), instance))
+}
+
+/// An instance as EC2 shows it. Its Node registers under its private DNS name.
+pub(crate) fn vm(instance: &Instance, region: &str) -> wit::Vm {
+    let address = |(kind, address): &(&str, String)| wit::Address {
+        kind: (*kind).to_owned(),
+        address: address.clone(),
+    };
+    wit::Vm {
+        provider_id: provider_id(region, &instance.id),
+        node_name: instance.node_name.clone(),
+        state: match instance.state {
+            State::Pending => wit::VmState::Pending,
+            State::Running => wit::VmState::Running,
+            State::Stopping | State::ShuttingDown => wit::VmState::Stopping,
+            State::Stopped | State::Terminated => wit::VmState::Stopped,
+            State::Other => wit::VmState::Unknown,
+        },
+        addresses: instance.addresses.iter().map(address).collect(),
+        failure_domain: instance.zone.clone(),
+        conditions: Vec::new(),
+        last_known_state: None,
+    }
+}
+
+/// An instance in a listing.
+pub(crate) fn listed(instance: &Instance, region: &str) -> wit::Listed {
+    wit::Listed {
+        provider_id: provider_id(region, &instance.id),
+        machine_name: instance.tag(NAME_TAG).unwrap_or_default().to_owned(),
+        machine_uid: instance.tag(UID_TAG).map(str::to_owned),
+        created_at_ms: instance.launched.as_deref().and_then(wit::rfc3339_ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_id_ends_with_its_region_and_its_instance() {
+        assert_eq!(parts("aws:///eu-west-1/i-0a1"), Some((Some("eu-west-1"), "i-0a1")));
+        assert_eq!(parts(&provider_id("eu-west-1", "i-0a1")), Some((Some("eu-west-1"), "i-0a1")));
+        assert_eq!(parts("aws:///i-0a1"), Some((None, "i-0a1")));
+        assert_eq!(parts("aws:///a.evil/i-0a1"), Some((None, "i-0a1")));
+        for other in
+            ["", "i-0a1", "aws:///eu-west-1/", "aws:///eu-west-1/vm-1", "aws:///eu-west-1/i-", "sim:///a/i-1"]
+        {
+            assert_eq!(parts(other), None, "{other}");
+        }
+    }
+}

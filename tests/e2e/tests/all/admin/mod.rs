@@ -1,0 +1,4 @@
+//! What operators see and may see.
+
+pub(crate) mod debug_access;
+pub(crate) mod explain;

@@ -1,0 +1,233 @@
+//! The wish: so many Machines, their classes and their Secret; and who keeps it up, as a MachineSet would.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use machinist_api::names::annotations;
+use memory_api::{ApiServer, Change, encode};
+use serde_json::{Value, json};
+
+use crate::chance::Chance;
+use crate::cloud::ZONES;
+use crate::cluster::hosts::{CLUSTER, NAMESPACE};
+use crate::cluster::pools::{Owners, Pools};
+use crate::plan::Plan;
+
+/// How often Machines are counted.
+const ROUND: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Default)]
+struct Inner {
+    made: u64,
+    /// Names of Machines that nobody has asked to go.
+    wanted: BTreeSet<String>,
+    /// Those of them that have failed.
+    failed: BTreeSet<String>,
+    /// How many menders are under way: the last one mends.
+    menders: u32,
+}
+
+/// All Machines.
+#[derive(Clone)]
+pub(crate) struct Fleet {
+    api: ApiServer,
+    wished: usize,
+    zones: &'static [&'static str],
+    pools: Pools,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Fleet {
+    pub(crate) fn new(plan: &Plan, api: ApiServer, pools: Pools) -> Self {
+        let wished = plan.machines;
+        let zones = match pools.owners {
+            Owners::Nobody => ZONES.get(..plan.zones.max(1)).unwrap_or(&ZONES),
+            // Each rolls from one to the other.
+            Owners::Set | Owners::Deployments => &ZONES,
+        };
+        let fleet = Self { api, wished, zones, pools, inner: Arc::default() };
+        let made = fleet.api.create("secrets", &secret());
+        assert!(made.is_ok(), "nothing was there before: {made:?}");
+        for zone in ZONES {
+            let mut class = class(zone);
+            class["metadata"]["annotations"] = json!({
+                annotations::CLUSTER_MARK: plan.marks_classes.then_some(CLUSTER),
+                annotations::DELETE_STRANGERS: plan.releases_strangers.then_some("true"),
+            });
+            let made = fleet.api.create("machineclasses", &class);
+            assert!(made.is_ok(), "nothing was there before: {made:?}");
+        }
+        fleet
+    }
+
+    /// An object changes. Called while the API server is locked.
+    pub(crate) fn changed(&self, change: &Change<'_>) {
+        if change.plural != "machines" {
+            return;
+        }
+        let Some(name) = change.new.or(change.old).and_then(|machine| machine["metadata"]["name"].as_str())
+        else {
+            return;
+        };
+        let wanted = change.new.filter(|machine| !machine["metadata"]["deletionTimestamp"].is_string());
+        let failed = wanted.filter(|machine| {
+            let status = &machine["status"]["currentStatus"];
+            status["phase"] == "Failed" && !status["preserveExpiryTime"].is_string()
+        });
+        let mut inner = self.lock();
+        keep(&mut inner.wanted, name, wanted.is_some());
+        keep(&mut inner.failed, name, failed.is_some());
+    }
+
+    /// Where Machines are.
+    pub(crate) fn zones(&self) -> &'static [&'static str] {
+        self.zones
+    }
+
+    /// Each class carries the mark of the cluster whose VMs were made of it.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.zones.iter().all(|zone| {
+            let class = self.api.find("machineclasses", &format!("{NAMESPACE}/{zone}"));
+            class.is_some_and(|class| class["metadata"]["annotations"][annotations::CLUSTER_MARK].is_string())
+        })
+    }
+
+    /// Sets or deployments, where Machines have some.
+    pub(crate) fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
+    /// The name of a Machine that nobody has asked to go.
+    pub(crate) fn any(&self, chance: &mut Chance) -> Option<String> {
+        let inner = self.lock();
+        inner.wanted.iter().nth(chance.below(inner.wanted.len())).cloned()
+    }
+
+    /// Replaces what has failed and makes what is missing, for ever.
+    pub(crate) async fn keep_up(self) {
+        loop {
+            self.round();
+            tokio::time::sleep(ROUND).await;
+        }
+    }
+
+    fn round(&self) {
+        if self.pools.owners != Owners::Nobody {
+            return self.pools.keep_up();
+        }
+        let failed = self.lock().failed.clone();
+        for name in failed {
+            let _ = self.api.delete("machines", &format!("{NAMESPACE}/{name}"));
+        }
+        let wanted = self.lock().wanted.len();
+        for _ in wanted..self.wished {
+            let number = {
+                let mut inner = self.lock();
+                inner.made += 1;
+                inner.made
+            };
+            let zone = self.zones[usize::try_from(number).unwrap_or_default() % self.zones.len()];
+            let _ = self.api.create("machines", &machine(number, zone));
+        }
+    }
+
+    /// Classes and Secret are as they should be after a while.
+    pub(crate) fn mend_later(&self, after: Duration) {
+        self.lock().menders += 1;
+        let fleet = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            let is_last = {
+                let mut inner = fleet.lock();
+                inner.menders -= 1;
+                inner.menders == 0
+            };
+            if is_last {
+                fleet.mend();
+            }
+        });
+    }
+
+    /// Classes and Secret are as they should be.
+    pub(crate) fn mend(&self) {
+        self.pools.mend();
+        let patch = json!({ "data": secret()["data"] });
+        let _ = self.api.edit("secrets", &format!("{NAMESPACE}/account"), &patch);
+        for zone in ZONES {
+            let whole = class(zone);
+            let patch = json!({
+                "provider": whole["provider"], "secretRef": whole["secretRef"], "providerSpec": { "type": "sim.small" },
+            });
+            let _ = self.api.edit("machineclasses", &format!("{NAMESPACE}/{zone}"), &patch);
+        }
+    }
+
+    /// What is not as it is wished; `None` when all Machines run and no other is there.
+    pub(crate) fn is_short_of(&self) -> Option<String> {
+        let others = self.api.collect("machines", |machine| {
+            let phase = machine["status"]["currentStatus"]["phase"].as_str().unwrap_or_default();
+            let is_going = machine["metadata"]["deletionTimestamp"].is_string();
+            (phase != "Running" || is_going).then(|| {
+                let name = &machine["metadata"]["name"];
+                let why = &machine["status"]["machinist"]["conditions"];
+                format!("{name} is {phase:?}, going: {is_going}, {why}")
+            })
+        });
+        let count = self.api.count("machines");
+        if let Some(first) = others.first() {
+            return Some(format!("{} of {count} Machines are not Running: {first}", others.len()));
+        }
+        if self.pools.owners != Owners::Nobody {
+            return self.pools.is_short_of();
+        }
+        (count != self.wished).then(|| format!("{count} Machines are there and {} are wished", self.wished))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn keep(names: &mut BTreeSet<String>, name: &str, is_in: bool) {
+    if !is_in {
+        names.remove(name);
+    } else if !names.contains(name) {
+        names.insert(name.to_owned());
+    }
+}
+
+fn secret() -> Value {
+    json!({
+        "metadata": { "name": "account", "namespace": NAMESPACE },
+        "data": {
+            "key": encode(b"123"),
+            "userData": encode(b"#!/bin/sh\njoin --token=<<BOOTSTRAP_TOKEN>> --name=<<MACHINE_NAME>>\n"),
+        },
+    })
+}
+
+fn class(zone: &str) -> Value {
+    json!({
+        "metadata": { "name": zone, "namespace": NAMESPACE },
+        "provider": "sim",
+        "providerSpec": { "type": "sim.small", "zone": zone },
+        "secretRef": { "name": "account", "namespace": NAMESPACE },
+    })
+}
+
+fn machine(number: u64, zone: &str) -> Value {
+    // Some have a short limit of their own for hooks.
+    let hook_limit = number.is_multiple_of(2).then_some("5m");
+    json!({
+        "metadata": {
+            "name": format!("m{number}"), "namespace": NAMESPACE, "labels": { "name": "pool" },
+            "annotations": { annotations::DELETION_HOOK_TIMEOUT: hook_limit },
+        },
+        "spec": {
+            "class": { "kind": "MachineClass", "name": zone },
+            "machinePreserveTimeout": "15m",
+            "nodeTemplate": { "metadata": { "labels": { "pool": "a" } } },
+        },
+    })
+}

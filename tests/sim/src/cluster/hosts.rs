@@ -1,0 +1,308 @@
+//! The hosts: each start is a process of its own, which lives until it crashes, loses leadership, or the run ends.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use jiff::SignedDuration;
+use kube::Client;
+use machinist_core::scheduling::lease::LeaseTimes;
+use machinist_runtime::metrics::Metrics;
+use machinist_runtime::ports::{PluginConfigMap, PluginMessage, Plugins, Ports};
+use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::tenant::election::{Candidate, LeaseNames, take_part};
+use machinist_runtime::tenant::settings::Settings;
+use machinist_runtime::tenant::{Ended, Tenant};
+use memory_api::ApiServer;
+use memory_api::wire::Wire;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::chance::Chance;
+use crate::check::{HOST, Watchman};
+use crate::cloud::SimCloud;
+use crate::cluster::policies::Policies;
+use crate::planted::{self, Bent, Planted};
+
+/// The namespace of all that is not in `kube-system` or `default`.
+pub(crate) const NAMESPACE: &str = "shoot";
+
+/// What VMs of ours are marked with.
+pub(crate) const CLUSTER: &str = "sim";
+
+/// Between the end of a process and the start of the next one.
+const RESTART: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
+
+/// Longer than the default, since renewals would be most of all requests.
+pub(crate) const LEASE_TIMES: LeaseTimes = LeaseTimes {
+    duration: SignedDuration::from_secs(60),
+    renew_deadline: SignedDuration::from_secs(40),
+    retry: SignedDuration::from_secs(10),
+};
+
+/// A host on its way to the cluster of the Nodes. It is the same server, and can be cut off apart.
+pub(crate) fn to_target(host: &str) -> String {
+    format!("{host}{TARGET}")
+}
+
+/// Ends the names of those ways.
+pub(crate) const TARGET: &str = "@target";
+
+/// Everything that a host needs.
+#[derive(Clone)]
+pub(crate) struct Hosts {
+    pub(crate) api: ApiServer,
+    pub(crate) cloud: SimCloud,
+    pub(crate) wire: Wire,
+    pub(crate) clock: Clock,
+    pub(crate) watchman: Watchman,
+    pub(crate) planted: Option<Planted>,
+    policies: Policies,
+    seed: u64,
+    running: Arc<Mutex<BTreeMap<String, Handles>>>,
+    mark: Arc<Mutex<&'static str>>,
+}
+
+/// What can be done to a process from outside.
+#[derive(Clone)]
+struct Handles {
+    kill: Arc<Notify>,
+    shift_ms: Arc<AtomicI64>,
+}
+
+impl Hosts {
+    pub(crate) fn new(
+        seed: u64,
+        api: ApiServer,
+        cloud: SimCloud,
+        wire: Wire,
+        clock: Clock,
+        watchman: Watchman,
+    ) -> Self {
+        let policies = Policies::new(seed, &[]);
+        Self {
+            api,
+            cloud,
+            wire,
+            clock,
+            watchman,
+            planted: None,
+            policies,
+            seed,
+            running: Arc::default(),
+            mark: Arc::new(Mutex::new(CLUSTER)),
+        }
+    }
+
+    /// Processes with this bug.
+    pub(crate) fn with(self, planted: Option<Planted>) -> Self {
+        Self { planted, ..self }
+    }
+
+    /// Processes that hear these policies.
+    pub(crate) fn judged_by(self, policies: &Policies) -> Self {
+        Self { policies: policies.clone(), ..self }
+    }
+
+    /// Names of the processes that run.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.lock().keys().cloned().collect()
+    }
+
+    /// Ends a process without a word.
+    pub(crate) fn kill(&self, name: &str) {
+        if let Some(handles) = self.lock().get(name) {
+            handles.kill.notify_one();
+        }
+    }
+
+    /// All processes end, and start with this mark from here on.
+    pub(crate) fn start_with_mark(&self, mark: &'static str) {
+        let mut current = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut *current, mark) == mark {
+            return;
+        }
+        drop(current);
+        self.watchman.note(("hosts start with mark", mark));
+        for name in self.names() {
+            self.kill(&name);
+        }
+    }
+
+    /// Ends processes whose last call has killed them.
+    pub(crate) async fn bury(self) {
+        loop {
+            let name = self.wire.crashed_actor().await;
+            self.kill(&name);
+        }
+    }
+
+    /// Sets the clock of a process forth or back.
+    pub(crate) fn shift_clock(&self, name: &str, by_ms: i64) {
+        if let Some(handles) = self.lock().get(name) {
+            let ahead_ms = handles.shift_ms.fetch_add(by_ms, Ordering::Relaxed) + by_ms;
+            let mut facts = self.watchman.facts();
+            let most = facts.ahead.entry(name.to_owned()).or_default();
+            *most = (*most).max(SignedDuration::from_millis(ahead_ms));
+            facts.behind = facts.behind.max(SignedDuration::from_millis(-ahead_ms));
+        }
+    }
+
+    /// All clocks are right again.
+    pub(crate) fn mend_clocks(&self) {
+        for handles in self.lock().values() {
+            handles.shift_ms.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// One replica: process after process.
+    pub(crate) async fn replica(self, replica: usize) {
+        let mut chance = Chance::new(self.seed, &format!("replica {replica}"));
+        for start in 0_u32.. {
+            let name = format!("{HOST}{replica}-{start}");
+            self.watchman.note(("host starts", &name));
+            let handles = Handles { kill: Arc::default(), shift_ms: Arc::default() };
+            self.lock().insert(name.clone(), handles.clone());
+            self.watchman.facts().running.insert(name.clone());
+            let process = self.start(&name, chance.bytes(), &handles);
+            process.end(&handles.kill).await;
+            self.watchman.facts().running.remove(&name);
+            // What has been sent and has not arrived never does.
+            for way in [name.clone(), to_target(&name)] {
+                self.wire.cut(&way);
+                self.api.drop_watches(&way, None);
+            }
+            self.lock().remove(&name);
+            self.watchman.note(("host ends", &name));
+            tokio::time::sleep(chance.between(RESTART.0, RESTART.1)).await;
+        }
+    }
+
+    fn start(&self, name: &str, seed: [u8; 32], handles: &Handles) -> Process {
+        let clock = Clock::Shifted { clock: Box::new(self.clock.clone()), by_ms: handles.shift_ms.clone() };
+        let client = |actor: &str| {
+            let (way, detour) = (self.api.service(actor), self.api.service(name));
+            Client::new(Bent::new(way, detour, self.planted), "default")
+        };
+        let (leads, is_leading) = watch::channel(false);
+        let metrics = Arc::new(Metrics::default());
+        let candidate = Candidate {
+            client: client(name),
+            namespace: NAMESPACE.to_owned(),
+            leases: LeaseNames::Both("machine-controller-manager", "machine-controller"),
+            identity: name.to_owned(),
+            times: LEASE_TIMES,
+            clock: clock.clone(),
+        };
+        let election =
+            tokio::spawn(take_part(candidate, leads.clone(), metrics.clone(), CancellationToken::new()));
+        let (always, is_always_leading) = watch::channel(true);
+        let is_leading =
+            if self.planted == Some(Planted::LeadsAlways) { is_always_leading } else { is_leading };
+        let drivers = self.cloud.drivers(name, &self.watchman);
+        let tenant = Tenant {
+            control: client(name),
+            namespace: NAMESPACE.to_owned(),
+            plugin_namespace: "plugins".to_owned(),
+            target: Some(client(&to_target(name))),
+            settings: settings(self.planted, *self.mark.lock().unwrap_or_else(PoisonError::into_inner)),
+            ports: Ports {
+                drivers: planted::drivers(drivers, self.planted),
+                policies: planted::policies(&self.policies, self.planted),
+                plugins: Arc::new(NoPlugins),
+            },
+            clock,
+            seed,
+            identity: name.to_owned(),
+            metrics,
+        };
+        let (synced, _) = watch::channel(false);
+        let run = tokio::spawn(tenant.run(is_leading, synced, CancellationToken::new()));
+        Process { run, election, _always: always }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Handles>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn settings(planted: Option<Planted>, mark: &str) -> Settings {
+    let settings = Settings::for_cluster(mark);
+    match planted {
+        Some(Planted::FailsAtOnce) => {
+            let health_timeout = SignedDuration::from_secs(5);
+            let api_check_period = SignedDuration::from_hours(24 * 365);
+            let max_unhealthy_replacements = "100%".into();
+            Settings { health_timeout, api_check_period, max_unhealthy_replacements, ..settings }
+        }
+        Some(Planted::GateStaysOpen) => {
+            Settings { api_check_period: SignedDuration::from_hours(24 * 365), ..settings }
+        }
+        // Whatever never comes to rest is found only by passes.
+        Some(Planted::DropsConditions) => Settings { resync: SignedDuration::from_mins(10), ..settings },
+        Some(Planted::DeletesOrphansAtOnce) => Settings {
+            orphan_vms_period: SignedDuration::from_mins(1),
+            orphan_vm_minimum_age: SignedDuration::ZERO,
+            orphan_vm_sightings: 1,
+            ..settings
+        },
+        Some(Planted::ReplacesAllAtOnce) => {
+            let health_timeout = SignedDuration::from_secs(90);
+            Settings { health_timeout, max_unhealthy_replacements: "100%".into(), ..settings }
+        }
+        // An outage of a zone is often shorter than the default.
+        Some(Planted::GivesUpZones) => Settings { health_timeout: SignedDuration::from_mins(2), ..settings },
+        Some(Planted::IgnoresHooks) => Settings { deletion_hook_timeout: SignedDuration::ZERO, ..settings },
+        Some(Planted::LeavesVolumes) => Settings { volume_detach_timeout: SignedDuration::ZERO, ..settings },
+        Some(_) | None => settings,
+    }
+}
+
+/// A host that runs. Dropped, it dies.
+struct Process {
+    run: JoinHandle<Ended>,
+    election: JoinHandle<()>,
+    /// Who believes to lead always does so for as long as this is there.
+    _always: watch::Sender<bool>,
+}
+
+impl Process {
+    /// Until it is killed, or has lost leadership: then a process ends itself.
+    async fn end(mut self, kill: &Notify) {
+        tokio::select! {
+            biased;
+            () = kill.notified() => {}
+            _ = &mut self.election => {}
+            _ = &mut self.run => {}
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.run.abort();
+        self.election.abort();
+    }
+}
+
+/// A plugin host without plugins: the driver is there without one.
+struct NoPlugins;
+
+impl Plugins for NoPlugins {
+    fn declare(&self, _: PluginConfigMap) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn withdraw(&self, _: String, _: String) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn messages(&self) -> BoxStream<'static, PluginMessage> {
+        futures::stream::pending().boxed()
+    }
+}

@@ -1,0 +1,541 @@
+//! Bugs that are put between the host and the world, so that it can be seen that each rule bites.
+//!
+//! They stand at the ports: the host itself is as it is shipped.
+
+mod owners;
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use jiff::{SignedDuration, Timestamp};
+use kube::client::Body;
+use machinist_api::names::{annotations, node_conditions};
+use machinist_core::driver::error::{CallError, Code, DriverError, Refusal, Sent};
+use machinist_core::driver::{
+    Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm, VmState,
+};
+use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{PluginName, ProviderId, ProviderName, Uid};
+use machinist_runtime::ports::{Drivers, HealthPolicies};
+use serde_json::{Value, json};
+use tower::{BoxError, Service};
+
+use crate::check::Rule;
+use crate::cluster::hosts::NAMESPACE;
+use crate::cluster::policies::Policies;
+use crate::cluster::pools::Owners;
+
+/// A bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// Every create is sent twice, with two keys.
+    CreatesTwice,
+    /// A look at a VM removes it.
+    DeletesUnasked,
+    /// A VM that a listing shows without a Machine is removed at once.
+    DeletesOrphansAtOnce,
+    /// VMs are said to be gone that nobody removed.
+    ForgetsVms,
+    /// Every create makes one more VM that carries nobody's mark.
+    LeaksVms,
+    /// The host believes that it leads, always.
+    LeadsAlways,
+    /// A Node of which nothing is heard fails its machine within seconds: the gate never closes, and the cloud is said to have
+    /// stopped every VM.
+    FailsAtOnce,
+    /// The conditions that a host copies from a Node never arrive.
+    DropsConditions,
+    /// The VM never goes.
+    NeverDeletes,
+    /// Pods are deleted where they should be evicted.
+    DeletesPods,
+    /// The API servers are never found to be away, and tokens come from elsewhere.
+    GateStaysOpen,
+    /// Every order to remove a VM is sent over and over.
+    OrdersOverAndOver,
+    /// A pass panics.
+    Panics,
+    /// Any number of Machines may be given up at a time.
+    ReplacesAllAtOnce,
+    /// The cloud is said to have stopped every VM that is looked at.
+    GivesUpZones,
+    /// Hooks hold nothing.
+    IgnoresHooks,
+    /// The wait for hooks before the removal of a VM is noted to have begun long ago.
+    HurriesHooks,
+    /// Drains see no pods.
+    HidesPods,
+    /// Volumes are given up as soon as their pods have gone.
+    LeavesVolumes,
+    /// Attachments are never asked to go.
+    KeepsAttachments,
+    /// A Machine that is to be preserved is deleted.
+    DeletesPreserved,
+    /// A Node that is selected for an update is said to be empty at once.
+    HandsOverUndrained,
+    /// Policies that observe decide.
+    HeedsObservers,
+    /// A VM that no listing shows is said to be gone.
+    BelievesListings,
+    /// Every Machine of a set is made again under another name, as after an answer that got lost.
+    MakesAgain,
+    /// Sets are to want one more than was decided.
+    RaisesTooFar,
+    /// Sets that are to want fewer are to want none.
+    EmptiesSets,
+    /// Another Machine goes in the place of one that the autoscaler has chosen.
+    ChoosesOthers,
+    /// Disruption budgets are not seen.
+    OverlooksBudgets,
+    /// That an ordinal is closed never arrives.
+    ForgetsOrdinals,
+    /// Sets that are deleted are let go at once.
+    ReleasesSets,
+    /// A set's label that says that it is frozen is not seen.
+    OverlooksFreeze,
+    /// It is never taken off, and the host believes that it was.
+    StaysFrozen,
+    /// A create that may have made a VM is said to have made none.
+    DeniesDoubt,
+    /// A create that failed for certain is said to have made a VM perhaps.
+    ClaimsDoubt,
+    /// A create that may have made a VM is waited for five minutes longer than reads of the cloud lag.
+    KeepsDoubt,
+    /// A create that has failed is never tried again.
+    NeverRetries,
+    /// Every deletion of a Machine is asked for over and over.
+    AsksOverAndOver,
+    /// The VM that a Machine has is removed in the place of the one beside it.
+    TakesTheFirst,
+    /// VMs beside those of Machines are said to be removed, and stay.
+    LeavesTheSecond,
+    /// A Node that has the name of a Machine's Node is labelled, although it is another's.
+    WritesOthersNodes,
+    /// With a Machine that is failed for the name of its Node, another one of its set is.
+    GivesUpForNames,
+    /// What stands in an annotation of a set goes to its Machines as it is.
+    HandsDownTexts,
+}
+
+impl Planted {
+    /// All of them.
+    pub const ALL: [Self; 43] = [
+        Self::CreatesTwice,
+        Self::DeletesUnasked,
+        Self::DeletesOrphansAtOnce,
+        Self::ForgetsVms,
+        Self::LeaksVms,
+        Self::LeadsAlways,
+        Self::FailsAtOnce,
+        Self::DropsConditions,
+        Self::NeverDeletes,
+        Self::DeletesPods,
+        Self::GateStaysOpen,
+        Self::OrdersOverAndOver,
+        Self::Panics,
+        Self::ReplacesAllAtOnce,
+        Self::GivesUpZones,
+        Self::IgnoresHooks,
+        Self::HurriesHooks,
+        Self::HidesPods,
+        Self::LeavesVolumes,
+        Self::KeepsAttachments,
+        Self::DeletesPreserved,
+        Self::HandsOverUndrained,
+        Self::HeedsObservers,
+        Self::BelievesListings,
+        Self::MakesAgain,
+        Self::RaisesTooFar,
+        Self::EmptiesSets,
+        Self::ChoosesOthers,
+        Self::OverlooksBudgets,
+        Self::ForgetsOrdinals,
+        Self::ReleasesSets,
+        Self::OverlooksFreeze,
+        Self::StaysFrozen,
+        Self::DeniesDoubt,
+        Self::ClaimsDoubt,
+        Self::KeepsDoubt,
+        Self::NeverRetries,
+        Self::AsksOverAndOver,
+        Self::TakesTheFirst,
+        Self::LeavesTheSecond,
+        Self::WritesOthersNodes,
+        Self::GivesUpForNames,
+        Self::HandsDownTexts,
+    ];
+
+    /// Whose Machines must be for it to show.
+    pub(crate) fn needs(self) -> Owners {
+        match self {
+            Self::MakesAgain
+            | Self::ForgetsOrdinals
+            | Self::HandsDownTexts
+            | Self::AsksOverAndOver
+            | Self::WritesOthersNodes
+            | Self::GivesUpForNames => Owners::Set,
+            Self::RaisesTooFar
+            | Self::EmptiesSets
+            | Self::ChoosesOthers
+            | Self::OverlooksBudgets
+            | Self::ReleasesSets
+            | Self::OverlooksFreeze
+            | Self::StaysFrozen => Owners::Deployments,
+            _ => Owners::Nobody,
+        }
+    }
+
+    /// The rule that it breaks.
+    pub fn breaks(self) -> Rule {
+        match self {
+            Self::CreatesTwice | Self::DeniesDoubt => Rule::OneVm,
+            Self::DeletesUnasked | Self::DeletesOrphansAtOnce => Rule::NoUnaskedDelete,
+            Self::ForgetsVms | Self::BelievesListings => Rule::FinalizerLast,
+            Self::LeaksVms => Rule::NoLeak,
+            Self::LeadsAlways => Rule::Leader,
+            Self::FailsAtOnce => Rule::HealthyStays,
+            Self::DropsConditions => Rule::Quiet,
+            Self::NeverDeletes => Rule::Converges,
+            Self::MakesAgain => Rule::Surplus,
+            Self::RaisesTooFar => Rule::Surge,
+            Self::EmptiesSets => Rule::Availability,
+            Self::ChoosesOthers => Rule::Chosen,
+            Self::OverlooksBudgets => Rule::Disruptions,
+            Self::ForgetsOrdinals => Rule::Names,
+            Self::ReleasesSets => Rule::Orphans,
+            Self::OverlooksFreeze | Self::StaysFrozen => Rule::Frozen,
+            Self::HandsDownTexts => Rule::HandedDown,
+            Self::ClaimsDoubt | Self::KeepsDoubt => Rule::Doubt,
+            Self::TakesTheFirst | Self::LeavesTheSecond => Rule::SecondVms,
+            Self::WritesOthersNodes => Rule::OthersNodes,
+            Self::GivesUpForNames => Rule::NamesTaken,
+            Self::NeverRetries => Rule::ComesUp,
+            Self::AsksOverAndOver => Rule::Repeats,
+            Self::DeletesPods => Rule::Budget,
+            Self::GateStaysOpen => Rule::Gate,
+            Self::OrdersOverAndOver => Rule::Sparing,
+            Self::Panics => Rule::NoPanic,
+            Self::ReplacesAllAtOnce | Self::GivesUpZones => Rule::Meltdown,
+            Self::IgnoresHooks => Rule::PreDrain,
+            Self::HurriesHooks => Rule::PreTerminate,
+            Self::HidesPods => Rule::Drained,
+            Self::LeavesVolumes | Self::KeepsAttachments => Rule::Volumes,
+            Self::DeletesPreserved => Rule::Preserved,
+            Self::HandsOverUndrained => Rule::InPlace,
+            Self::HeedsObservers => Rule::Verdicts,
+        }
+    }
+}
+
+/// The drivers with a bug in them.
+pub(crate) fn drivers(drivers: Arc<dyn Drivers>, planted: Option<Planted>) -> Arc<dyn Drivers> {
+    match planted {
+        Some(bug) => Arc::new(Faulty { drivers, bug }),
+        None => drivers,
+    }
+}
+
+/// So much longer than reads lag, for a bug.
+const KEEPS_DOUBT_FOR: SignedDuration = SignedDuration::from_mins(5);
+
+struct Faulty {
+    drivers: Arc<dyn Drivers>,
+    bug: Planted,
+}
+
+impl Faulty {
+    /// The same request for somebody else.
+    fn again(request: &MachineRequest, uid: &str) -> MachineRequest {
+        let mut other = request.clone();
+        other.machine.uid = Uid::new(uid);
+        other.idempotency_key = format!("{}-again", request.idempotency_key);
+        other
+    }
+}
+
+impl Drivers for Faulty {
+    fn facts(&self, provider: &ProviderName, pin: Option<DriverDigest>) -> Result<DriverFacts, Refusal> {
+        let facts = self.drivers.facts(provider, pin)?;
+        Ok(match self.bug {
+            Planted::KeepsDoubt => {
+                let consistency_window = facts.consistency_window + KEEPS_DOUBT_FOR;
+                DriverFacts { consistency_window, ..facts }
+            }
+            _ => facts,
+        })
+    }
+
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+        let second = match self.bug {
+            Planted::CreatesTwice => Some(Self::again(&request, request.machine.uid.as_str())),
+            Planted::LeaksVms => {
+                // Of another cluster, so that nobody who looks for orphans finds it.
+                let mut other = Self::again(&request, &format!("{}-nobody", request.machine.uid));
+                other.cluster = "other".to_owned();
+                Some(other)
+            }
+            _ => None,
+        };
+        async move {
+            let made = self.drivers.create(request).await;
+            if let Some(second) = second {
+                let _ = self.drivers.create(second).await;
+            }
+            match self.bug {
+                Planted::DeniesDoubt => made.map_err(denied),
+                Planted::ClaimsDoubt => made.map_err(|error| claimed(&error)),
+                Planted::NeverRetries if made.is_err() => std::future::pending().await,
+                _ => made,
+            }
+        }
+        .boxed()
+    }
+
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        self.drivers.initialize(request)
+    }
+
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+        match self.bug {
+            Planted::ForgetsVms | Planted::NeverDeletes => {
+                async { Ok(Deletion::Deleted { last_known_state: None }) }.boxed()
+            }
+            Planted::OrdersOverAndOver => async move {
+                for _ in 0..25 {
+                    let _ = self.drivers.delete(request.clone()).await;
+                }
+                self.drivers.delete(request).await
+            }
+            .boxed(),
+            _ => self.drivers.delete(request),
+        }
+    }
+
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+        match self.bug {
+            Planted::ForgetsVms => {
+                async { Err(DriverError::new(Code::NotFound, "there is no such VM").into()) }.boxed()
+            }
+            Planted::DeletesUnasked => async move {
+                let _ = self.drivers.delete(request.clone()).await;
+                self.drivers.get_status(request).await
+            }
+            .boxed(),
+            Planted::BelievesListings => async move {
+                let all = ListRequest {
+                    class: request.class.clone(),
+                    cluster: request.cluster.clone(),
+                    token: None,
+                    secrets: request.secrets.clone(),
+                };
+                let page = self.drivers.list(all).await?;
+                let seen = self.drivers.get_status(request).await?;
+                let is_listed = page.machines.iter().any(|vm| vm.provider_id == seen.provider_id);
+                let gone = || DriverError::new(Code::NotFound, "no listing shows it").into();
+                if is_listed { Ok(seen) } else { Err(gone()) }
+            }
+            .boxed(),
+            Planted::FailsAtOnce | Planted::GivesUpZones => async move {
+                let seen = self.drivers.get_status(request).await?;
+                Ok(Vm { state: VmState::Stopped, ..seen })
+            }
+            .boxed(),
+            Planted::Panics => async { panic!("a bug was planted here") }.boxed(),
+            _ => self.drivers.get_status(request),
+        }
+    }
+
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+        self.drivers.reboot(request)
+    }
+
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+        match (self.bug, request.machine.provider_id.clone()) {
+            (Planted::TakesTheFirst, Some(first)) => self.drivers.delete_by_id(request, first),
+            (Planted::LeavesTheSecond, _) => async { Ok(()) }.boxed(),
+            _ => self.drivers.delete_by_id(request, vm),
+        }
+    }
+
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+        self.drivers.list(request)
+    }
+
+    fn get_volume_ids(
+        &self,
+        provider: ProviderName,
+        pin: Option<DriverDigest>,
+        specs: Vec<String>,
+    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+        self.drivers.get_volume_ids(provider, pin, specs)
+    }
+
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+        self.drivers.validate_class(class)
+    }
+}
+
+/// The same error, as if the driver did not know whether a VM was made.
+fn claimed(error: &CallError) -> CallError {
+    DriverError { may_have_happened: true, ..DriverError::new(error.code(), "nobody knows") }.into()
+}
+
+/// The same error without its doubt.
+fn denied(error: CallError) -> CallError {
+    match error {
+        CallError::Guest(error) => DriverError { may_have_happened: false, ..error }.into(),
+        other @ (CallError::Broken(_) | CallError::Refused(_)) => other.having_sent(Sent::Nothing),
+    }
+}
+
+/// The policies with a bug in them.
+pub(crate) fn policies(policies: &Policies, planted: Option<Planted>) -> Arc<dyn HealthPolicies> {
+    match planted {
+        Some(Planted::HeedsObservers) => Arc::new(Heeded(policies.clone())),
+        Some(_) | None => Arc::new(policies.clone()),
+    }
+}
+
+struct Heeded(Policies);
+
+impl HealthPolicies for Heeded {
+    fn policies(&self) -> Arc<[PolicyFact]> {
+        let decides = |fact: &PolicyFact| PolicyFact { mode: Mode::Enforce, ..fact.clone() };
+        self.0.policies().iter().map(decides).collect()
+    }
+
+    fn evaluate(
+        &self,
+        policy: &PluginName,
+        question: Question,
+        now: Timestamp,
+    ) -> BoxFuture<'_, Result<RawAnswer, CallError>> {
+        self.0.evaluate(policy, question, now)
+    }
+}
+
+/// A connection to the API server with a bug in it.
+#[derive(Clone)]
+pub(crate) struct Bent<S> {
+    inner: S,
+    /// A way that goes on when the other one is cut off.
+    detour: S,
+    bug: Option<Planted>,
+}
+
+impl<S> Bent<S> {
+    pub(crate) fn new(inner: S, detour: S, bug: Option<Planted>) -> Self {
+        Self { inner, detour, bug }
+    }
+}
+
+impl<S> Service<Request<Body>> for Bent<S>
+where
+    S: Service<Request<Body>, Response = owners::Reply, Error = BoxError, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let bug = self.bug;
+        // No VM is made without a token, and no token without the cluster of the Nodes.
+        let is_token = request.uri().path().contains("/namespaces/kube-system/secrets");
+        let goes_around = bug == Some(Planted::GateStaysOpen) && is_token;
+        let mut inner = if goes_around { self.detour.clone() } else { self.inner.clone() };
+        async move {
+            let Some(bug) = bug else { return inner.call(request).await };
+            let request = owners::bent(&mut inner, bent(request, bug).await?, bug).await?;
+            Ok(owners::seen(inner.call(request).await?, bug))
+        }
+        .boxed()
+    }
+}
+
+async fn bent(request: Request<Body>, bug: Planted) -> Result<Request<Body>, BoxError> {
+    let path = request.uri().path().to_owned();
+    match bug {
+        Planted::DropsConditions if path.contains("/machines/") && path.ends_with("/status") => {
+            // What changes nothing makes no version, so that the bug is not even told by an event.
+            patched(request, |patch| {
+                if let Some(status) = patch["status"].as_object_mut() {
+                    status.remove("conditions");
+                }
+            })
+            .await
+        }
+        Planted::DeletesPods if path.ends_with("/eviction") => {
+            let (mut head, _) = request.into_parts();
+            head.method = Method::DELETE;
+            head.uri = path.trim_end_matches("/eviction").parse()?;
+            Ok(Request::from_parts(head, Body::empty()))
+        }
+        Planted::HidesPods if path == "/api/v1/pods" => {
+            let (mut head, body) = request.into_parts();
+            let all = head.uri.to_string().replace("spec.nodeName%3D", "spec.nodeName%3Dnot-");
+            head.uri = all.parse()?;
+            Ok(Request::from_parts(head, body))
+        }
+        Planted::KeepsAttachments
+            if path.contains("/volumeattachments/") && request.method() == Method::DELETE =>
+        {
+            let (mut head, _) = request.into_parts();
+            head.method = Method::GET;
+            Ok(Request::from_parts(head, Body::empty()))
+        }
+        Planted::HurriesHooks if path.contains("/machines/") => {
+            patched(request, |patch| {
+                if let Some(since) =
+                    patch["metadata"]["annotations"].get_mut(annotations::PRE_TERMINATE_SINCE)
+                {
+                    *since = json!("2020-01-01T00:00:00Z");
+                }
+            })
+            .await
+        }
+        Planted::HandsOverUndrained if path.contains("/nodes/") && path.ends_with("/status") => {
+            let (head, body) = request.into_parts();
+            let text = String::from_utf8_lossy(&body.collect().await?.to_bytes()).into_owned();
+            let text = text.replace(node_conditions::SELECTED_FOR_UPDATE, node_conditions::DRAIN_SUCCESSFUL);
+            Ok(Request::from_parts(head, Body::from(text.into_bytes())))
+        }
+        Planted::DeletesPreserved if path.contains("/nodes/") && path.ends_with("/status") => {
+            let (mut head, body) = request.into_parts();
+            let bytes = body.collect().await?.to_bytes();
+            // What is said on the Node once its Machine is kept.
+            if !String::from_utf8_lossy(&bytes).contains(node_conditions::PRESERVED_BY_USER) {
+                return Ok(Request::from_parts(head, Body::from(bytes.to_vec())));
+            }
+            let name = path.trim_start_matches("/api/v1/nodes/").trim_end_matches("/status");
+            head.method = Method::DELETE;
+            head.uri =
+                format!("/apis/{}/namespaces/{NAMESPACE}/machines/{name}", machinist_api::names::API_VERSION)
+                    .parse()?;
+            Ok(Request::from_parts(head, Body::empty()))
+        }
+        _ => Ok(request),
+    }
+}
+
+/// The same request with another patch in it. What is no patch stays as it is.
+async fn patched(request: Request<Body>, change: impl FnOnce(&mut Value)) -> Result<Request<Body>, BoxError> {
+    if request.method() != Method::PATCH {
+        return Ok(request);
+    }
+    let (head, body) = request.into_parts();
+    let mut patch: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
+    change(&mut patch);
+    Ok(Request::from_parts(head, Body::from(serde_json::to_vec(&patch)?)))
+}
