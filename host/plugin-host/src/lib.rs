@@ -3,28 +3,19 @@
 //! A driver is a WebAssembly component in a ConfigMap. [`PluginHost`] loads it, swaps it while calls are running, and
 //! makes each call in an instance of its own.
 //!
-//! | question | module |
+//! | room | what it holds |
 //! | --- | --- |
-//! | what does a ConfigMap declare | [`source::configmap`] |
-//! | what do several ConfigMaps make together | [`source::parts`] |
-//! | what lies in a directory | `directory` |
-//! | where are its bytes | `fetch`, [`source::remote`] |
-//! | who has signed a plugin, what of it, and what may its grants say at most | `trust` |
-//! | may this component be loaded | [`verify`] |
-//! | what is known of a component that nobody loads | `inspect` |
-//! | is its code such as compilers make it | `shape` |
-//! | who compiles it, how well, in which order, and is compiled code still ours | `workshop`, `tier`, `turns`, `compile`, `code_cache` |
-//! | which version serves which provider | `registry`, `routes` |
-//! | when is a plugin left alone | [`state`] |
-//! | how does a new version come to serve | [`rollout`] |
-//! | how does a call get its turn | `dispatch` |
-//! | what happens in a call, and why did it end | `call`, `guest`, `breakage` |
-//! | how much memory may all of them hold | `budget`, `limits` |
-//! | what has a plugin logged | `logbook` |
-//! | what may leave the sandbox | [`grants`], [`vault`], [`egress`] |
-//! | how is a policy asked | `policy` |
-//! | how are calls recorded and replayed | [`tape`] |
-//! | what is in an instance's memory when its call is over | `witness` |
+//! | [`sources`] | where plugins come from: ConfigMaps, their parts, folders, registries |
+//! | [`loading`] | from bytes to code: signatures, limits on the component, the compiler, the code cache |
+//! | [`registry`] | which version serves which provider: the catalog, quarantine, canaries, shadows, status |
+//! | [`calls`] | one call from its turn to its end: instance, limits, threads, logs |
+//! | [`grants`] | what an operator allows a plugin |
+//! | [`egress`] | the only way out: requests, authentication, connections, pace |
+//! | [`vault`] | secrets of a call, and the search for them in what comes back |
+//! | `budget` | the memory that all plugins may hold together |
+//! | `health_policy` | components that judge the health of Machines |
+//! | [`recording`] | calls recorded and replayed |
+//! | `host` | [`PluginHost`], which wires all of it together, and its settings |
 
 mod budget;
 pub mod calls;

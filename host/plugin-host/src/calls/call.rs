@@ -263,7 +263,7 @@ impl Sandbox {
             // The limit, not what was left of it after waiting: retries of one call say the same.
             None => {
                 let limit = A::OPERATION.deadline().unsigned_abs().min(prepared.limits.deadline);
-                Err(breakage::past_deadline(limit).into())
+                Err(failure::past_deadline(limit).into())
             }
         };
         let answer = answer.map_err(|error| error.having_sent(session.sent()));
@@ -290,10 +290,10 @@ impl Sandbox {
 }
 
 fn explain(error: &wasmtime::Error, output: &str, prepared: &Prepared, vault: &Vault) -> CallError {
-    match breakage::classify(error, output, &prepared.limits) {
+    match failure::classify(error, output, &prepared.limits) {
         Verdict::NoRoom => Refusal::Busy { plugin: prepared.plugin.to_string() }.into(),
         Verdict::Broken(Breakage::Trap { detail }) => {
-            Breakage::Trap { detail: bounds::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
+            Breakage::Trap { detail: output_limits::text(&vault.scrub_text(&detail), TEXT_BYTES) }.into()
         }
         Verdict::Broken(
             other @ (Breakage::Limit { .. } | Breakage::Contract { .. } | Breakage::CutOff { .. }),

@@ -115,7 +115,7 @@ pub(crate) fn page(page: wit::Page) -> Result<Page, Breakage> {
     let machines = few("machines on a page", page.machines, PAGE_ITEMS)?;
     Ok(Page {
         machines: machines.into_iter().map(listed).collect::<Result<_, _>>()?,
-        next: page.next.map(|token| bounds::opaque("the token of a page", token, STATE_BYTES)).transpose()?,
+        next: page.next.map(|token| output_limits::opaque("the token of a page", token, STATE_BYTES)).transpose()?,
     })
 }
 
@@ -165,7 +165,7 @@ fn driver_error(error: wit::DriverError, vault: &Vault) -> Result<DriverError, B
 
 /// Secrets are taken out first: half of one would not be known as one.
 fn for_people(text: &str, most_bytes: usize, vault: &Vault) -> String {
-    bounds::text(&vault.scrub_text(text), most_bytes)
+    output_limits::text(&vault.scrub_text(text), most_bytes)
 }
 
 fn provider_id(id: String) -> Result<ProviderId, Breakage> {
@@ -184,7 +184,7 @@ fn address(it: wit::Address) -> Result<Address, Breakage> {
 }
 
 fn state_to_keep(state: Option<String>) -> Result<Option<String>, Breakage> {
-    state.map(|state| bounds::opaque("a last known state", state, STATE_BYTES)).transpose()
+    state.map(|state| output_limits::opaque("a last known state", state, STATE_BYTES)).transpose()
 }
 
 pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
@@ -209,7 +209,7 @@ pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
         providers,
         class_schema: about
             .class_schema
-            .map(|schema| bounds::opaque("describe: a class schema", schema, SCHEMA_BYTES))
+            .map(|schema| output_limits::opaque("describe: a class schema", schema, SCHEMA_BYTES))
             .transpose()?,
         capabilities: Capabilities {
             status: has(wit::Capabilities::STATUS),
@@ -231,7 +231,7 @@ pub(crate) fn about(about: wit::About) -> Result<About, Breakage> {
 
 fn progress(progress: wit::Progress, vault: &Vault) -> Result<InProgress, Breakage> {
     Ok(InProgress {
-        resume_token: bounds::opaque("a resume token", progress.resume_token, STATE_BYTES)?,
+        resume_token: output_limits::opaque("a resume token", progress.resume_token, STATE_BYTES)?,
         ask_again: milliseconds(progress.ask_again_ms),
         message: for_people(&progress.message, TEXT_BYTES, vault),
     })
@@ -247,7 +247,7 @@ fn listed(listed: wit::Listed) -> Result<Listed, Breakage> {
     });
     // Names and uids are marks on VMs, which anybody with the account may write. One that no object can have stays one: it
     // makes the page neither wrong nor endless.
-    let mark = |text: &str| bounds::text(text, NAME_BYTES);
+    let mark = |text: &str| output_limits::text(text, NAME_BYTES);
     Ok(Listed {
         provider_id: provider_id(listed.provider_id)?,
         machine_name: Name::from(mark(&listed.machine_name)),

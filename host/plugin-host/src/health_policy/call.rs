@@ -126,7 +126,7 @@ impl PolicySandbox {
         match asked {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(explain(&error, &output, policy)),
-            Err(_elapsed) => Err(breakage::past_deadline(limits.deadline).into()),
+            Err(_elapsed) => Err(failure::past_deadline(limits.deadline).into()),
         }
     }
 
@@ -156,14 +156,14 @@ impl PolicySandbox {
 
 fn explain(error: &wasmtime::Error, output: &str, policy: &PreparedPolicy) -> CallError {
     let limits = policy.terms.limits.common();
-    match breakage::classify(error, output, &limits) {
+    match failure::classify(error, output, &limits) {
         Verdict::NoRoom => Refusal::Busy { plugin: policy.plugin.to_string() }.into(),
         Verdict::Broken(Breakage::Limit {
             limit: limit @ machinist_core::driver::error::Limit::Fuel,
             ..
         }) => Breakage::Limit { limit, detail: format!("{} units", policy.terms.limits.fuel) }.into(),
         Verdict::Broken(Breakage::Trap { detail }) => {
-            Breakage::Trap { detail: bounds::text(&detail, TEXT_BYTES) }.into()
+            Breakage::Trap { detail: output_limits::text(&detail, TEXT_BYTES) }.into()
         }
         Verdict::Broken(breakage) => breakage.into(),
     }

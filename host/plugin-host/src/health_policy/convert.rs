@@ -109,7 +109,7 @@ pub(crate) fn answer(verdict: &wit::Verdict) -> RawAnswer {
 pub(crate) fn reason(text: &str) -> String {
     let blank = |character: char| character.is_whitespace() || character.is_control();
     let line: String = text.chars().map(|character| if blank(character) { ' ' } else { character }).collect();
-    bounds::text(&line, TEXT_BYTES)
+    output_limits::text(&line, TEXT_BYTES)
 }
 
 pub(crate) fn time(at: Timestamp) -> u64 {

@@ -142,7 +142,7 @@ impl Workshop {
     async fn code_bytes(&self, bytes: &Bytes) -> Result<u64, Error> {
         let bytes = bytes.clone();
         let checked = blocking(move || shape::check(&bytes)).await?;
-        checked.map_err(|error| Error::Compile(compile::Error::Shape(error)))
+        checked.map_err(|error| Error::Compile(compiler_process::Error::Shape(error)))
     }
 
     async fn history(&self, digest: Digest, tier: CodeTier, wanted_bytes: u64) -> Result<History, Error> {
@@ -160,7 +160,7 @@ impl Workshop {
     ) -> Result<Code, Error> {
         let wanted_bytes = compiler_bytes(bytes.len(), code_bytes);
         if let History::Rests { deaths, left, how } = self.history(digest, tier, wanted_bytes).await? {
-            return Err(Error::Compile(compile::Error::Rests { deaths, left, how }));
+            return Err(Error::Compile(compiler_process::Error::Rests { deaths, left, how }));
         }
         let aside = self.memory.set_aside(wanted_bytes).await.map_err(|_full| Error::Interrupted)?;
         let memory_bytes = aside.bytes();

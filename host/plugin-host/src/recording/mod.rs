@@ -59,17 +59,17 @@ use rng::Seed;
 /// For `tests/fuzz`: asks a player for all that its recording holds, as a component does that does the same again. So many
 /// requests were answered.
 pub(crate) fn play_through(player: &Player, again: &Recording) -> usize {
-    let naming = naming::Naming::of(&again.secrets.placeholders);
+    let naming = replay::placeholders::Naming::of(&again.secrets.placeholders);
     let _times = (player.wall_ns(), player.monotonic_ns(), player.remaining_ms(), player.levels());
     for placeholder in &again.secrets.placeholders {
         let _answer = player.placeholder(&placeholder.key, &[Encoding::Base64]);
         let _answer = (player.reveals(&placeholder.key), player.starts_with(&placeholder.key, ""));
     }
-    let named = again.http.iter().map(|exchange| likeness::Named::of(exchange, &naming));
+    let named = again.http.iter().map(|exchange| replay::matching::Named::of(exchange, &naming));
     named
         .filter(|request| match player.answer_unread(request) {
-            Some(played) => !matches!(played, player::Played::Unknown),
-            None => !matches!(player.answer(request), player::Played::Unknown),
+            Some(played) => !matches!(played, replay::player::Played::Unknown),
+            None => !matches!(player.answer(request), replay::player::Played::Unknown),
         })
         .count()
 }
@@ -148,7 +148,7 @@ impl Tape {
 
     /// What was noted, without secrets; `None` when nothing is noted, or the call did not begin. Takes time: not for the path of a call.
     pub(crate) fn finish(&self) -> Option<Recording> {
-        self.0.as_ref().and_then(|deck| finish::finish(deck.recorder.copy()))
+        self.0.as_ref().and_then(|deck| recorder::finish::finish(deck.recorder.copy()))
     }
 
     /// About as much memory as it takes.

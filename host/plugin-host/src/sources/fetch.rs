@@ -296,7 +296,7 @@ impl Fetcher {
             component: bytes,
             signer: beside.signer,
         };
-        trust::judge(&self.trust.keys, rule, evidence).map_err(|error| match &declared.component {
+        signatures::judge(&self.trust.keys, rule, evidence).map_err(|error| match &declared.component {
             Origin::Remote(_) if is_of_artifact => Error::TrustBesideArtifact(error),
             Origin::Remote(_) | Origin::Here(_) => Error::Trust(error),
         })

@@ -1,7 +1,7 @@
 //! Names by which the API server knows this program.
 
 use machinist_api::names::annotations;
-use machinist_core::disruption::requests::requests as disruption;
+use machinist_core::disruption::requests as disruption;
 
 /// What the owner of a deployment wishes about taking Machines away, and what is noted about it.
 pub(crate) static DISRUPTION: disruption::Annotations = disruption::Annotations {

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Resource;
 use kube::core::ObjectMeta;
 use machinist_api::{Machine, MachineDeployment, MachineSet, MachineSpec, names};
-use machinist_core::disruption::requests::requests::Permits;
+use machinist_core::disruption::requests::Permits;
 use machinist_core::scheduling::queue::Priority;
 use machinist_core::value::id::{ObjectKey, Uid};
 

@@ -10,7 +10,7 @@ use kube::core::ObjectMeta;
 use machinist_api::machine_set::MachineSetCondition;
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
-use machinist_core::disruption::requests::maintenance::Windows;
+use machinist_core::disruption::maintenance::Windows;
 use machinist_core::machine_deployment::{
     DeploymentFact, DeploymentView, MachineFact, Owner, SetFact, SetStatusFact, Settings, SpecFact,
     WindowsFact,

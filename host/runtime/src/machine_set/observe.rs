@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::core::ObjectMeta;
 use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
-use machinist_core::disruption::requests::requests::Permits;
+use machinist_core::disruption::requests::Permits;
 use machinist_core::machine::ClassFact;
 use machinist_core::machine_deployment::Strategy;
 use machinist_core::machine_set::{

@@ -138,7 +138,7 @@ async fn finish(
     let mut news = std::mem::take(&mut memory.deeds).told(observed, conclusion);
     memory.wrote.extend(settled.wrote.map(|version| (Kind::Set, version)));
     if !settled.is_held {
-        let concluded = news::of_conclusion(observed, conclusion).into_iter();
+        let concluded = events::of_conclusion(observed, conclusion).into_iter();
         news.extend(concluded.map(|news| News { is_mute: settled.is_mute, ..news }));
     }
     memory.report(observed, progress, settled.wake, news)

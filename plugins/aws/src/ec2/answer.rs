@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roxmltree::Node;
 
-use crate::ec2::moto::xml::{child, items, text, verbatim};
+use crate::ec2::xml::{child, items, text, verbatim};
 
 /// Where an instance is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

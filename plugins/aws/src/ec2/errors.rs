@@ -76,7 +76,7 @@ impl CloudError {
 
     /// EC2 itself says that there is no such instance.
     pub(crate) fn is_absence(&self) -> bool {
-        matches!(self.cloud_code(), Some(codes::NO_INSTANCE | codes::NO_INSTANCE_ID))
+        matches!(self.cloud_code(), Some(error_codes::NO_INSTANCE | error_codes::NO_INSTANCE_ID))
     }
 
     fn may_have_happened(&self) -> bool {
@@ -90,9 +90,9 @@ impl CloudError {
     }
 
     fn refused(&self, status: u16, code: &str, message: &str, skew_s: Option<u64>) -> DriverError {
-        let (contract, is_terminal, advice) = match codes::meaning(code) {
+        let (contract, is_terminal, advice) = match error_codes::meaning(code) {
             Some(row) => (row.code, row.is_terminal, row.advice.to_owned()),
-            None => (codes::by_status(status).0, false, String::new()),
+            None => (error_codes::by_status(status).0, false, String::new()),
         };
         let said = quoted(message.split(ENCODED).next().unwrap_or_default().trim(), QUOTED_CHARACTERS);
         let text = format!("failed to {}: {said} ({})", self.doing, quoted(code, 80));
@@ -173,7 +173,7 @@ impl From<Box<CloudError>> for Failure {
 }
 
 fn outcome(code: &str, status: u16) -> Outcome {
-    codes::meaning(code).map_or(codes::by_status(status).1, |row| row.outcome)
+    error_codes::meaning(code).map_or(error_codes::by_status(status).1, |row| row.outcome)
 }
 
 fn clock(skew_s: u64) -> String {
@@ -191,7 +191,7 @@ fn not_signed(
     skew_s: Option<u64>,
 ) -> DriverError {
     let said = quoted(message.trim(), QUOTED_CHARACTERS);
-    let row = code.and_then(codes::meaning);
+    let row = code.and_then(error_codes::meaning);
     let passes = row.map_or(status >= 500, |row| row.code == Code::Unavailable);
     let code_of_contract = if passes { Code::Unavailable } else { Code::Unauthenticated };
     let named = code.map(|code| format!(" ({})", quoted(code, 80))).unwrap_or_default();

@@ -14,9 +14,9 @@ pub(crate) mod xml;
 use machinist_sdk::driver::{Effect, NoAnswer};
 use roxmltree::Node;
 
-use crate::ec2::answer::{self, Instance, Page};
+use self::answer::{Instance, Page};
 use crate::ec2::errors::{Cause, CloudError, Target};
-use crate::ec2::moto::xml::{self, Broken};
+use self::xml::{Broken};
 use crate::ec2::params::{Filter, Params};
 
 /// Instances of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through.

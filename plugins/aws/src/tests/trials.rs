@@ -5,7 +5,7 @@ use machinist_sdk::driver::Code;
 use super::model::wrapped;
 use super::world::{Fault, World, answer, request, with_id};
 use crate::ec2::answer::{Instance, State, page};
-use crate::ec2::moto::xml;
+use crate::ec2::xml;
 
 fn instances(inside: &str) -> Option<Vec<Instance>> {
     let text = wrapped("DescribeInstances", inside);

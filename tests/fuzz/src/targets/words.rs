@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use machinist_core::disruption::requests::maintenance::{Opening, Windows};
+use machinist_core::disruption::maintenance::{Opening, Windows};
 use machinist_core::health_policy::Reboots;
 use machinist_core::value::int_or_percent::{IntOrPercent, RawIntOrPercent};
 use machinist_core::value::{duration, selector};

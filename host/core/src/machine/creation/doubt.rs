@@ -195,7 +195,7 @@ fn spread(uid: &Uid) -> f64 {
 pub(crate) fn in_doubt(view: &MachineView, driver: &DriverFacts, error: &CallError, now: Timestamp) -> Step {
     let window = driver.consistency_window;
     if window.is_zero() {
-        return setback::creation_failed(view, error, now);
+        return failed::creation_failed(view, error, now);
     }
     // A failure that counts, and the look for its VM comes soon whatever the code says.
     let wake = Wake::Retry { policy: RetryPolicy::steady(FIRST_LOOK.min(window)), hint: None };

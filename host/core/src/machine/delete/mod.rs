@@ -21,8 +21,7 @@ use crate::driver::write_error::ActError;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
-use super::delete::force;
-use super::delete::note::DeletionNote;
+use note::DeletionNote;
 use super::effect::{Effect, Progress};
 use super::facts::{ClassFact, DriverFact, MachineView};
 use super::ownership::{conflict as contest, mark};

@@ -31,7 +31,6 @@ use crate::value::phase::Phase;
 use super::conclusion::{Reason, StatusChange, Step, Wake};
 use super::effect::{Effect, Progress};
 use super::facts::{MachineFact, MachineView, NodeFact, NodePresence, TargetFact};
-use super::join::policies;
 use super::step::{PREREQUISITE, rest, write_failed};
 
 use absent::Absence;

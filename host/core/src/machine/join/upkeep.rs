@@ -65,7 +65,7 @@ fn capacity(view: &MachineView, node: &NodeFact) -> Plan {
 fn difference(view: &MachineView, node: &NodeFact, plan: &Plan, now: Timestamp) -> NodeChange {
     let machine = &view.machine;
     let wanted = Wanted { template: &machine.template, own_labels: &machine.own_node_labels };
-    let change = node_sync::merge(&node.meta, wanted, node.last_applied.as_ref());
+    let change = sync::merge(&node.meta, wanted, node.last_applied.as_ref());
     let change = change.with(&node.meta, &preserve::on_node(view, node, now));
     NodeChange { takes_finalizer: !node.has_finalizer, capacity_note: plan.note.clone(), ..change }
 }

@@ -231,7 +231,7 @@ impl World {
             .map(|machine| ((*machine).clone(), false))
             .collect();
         let of_deployment = self.cache.deployment.as_ref().map(|deployment| &deployment.annotations);
-        let permits = of_deployment.map_or(Permits::All, |all| Permits::read(all, &disruption::NAMES));
+        let permits = of_deployment.map_or(Permits::All, |all| Permits::read(all, &requests::NAMES));
         let lowered = set.annotations.get(NAMES.replica_change_time).and_then(|text| text.parse().ok());
         for machine in in_order {
             let is_targeted = machine.priority <= 1

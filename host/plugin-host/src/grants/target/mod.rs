@@ -11,8 +11,8 @@ use std::fmt;
 use http::{Method, Uri};
 use url::Url;
 
-use super::target::host::Host;
-use super::target::path::{PathPattern, Readings};
+use host::Host;
+use path::{PathPattern, Readings};
 
 /// The schemes that exist here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

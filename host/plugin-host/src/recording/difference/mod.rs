@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::difference::change::{self, Change};
+use change::Change;
 use super::model::{End, Line, Outcome, Recording};
 use super::replay::matching::{Likeness, Named};
 use super::replay::placeholders::Naming;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::model::{Clocks, End, Levels, LimitsTaken, Line, Placeholder, Prefix, Reveal, Secrets};
-use super::recorder::body::Side;
+use body::Side;
 use super::rng::{Seed, hex};
 use super::wire_error::WireError;
 use crate::vault::{Encoding, Refusal, Vault};

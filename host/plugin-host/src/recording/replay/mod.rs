@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use super::Tape;
 use super::difference::{Difference, difference};
 use super::model::{FORMAT, LimitsTaken, Recording};
-use super::replay::player::{Player, Playing};
+use player::{Player, Playing};
 use super::rng::hex;
 use crate::calls::bindings::driver::machinist::provider::types as wit;
 use crate::calls::call::{Prepared, Sandbox};
