@@ -89,8 +89,9 @@ fn check(input: &[u8]) -> Verdict {
         .filter_map(|piece| usize::try_from(piece.as_u64()?).ok())
         .filter(|piece| *piece > 0)
         .collect();
-    // Escapes have several characters for each of the value.
-    let most_left = MOST_LEFT * spelled.len().max(value.len()) / value.len().max(1);
+    // Escapes have several letters and digits for each of the value.
+    let length = |text: &[u8]| bare(&String::from_utf8_lossy(text)).len().max(1);
+    let most_left = MOST_LEFT * length(&spelled).max(length(value.as_bytes())) / length(value.as_bytes());
     for clean in [vault.scrub_bytes(&answer).into_owned(), streamed(&vault, &answer, &pieces)] {
         let left = left(&clean, &spelled, most_left);
         promise(left <= most_left, || {
@@ -122,7 +123,7 @@ fn is_credential(value: &str) -> bool {
 /// `None`: this is not among the spellings that are promised.
 fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
     let (mut codings, mut escapes) = (0, 0);
-    // A credential in another case is a credential no more: around one, no encoding is promised.
+    // A credential in another case authenticates nobody: an encoding of it is not promised.
     let mut is_cased = false;
     let mut is_indented = false;
     let mut is_escaped = false;
@@ -137,7 +138,7 @@ fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
                 let engine = if *step == "base64" { STANDARD } else { URL_SAFE };
                 engine.encode(&text).into_bytes()
             }
-            // Escapes in UTF-16 or below `\\x`: no cloud and no library writes them.
+            // Escapes inside UTF-16 or inside `\x`: no cloud and no library writes them.
             "utf16" | "escaped" if escapes > 0 => return None,
             "hex" | "hex-colons" | "utf16" | "escaped" if codings == 0 => {
                 codings = 2;
@@ -146,7 +147,7 @@ fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
             // Case means something in base64.
             "upper" if codings == 0 => text.to_ascii_uppercase(),
             "lower" if codings == 0 => text.to_ascii_lowercase(),
-            // A line that ends within an escape.
+            // A line break could fall inside an escape.
             "lines" if is_escaped => return None,
             "json" | "url" | "xml" | "crlf" | "lines" | "indent" => escaped(&text, step)?,
             _ => return None,
