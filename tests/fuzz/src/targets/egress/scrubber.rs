@@ -89,9 +89,12 @@ fn check(input: &[u8]) -> Verdict {
         .filter_map(|piece| usize::try_from(piece.as_u64()?).ok())
         .filter(|piece| *piece > 0)
         .collect();
+    // Escapes have several letters and digits for each of the value.
+    let length = |text: &[u8]| bare(&String::from_utf8_lossy(text)).len().max(1);
+    let most_left = MOST_LEFT * length(&spelled).max(length(value.as_bytes())) / length(value.as_bytes());
     for clean in [vault.scrub_bytes(&answer).into_owned(), streamed(&vault, &answer, &pieces)] {
-        let left = left(&clean, &spelled);
-        promise(left <= MOST_LEFT, || {
+        let left = left(&clean, &spelled, most_left);
+        promise(left <= most_left, || {
             format!("{left} characters are left ({steps:?}): {:?}", String::from_utf8_lossy(&clean))
         })?;
     }
@@ -99,7 +102,7 @@ fn check(input: &[u8]) -> Verdict {
 }
 
 /// True for a value that the vault promises to find in any spelling: long, and neither letters nor digits alone. URLs, paths
-/// and addresses are found as a whole only.
+/// and addresses are found as a whole only, texts of several words by their lines.
 fn is_credential(value: &str) -> bool {
     let value = value.trim_matches(|blank: char| blank.is_ascii_whitespace());
     let has = |kind: fn(&u8) -> bool| value.bytes().filter(kind).count() >= 4;
@@ -111,6 +114,7 @@ fn is_credential(value: &str) -> bool {
         && value.is_ascii()
         && !value.bytes().any(|byte| byte.is_ascii_control())
         && !value.contains(['@', '\\', '%', '&'])
+        && !value.contains(|blank: char| blank.is_ascii_whitespace())
         && !value.contains("://")
         && !value.starts_with(['/', '.', '{', '['])
         && !value.starts_with("arn:")
@@ -119,15 +123,23 @@ fn is_credential(value: &str) -> bool {
 /// `None`: this is not among the spellings that are promised.
 fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
     let (mut codings, mut escapes) = (0, 0);
+    // A credential in another case authenticates nobody: an encoding of it is not promised.
+    let mut is_cased = false;
+    let mut is_indented = false;
+    let mut is_escaped = false;
     let mut text = value.as_bytes().to_vec();
     for step in steps {
         let before = text.clone();
         text = match *step {
+            // Blanks in another spelling would count as characters of the value that are left.
+            _ if is_indented && !["crlf", "lines"].contains(step) => return None,
             "base64" | "base64-url" if codings < 2 => {
                 codings += 1;
                 let engine = if *step == "base64" { STANDARD } else { URL_SAFE };
                 engine.encode(&text).into_bytes()
             }
+            // Escapes inside UTF-16 or inside `\x`: no cloud and no library writes them.
+            "utf16" | "escaped" if escapes > 0 => return None,
             "hex" | "hex-colons" | "utf16" | "escaped" if codings == 0 => {
                 codings = 2;
                 coded(&text, step)?
@@ -135,6 +147,8 @@ fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
             // Case means something in base64.
             "upper" if codings == 0 => text.to_ascii_uppercase(),
             "lower" if codings == 0 => text.to_ascii_lowercase(),
+            // A line break could fall inside an escape.
+            "lines" if is_escaped => return None,
             "json" | "url" | "xml" | "crlf" | "lines" | "indent" => escaped(&text, step)?,
             _ => return None,
         };
@@ -142,7 +156,10 @@ fn spelled(value: &str, steps: &[&str]) -> Option<Vec<u8>> {
             // Of encodings around escapes, those are promised that a body in JSON or a form has.
             escapes += if *step == "xml" { 2 } else { 1 };
         }
-        if text.len() > LONGEST || (codings > 0 && escapes > 1) {
+        is_escaped |= ["url", "json", "xml", "utf16", "escaped"].contains(step) && text != before;
+        is_indented |= *step == "indent";
+        is_cased |= matches!(*step, "upper" | "lower") && text != before;
+        if text.len() > LONGEST || (codings > 0 && (escapes > 1 || is_cased)) {
             return None;
         }
     }
@@ -189,11 +206,11 @@ fn streamed(vault: &Vault, answer: &[u8], pieces: &[usize]) -> Vec<u8> {
 }
 
 /// The longest run of letters and digits of the spelled value that is left in an answer.
-fn left(clean: &[u8], spelled: &[u8]) -> usize {
+fn left(clean: &[u8], spelled: &[u8], most: usize) -> usize {
     let text = String::from_utf8_lossy(clean).replace('\0', "");
     let wanted = bare(&String::from_utf8_lossy(spelled).replace('\0', ""));
     let parts = text.split(MASK).map(bare);
-    parts.map(|part| common(&part, &wanted)).max().unwrap_or(0)
+    parts.map(|part| common(&part, &wanted, most)).max().unwrap_or(0)
 }
 
 fn bare(text: &str) -> Vec<u8> {
@@ -201,9 +218,9 @@ fn bare(text: &str) -> Vec<u8> {
 }
 
 /// The length of the longest run that both have, as far as it matters: one beyond what may be left.
-fn common(part: &[u8], wanted: &[u8]) -> usize {
-    let mut length = MOST_LEFT + 1;
-    while length > MOST_LEFT - 5 {
+fn common(part: &[u8], wanted: &[u8], most: usize) -> usize {
+    let mut length = most + 1;
+    while length > most - 5 {
         let runs: std::collections::HashSet<&[u8]> = wanted.windows(length).collect();
         if part.windows(length).any(|run| runs.contains(run)) {
             return length;
