@@ -26,7 +26,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use machinist_core::error_chain::chain;
+use machinist_core::value::error_chain::chain;
 use machinist_plugin_host::shown;
 
 use args::invocation::{Called, own_kubeconfig};

@@ -304,7 +304,7 @@ pub(crate) enum Output {
 }
 
 fn duration(text: &str) -> Result<SignedDuration, String> {
-    let value = machinist_core::duration::parse(text).map_err(|error| error.to_string())?;
+    let value = machinist_core::value::duration::parse(text).map_err(|error| error.to_string())?;
     if value < SignedDuration::ZERO {
         return Err("a duration must not be negative".to_owned());
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use machinist_runtime::clusters::from_kubeconfig;
+use machinist_runtime::client::clusters::from_kubeconfig;
 
 /// Reads what KUBECONFIG may hold too: several files, of which the first that names something counts.
 pub(super) fn read(paths: &Path, context: Option<&str>) -> Result<Config> {

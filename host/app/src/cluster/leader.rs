@@ -6,7 +6,7 @@ use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client};
 use machinist_api::names::leases;
-use machinist_core::error_chain::chain;
+use machinist_core::value::error_chain::chain;
 use std::time::Duration;
 
 use crate::cluster::port_forward::{self, Error, Target};

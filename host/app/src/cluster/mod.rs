@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kube::{Client, Config};
-use machinist_runtime::clusters::{Access, config};
-use machinist_runtime::names::USER_AGENT;
+use machinist_runtime::client::clusters::{Access, config};
+use machinist_runtime::client::field_manager::USER_AGENT;
 
 use crate::args::{AccessFlags, PlaceFlags};
 

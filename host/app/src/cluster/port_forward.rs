@@ -9,7 +9,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
-use machinist_core::error_chain::chain;
+use machinist_core::value::error_chain::chain;
 
 use crate::cluster::said;
 

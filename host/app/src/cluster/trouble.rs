@@ -1,6 +1,6 @@
 //! What is said when a request fails, and what helps.
 
-use machinist_core::error_chain::chain;
+use machinist_core::value::error_chain::chain;
 
 /// What the server calls an object that is not there. A kind that is not there has no such answer.
 const NOT_FOUND: &str = "NotFound";

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
-use machinist_core::same_vm::Vms;
-use machinist_runtime::insight::MachineInsight;
+use machinist_core::value::same_vm::Vms;
+use machinist_runtime::driver_calls::insight::MachineInsight;
 use serde::Serialize;
 
 use super::gather::{Facts, Look};
@@ -218,7 +218,7 @@ fn last_operation(machine: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use machinist_runtime::insight::Said;
+    use machinist_runtime::driver_calls::insight::Said;
     use serde_json::{Value, json};
 
     use super::*;

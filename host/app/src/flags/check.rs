@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use anyhow::Result;
-use machinist_core::lease::LeaseTimes;
-use machinist_core::request_rate::Rate;
+use machinist_core::scheduling::lease::LeaseTimes;
+use machinist_core::scheduling::request_rate::Rate;
 use machinist_plugin_host::LoopbackRegistries;
-use machinist_plugin_host::tape::RecordSettings;
-use machinist_runtime::clusters::Access;
-use machinist_runtime::settings::Settings;
+use machinist_plugin_host::recording::RecordSettings;
+use machinist_runtime::client::clusters::Access;
+use machinist_runtime::tenant::settings::Settings;
 use tracing_subscriber::EnvFilter;
 
 use crate::admin::DebugAccess;
@@ -146,7 +146,7 @@ fn election(flags: &ElectionFlags, problems: &mut Problems) -> (bool, LeaseTimes
         renew_deadline: problems.take("--leader-elect-renew-deadline", &flags.leader_elect_renew_deadline),
         retry: problems
             .take("--leader-elect-retry-period", &flags.leader_elect_retry_period)
-            .max(machinist_core::intervals::LEAST_LEASE_RETRY),
+            .max(machinist_core::value::intervals::LEAST_LEASE_RETRY),
     };
     if !times.are_sound() {
         problems.add(
@@ -216,7 +216,7 @@ fn settings(flags: &MachineFlags, problems: &mut Problems) -> Settings {
 mod tests {
     use clap::{CommandFactory, Parser};
     use jiff::SignedDuration;
-    use machinist_core::secret_rule::Unbound;
+    use machinist_core::driver::secret_rule::Unbound;
 
     use super::*;
     use crate::args::{Command, Machinist};

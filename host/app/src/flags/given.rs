@@ -72,7 +72,7 @@ impl Problems {
 
 impl Meaning for SignedDuration {
     fn parse(text: &str) -> Result<Self, String> {
-        let value = machinist_core::duration::parse(text)
+        let value = machinist_core::value::duration::parse(text)
             .map_err(|error| format!("must be a duration such as 90s, 10m or 2h30m: {error}"))?;
         if value < Self::ZERO { Err("must not be negative".to_owned()) } else { Ok(value) }
     }

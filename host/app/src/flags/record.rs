@@ -1,8 +1,8 @@
 //! Flags about recordings of drivers' calls.
 
 use clap::Args;
-use machinist_core::id::PluginName;
-use machinist_plugin_host::tape::RecordSettings;
+use machinist_core::value::id::PluginName;
+use machinist_plugin_host::recording::RecordSettings;
 
 use super::given::{Given, Meaning, Problems};
 

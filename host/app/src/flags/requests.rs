@@ -1,7 +1,7 @@
 //! Flags about requests to the API servers.
 
 use clap::Args;
-use machinist_core::request_rate::Rate;
+use machinist_core::scheduling::request_rate::Rate;
 
 use super::given::{Count, Given, Meaning, Problems};
 

@@ -1,7 +1,7 @@
 //! Flags about the Secrets that classes name.
 
 use clap::Args;
-use machinist_core::secret_rule::{SecretRules, Unbound};
+use machinist_core::driver::secret_rule::{SecretRules, Unbound};
 
 use super::given::{Given, Problems};
 

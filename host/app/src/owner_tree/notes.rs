@@ -7,7 +7,7 @@ use machinist_api::names::conditions;
 use machinist_api::{Machine, MachineDeployment, MachineSet, Word};
 use machinist_core::machine_deployment::words;
 use machinist_core::machine_set::OwnConditionKind;
-use machinist_core::phase::OperationState;
+use machinist_core::value::phase::OperationState;
 use serde::Serialize;
 
 /// One thing that is to be said.

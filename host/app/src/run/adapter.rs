@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::driver_digest::DriverDigest;
-use machinist_core::driver_error::{CallError, Refusal};
-use machinist_core::id::{PluginName, ProviderId, ProviderName};
-use machinist_core::policy::{Mode, PolicyFact, Question, RawAnswer};
-use machinist_plugin_host::rollout::Rollout;
-use machinist_plugin_host::rollout::said::Decision;
-use machinist_plugin_host::source::configmap::{POLICY_KIND, RawConfigMap};
-use machinist_plugin_host::source::remote::Resolved;
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::driver::error::{CallError, Refusal};
+use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
+use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_plugin_host::registry::canary::Rollout;
+use machinist_plugin_host::registry::canary::decided::Decision;
+use machinist_plugin_host::sources::configmap::{POLICY_KIND, RawConfigMap};
+use machinist_plugin_host::sources::remote::Resolved;
 use machinist_plugin_host::{
     CodeTier, Digest, HeldReport, PluginHost, PluginReport, PluginState, RolloutReport, SourceId, Terms,
 };

@@ -10,7 +10,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::{Api, Client};
 use machinist_plugin_host::{CounterStore, Digest};
-use machinist_runtime::names::FIELD_MANAGER;
+use machinist_runtime::client::field_manager::FIELD_MANAGER;
 use serde_json::json;
 use tokio::time::timeout;
 

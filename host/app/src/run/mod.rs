@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use machinist_plugin_host::tape::RecordSettings;
+use machinist_plugin_host::recording::RecordSettings;
 use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost};
-use machinist_runtime::clock::Clock;
-use machinist_runtime::lease::{Candidate, take_part};
+use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::tenant::election::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
-use machinist_runtime::settings::{Controllers, Settings};
+use machinist_runtime::tenant::settings::{Controllers, Settings};
 use machinist_runtime::tenant::{Ended, Tenant};
 use prometheus_client::registry::Registry;
 use rand::RngExt;

@@ -7,7 +7,7 @@ use kube::core::ObjectMeta;
 use machinist_api::names::{annotations, conditions, labels};
 use machinist_api::{Machine, MachineDeployment, MachineSet};
 use machinist_core::machine_deployment::{Counts, Stage, words};
-use machinist_core::phase::Phase;
+use machinist_core::value::phase::Phase;
 
 use super::model::{DeploymentNode, Forest, MachineNode, Role, Rollout, RolloutState, SetNode};
 use crate::owner_tree::{

@@ -5,8 +5,8 @@ mod egress;
 mod kubeconfig;
 mod lives;
 mod objects;
-pub(crate) mod plugins;
-pub(crate) mod registry;
+mod plugins;
+mod registry;
 mod user_data;
 mod words;
 
@@ -14,28 +14,28 @@ use crate::target::Target;
 
 /// In the order in which they run.
 pub const ALL: [Target; 27] = [
-    configmap::TARGET,
-    parts::TARGET,
-    packed::TARGET,
-    component::TARGET,
-    grants::TARGET,
-    terms::TARGET,
-    guest::TARGET,
-    policy::TARGET,
-    recording::TARGET,
+    plugins::configmap::TARGET,
+    plugins::parts::TARGET,
+    plugins::packed::TARGET,
+    plugins::component::TARGET,
+    plugins::grants::TARGET,
+    plugins::terms::TARGET,
+    calls::guest::TARGET,
+    plugins::policy::TARGET,
+    calls::recording::TARGET,
     calls::TARGET,
-    ec2::TARGET,
+    calls::ec2::TARGET,
     egress::TARGET,
-    url::TARGET,
-    token::TARGET,
-    pace::TARGET,
-    scrubber::TARGET,
-    reference::TARGET,
-    manifest::TARGET,
-    challenge::TARGET,
-    logins::TARGET,
-    signature::TARGET,
-    bundle::TARGET,
+    egress::url::TARGET,
+    egress::token::TARGET,
+    egress::pace::TARGET,
+    egress::scrubber::TARGET,
+    registry::reference::TARGET,
+    registry::manifest::TARGET,
+    registry::challenge::TARGET,
+    registry::logins::TARGET,
+    registry::signature::TARGET,
+    plugins::bundle::TARGET,
     objects::TARGET,
     lives::TARGET,
     words::TARGET,

@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use machinist_plugin_host::source::configmap::RawConfigMap;
-use machinist_plugin_host::source::parts::{Assembly, Found, Index, Part, assemble};
-use machinist_plugin_host::source::{Content, Declared, Encoding, Packed};
+use machinist_plugin_host::sources::configmap::RawConfigMap;
+use machinist_plugin_host::sources::parts::{Assembly, Found, Index, Part, assemble};
+use machinist_plugin_host::sources::{Content, Declared, Encoding, Packed};
 use machinist_plugin_host::{SourceId, shown_json};
-use machinist_runtime::names::PLUGIN_STATUS;
+use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 
 use crate::args::{InspectFlags, Output};
 use crate::plugin::cluster::{config_maps, explained, raw};

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, PartialObjectMeta};
 use machinist_api::names::labels::PLUGIN;
 use machinist_plugin_host::shown;
-use machinist_plugin_host::source::parts::PART_KIND;
-use machinist_runtime::names::PLUGIN_STATUS;
+use machinist_plugin_host::sources::parts::PART_KIND;
+use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{ListFlags, Output};

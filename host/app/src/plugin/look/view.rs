@@ -6,8 +6,8 @@ use machinist_plugin_host::grants::{
     AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, NamePattern, PathPattern, Place,
     SecretGrant,
 };
-use machinist_plugin_host::limits::Limits;
-use machinist_plugin_host::verify::Contract;
+use machinist_plugin_host::calls::limits::Limits;
+use machinist_plugin_host::loading::verify::Contract;
 use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
 use serde::Serialize;
 use serde_json::Value;

@@ -9,13 +9,11 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use machinist_artifacts::{Bundle, Reference, SigningKey};
 use machinist_plugin_host::grants::Grants;
-use machinist_plugin_host::source::age::VERSION_ANNOTATION;
-use machinist_plugin_host::source::configmap::{
-    BUNDLE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND,
-};
-use machinist_plugin_host::source::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
-use machinist_plugin_host::source::{Encoding, Packed};
-use machinist_plugin_host::verify::{self, Contract};
+use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
+use machinist_plugin_host::sources::configmap::{BUNDLE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND};
+use machinist_plugin_host::sources::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
+use machinist_plugin_host::sources::{Encoding, Packed};
+use machinist_plugin_host::loading::verify::{self, Contract};
 use machinist_plugin_host::{About, Inspected};
 use serde_json::json;
 

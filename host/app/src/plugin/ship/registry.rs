@@ -8,7 +8,7 @@ use machinist_artifacts::signature::cosign::{self, Beside};
 use machinist_artifacts::{
     Bundle, ContentDigest, Credentials, Limits, Logins, Pulled, Reference, Registry, SigningKey,
 };
-use machinist_core::error_chain::chain;
+use machinist_core::value::error_chain::chain;
 use machinist_plugin_host::{LoopbackRegistries, shown};
 
 use crate::args::RegistryFlags;

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use machinist_artifacts::{Pulled, Reference};
-use machinist_core::error_chain::chain;
-use machinist_plugin_host::source::age::VERSION_ANNOTATION;
-use machinist_plugin_host::source::remote::RESOLVE_ANNOTATION;
-use machinist_plugin_host::source::{Content, Declared, Encoding, Packed};
-use machinist_runtime::names::PLUGIN_STATUS;
+use machinist_core::value::error_chain::chain;
+use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
+use machinist_plugin_host::sources::remote::RESOLVE_ANNOTATION;
+use machinist_plugin_host::sources::{Content, Declared, Encoding, Packed};
+use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde_json::{Value, json};
 
 use crate::args::ResolveFlags;

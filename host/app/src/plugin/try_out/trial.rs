@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use machinist_api::names::labels::PLUGIN;
-use machinist_plugin_host::rollout::said::ROLLOUT_ANNOTATION;
-use machinist_plugin_host::source::configmap::DRIVER_KIND;
-use machinist_runtime::names::PLUGIN_STATUS;
+use machinist_plugin_host::registry::canary::decided::ROLLOUT_ANNOTATION;
+use machinist_plugin_host::sources::configmap::DRIVER_KIND;
+use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde::Deserialize;
 use serde_json::json;
 

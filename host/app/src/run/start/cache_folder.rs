@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use machinist_core::error_chain::chain;
+use machinist_core::value::error_chain::chain;
 use tempfile::TempDir;
 use tracing::warn;
 

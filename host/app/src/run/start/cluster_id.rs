@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client};
-use machinist_core::error_chain::chain;
+use machinist_core::value::error_chain::chain;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kube::Client;
 use machinist_api::names;
-use machinist_core::error_chain::chain;
-use machinist_core::request_rate::Rate;
-use machinist_core::retry;
-use machinist_runtime::clusters::{self, Access};
+use machinist_core::value::error_chain::chain;
+use machinist_core::scheduling::request_rate::Rate;
+use machinist_core::scheduling::retry;
+use machinist_runtime::client::clusters::{self, Access};
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::settings::Controllers;
+use machinist_runtime::tenant::settings::Controllers;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 

@@ -1,8 +1,8 @@
 //! Calls of the shipped drivers, natively: settings, class, Machine and the answers of the cloud out of one recording.
 
-pub(crate) mod ec2;
-pub(crate) mod guest;
-pub(crate) mod recording;
+pub(super) mod ec2;
+pub(super) mod guest;
+pub(super) mod recording;
 
 use std::cell::RefCell;
 

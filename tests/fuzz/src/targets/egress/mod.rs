@@ -1,9 +1,9 @@
 //! Requests of components: secrets travel only where they may.
 
-pub(crate) mod pace;
-pub(crate) mod scrubber;
-pub(crate) mod token;
-pub(crate) mod url;
+pub(super) mod pace;
+pub(super) mod scrubber;
+pub(super) mod token;
+pub(super) mod url;
 
 use std::sync::Arc;
 
@@ -161,6 +161,6 @@ fn in_json(body: &[u8]) -> usize {
 }
 
 fn in_form(body: &[u8]) -> usize {
-    let fields = url::form_urlencoded::parse(body).filter(|(name, _)| name == "UserData");
+    let fields = ::url::form_urlencoded::parse(body).filter(|(name, _)| name == "UserData");
     fields.filter(|(_, value)| *value == STANDARD.encode(SCRIPT)).count()
 }

@@ -1,10 +1,10 @@
 //! What a writer of ConfigMaps sends.
 
-pub(crate) mod bundle;
-pub(crate) mod component;
-pub(crate) mod configmap;
-pub(crate) mod grants;
-pub(crate) mod packed;
-pub(crate) mod parts;
-pub(crate) mod policy;
-pub(crate) mod terms;
+pub(super) mod bundle;
+pub(super) mod component;
+pub(super) mod configmap;
+pub(super) mod grants;
+pub(super) mod packed;
+pub(super) mod parts;
+pub(super) mod policy;
+pub(super) mod terms;

@@ -1,7 +1,7 @@
 //! What a registry answers.
 
-pub(crate) mod challenge;
-pub(crate) mod logins;
-pub(crate) mod manifest;
-pub(crate) mod reference;
-pub(crate) mod signature;
+pub(super) mod challenge;
+pub(super) mod logins;
+pub(super) mod manifest;
+pub(super) mod reference;
+pub(super) mod signature;
