@@ -6,9 +6,7 @@
 )]
 
 #[macro_use]
-mod plugin;
 mod output;
-mod owner_tree;
 
 mod admin;
 mod args;
@@ -17,6 +15,8 @@ mod completion;
 mod driver;
 mod explain;
 mod flags;
+mod owner_tree;
+mod plugin;
 mod reference;
 mod rollout;
 mod run;
@@ -110,18 +110,18 @@ fn line(flags: RunFlags, command: &clap::Command, matches: &clap::ArgMatches) ->
 
 async fn plugin(command: PluginCommand) -> anyhow::Result<()> {
     match command {
-        PluginCommand::List(flags) => plugin_list::list(flags).await,
-        PluginCommand::Inspect(flags) => plugin_inspect::inspect(flags).await,
-        PluginCommand::Push(flags) => plugin_push::push(*flags).await,
-        PluginCommand::Sign(flags) => plugin_sign::sign(*flags).await,
-        PluginCommand::Bundle(flags) => plugin_bundle::bundle(*flags).await,
-        PluginCommand::Keygen(flags) => plugin_sign::keygen(&flags),
-        PluginCommand::Resolve(flags) => plugin_resolve::resolve(flags).await,
-        PluginCommand::Logs(flags) => plugin_logs::logs(flags).await,
-        PluginCommand::Diff(flags) => plugin_diff::diff(flags).await,
-        PluginCommand::Trial(flags) => plugin_trial::show(flags).await,
-        PluginCommand::Promote(flags) => plugin_trial::promote(flags).await,
-        PluginCommand::Rollback(flags) => plugin_trial::roll_back(flags).await,
+        PluginCommand::List(flags) => plugin::look::list::list(flags).await,
+        PluginCommand::Inspect(flags) => plugin::look::inspect::inspect(flags).await,
+        PluginCommand::Push(flags) => plugin::ship::push::push(*flags).await,
+        PluginCommand::Sign(flags) => plugin::ship::sign::sign(*flags).await,
+        PluginCommand::Bundle(flags) => plugin::ship::bundle::bundle(*flags).await,
+        PluginCommand::Keygen(flags) => plugin::ship::sign::keygen(&flags),
+        PluginCommand::Resolve(flags) => plugin::ship::resolve::resolve(flags).await,
+        PluginCommand::Logs(flags) => plugin::look::logs::logs(flags).await,
+        PluginCommand::Diff(flags) => plugin::look::diff::diff(flags).await,
+        PluginCommand::Trial(flags) => plugin::try_out::trial::show(flags).await,
+        PluginCommand::Promote(flags) => plugin::try_out::trial::promote(flags).await,
+        PluginCommand::Rollback(flags) => plugin::try_out::trial::roll_back(flags).await,
     }
 }
 

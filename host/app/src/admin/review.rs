@@ -11,8 +11,8 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::api::{Api, PostParams};
 use kube::{Client, Error};
-use machinist_core::value::error_chain::chain;
 use machinist_core::scheduling::request_rate::{Bucket, Rate, Turn};
+use machinist_core::value::error_chain::chain;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use machinist_plugin_host::recording::{Difference, Recording, ReplayError, Replayed};
 use machinist_plugin_host::recording::files::folder;
+use machinist_plugin_host::recording::{Difference, Recording, ReplayError, Replayed};
 use serde::Serialize;
 
 use crate::args::{Output, ReplayFlags};

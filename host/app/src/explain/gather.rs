@@ -10,9 +10,9 @@ use machinist_api::names::labels::{NODE, PLUGIN};
 use machinist_api::{Machine, MachineClass};
 use machinist_core::value::id::ObjectKey;
 use machinist_runtime::client::clusters::{Access, client, config};
+use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use machinist_runtime::driver_calls::insight::MachineInsight;
 use machinist_runtime::metrics::Metrics;
-use machinist_runtime::client::field_manager::PLUGIN_STATUS;
 use serde_json::Value;
 
 use crate::args::ExplainFlags;

@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::{Machine, names};
-use machinist_core::value::duration;
 use machinist_core::machine::Reason;
-use machinist_core::value::phase::Phase;
 use machinist_core::safety::thaw;
+use machinist_core::value::duration;
+use machinist_core::value::phase::Phase;
 use machinist_runtime::driver_calls::insight::MachineInsight;
 
 use super::gather::Look;

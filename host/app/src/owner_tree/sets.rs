@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use machinist_api::template::MachineTemplate;
 use machinist_api::{MachineDeployment, MachineSet, names};
+use machinist_core::machine_deployment::{Candidate, current, find_revision, parse_revision};
 use machinist_core::value::id::Name;
-use machinist_core::machine_deployment::{Candidate, find_revision, parse_revision};
-use machinist_core::machine_deployment::sets::current;
 use machinist_runtime::template_fact;
 
 use super::{annotation, controller_uid, name};

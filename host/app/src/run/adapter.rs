@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt, select};
 use jiff::Timestamp;
+use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::value::digest::DriverDigest;
-use machinist_core::driver::error::{CallError, Refusal};
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_core::health_policy::{Mode, PolicyFact, Question, RawAnswer};
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_plugin_host::registry::canary::Rollout;
 use machinist_plugin_host::registry::canary::decided::Decision;
 use machinist_plugin_host::sources::configmap::{POLICY_KIND, RawConfigMap};
@@ -274,7 +274,7 @@ fn message(report: &PluginReport) -> String {
             match rollout.and_then(|rollout| rollout.shadow.as_ref()) {
                 None => format!("{driver} {version} is on trial: it answers {part} ({digest})"),
                 Some(shadow) => {
-                    let seen = plugin_shadow::summary(shadow);
+                    let seen = shadow::summary(shadow);
                     format!(
                         "{driver} {version} is the shadow of {part}, and answers no call ({digest}){seen}"
                     )

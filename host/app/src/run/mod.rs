@@ -16,10 +16,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use machinist_plugin_host::recording::RecordSettings;
 use machinist_plugin_host::{CacheKey, HostSettings, LoopbackRegistries, PluginHost};
-use machinist_runtime::tenant::clock::Clock;
-use machinist_runtime::tenant::election::{Candidate, take_part};
 use machinist_runtime::metrics::Metrics;
 use machinist_runtime::ports::Ports;
+use machinist_runtime::tenant::clock::Clock;
+use machinist_runtime::tenant::election::{Candidate, take_part};
 use machinist_runtime::tenant::settings::{Controllers, Settings};
 use machinist_runtime::tenant::{Ended, Tenant};
 use prometheus_client::registry::Registry;
@@ -38,7 +38,7 @@ use crate::run::counters::LeaseCounters;
 use crate::run::failures::Incidents;
 use crate::run::pull_secrets::{Secrets, ceiling, trust};
 use crate::run::signature_rule::Rule;
-use crate::run::{process_metrics, start, without_drivers as driverless};
+use crate::run::without_drivers as driverless;
 
 /// How long leadership may take to be given back.
 const RELEASE: Duration = Duration::from_secs(6);

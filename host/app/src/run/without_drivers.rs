@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, ready};
 use futures::stream::{self, BoxStream, StreamExt};
 use jiff::Timestamp;
+use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::{
     Answer, ClassSpec, Creation, Deletion, DriverFacts, ListRequest, MachineRequest, Page, Vm,
 };
-use machinist_core::value::digest::DriverDigest;
-use machinist_core::driver::error::{CallError, Refusal};
-use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_core::health_policy::{PolicyFact, Question, RawAnswer};
+use machinist_core::value::digest::DriverDigest;
+use machinist_core::value::id::{PluginName, ProviderId, ProviderName};
 use machinist_runtime::ports::{Drivers, HealthPolicies, PluginConfigMap, PluginMessage, Plugins, Ports};
 
 /// All ports, closed.

@@ -10,7 +10,7 @@ const PER_RETRY: SignedDuration = SignedDuration::from_secs(20);
 
 /// How pods are made to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// They are asked, within their budgets.
     Ask,
     /// They are deleted without asking, and their ends are awaited all the same.

@@ -7,7 +7,7 @@ use super::rollout::strategy::Strategy;
 
 /// A spec, understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Valid {
+pub(crate) struct Valid {
     /// How many Machines.
     pub desired: u32,
     /// How they are replaced.

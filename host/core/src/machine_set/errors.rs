@@ -16,7 +16,7 @@ pub(super) struct Trouble {
 
 /// All of it, as it was found. The worst is told first: creation and deletion concern the user more than other writes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Troubles(Vec<Trouble>);
+pub(crate) struct Troubles(Vec<Trouble>);
 
 impl Troubles {
     pub(super) fn write(&mut self, what: &str, error: &ActError) {

@@ -115,7 +115,10 @@ pub(crate) fn page(page: wit::Page) -> Result<Page, Breakage> {
     let machines = few("machines on a page", page.machines, PAGE_ITEMS)?;
     Ok(Page {
         machines: machines.into_iter().map(listed).collect::<Result<_, _>>()?,
-        next: page.next.map(|token| output_limits::opaque("the token of a page", token, STATE_BYTES)).transpose()?,
+        next: page
+            .next
+            .map(|token| output_limits::opaque("the token of a page", token, STATE_BYTES))
+            .transpose()?,
     })
 }
 

@@ -54,7 +54,7 @@ impl Asked {
 }
 
 /// Collects the beginning of an error's body. What it has when it goes is what counts.
-pub(super) struct Listener {
+pub(crate) struct Listener {
     /// `None` when it has heard enough.
     asked: Option<Asked>,
     retry_after: Option<Duration>,

@@ -62,7 +62,7 @@ struct DirectionLabels {
 
 /// The metrics of all sessions. A clone is the same metrics.
 #[derive(Clone)]
-pub(super) struct Metrics {
+pub(crate) struct Metrics {
     requests: Family<OutcomeLabels, Counter>,
     refused: Family<ReasonLabels, Counter>,
     body_failures: Family<ReasonLabels, Counter>,
@@ -238,7 +238,7 @@ impl Metrics {
 
 /// The metrics of one plugin.
 #[derive(Clone)]
-pub(super) struct PluginMetrics {
+pub(crate) struct PluginMetrics {
     all: Metrics,
     plugin: String,
 }

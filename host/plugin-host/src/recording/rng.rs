@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 /// What the random numbers of a call are made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seed([u8; 32]);
+pub(crate) struct Seed([u8; 32]);
 
 impl Seed {
     pub(super) fn draw() -> Self {

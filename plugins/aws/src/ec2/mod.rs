@@ -15,8 +15,8 @@ use machinist_sdk::driver::{Effect, NoAnswer};
 use roxmltree::Node;
 
 use self::answer::{Instance, Page};
+use self::xml::Broken;
 use crate::ec2::errors::{Cause, CloudError, Target};
-use self::xml::{Broken};
 use crate::ec2::params::{Filter, Params};
 
 /// Instances of one page: with every tag at its longest, a page stays below the 4 MiB that the host lets through.

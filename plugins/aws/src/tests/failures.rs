@@ -24,7 +24,10 @@ fn said(answer: Answer) -> Failure {
 
 #[test]
 fn every_row_of_the_table_reaches_the_host() {
-    for row in error_codes::TABLE.iter().filter(|row| ![error_codes::MISMATCH, error_codes::TERMINATED].contains(&row.name)) {
+    for row in error_codes::TABLE
+        .iter()
+        .filter(|row| ![error_codes::MISMATCH, error_codes::TERMINATED].contains(&row.name))
+    {
         let name = row.name.replace('*', "Something");
         // The status says nothing that the code does not say better: capacity comes with 500.
         for status in [400, 500, 503] {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use machinist_plugin_host::calls::limits::Limits;
 use machinist_plugin_host::grants::{
     AddressClass, AuthGrant, AuthWay, EgressRule, GrantedPlace, Grants, NamePattern, PathPattern, Place,
     SecretGrant,
 };
-use machinist_plugin_host::calls::limits::Limits;
 use machinist_plugin_host::loading::verify::Contract;
 use machinist_plugin_host::{Inspected, PolicyAbout, PolicyLimits, Terms, shown};
 use serde::Serialize;

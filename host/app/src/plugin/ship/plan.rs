@@ -9,8 +9,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::ObjectMeta;
 use machinist_plugin_host::Digest;
 use machinist_plugin_host::sources::Encoding;
-use machinist_plugin_host::sources::configmap::{BUNDLE, BUNDLE_SIGNATURE, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, ROLLOUT_YAML, SETTINGS, SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML};
-use machinist_plugin_host::sources::parts::{BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split};
+use machinist_plugin_host::sources::configmap::{
+    BUNDLE, BUNDLE_SIGNATURE, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, NAME_LABEL, ROLLOUT_YAML, SETTINGS,
+    SHA256, SIGNATURE, TERMS_JSON, TERMS_YAML,
+};
+use machinist_plugin_host::sources::parts::{
+    BYTES_KEY, INDEX_KEY, INDEX_LABEL, MOST_PARTS, PART_KIND, PLACE_KEY, split,
+};
 
 use machinist_plugin_host::sources::remote::{OCI_KEY, PULL_SECRET_KEY};
 

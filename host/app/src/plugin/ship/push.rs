@@ -9,11 +9,13 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use machinist_artifacts::{Bundle, Reference, SigningKey};
 use machinist_plugin_host::grants::Grants;
+use machinist_plugin_host::loading::verify::{self, Contract};
 use machinist_plugin_host::sources::age::VERSION_ANNOTATION;
-use machinist_plugin_host::sources::configmap::{BUNDLE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND};
+use machinist_plugin_host::sources::configmap::{
+    BUNDLE, DRIVER_KIND, GRANTS_JSON, GRANTS_YAML, KIND_LABEL, POLICY_KIND,
+};
 use machinist_plugin_host::sources::parts::{INDEX_KEY, INDEX_LABEL, Index, PART_KIND};
 use machinist_plugin_host::sources::{Encoding, Packed};
-use machinist_plugin_host::loading::verify::{self, Contract};
 use machinist_plugin_host::{About, Inspected};
 use serde_json::json;
 
@@ -182,7 +184,7 @@ impl Push<'_> {
                 "note: the bundle that was signed is about something else, and goes: --sign KEY signs what is pushed"
             );
         }
-        let wishes = about.and_then(|about| plugin_grants::to_consider(&about.hosts));
+        let wishes = about.and_then(|about| grants::to_consider(&about.hosts));
         let wishes = wishes.map(|wishes| (WISHED_ANNOTATION.to_owned(), wishes));
         plan.index.metadata.annotations = Some(wishes.into_iter().chain(version).collect());
         for part in &plan.parts {
@@ -216,7 +218,7 @@ impl Push<'_> {
         flags: &PushFlags,
     ) -> anyhow::Result<Option<String>> {
         let annotations = there.and_then(|there| there.metadata.annotations.as_ref());
-        let considered = plugin_grants::considered(annotations.and_then(|all| all.get(WISHED_ANNOTATION)));
+        let considered = grants::considered(annotations.and_then(|all| all.get(WISHED_ANNOTATION)));
         let missing = Missing::of(&about.hosts, grants, &considered);
         let is_asked = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         let consent = match (&flags.grants, flags.grant_wanted) {
@@ -226,8 +228,8 @@ impl Push<'_> {
             (None, false) => Consent::Nobody,
         };
         let driver = format!("{} {}", about.name, about.version);
-        let ask = |question: &str| plugin_grants::ask(question, std::io::stdin().lock(), std::io::stderr());
-        plugin_grants::granted(&missing, &driver, (grants, text.map(String::as_str)), consent, ask)
+        let ask = |question: &str| grants::ask(question, std::io::stdin().lock(), std::io::stderr());
+        grants::granted(&missing, &driver, (grants, text.map(String::as_str)), consent, ask)
             .with_context(|| format!("failed to push to ConfigMap {}", self.name))
     }
 

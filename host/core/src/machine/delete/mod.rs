@@ -21,11 +21,11 @@ use crate::driver::write_error::ActError;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
-use note::DeletionNote;
 use super::effect::{Effect, Progress};
 use super::facts::{ClassFact, DriverFact, MachineView};
 use super::ownership::{conflict as contest, mark};
 use super::step::rest;
+use note::DeletionNote;
 
 pub(super) use drain::is_over as is_drain_over;
 pub(super) use node::is_past;

@@ -19,14 +19,14 @@ use super::effect::{DeploymentChange, Effect, SetChange};
 use super::facts::{DeploymentView, MachineFact, NodeFact};
 use super::nodes;
 use super::plan::Plan;
-use strategy::{Bounds, Strategy};
-use targets::Targets;
 use super::sets::freeze;
 use super::sets::group::{Group, Tally};
 use super::sets::history;
 use super::sets::new_set;
 use super::status::waits;
 use super::validity::Valid;
+use strategy::{Bounds, Strategy};
+use targets::Targets;
 
 /// What is decided about sets and Machines, before it becomes effects.
 pub(super) struct Decision<'a> {

@@ -8,11 +8,11 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use change::Change;
 use super::model::{End, Line, Outcome, Recording};
 use super::replay::matching::{Likeness, Named};
 use super::replay::placeholders::Naming;
 use super::wire_error::WireError;
+use change::Change;
 
 /// One difference, from the first recording to the second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -13,10 +13,10 @@ use serde_json::Value;
 use wasmtime_wasi_http::Error as WasiError;
 
 use super::model::{Clocks, End, Levels, LimitsTaken, Line, Placeholder, Prefix, Reveal, Secrets};
-use body::Side;
 use super::rng::{Seed, hex};
 use super::wire_error::WireError;
 use crate::vault::{Encoding, Refusal, Vault};
+use body::Side;
 
 /// Bodies of one recording together. A create sends its user data, a listing gets some pages.
 const MOST_BODY_BYTES: usize = 16 * 1024 * 1024;

@@ -19,12 +19,12 @@ use sha2::{Digest as _, Sha256};
 use super::Tape;
 use super::difference::{Difference, difference};
 use super::model::{FORMAT, LimitsTaken, Recording};
-use player::{Player, Playing};
 use super::rng::hex;
 use crate::calls::bindings::driver::machinist::provider::types as wit;
 use crate::calls::call::{Prepared, Sandbox};
 use crate::calls::exports as ask;
 use crate::calls::limits::{Ceilings, Limits};
+use player::{Player, Playing};
 
 /// No Secret and no user data is larger; a recording that says so is none.
 const MOST_SECRET_BYTES: u64 = 4 * 1024 * 1024;
