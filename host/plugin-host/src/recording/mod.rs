@@ -1,18 +1,18 @@
-//! Record and replay. A tape runs beside a call: it notes all that the component sees and does, or shows it what a recording
-//! holds and notes what it does then.
+//! Record and replay. A recording runs beside a call: it notes all that the component sees and does. In a replay it
+//! shows the component an earlier recording, and notes all that the component does then.
 //!
 //! | question | module |
 //! | --- | --- |
-//! | what is in a recording | `model`, `body`, `wire_error` |
-//! | what is noted during a call | `recorder` |
-//! | how do secrets stay out of it | `finish` |
-//! | what does a component see in a replay | `player`, `clock`, `chance` |
-//! | where do requests pass | `wire` |
-//! | in what do two recordings differ | `difference`, `change`, `likeness`, `naming` |
-//! | how is a component asked again | `replay` |
-//! | where do recordings lie | `folder`, `archive` |
+//! | what is in a recording? | `model`, `wire_error` |
+//! | what is noted during a call? | `recorder` |
+//! | how do secrets stay out of it? | `recorder::finish` |
+//! | what does a component see in a replay? | `replay::player`, `clock`, `rng` |
+//! | where do requests pass? | `wire` |
+//! | how do two recordings differ? | `difference` |
+//! | how is a component asked again? | `replay` |
+//! | where are recordings stored? | `files` |
 //!
-//! A call without a tape pays one comparison for each of these.
+//! A call without a recording pays one comparison for each of these.
 
 mod clock;
 mod difference;

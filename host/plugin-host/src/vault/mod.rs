@@ -1,4 +1,14 @@
-//! The secrets of one call. Values stay here; the component holds placeholders, worthless outside this call.
+//! The secrets of one call. Values stay here; the component holds placeholders, which are worthless outside this call.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `scrub`, `scrubber` | removes known values from texts, and from streams |
+//! | `search` | one search, for exact spellings and for pieces in a folded view |
+//! | `fold` | a view of bytes in which the spellings of a value are the same |
+//! | `forms`, `index` | the pieces of each value, and the search for many of them at once |
+//! | `beginnings` | finds many exact spellings in one pass |
+//! | `known` | values that every call of the plugin hides |
+//! | `encode` | encodings of a placeholder |
 
 mod beginnings;
 mod encode;
