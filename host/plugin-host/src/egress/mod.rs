@@ -19,6 +19,9 @@
 //! | metrics | `metrics` |
 //! | the pure parts, for `tests/fuzz` | `fuzz` |
 //!
+//! Only a request of an idempotent method is sent a second time, once, when a pooled connection turns out to be dead.
+//! An answer of the host itself has a header of `machinist-*`, which the host removes from answers of servers.
+//!
 //! Deliberately absent: a proxy from the environment, followed redirects, decompression, cookies.
 
 mod auth;

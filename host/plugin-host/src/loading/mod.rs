@@ -1,5 +1,11 @@
 //! From the bytes of a component to code that can be called.
 //!
+//! A component up to 400 KiB is optimised at once. A larger one starts with code of the baseline compiler, or, where
+//! that compiler does not support the component, the processor or the kind of code, with code of the optimising
+//! compiler without its optimisations. Optimised code is made later and replaces the first code within the same
+//! generation. A compilation that somebody waits for ends an optimisation, which starts again later. Baseline code has
+//! an engine of its own, without a pool, and may use four times the stack and the processor time of the limits.
+//!
 //! | module | what it does |
 //! | --- | --- |
 //! | `load` | the steps of a load, in order |

@@ -12,6 +12,17 @@
 //! | how is a component asked again? | `replay` |
 //! | where are recordings stored? | `files` |
 //!
+//! Requests are noted above the egress, so that a recording has placeholders and no signatures. Random numbers of a
+//! recorded call come from SHA-256 over a seed that is drawn for it. One thread writes, behind a queue of 256
+//! recordings and 64 MiB; drops are counted. A recording holds 16 MiB of bodies, and names the parts that it leaves
+//! out.
+//!
+//! A player answers a request by the first recorded one that is equal, else by the first with the same method and URL,
+//! else by the path (and `Action` of a form). In a **replay** nothing else answers, and placeholders are those of the
+//! recording. In a **shadow** the call's own vault gives placeholders, and a read that the recording lacks goes to the
+//! cloud where `shadow-reads` of the grants list it: host, path, method and parameters, without credentials unless the
+//! line says so. Elsewhere it fails, and is counted as unread.
+//!
 //! A call without a recording pays one comparison for each of these.
 
 mod clock;

@@ -2,7 +2,8 @@
 //!
 //! A component marks a request (`machinist-auth: aws-sigv4; service=ec2; region=eu-west-1`). The host removes the mark.
 //! The grants say whether and how such a request is authenticated; keys and tokens come from the call's Secret or from
-//! a credential service; the signature covers exactly the bytes that are sent.
+//! a credential service; the signature covers exactly the bytes that are sent. A service is asked once, however many
+//! calls wait for its answer. A credential that the cloud refuses is forgotten.
 //!
 //! | step | module |
 //! | --- | --- |

@@ -1,4 +1,5 @@
-//! One queue for each cloud account, over all plugins: plugins that share an account share its pace.
+//! One queue for each cloud account, over all plugins: plugins that share an account share its pace. An account has no
+//! limit until its cloud complains more often than by chance.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -1,4 +1,6 @@
-//! Compilation in a child process, so that its tens of seconds and hundreds of megabytes do not burden the host.
+//! Compilation in a child process, so that its tens of seconds and hundreds of megabytes do not burden the host. It has
+//! low priority, limits and an empty environment. One component is compiled at a time, once for each digest and tier.
+//! The memory is set aside from the budget.
 //!
 //! The child reads the component from its stdin, behind a header with the task and its memory limit, and writes the
 //! code to its stdout, which is a file. Before it reads the component it gives up everything else (`confine`). Its
