@@ -1,10 +1,24 @@
 //! The Kubernetes API of Machinist: kinds, names that others rely on, generated CRDs.
 //!
-//! The four kinds are those of machine-controller-manager, field for field, plus `status.machinist`. They decode whatever
-//! an API server with that project's schemas can hold: absent or null anything, words that nobody knows, durations that
-//! nobody can parse. What a value means is decided later, where a wrong one can become a condition on its object.
+//! The four kinds are those of machine-controller-manager, field for field, plus `status.machinist`. They decode
+//! everything that an API server with that project's schemas can hold: absent or null fields, unknown words, invalid
+//! durations. Later code decides about such values, where an invalid one can become a condition on its object.
 //!
 //! This crate has no client and does no IO, except for the program that writes the CRDs.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`machine`], [`machine_class`], [`machine_set`], [`machine_deployment`] | the four kinds |
+//! | [`template`] | templates of Machines and Nodes |
+//! | [`own_status`] | `status.machinist` |
+//! | [`names`] | finalizers, labels, annotations, Leases: names that other programs read or write |
+//! | [`compat`] | the texts of `lastOperation.description` that other programs read |
+//! | [`word`] | words of a closed vocabulary, in fields that may hold anything |
+//! | [`value`] | values that Kubernetes has types for: times, a number or a text |
+//! | `lenient` | decoding that does not fail for one invalid field |
+//! | `kind` | makes a struct a Kubernetes kind |
+//! | `rules` | validation rules (CEL) for the CRDs |
+//! | [`crd`] | generates the CRDs |
 
 pub mod compat;
 pub mod crd;

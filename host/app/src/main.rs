@@ -1,4 +1,21 @@
-//! The binary: arguments to settings, wiring, admin HTTP, shutdown, subcommands.
+//! The binary: command line, wiring, admin HTTP, shutdown, subcommands.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `args` | the command line, and the name by which the program was called |
+//! | `flags` | the flags of `machinist run` |
+//! | `run` | `machinist run`: wires runtime and plugin host together, and stops them in order |
+//! | `admin` | HTTP for metrics, probes and `/debug` |
+//! | `plugin` | `machinist plugin`: ships, shows and tries plugins |
+//! | `driver` | `machinist driver`: new projects, builds, tests, replays |
+//! | `explain` | `machinist explain` |
+//! | `tree` | `machinist tree` |
+//! | `rollout` | `machinist rollout` |
+//! | `owner_tree` | which sets belong to a deployment |
+//! | `cluster` | the cluster of a subcommand |
+//! | `completion` | completes words for shells and kubectl |
+//! | `output` | prints; a closed pipe ends the command quietly |
+//! | `reference` | generates `deploy/reference` |
 
 #![cfg_attr(
     not(test),

@@ -1,14 +1,15 @@
 //! Components as artifacts of OCI registries, and their signatures. Knows neither wasmtime nor Kubernetes.
 //!
-//! | question | module |
+//! | module | what it does |
 //! | --- | --- |
-//! | what does `registry/repository:tag` name | [`reference`] |
-//! | is this manifest a component, and where are its bytes | [`manifest`] |
-//! | how is a registry asked, and what is not believed | [`registry`] |
-//! | who may read there | [`credentials`], and programs that keep logins: [`helper`] |
-//! | who has signed a component | [`signature`] |
-//! | what a signature covers beside the component | [`bundle`] |
-//! | what was fetched before | [`store`] |
+//! | [`reference`] | parses `registry/repository:tag` |
+//! | [`manifest`] | is this manifest a component, and where are its bytes? |
+//! | [`registry`] | the client: every answer has a limit of size and time |
+//! | [`credentials`], [`helper`] | logins, from files and from programs that keep them |
+//! | [`signature`] | checks and makes signatures |
+//! | [`bundle`] | the statement that a signature covers |
+//! | [`digest`] | digests as registries write them |
+//! | [`store`] | keeps fetched files |
 //!
 //! **Invariant:** no byte of a registry is used before its digest was checked, and none is read beyond a limit.
 

@@ -1,4 +1,13 @@
-//! A client for registries that believes nothing: every answer has a size, a time and a digest that it must keep.
+//! A client for registries that trusts nothing: every answer has a limit of size and time, and a digest to match.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `clients` | dials, and checks each address |
+//! | `session` | requests to one repository with one login |
+//! | `challenge` | reads how a registry wants to be authenticated |
+//! | `hop` | which redirects are followed, and where the login may be sent |
+//! | `push` | uploads blobs and manifests |
+//! | `error` | the failures of a registry |
 
 #[cfg(test)]
 mod attacks;

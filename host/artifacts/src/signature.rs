@@ -1,4 +1,9 @@
-//! Signatures by keys of ECDSA on P-256, as cosign makes and checks them with `--key`.
+//! Signatures by ECDSA keys on P-256, as cosign makes and checks them with `--key`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `key` | trusted keys, and the key that signs |
+//! | `cosign` | where cosign stores signatures of artifacts |
 
 pub mod cosign;
 mod key;

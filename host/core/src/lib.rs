@@ -1,19 +1,20 @@
 //! Decisions of Machinist: facts in, effects out.
 //!
 //! This crate has no clock, no randomness, no IO and no async: all of these are arguments. It knows nothing of
-//! Kubernetes' client, of WebAssembly or of a cloud. Whatever is decided here can be replayed by calling it again.
+//! Kubernetes' client, of WebAssembly or of a cloud. You can replay each decision: call the function with the same
+//! arguments.
 //!
-//! | room | what it decides |
+//! | module | decides |
 //! | --- | --- |
 //! | [`machine`] | one Machine: creation, its life with a Node, deletion, ownership |
-//! | [`machine_set`] | how many Machines, which are created and which deleted |
+//! | [`machine_set`] | how many Machines a set keeps, which it creates and which it deletes |
 //! | [`machine_deployment`] | rollouts, their sets and their status |
 //! | [`drain`] | which pods are evicted next |
-//! | [`safety`] | when the gate shuts, orphans, silent zones |
-//! | [`health_policy`] | which opinion of a policy counts |
-//! | [`disruption`] | when Machines may be taken away: requests, budgets, windows, ages |
+//! | [`safety`] | when the host freezes, which VMs are orphans, which zones are silent |
+//! | [`health_policy`] | which opinion of a health policy counts |
+//! | [`disruption`] | when a deployment may take Machines away: requests, budgets, windows, ages |
 //! | [`scheduling`] | queue, retry table, barrier, gate, leases |
-//! | [`driver`] | what is asked of drivers and what they answer |
+//! | [`driver`] | the vocabulary of driver calls: requests, answers, errors |
 //! | [`events`] | which text is the same Event, and in which order Events are written |
 //! | [`value`] | names, durations, addresses, digests |
 

@@ -1,21 +1,22 @@
-//! Sandbox for drivers and policies: engine, registry, limits, egress.
+//! The sandbox for drivers and health policies: engine, registry, limits, egress.
 //!
-//! A driver is a WebAssembly component in a ConfigMap. [`PluginHost`] loads it, swaps it while calls are running, and
-//! makes each call in an instance of its own.
+//! A driver is a WebAssembly component, usually in a ConfigMap. [`PluginHost`] loads it, swaps it while calls are
+//! running, and makes each call in an instance of its own.
 //!
-//! | room | what it holds |
+//! | module | what it holds |
 //! | --- | --- |
+//! | `host` | [`PluginHost`], which wires all of it together, and its settings |
 //! | [`sources`] | where plugins come from: ConfigMaps, their parts, folders, registries |
 //! | [`loading`] | from bytes to code: signatures, limits on the component, the compiler, the code cache |
 //! | [`registry`] | which version serves which provider: the catalog, quarantine, canaries, shadows, status |
-//! | [`calls`] | one call from its turn to its end: instance, limits, threads, logs |
+//! | [`calls`] | one call from its queue to its end: instance, limits, threads, logs |
 //! | [`grants`] | what an operator allows a plugin |
 //! | [`egress`] | the only way out: requests, authentication, connections, pace |
-//! | [`vault`] | secrets of a call, and the search for them in what comes back |
+//! | [`vault`] | the secrets of a call, and the search for them in all that comes back |
 //! | `budget` | the memory that all plugins may hold together |
 //! | `health_policy` | components that judge the health of Machines |
 //! | [`recording`] | calls recorded and replayed |
-//! | `host` | [`PluginHost`], which wires all of it together, and its settings |
+//! | `metrics` | metrics of plugins, calls and the compiler |
 
 mod budget;
 pub mod calls;

@@ -1,7 +1,23 @@
-//! IO for Kubernetes: caches, the loop, effects, Events, leases, metrics.
+//! IO for Kubernetes: caches, the event loop, effects, status, Events, leases, metrics.
 //!
-//! Facts come from caches, decisions from `machinist-core`, and what was decided is done here. The runtime knows neither
-//! WebAssembly nor a cloud: `ports` says what it needs, and the app provides it.
+//! Facts come from caches, decisions from `machinist-core`; this crate carries the decisions out. It knows neither
+//! WebAssembly nor a cloud: `ports` declares its needs, and the app provides them.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`tenant`] | one control cluster with its target cluster, wired together; settings, election, clock |
+//! | `cache` | copies of the API servers' objects |
+//! | `event_loop` | queue, barrier, retries, and the indexes from a change to the keys that it wakes |
+//! | `machine`, `machine_set`, `machine_deployment` | reconciles of the three kinds: facts, effects, status |
+//! | `drain` | pods, volumes and budgets for drains |
+//! | [`driver_calls`] | calls of drivers: history, limits, capacity, leadership |
+//! | `plugins` | ConfigMaps of plugins, and the questions to health policies |
+//! | `safety` | loops beside the reconciles: freeze, orphans, unmanaged Nodes, classes |
+//! | `objects` | writes to API objects: metadata, finalizers, conditions, status |
+//! | `events` | Kubernetes Events |
+//! | [`client`] | clients of the API servers, their limits and errors |
+//! | [`metrics`] | metrics |
+//! | [`ports`] | the traits that the app implements: drivers, policies, plugins |
 
 #![cfg_attr(
     not(test),

@@ -4,13 +4,19 @@ use crate::Complaint;
 use crate::tree::File;
 
 const FOLDER: &str = "host/decisions/";
+const INDEX: &str = "README.md";
 const PAGE_LINES: usize = 70;
 
-/// Names are `0001-some-words.md`, numbers follow one another, each is one page with a heading.
+/// Names are `0001-some-words.md`, numbers follow one another, each is one page with a heading, and the index names each.
 pub fn check(files: &[File]) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
+    let (mut complaints, index) = (Vec::new(), format!("{FOLDER}{INDEX}"));
+    let named = files.iter().find(|file| file.path == index).and_then(|file| file.text.as_deref());
     let mut due = 1;
-    for file in files.iter().filter(|file| file.path.starts_with(FOLDER)) {
+    for file in files.iter().filter(|file| file.path.starts_with(FOLDER) && file.path != index) {
+        let name = file.path.strip_prefix(FOLDER).unwrap_or_default();
+        if named.is_some_and(|text| !text.contains(&format!("]({name})"))) {
+            complaints.push(format!("{index}: does not name {name}"));
+        }
         match number(&file.path) {
             Some(number) if number == due => due += 1,
             Some(number) => {
@@ -61,6 +67,15 @@ mod tests {
         assert_eq!(complaints(&["0001-a.md", "2-b.md"]).len(), 1);
         assert_eq!(complaints(&["0001-a.md", "notes.txt"]).len(), 1);
         assert_eq!(complaints(&[]).len(), 1);
+    }
+
+    #[test]
+    fn the_index_names_each_record() {
+        let record = File::new("host/decisions/0001-a.md", "# A\n");
+        let index = |text: &str| File::new("host/decisions/README.md", text);
+        assert!(check(&[record.clone(), index("[1](0001-a.md) A")]).is_empty());
+        let complaint = "host/decisions/README.md: does not name 0001-a.md";
+        assert_eq!(check(&[record, index("nothing")]), [complaint]);
     }
 
     #[test]

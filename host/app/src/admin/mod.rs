@@ -1,7 +1,18 @@
-//! HTTP for operators: metrics, probes, what is known of a Machine and of plugins, profiles.
+//! HTTP for operators: metrics, probes, debug pages about Machines and plugins, profiles.
 //!
-//! Metrics and probes are open, as those of machine-controller-manager are. What is below `/debug` is read from loopback,
-//! or by accounts that the API server lets ([`access`]). All of it is bounded: connections, time, and requests at once.
+//! Metrics and probes are open, as those of machine-controller-manager are. Pages below `/debug` answer on loopback, or
+//! to accounts that the API server admits. Connections, time and parallel requests are limited.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `listen` | the listener, with limits of time |
+//! | `connections` | limits connections, in all and for each address |
+//! | `guard` | checks caller and room before a page is made |
+//! | `access`, `review` | who may read `/debug`, by TokenReview and SubjectAccessReview |
+//! | `scrape` | the text of all metrics |
+//! | `plugins` | pages about plugins |
+//! | `profile` | CPU profiles |
+//! | `refusals` | counts refused requests |
 
 mod access;
 #[cfg(test)]

@@ -1,4 +1,12 @@
-//! The command line. The flags of `run` are in `flags`.
+//! The command line. The flags of `machinist run` are in `flags`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `invocation` | the name by which the program was called: `machinist`, or a kubectl plugin |
+//! | `fleet` | subcommands about deployments, sets and Machines |
+//! | `driver` | subcommands of `machinist driver` |
+//! | `logs` | flags of `machinist plugin logs` |
+//! | `artifacts` | flags about registries and signatures |
 
 mod artifacts;
 mod driver;

@@ -1,4 +1,13 @@
-//! The cluster that a subcommand is about: its client and namespace, and what is said when something does not work there.
+//! The cluster of a subcommand: its client and namespace, and helpful errors.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `kubeconfig` | reads kubeconfigs as kubectl does |
+//! | `subject` | parses the object that the user names |
+//! | `near` | suggests similar names |
+//! | `leader` | asks the leading process |
+//! | `port_forward` | reads a page of a pod through a port-forward |
+//! | `trouble` | explains a failed request |
 
 mod kubeconfig;
 pub(crate) mod leader;

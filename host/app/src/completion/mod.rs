@@ -1,4 +1,9 @@
-//! What completes words: scripts for shells, and answers for kubectl, which asks by calling `kubectl_complete-machinist`.
+//! Completion: scripts for shells, and answers to kubectl, which calls `kubectl_complete-machinist`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `words` | which words may stand at a place of the command line |
+//! | `names` | names of objects in the cluster |
 
 mod names;
 mod words;

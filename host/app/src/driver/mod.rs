@@ -1,4 +1,9 @@
-//! `machinist driver`: new projects, components of projects, and their test.
+//! `machinist driver`: new projects, their components, tests and replays.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `test` | runs the conformance kit on a component |
+//! | `replay` | plays recordings to a component, and prints the differences |
 
 pub(crate) mod replay;
 mod test;

@@ -1,4 +1,12 @@
-//! `machinist explain machine/NAME`: where a Machine is, what it waits for, since when, and what comes next.
+//! `machinist explain machine/NAME`: where a Machine is in its life, why it waits, since when, and which step follows.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `subject` | parses the name of the Machine |
+//! | `gather` | reads the objects, and asks the leader |
+//! | `chain` | facts to an explanation |
+//! | `next` | the next step, and its latest time |
+//! | `print` | the explanation as text |
 
 mod chain;
 mod gather;

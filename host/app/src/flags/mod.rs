@@ -1,5 +1,19 @@
-//! The flags of `machinist run`: names, defaults and rules of both of machine-controller-manager's binaries, and ours beside
-//! them. All that is wrong is told at once.
+//! The flags of `machinist run`: those of both binaries of machine-controller-manager, with their names, defaults and
+//! rules, and flags of Machinist's own. All invalid values are reported in one error.
+//!
+//! A new flag: add the field here or in the file of its group, its check in `check`, its setting in the runtime's
+//! `tenant::settings`, then run `cargo xtask generate`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `machines`, `owners`, `requests`, `record`, `sandbox`, `secrets` | flags by group |
+//! | `controllers` | parses `--controllers` |
+//! | `check` | flags to settings |
+//! | `given` | a value as it was typed, valid or not |
+//! | `line` | a command line that runs controllers |
+//! | `program` | defaults that depend on the program's name |
+//! | `unnamed` | command lines of machine-controller-manager without a subcommand |
+//! | `unused` | flags that have no effect here |
 
 mod check;
 mod controllers;

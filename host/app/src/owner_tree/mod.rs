@@ -1,4 +1,10 @@
-//! Which sets are a deployment's, which of them is that of its template, and what is said of them. Pure.
+//! The sets of a deployment, and notes about them. Pure.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `sets` | which sets belong to a deployment, and which has its template |
+//! | `template` | compares and prints templates |
+//! | `notes` | the conditions of an object that needs attention |
 
 mod notes;
 mod sets;

@@ -1,4 +1,14 @@
-//! `machinist rollout`: follows, lists, undoes, holds and restarts rollouts, as `kubectl rollout` does for Deployments.
+//! `machinist rollout`: follows, lists, undoes, pauses and restarts rollouts, as `kubectl rollout` does for
+//! Deployments.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `reach` | reads and writes a MachineDeployment |
+//! | `status`, `follow` | how far a rollout is; follows it to its end |
+//! | `history` | the templates that a deployment can return to |
+//! | `undo` | returns to an earlier template |
+//! | `change` | pauses, resumes and restarts |
+//! | `differences` | where two objects differ |
 
 mod change;
 mod differences;

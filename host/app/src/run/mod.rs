@@ -1,4 +1,16 @@
-//! `machinist run`, and the binaries whose place it takes: everything wired together, and taken down again in order.
+//! `machinist run`, also in place of machine-controller-manager's binaries: wires everything together, and stops it in
+//! order.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `start` | preparation: clients, served kinds, cluster id, cache folder |
+//! | `adapter` | the plugin host behind the runtime's ports |
+//! | `without_drivers` | the same ports for a process without the controller of Machines |
+//! | `failures` | refused requests of plugins, as Events on their ConfigMaps |
+//! | `counters` | the highest counters of signed plugins, on a Lease |
+//! | `pull_secrets` | logins for registries, and trusted keys |
+//! | `signature_rule` | whether the plugins' namespace requires signatures |
+//! | `process_metrics` | metrics of the process |
 
 pub(crate) mod adapter;
 pub(crate) mod counters;

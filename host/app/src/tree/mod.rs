@@ -1,4 +1,13 @@
 //! `machinist tree`: deployments with their sets and Machines.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `gather` | reads a namespace |
+//! | `follow` | follows it by watches |
+//! | `grow` | objects to trees |
+//! | `model` | the trees, as `-o json` prints them |
+//! | `pick` | which trees are shown |
+//! | `print`, `draw` | trees as text |
 
 mod draw;
 mod follow;

@@ -1,11 +1,25 @@
-//! Emptying a Node before its VM goes: which pods are evicted next, or what is awaited.
+//! Drains: the eviction of a Node's pods before its VM is deleted.
 //!
-//! One bounded pass that never blocks: `step` looks at the pods of the Node as they are, asks for a few evictions, and says
-//! when to look again. It remembers nothing of what it asked for: a pod on its way out says so itself. Only what no object
-//! tells, namely which volumes are to appear elsewhere before the next pod goes, is kept in [`Memory`].
+//! A pass is bounded and never blocks. `step` reads the pods of the Node as they are, returns a few evictions, and says
+//! when to come back. It keeps no list of its evictions: a terminating pod shows that itself. Only one thing is stored,
+//! in [`Memory`]: the volumes that must appear on another Node before the next pod is evicted.
 //!
-//! Whoever embeds it cordons the Node first, does the effects, stores the memory, and decides whether a forced end is good
-//! enough to go on.
+//! The caller cordons the Node first, does the effects, stores the memory, and decides whether a forced end is enough.
+//!
+//! "Why does this pod stay?" `pods::state` decides the cause of each pod, `ordinary` its turn, `message` the text.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `step` | chooses between an ordinary and a forced drain |
+//! | `ordinary` | evicts pods without volumes in parallel, those with volumes in turn, then waits for them |
+//! | `forced` | deletes pods in parallel, then the VolumeAttachments of the Node, and waits for nothing |
+//! | `stage` | how hard a drain pushes, by the time since its start |
+//! | `pods` | facts about pods, volumes and PodDisruptionBudgets, and the state of each pod |
+//! | `request` | the request: settings, force, facts that need no IO |
+//! | `effect` | the effects of a drain and their outcomes |
+//! | `report`, `message` | what the drain waits for: as data, and as text |
+//! | `wake` | when the drain comes back |
+//! | `admission` | how many drains of a tenant send requests at once, and the queue of the others |
 
 mod admission;
 mod effect;

@@ -1,4 +1,16 @@
-//! What is asked of a driver and what it answers. The same nouns as `wit/provider`.
+//! The vocabulary of driver calls. The nouns are those of `wit/provider`.
+//!
+//! This file has the operations, requests and answers.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `error` | the error codes between a driver, the plugin host and the controllers |
+//! | `write_error` | how a write to an API server can fail |
+//! | `alternatives` | other classes for a Machine that the cloud has no capacity for |
+//! | `secret_rule` | which Secrets a class may use, and which plugins may get them |
+//! | `user_data` | fills the placeholders of user data |
+//! | `bootstrap_token` | the token with which a kubelet joins |
+//! | `virtual_capacity` | extended resources that a class gives to its Nodes |
 
 pub mod alternatives;
 pub mod bootstrap_token;

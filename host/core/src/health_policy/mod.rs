@@ -1,7 +1,18 @@
-//! Health policies: what they are asked, what they answer, and which answer counts.
+//! Health policies: the questions that they get, their answers, and which answer counts.
 //!
-//! A policy says what it thinks of one Machine. Whether that decides anything is its [`Mode`]. Policies are asked again only
-//! when what they look at has changed or when their answer has ended, see [`VerdictCache`].
+//! A policy gives an opinion about one Machine. Its [`Mode`] says whether the opinion has an effect. The host asks
+//! again only when the facts of the question have changed or the answer has expired, see [`VerdictCache`].
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `scope` | which policies there are, and which Machines each is about |
+//! | `question` | the question, as plain values |
+//! | `answer` | checks a policy's answer |
+//! | `opinion` | one policy's opinion of one Machine |
+//! | `cache` | keeps answers until they expire |
+//! | `judge` | which opinion counts |
+//! | `reboots` | when a VM may be rebooted |
+//! | `facts` | the policy facts of a pass |
 
 mod answer;
 mod cache;

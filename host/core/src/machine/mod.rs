@@ -1,7 +1,27 @@
-//! What to do about one Machine.
+//! One Machine.
 //!
-//! `step` looks at all facts of a pass and at what the pass has done, and answers with the next batch of effects or
-//! with a conclusion. It never remembers: where a Machine is in its life follows from the facts.
+//! `step` gets all facts of a pass and the outcomes so far, and returns the next batch of effects or a conclusion. It
+//! remembers nothing: the facts tell where a Machine is in its life.
+//!
+//! Phase `Failed` is decided in three places: `join::timers` (joined too late, unhealthy too long), `join::absent` (the
+//! Node's name is taken) and `creation::failed` (the cloud does not create the VM in time).
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `step` | chooses: deletion, creation, or life with a Node; backs off after failed writes |
+//! | `facts` | all facts of a pass |
+//! | `effect` | the effects, their outcomes, and their kinds for the gate |
+//! | `conclusion` | how a pass ends: status, condition reason, requeue |
+//! | `creation` | from a Machine to its one VM |
+//! | `join` | the life with a Node: joining, health, updates in place, preservation |
+//! | `delete` | from a deletion timestamp to nothing left |
+//! | `node` | the Node's metadata, health, and preservation request |
+//! | `ownership` | conflicts about a VM or a Node, and the cluster's mark |
+//! | `problems` | reports invalid settings; the flags count instead |
+//! | `template` | compares templates: must Machines be replaced? |
+//! | `inherited` | settings that deployments and sets hand down |
+//! | `finalizer` | whether our finalizer must be on a class or Secret |
+//! | `invariants` | rules that always hold, for assertions, tests and the simulator |
 
 mod conclusion;
 pub(crate) mod creation;

@@ -1,7 +1,24 @@
-//! What to do about one MachineDeployment.
+//! One MachineDeployment.
 //!
-//! `step` looks at the deployment, its sets, their Machines and Nodes, plans a pass, and answers with its batches and then with
-//! a conclusion. It never remembers: how far a rollout is follows from what each set wants and has.
+//! `step` reads the deployment, its sets, their Machines and Nodes, plans a pass, and returns the batches of the plan
+//! and then a conclusion. It remembers nothing: the numbers of each set show how far a rollout is.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `step` | does the batches of a plan, and concludes |
+//! | `plan` | plans a pass: the batches of effects, and the reason to wait |
+//! | `facts` | all facts of a pass |
+//! | `effect` | the effects and their outcomes |
+//! | `conclusion` | how a pass ends: status, reason, Events, requeue |
+//! | `validity` | validates the spec, and says how to fix it |
+//! | `sets` | the sets: adoption, new set, revisions, history |
+//! | `rollout` | how many Machines each set gets: strategies, scaling, rollback |
+//! | `disruptions` | budget, node ages, replacements that come first |
+//! | `nodes` | annotations and taints of Nodes during a rollout |
+//! | `trigger` | the list of Machines that the autoscaler wants to remove |
+//! | `status` | status fields, progress, and the reasons to wait |
+//! | `deletion` | deletes the sets of a deployment that is being deleted |
+//! | `invariants` | rules that always hold, for assertions, tests and the simulator |
 
 mod conclusion;
 mod deletion;

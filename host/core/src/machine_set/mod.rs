@@ -1,7 +1,23 @@
-//! What to do about one MachineSet: a number of equal Machines.
+//! One MachineSet: a number of equal Machines.
 //!
-//! As for a Machine: all facts of a pass and what the pass has done go in, the next batch of effects or a conclusion comes
-//! out. Nothing is counted from pass to pass: that no Machine is made twice follows from their names, see [`names`].
+//! As for a Machine, all facts of a pass and the outcomes so far go in, and the next batch of effects or a conclusion
+//! comes out. Nothing is counted from pass to pass: names make sure that no Machine is created twice, see
+//! [`creation::names`].
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `step` | asks the questions of a pass in order |
+//! | `facts` | all facts of a pass |
+//! | `effect` | the effects and their outcomes |
+//! | `conclusion` | how a pass ends: status, reason, requeue |
+//! | `validity` | validates the spec, and says how to fix it |
+//! | `members` | which Machines belong to the set, and the settings that they get |
+//! | `creation` | creates missing Machines |
+//! | `removal` | deletes Machines |
+//! | `errors` | collects failures; the pass continues and reports them at its end |
+//! | `status` | the status fields |
+//! | `delete` | a set that is being deleted |
+//! | `invariants` | rules that always hold, for assertions, tests and the simulator |
 
 mod conclusion;
 pub mod creation;

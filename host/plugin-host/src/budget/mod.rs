@@ -1,8 +1,13 @@
 //! One budget of bytes for all that strangers can make the process hold: memories and tables of guests, bodies of
 //! requests and answers, buffers of the scrubber, and the compiler.
 //!
-//! Bytes are taken before something grows, and given back when it goes. `share` decides, `room` finds out how much
-//! there is.
+//! Bytes are taken before something grows, and given back when it is dropped.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `share` | decides whether one owner may hold more |
+//! | `room` | finds the size of the budget: the limit of the cgroup, or the memory of the machine |
+//! | `purse` | takes bytes for the calls of one version of a plugin |
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,19 @@
-//! One call of a component, from its turn to its end: an instance of its own, bounded in every direction.
+//! One call of a component, from its queue to its end. It has an instance of its own, with limits on everything.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `dispatch` | finds the generation, queues the call, runs it, and notes its end |
+//! | `call` | makes store and instance, calls the export, and drops both |
+//! | `exports` | the exports of the contract, one type each |
+//! | `convert` | converts between the contract's types and those of the core |
+//! | `bindings` | the contracts of `wit/` as Rust types |
+//! | `engine`, `epoch` | the wasmtime engine, and the thread that advances its epochs |
+//! | `guest` | the host's functions that an instance may import, and its state |
+//! | `limits`, `output_limits` | limits on resources, and on texts and lists that a component returns |
+//! | `failure` | why a call ended without an answer |
+//! | `scheduling` | which call runs next, on which thread, and which driver yields |
+//! | `log_ring` | the last log lines of each plugin |
+//! | `memory_inspector` | shows tests the memory of an instance after its call |
 
 pub(crate) mod bindings;
 pub(crate) mod call;

@@ -1,19 +1,26 @@
-//! The only way out of the sandbox. A request is judged, collected, filled with secrets, sent to a checked address, and
-//! its answer is limited and scrubbed before the component sees it.
+//! The only way out of the sandbox. A request is checked, collected, filled with secrets, and sent to a checked
+//! address; its answer is limited and scrubbed before the component sees it.
 //!
-//! | step | where |
+//! | step | module |
 //! | --- | --- |
+//! | one request from start to end | `session` |
 //! | normalise the target, match the grants | [`crate::grants`] |
-//! | drop headers that belong to the connection, collect the body | `outgoing` |
-//! | replace placeholders in granted places | `substitute` |
-//! | find keys for a request that is marked to be signed | `auth` |
+//! | drop headers that belong to the connection, collect the body | `message::outgoing` |
+//! | replace placeholders in granted places | `message::substitute` |
+//! | find keys for a request that is marked to be authenticated | `auth` |
 //! | wait for the turn of its cloud account | `throttle` |
-//! | sign exactly what is sent | [`sigv4`] |
-//! | resolve, check every address, connect, TLS | `connect` |
-//! | time-outs, retry of a stale connection | `deliver` |
+//! | sign exactly the bytes that are sent | [`sigv4`] |
+//! | resolve, check every address, connect, TLS | `connection::connect` |
+//! | timeouts, retry of a stale connection | `connection::deliver` |
 //! | learn pace and stale keys from the answer | `listen` |
-//! | limit and scrub what comes back | `response` |
-//! | answers that the host gives itself | `synthetic` |
+//! | limit and scrub the answer | `message::response` |
+//! | answers that the host gives itself | `message::synthetic` |
+//! | failures, and their names | `failure` |
+//! | metrics | `metrics` |
+//! | the pure parts, for `tests/fuzz` | `fuzz` |
+//!
+//! Only a request of an idempotent method is sent a second time, once, when a pooled connection turns out to be dead.
+//! An answer of the host itself has a header of `machinist-*`, which the host removes from answers of servers.
 //!
 //! Deliberately absent: a proxy from the environment, followed redirects, decompression, cookies.
 

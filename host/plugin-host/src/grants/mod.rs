@@ -1,7 +1,19 @@
-//! What the operator allows a plugin: which hosts it may reach, where its secrets may travel, what the host may sign
-//! for it, and its limits.
+//! Grants: which hosts a plugin may reach, where its secrets may be sent, which requests the host may sign for it, and
+//! its limits.
 //!
-//! Text is parsed once into honest types; matching is a pure function of the grants and a normalised target.
+//! Text is parsed once into checked types. Matching is a pure function of the grants and a normalised target.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `raw`, `raw_auth` | parse `grants.yaml` |
+//! | `target` | the host, path and address of a request, in one spelling |
+//! | `form` | conditions on fields of a request |
+//! | `secret` | where a secret may be sent |
+//! | `auth` | which requests the host may authenticate, with which keys |
+//! | `shadow` | what a shadow may read |
+//! | `limits` | limits that an operator may set |
+//! | `override_header` | headers that would show the server another request |
+//! | `ceiling` | whether grants stay below an upper bound |
 
 mod auth;
 mod ceiling;

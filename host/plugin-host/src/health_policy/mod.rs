@@ -1,7 +1,17 @@
-//! Health policies: components that are given values, answer with a verdict, and have nothing but a log.
+//! Health policies: components that get values, return a verdict, and have nothing but a log.
 //!
-//! They run on an engine of their own: processor time is counted in fuel, so that the same question costs the same on each
-//! machine, and all that could differ between two runs is fixed.
+//! They run on an engine of their own. Fuel counts their processor time, so that the same question costs the same on
+//! each machine, and every source of difference between two runs is fixed.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `terms` | parses `policy.yaml` |
+//! | `about` | checks a policy's description of itself |
+//! | `dispatch` | finds the policy of a question, and queues the call |
+//! | `call` | makes one call |
+//! | `convert` | converts between the contract's types and those of the core |
+//! | `link`, `guest` | links a log and inert interfaces; the data of one store |
+//! | `limits` | limits of one call |
 
 pub(crate) mod about;
 pub(crate) mod call;

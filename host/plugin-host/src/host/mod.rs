@@ -1,4 +1,12 @@
-//! The plugin host: declares, loads, calls and swaps drivers.
+//! The plugin host: declares, loads, calls and swaps plugins.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `settings` | the settings |
+//! | `start_error` | why a host does not start |
+//! | `pauses` | the pauses between attempts to load |
+//! | `insight` | shows the plugins, and takes some from a directory |
+//! | `telling` | reports lack of memory, and isolation that the compiler lacks |
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;

@@ -1,18 +1,29 @@
-//! Record and replay. A tape runs beside a call: it notes all that the component sees and does, or shows it what a recording
-//! holds and notes what it does then.
+//! Record and replay. A recording runs beside a call: it notes all that the component sees and does. In a replay it
+//! shows the component an earlier recording, and notes all that the component does then.
 //!
 //! | question | module |
 //! | --- | --- |
-//! | what is in a recording | `model`, `body`, `wire_error` |
-//! | what is noted during a call | `recorder` |
-//! | how do secrets stay out of it | `finish` |
-//! | what does a component see in a replay | `player`, `clock`, `chance` |
-//! | where do requests pass | `wire` |
-//! | in what do two recordings differ | `difference`, `change`, `likeness`, `naming` |
-//! | how is a component asked again | `replay` |
-//! | where do recordings lie | `folder`, `archive` |
+//! | what is in a recording? | `model`, `wire_error` |
+//! | what is noted during a call? | `recorder` |
+//! | how do secrets stay out of it? | `recorder::finish` |
+//! | what does a component see in a replay? | `replay::player`, `clock`, `rng` |
+//! | where do requests pass? | `wire` |
+//! | how do two recordings differ? | `difference` |
+//! | how is a component asked again? | `replay` |
+//! | where are recordings stored? | `files` |
 //!
-//! A call without a tape pays one comparison for each of these.
+//! Requests are noted above the egress, so that a recording has placeholders and no signatures. Random numbers of a
+//! recorded call come from SHA-256 over a seed that is drawn for it. One thread writes, behind a queue of 256
+//! recordings and 64 MiB; drops are counted. A recording holds 16 MiB of bodies, and names the parts that it leaves
+//! out.
+//!
+//! A player answers a request by the first recorded one that is equal, else by the first with the same method and URL,
+//! else by the path (and `Action` of a form). In a **replay** nothing else answers, and placeholders are those of the
+//! recording. In a **shadow** the call's own vault gives placeholders, and a read that the recording lacks goes to the
+//! cloud where `shadow-reads` of the grants list it: host, path, method and parameters, without credentials unless the
+//! line says so. Elsewhere it fails, and is counted as unread.
+//!
+//! A call without a recording pays one comparison for each of these.
 
 mod clock;
 mod difference;

@@ -1,19 +1,31 @@
-//! Which version of which plugin serves which provider: a pure structure, told what happens.
+//! Which version of which plugin serves which provider: a pure structure. Each change is an argument.
 //!
-//! - A plugin's versions are the sources with its name and its role: a driver and a policy of one name are two
-//!   plugins. The one with the greatest [`Age::newness`] is the newest (the greater name decides between equals): the
-//!   annotation with a version counts before the time of creation. Changing what a source holds does not change its
+//! - The versions of a plugin are the sources with its name and its role: a driver and a policy of one name are two
+//!   plugins. The version with the greatest [`Age::newness`] is the newest (between equals, the greater name decides):
+//!   the annotation with a version counts before the creation time. A change of a source's content does not change its
 //!   place. The newest version that is Ready serves.
-//! - A source holds what became Ready last. When its content changes to something that cannot serve, what it held goes
-//!   on serving, unless its role changes too. Withdrawing the source withdraws it.
-//! - A version on trial does not serve while there is one that does: it is asked beside it, until it is promoted or
-//!   withdrawn. A withdrawn one serves only when nothing else can, and then only the Machines that are there. A
-//!   source that holds a version on trial keeps the one before it.
-//! - A provider belongs to the plugin that serves it, for as long as that plugin has a version for it. A version of
-//!   another plugin that names it is rejected, and stays so until an operator edits its source or asks again. Nobody gets
-//!   a provider by being loaded sooner: see [`claims`].
-//! - Where versions have counters, one with a lower counter goes as soon as one with a higher is Ready and whole: see
-//!   [`counters`].
+//! - A source keeps the last content that became Ready. When new content cannot serve, the kept one continues to serve,
+//!   unless its role changes too. When the source is withdrawn, so is the version.
+//! - A version on trial (a canary or a shadow) does not serve while another version does: it is called beside that one
+//!   until it is promoted or withdrawn. A withdrawn version serves only when no other can, and then only existing
+//!   Machines. A source with a version on trial also keeps the version before it.
+//! - A provider belongs to the plugin that serves it, as long as that plugin has a version for it. A version of another
+//!   plugin that names the provider is rejected, and stays so until an operator edits its source or asks again. No
+//!   plugin gets a provider by being loaded sooner: see [`claims`].
+//! - Where versions have counters, a version with a lower counter is displaced as soon as one with a higher counter is
+//!   Ready and serves whole: see [`counters`].
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `catalog` | the registry with routes for calls, reports for people, and a stream of changes |
+//! | `routes` | which generation answers for a provider: a snapshot, read without a lock |
+//! | `generation` | a loaded version, and the counts of its calls |
+//! | `claims` | which plugin owns a provider, by operators and by earlier hosts |
+//! | `counters` | versions that are ordered by signed counters |
+//! | `quarantine` | pauses a version whose calls break |
+//! | `canary` | new versions that answer for a share of the Machines first |
+//! | `shadow_calls` | calls of a shadow, in the background |
+//! | `report`, `state` | the report about a plugin, and its states |
 
 use std::collections::{BTreeMap, BTreeSet};
 

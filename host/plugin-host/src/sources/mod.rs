@@ -1,4 +1,14 @@
 //! Where plugins come from.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `configmap` | a plugin in a ConfigMap |
+//! | `parts`, `stock` | components in several ConfigMaps, and the parts that are there |
+//! | `directory` | plugins in a directory |
+//! | `remote`, `registries` | components in OCI registries, and the addresses at which registries are asked |
+//! | `fetch` | gets the bytes of a component, and its signatures |
+//! | `encoding`, `unpack` | packed components, unpacked within a limit |
+//! | `age` | the order of a plugin's versions |
 
 pub mod age;
 pub mod configmap;

@@ -1,4 +1,22 @@
-//! The secrets of one call. Values stay here; the component holds placeholders, worthless outside this call.
+//! The secrets of one call. Values stay here; the component holds placeholders, which are worthless outside this call.
+//!
+//! The host replaces placeholders after the request has left the sandbox, in granted places and towards granted hosts.
+//! Anywhere else it refuses the whole request.
+//!
+//! Answers, logs, errors, panics and recordings are scrubbed of all values of the call's Secret that are not revealed,
+//! of user data (rendered, and its template), of bootstrap tokens, access tokens and signatures, and of all that other
+//! calls of the plugin had to hide within one hour. Text is scrubbed first and cut afterwards. A scrubber asks the
+//! vault at each search, so that a token that becomes known late is removed from an answer that has begun.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `scrub`, `scrubber` | removes known values from texts, and from streams |
+//! | `search` | one search, for exact spellings and for pieces in a folded view |
+//! | `fold` | a view of bytes in which the spellings of a value are the same |
+//! | `forms`, `index` | the pieces of each value, and the search for many of them at once |
+//! | `beginnings` | finds many exact spellings in one pass |
+//! | `known` | values that every call of the plugin hides |
+//! | `encode` | encodings of a placeholder |
 
 mod beginnings;
 mod encode;

@@ -1,6 +1,15 @@
-//! Local copies of what the API servers hold.
+//! Copies of the API servers' objects.
 //!
-//! One feed a kind fills one store. Snapshots are shared and immutable: nothing that reads a store can change it.
+//! One feed for each kind fills one store. Snapshots are shared and immutable: no reader can change a store.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `feed` | turns watch events into changes of a store, and reports each change |
+//! | `store` | the copies of one kind |
+//! | `backoff` | the pauses of a watch that failed |
+//! | `refresh` | lists everything again after an outage |
+//! | `node_index` | finds Nodes by VM and by Machine |
+//! | `departed` | objects that an API server reported as gone and that the cache still shows |
 
 mod backoff;
 pub(crate) mod departed;

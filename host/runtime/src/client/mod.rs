@@ -1,4 +1,13 @@
-//! Clients of the API servers: configuration, limits, errors.
+//! Clients of the API servers.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `clusters` | makes clients from kubeconfigs, with proxies |
+//! | `counting` | counts requests, and limits how many are in flight |
+//! | `pacing` | queues requests where a rate limit is set |
+//! | `errors` | sorts failed requests as far as decisions differ |
+//! | `server_clock` | the clock of the API server, from its answers |
+//! | `field_manager` | names by which API servers know this program, and its annotations |
 
 pub mod clusters;
 pub(crate) mod counting;

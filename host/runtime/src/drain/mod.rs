@@ -1,6 +1,21 @@
-//! The effects of drains, and the facts that they start from.
+//! Facts and effects of drains.
 //!
-//! Pods are listed when a drain needs them. Budgets and attachments are watched, since all drains share them.
+//! Pods are listed when a drain needs them. PodDisruptionBudgets and VolumeAttachments are watched, since all drains
+//! share them.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `look` | lists the pods of a Node |
+//! | `raw` | decodes only the needed fields of a pod |
+//! | `volumes` | finds the volumes behind the claims of a pod |
+//! | `budgets` | finds the budgets that select a pod |
+//! | `evict` | sends one eviction |
+//! | `facts` | facts that need no IO |
+//! | `sources` | budgets, attachments and volumes that all drains of a tenant share |
+//! | `turn` | the turn of a drain, while its pass evicts |
+//! | `pressure` | limits what all drains together ask of an API server |
+//! | `blocked` | which drains wait for which budget |
+//! | `in_process` | remembers volumes where CRDs drop `status.machinist` |
 
 mod blocked;
 mod budgets;

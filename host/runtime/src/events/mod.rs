@@ -1,4 +1,10 @@
-//! Kubernetes Events: what happened to an object.
+//! Kubernetes Events.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `reported` | decides which text becomes a new Event, a series, or nothing |
+//! | `letter` | one request in the words of either API group |
+//! | `writer` | writes Events in the background |
 
 mod letter;
 mod reported;

@@ -1,4 +1,15 @@
-//! What the runtime counts. Labels come from closed sets, or from objects that are there.
+//! Metrics of the runtime. Labels come from closed sets, or from objects that exist.
+//!
+//! | module | what it counts |
+//! | --- | --- |
+//! | `inventory`, `sets`, `deployments` | objects, read from the caches at each scrape; also whether the host is frozen |
+//! | `life` | how long the stages of Machines take |
+//! | `owned` | stale Machines that sets delete, and sets that freeze |
+//! | `queue` | the queue and its passes |
+//! | `drivers` | calls of drivers |
+//! | `requests` | requests to API servers |
+//! | `events` | Events that were written and lost |
+//! | `examples` | one series of each metric, for the generated reference |
 
 mod deployments;
 mod drivers;

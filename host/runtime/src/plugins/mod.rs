@@ -1,4 +1,9 @@
-//! Plugins in ConfigMaps: what is found goes to the plugin host, what becomes of it goes onto the ConfigMap.
+//! Plugins in ConfigMaps: each goes to the plugin host, and its state comes back onto the ConfigMap.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `statuses` | queues the statuses to write, one at a time for each ConfigMap |
+//! | `policies` | which health policies are about a Machine, their questions and answers |
 
 pub(crate) mod policies;
 mod statuses;

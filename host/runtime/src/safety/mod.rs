@@ -1,5 +1,17 @@
-//! What watches over the Machines as a whole: the gate before all effects, VMs and Nodes that nobody answers for, and
-//! whether drivers can use the classes. Loops of their own, beside the passes; decisions are in `machinist_core::safety`.
+//! Loops beside the reconciles that watch over all Machines. Their decisions are in `machinist_core::safety`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `freeze` | probes the API servers and the freeze request, and freezes the gate |
+//! | `mark_claim` | claims the cluster's mark in the target cluster |
+//! | `marks` | stores the mark on Machines and classes |
+//! | `orphans`, `listing` | lists the VMs of each class, and finds those without a Machine |
+//! | `owners`, `kin` | the Machines that a VM may belong to, those that are gone included |
+//! | `foreign` | reports VMs that carry no Machine's uid |
+//! | `delete` | deletes one orphan |
+//! | `nodes`, `claims` | finds Nodes without a Machine |
+//! | `class_check` | asks drivers whether classes are valid |
+//! | `metrics` | counts all of this |
 
 mod claims;
 pub(crate) mod class_check;

@@ -1,4 +1,13 @@
-//! One control plane: caches, loop and plugins, wired together.
+//! One tenant: caches, event loop, safety loops and plugins of a control cluster and its target cluster, wired
+//! together.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `settings` | the settings, and their defaults |
+//! | `election` | leader election with the Leases of machine-controller-manager |
+//! | `context` | clients, clock and gate, for every pass |
+//! | `world` | caches and memories, for every pass |
+//! | `clock` | the source of time |
 
 pub mod clock;
 pub(crate) mod context;

@@ -1,4 +1,8 @@
-//! CPU profiles, in the format that `go tool pprof` and its kin read.
+//! CPU profiles, in the format of `go tool pprof`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `encode` | encodes samples: gzip around protobuf |
 
 mod encode;
 

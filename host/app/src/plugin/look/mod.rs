@@ -1,4 +1,12 @@
-//! What is known of plugins.
+//! Commands that show plugins.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `list` | `machinist plugin list` |
+//! | `inspect` | `machinist plugin inspect` |
+//! | `diff` | `machinist plugin diff` |
+//! | `logs` | `machinist plugin logs` |
+//! | `view` | a component as text |
 
 pub(crate) mod diff;
 pub(crate) mod inspect;

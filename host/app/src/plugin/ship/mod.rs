@@ -1,4 +1,16 @@
-//! From a file to a cluster or a registry.
+//! Commands that bring a plugin from a file to a cluster or a registry.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `push` | `machinist plugin push` |
+//! | `plan` | which ConfigMaps a push writes |
+//! | `ownership` | which fields of a ConfigMap belong to the push |
+//! | `regions` | fills in `{region}` in grants |
+//! | `registry` | artifacts in registries |
+//! | `resolve` | `machinist plugin resolve`: looks a tag up again |
+//! | `sign` | `machinist plugin sign` and `keygen` |
+//! | `bundle` | bundles: the statements that signatures cover |
+//! | `signature` | shows the signature of a plugin, and says whether a push may keep it |
 
 pub(crate) mod bundle;
 pub(crate) mod ownership;

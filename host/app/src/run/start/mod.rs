@@ -1,4 +1,9 @@
-//! What must be there before the controllers start.
+//! Preparation before the controllers start.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `cluster_id` | the cluster's mark: as given, or the uid of the control namespace |
+//! | `cache_folder` | the folder for compiled plugins |
 
 use std::sync::Arc;
 use std::time::Duration;

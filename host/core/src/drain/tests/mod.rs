@@ -1,4 +1,12 @@
-//! Drains as tables: a Node with pods, and what comes next.
+//! Drains as tables: a Node with pods, and the next step.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `pods` | which pods are evicted, and when |
+//! | `volumes` | pods with volumes |
+//! | `forced` | forced drains |
+//! | `messages` | the text of a drain |
+//! | `model` | whole drains against a model of a cluster in which anything may fail |
 
 mod forced;
 mod messages;

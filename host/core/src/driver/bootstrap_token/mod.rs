@@ -1,8 +1,8 @@
-//! The token with which a machine's kubelet joins the target cluster, as the Secret that Kubernetes keeps for it.
+//! The token with which the kubelet of a VM joins the target cluster, as the Secret that Kubernetes keeps for it.
 //!
-//! A Machine's token never changes its value, since the user data of a create that may have happened carries it: the same
-//! idempotency key always goes with the same bytes. Only its expiry is put off. A token whose Secret is gone (Kubernetes
-//! removes expired ones) gets a new value with the next one.
+//! The token of a Machine never changes its value: user data of an earlier create may carry it, and the same
+//! idempotency key must always go with the same bytes. Only its expiry is extended. Kubernetes removes the Secrets of
+//! expired tokens; a new Secret then has a new value.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,3 +1,11 @@
+//! Health policies as tables.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `judged` | which opinion counts |
+//! | `cached` | how long an answer counts |
+//! | `rebooted` | when a VM may be rebooted |
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::{Expect, expect};

@@ -1,8 +1,18 @@
 //! From a deletion timestamp to nothing left: hooks, drain, hooks, VM, Node, token, finalizer.
 //!
-//! Where a deletion is follows from what is there: each pass goes through all stages, and each finds out that it has nothing
-//! to do. What an earlier pass wrote into the status is read for one thing only, namely that the removal of the VM has begun, after
-//! which no drain is waited for: the pods that are left on such a Node go with it. Without it the drain is looked at again.
+//! Each pass goes through all stages, and each stage reads from the facts whether it has work left. A pass reads one
+//! thing of the status that an earlier pass wrote: that the removal of the VM has begun. From then on no drain is
+//! waited for; the pods that are left end with the VM. Without that note the drain runs again.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `node` | finds the Node's name while its VM still exists |
+//! | `hooks` | waits for hooks of others |
+//! | `drain`, `drain_progress` | cordons and drains the Node, and limits how often its progress is reported |
+//! | `force` | decides whether the drain is forced |
+//! | `vm` | requests the deletion of the VM, and proves that it is gone |
+//! | `leftovers` | removes the Node and the bootstrap token, and the finalizer last |
+//! | `note` | the text of `lastOperation` for each stage |
 
 mod drain;
 pub(crate) mod drain_progress;

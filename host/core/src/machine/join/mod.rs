@@ -1,8 +1,21 @@
-//! The life of a Machine whose VM is there: its Node joins, carries what it should, and is healthy or not.
+//! The life of a Machine whose VM exists: its Node joins, gets its metadata, and is healthy or not.
 //!
-//! One module a question: `upkeep` (what Node and Machine are to carry), `preserve` and `in_place` (as their names say),
-//! `look` (whether its VM is there), `health` (what its health makes of the Machine), `absent` (no Node), `timers` (how long that may last), `permit` (whether the
-//! Machine may be failed then). Health has the last word on the phase; what the others have to say is added to it.
+//! Each module answers one question. `health` decides the phase; the remarks of the others are added to its conclusion.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `upkeep` | writes the labels, annotations and taints that Node and Machine must have |
+//! | `health` | decides the phase from the health of the Node |
+//! | `absent` | the Node is missing, or belongs to another VM |
+//! | `nameless` | the Machine has lost the label with the name of its Node |
+//! | `timers` | creation and health timeouts; after them the phase is Failed |
+//! | `permit` | asks before a Machine fails: are too many others away, is the zone silent? |
+//! | `policies`, `reboot` | applies the opinions of health policies, and reboots the VM |
+//! | `look` | queries the VM of a Machine in service from time to time |
+//! | `in_place` | updates in place |
+//! | `preserve` | keeps a failed Machine, so that somebody can look at it |
+//! | `emptying` | drains a Node whose Machine is not being deleted |
+//! | `remark`, `tell` | the report: remarks of the modules, and condition `Healthy` |
 
 mod absent;
 mod emptying;

@@ -1,4 +1,13 @@
-//! What is decided about a Machine, told as behaviour: facts and answers in, the whole pass out.
+//! Decisions about a Machine as behaviour: facts and answers in, the whole pass out.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `creation`, `life`, `deletion`, `ownership` | the stages of a Machine |
+//! | `frozen` | a frozen host |
+//! | `converge` | pass after pass until nothing is left to do |
+//! | `exhaustive` | every combination of abstract facts against the invariants |
+//! | `planted` | planted bugs: each invariant finds its own |
+//! | `facts`, `tell` | facts to start from, and passes as text |
 
 mod converge;
 pub(crate) mod creation;

@@ -1,10 +1,19 @@
-//! Machines that are taken away one by one while others stay: failed ones, and those that are too old; and how many of all,
-//! rollouts included, may go within a time.
+//! Machines that a deployment replaces one by one, because they failed or are too old; and the budget for all Machines
+//! that it takes away, rollouts included.
 //!
-//! Each is noted on the deployment before it happens ([`ledger`]). A set deletes a failed Machine when it finds it noted. Where a
-//! replacement comes first the deployment wants one Machine more than its owner does, and one less when it is there; the Machine
-//! that is to go carries the mark of those that go first, so that it does. So it is numbers all the way, and what holds for them
-//! holds here: never above replicas and surge (or one, where there is no surge), and no set knows of it.
+//! Each replacement is noted on the deployment before it happens ([`ledger`]). A set deletes a failed Machine once the
+//! note names it. Where the replacement comes first, the deployment wants one Machine more than its owner asks for, and
+//! one less when the replacement is there; the Machine to be replaced has the mark of those that are deleted first. The
+//! bounds of rollouts hold here too: never above replicas plus surge (or plus one, without a surge). Sets know nothing
+//! of this.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `ledger` | the note on the deployment: Machines that may go or are gone, replacements that are awaited |
+//! | `failed` | failed Machines that are not preserved |
+//! | `aged` | Machines that are too old |
+//! | `replace` | Machines whose replacement comes first |
+//! | `limit` | limits a rollout to the budget |
 
 mod aged;
 mod failed;

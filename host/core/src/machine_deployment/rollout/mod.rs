@@ -1,4 +1,16 @@
-//! The middle of a pass: how many Machines each set is to want, and what sets, Machines and Nodes are to carry.
+//! How many Machines each set gets, and what sets, Machines and Nodes must have for that.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `strategy` | reads the strategy: maxSurge, maxUnavailable, the kind of update |
+//! | `stage` | how far a rollout is |
+//! | `rolling` | RollingUpdate: more new Machines, fewer old ones, within bounds |
+//! | `in_place` | InPlaceUpdate: chooses Nodes, and hands Machines over to the new set |
+//! | `transfers` | the numbers of sets between which Machines have moved |
+//! | `scaling` | scaling during a rollout |
+//! | `rollback` | returns to an earlier template |
+//! | `targets` | the wanted numbers, while they are decided |
+//! | `window` | waits for a maintenance window, or until the disruption budget is valid |
 
 pub(crate) mod in_place;
 pub(crate) mod rollback;

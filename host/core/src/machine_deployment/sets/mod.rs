@@ -1,4 +1,15 @@
 //! The sets of a deployment.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `adoption` | which sets belong to the deployment |
+//! | `current` | which set has the deployment's template |
+//! | `new_set` | creates the set for the template, and copies settings to sets |
+//! | `group` | counts the sets by the worst of all views |
+//! | `deletion_order` | which Machines a set deletes first |
+//! | `revision` | revision numbers of templates |
+//! | `history` | deletes old empty sets above the history limit |
+//! | `freeze` | shows that a set is frozen, and why |
 
 pub(crate) mod adoption;
 pub(crate) mod current;

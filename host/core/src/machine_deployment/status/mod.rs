@@ -1,4 +1,9 @@
-//! What the status of a deployment says.
+//! The status of a deployment.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `progress` | counts, conditions, the progress deadline |
+//! | `waits` | the reason to wait, as text |
 
 pub(crate) mod progress;
 pub(crate) mod waits;

@@ -1,4 +1,15 @@
-//! What is decided about a deployment, told as behaviour.
+//! Decisions about a deployment as behaviour.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `rolling`, `in_place`, `revisions` | rollouts by strategy, rollbacks, history |
+//! | `disruptions` | failed and old Machines within windows and a budget |
+//! | `claims` | adoption of sets, and the end of a deployment |
+//! | `autoscaler` | the autoscaler's list of Machines |
+//! | `words` | conditions, deadlines and texts |
+//! | `exhaustive` | combinations of numbers, phases, strategies and failures |
+//! | `model`, `model_disruptions` | whole rollouts in a random order, with stale caches and failing writes |
+//! | `world`, `act`, `dice`, `facts`, `tell` | the world of the models, and passes as text |
 
 mod act;
 mod autoscaler;

@@ -1,4 +1,9 @@
-//! Which Machines are the set's.
+//! Machines that belong to a set.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `adoption` | adopts and releases Machines by the selector |
+//! | `sync` | copies settings of the set to its Machines |
 
 pub(crate) mod adoption;
 pub(crate) mod sync;

@@ -1,4 +1,12 @@
-//! Machines that a set deletes: which, and in which order.
+//! Machines that a set deletes.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `choose` | which Machines are deleted in this pass |
+//! | `deletion_choice` | decides about a Machine that failed, or that the autoscaler chose |
+//! | `keep` | keeps failed Machines, as many as the set says |
+//! | `order` | reads priority and marks of a Machine |
+//! | `ranking` | which Machine is deleted first |
 
 pub(crate) mod choose;
 pub(crate) mod deletion_choice;

@@ -1,4 +1,16 @@
-//! What is decided about a set, told as behaviour: facts and answers in, the whole pass out.
+//! Decisions about a set as behaviour: facts and answers in, the whole pass out.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `creation`, `capacity`, `freeze` | missing Machines, other classes, too many Machines |
+//! | `removal`, `deletion` | Machines that are deleted, and a set that is deleted |
+//! | `claims`, `inherited` | adoption, and settings that Machines get |
+//! | `invalid`, `status` | invalid specs, and the status |
+//! | `answers` | no request is repeated without a pause |
+//! | `exhaustive` | every combination of abstract facts against the invariants |
+//! | `planted` | planted bugs: each invariant finds its own |
+//! | `model`, `world` | a set through crashes, stale caches, lost answers and late requests |
+//! | `facts` | facts to start from |
 
 mod answers;
 mod capacity;

@@ -1,7 +1,7 @@
-//! When the gate is shut: an API server is away, or somebody asked for it.
+//! When the gate is frozen: an API server is unreachable, or an operator asked for it.
 //!
-//! Without its API servers this program does not see what happens, and kubelets cannot report, so that whole clusters look
-//! dead. Nothing is made, failed or cleaned up on that evidence.
+//! Without its API servers this program sees no changes, and kubelets cannot report, so that whole clusters look dead.
+//! On such evidence nothing is created, failed or cleaned up.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,10 +1,16 @@
-//! Not too many Machines are replaced or started anew at a time because they are unhealthy.
+//! Limits how many unhealthy Machines are replaced or rebooted at a time.
 //!
-//! Two rules. Of the Machines of one deployment only so many may be away at a time: one that is to fail, or whose VM is to be
-//! started anew, needs a permit, and holds it until the cache shows what became of it. And a zone whose Nodes have gone silent
-//! together is not believed to be dead before the cloud has said so of the VM: more likely the network to it is broken.
+//! There are two rules. Only so many Machines of one deployment may be away at a time: a Machine that is to fail, or
+//! whose VM is to be rebooted, needs a permit, and keeps it until the cache shows the result. And the Nodes of a silent
+//! zone are not believed to be dead until the cloud says so of each VM: the network to the zone is more likely broken.
 //!
-//! A structure that follows the cache and answers in a time that does not grow with the number of Machines.
+//! The structure follows the cache. The time of an answer does not grow with the number of Machines.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `limit` | parses the limit: a number or a percentage |
+//! | `zone` | finds zones whose Nodes went silent together |
+//! | `renewal` | spaces replacements of Machines whose Node's name is taken |
 
 mod limit;
 mod renewal;

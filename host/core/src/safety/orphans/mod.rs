@@ -1,6 +1,6 @@
-//! VMs without a Machine: what is one, and when there has been enough evidence to delete it.
+//! Orphans: which VMs have no Machine, and which evidence is enough to delete them.
 //!
-//! A VM that is deleted by mistake is a loss, one that is deleted an hour later costs a little. So every doubt keeps it.
+//! A VM that is deleted by mistake is a loss; a VM that is deleted an hour later costs little. So every doubt keeps it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
-//! Read your own writes: an owner's next pass waits until the cache has seen what its last one wrote.
+//! Read your own writes: an owner's next pass waits until the cache has seen the writes of its last pass.
 //!
-//! Without it a pass that follows a write at once looks at a cache from before, and does again what it has just done.
+//! Without it, a pass soon after a write would read a cache from before the write, and write again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
-//! Leader election over the fields of a Lease, as other members of the cluster do it.
+//! Leader election over the fields of a Lease, compatible with other members of the cluster.
 //!
-//! The age of somebody else's claim is measured from the moment when this process first saw the record as it is: the times
-//! that another machine's clock wrote into it are compared, never trusted. The age of one's own claim is measured from
-//! before the write was sent, so that it ends here before it ends for anyone who watches.
+//! The age of another's claim is measured from the moment when this process first saw the record as it is: times that
+//! another machine's clock wrote are compared and never trusted. The age of this process's own claim is measured from
+//! before the write was sent, so that the claim ends here before it ends for any observer.
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -1,4 +1,12 @@
-//! When to try again what has failed.
+//! The retry table: when a failed driver call is tried again.
+//!
+//! `policy` is the table for driver calls: from the situation and the error code to the first and the longest pause.
+//! The test `every_code_has_its_retry_in_every_situation` prints it whole. Failed writes to API servers have a policy
+//! of their own, in `machine::step::retry_write` and `machine_deployment::step`.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `accounts` | shortens the pauses of a cloud account that answers again |
 
 mod accounts;
 

@@ -1,4 +1,14 @@
-//! What one instance is given: the host's side of a call.
+//! The host's side of one instance.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `link` | links the interfaces that a driver may import, and inert ones |
+//! | `state` | the data of one store: everything that a call can reach |
+//! | `hosted` | log, settings and deadline |
+//! | `secrets` | handles that a driver holds instead of values |
+//! | `log` | log lines: bounded, without secrets |
+//! | `limiter` | limits memory and tables |
+//! | `stdio` | keeps the last bytes of stdout and stderr |
 
 pub(crate) mod hosted;
 pub(crate) mod limiter;

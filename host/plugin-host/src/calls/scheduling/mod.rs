@@ -1,4 +1,15 @@
-//! Which call runs next, on which thread, and who yields.
+//! Which call runs next, on which thread, and which driver yields.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `rate` | limits calls per minute for each plugin |
+//! | `turnstile`, `urgency` | places for calls, and the order of the queue |
+//! | `seat` | the place of a call; a call that waits for its cloud account gives it up |
+//! | `threads` | the threads of drivers |
+//! | `cpu_time` | counts the processor time of each call |
+//! | `cpu_share` | finds the driver that computes more than its share |
+//! | `low_priority` | threads with low priority |
+//! | `penalty` | sends the calls of a driver that broke or computed for long to those threads for a second |
 
 pub(crate) mod cpu_share;
 pub(crate) mod cpu_time;

@@ -1,20 +1,23 @@
 //! Authenticates requests for components that never see a key.
 //!
-//! A component marks a request (`machinist-auth: aws-sigv4; service=ec2; region=eu-west-1`). The mark is taken off, the grants
-//! say whether and with what such a request is authenticated, keys and tokens come from the call's Secret or from a
-//! credential service, and a signature is made over exactly what is sent, when it is sent.
+//! A component marks a request (`machinist-auth: aws-sigv4; service=ec2; region=eu-west-1`). The host removes the mark.
+//! The grants say whether and how such a request is authenticated; keys and tokens come from the call's Secret or from
+//! a credential service; the signature covers exactly the bytes that are sent. A service is asked once, however many
+//! calls wait for its answer. A credential that the cloud refuses is forgotten.
 //!
-//! | step | where |
+//! | step | module |
 //! | --- | --- |
 //! | read the mark, find the grant | `mark` |
-//! | what the Secret offers | `secret`, `source` |
+//! | find the credential: in the Secret, in the cache, or at a service | `find` |
+//! | read the Secret | `secret`, `source` |
 //! | read a mounted token | `token_file` |
-//! | what each scheme asks and what it believes | `sts`, `client_credentials`, `jwt_bearer`, `keystone` |
+//! | the request of each scheme, and the checks of its answer | `sts`, `client_credentials`, `jwt_bearer`, `keystone` |
+//! | shared by these schemes | `access_token`, `assertion` |
 //! | ask a credential service | `fetch` |
-//! | keep and renew what it gave | `cache`, `lease` |
+//! | keep and renew credentials | `cache`, `lease` |
 //! | sign, or set a header | [`sigv4`], `credential` |
 //!
-//! **Invariant:** keys, tokens and signatures are in no log, and scrubbed from all that goes to the component.
+//! **Invariant:** keys, tokens and signatures are in no log, and are scrubbed from all that a component gets.
 //!
 //! **Invariant:** there is no ambient chain: no environment, no metadata service, no file that the grants do not name.
 

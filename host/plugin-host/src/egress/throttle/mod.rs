@@ -1,4 +1,11 @@
-//! One line for each cloud account, over all plugins of the host: all that share an account share its pace.
+//! One queue for each cloud account, over all plugins: plugins that share an account share its pace. An account has no
+//! limit until its cloud complains more often than by chance.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `bucket` | the queue: which request is next, and when |
+//! | `pace` | how fast requests are sent, by the account's answers |
+//! | `lesson` | reads pace and stale credentials from an answer |
 
 mod bucket;
 mod lesson;

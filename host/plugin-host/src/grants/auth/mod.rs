@@ -1,4 +1,12 @@
 //! How the host may authenticate a plugin's requests, and with which keys of the Secret.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `header` | `bearer` and `basic` |
+//! | `sigv4` | `aws-sigv4` |
+//! | `token` | schemes whose tokens a service gives |
+//! | `role` | roles for which a token file may be exchanged |
+//! | `pattern` | patterns for names and scopes |
 
 mod header;
 mod pattern;

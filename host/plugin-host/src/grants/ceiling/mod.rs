@@ -1,7 +1,12 @@
-//! Whether grants stay within others, which are an upper bound that the writer of the grants does not hold.
+//! Whether grants stay below a ceiling, which the writer of the grants cannot change.
 //!
-//! Each rule of the grants must be allowed by one rule of the ceiling alone. Limits are not compared, for the host has
-//! its own, nor shadow reads, which a version that serves could make as well.
+//! One rule of the ceiling alone must allow a rule of the grants. Limits are not compared: the host has its own. Shadow
+//! reads are not compared either: a version that serves could make the same reads.
+//!
+//! | module | what it compares |
+//! | --- | --- |
+//! | `egress` | egress rules |
+//! | `auth` | ways of authenticating |
 
 mod auth;
 mod egress;

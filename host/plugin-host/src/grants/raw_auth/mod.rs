@@ -1,4 +1,10 @@
-//! The text of the list `auth`, and its way into honest types.
+//! Parses the list `auth` of the grants.
+//!
+//! | module | what it parses |
+//! | --- | --- |
+//! | `header` | `bearer` and `basic` |
+//! | `sigv4` | `aws-sigv4` |
+//! | `token` | schemes whose tokens a service gives |
 
 mod header;
 mod sigv4;

@@ -1,4 +1,12 @@
-//! What a request is aimed at, in the one spelling in which it is both judged and sent.
+//! The target of a request, in the one spelling in which it is both checked and sent.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `host` | host names, and patterns for them |
+//! | `path` | paths and prefixes that no encoding escapes |
+//! | `address` | the kind of network of an address |
+//! | `regions` | fills in `{region}` |
+//! | `clouds` | cloud domains below which customers choose names |
 
 pub(crate) mod address;
 pub(crate) mod clouds;

@@ -1,12 +1,18 @@
 //! Compiled code on disk, authenticated.
 //!
-//! The engine runs what stands in such a file, whatever it is; one changed byte is somebody else's native code. So each
-//! file ends with a tag (BLAKE3 under a key of this installation) over the component's digest, the engine's
-//! compatibility, the tier and the code. A file without a right tag is not there: it is counted and compiled anew.
+//! The engine runs the content of such a file, whatever it is: one changed byte is foreign native code. So each file
+//! ends with a tag (BLAKE3 under a key of this installation) over the component's digest, the engine's compatibility,
+//! the tier and the code. A file with a wrong tag is treated as missing: it is counted and compiled again.
 //!
-//! Code is mapped, not read: tens of megabytes stay the page cache's. A mapped file must not change, so files are only
-//! ever replaced, the folder must be one that no other user or machine writes to, and a file in it that another user owns or
-//! may write to counts as changed, however right its tag is at the moment.
+//! Code is mapped, not read, so that tens of megabytes stay in the page cache. A mapped file must not change. So files
+//! are only ever replaced, no other user or machine may write to the folder, and a file that another user owns or may
+//! write to counts as changed, even while its tag is right.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `key` | the key of the tags |
+//! | `notes` | notes about packed components, so that they need not be unpacked again |
+//! | `attempts` | remembers components that killed their compiler |
 
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

@@ -1,8 +1,16 @@
-//! Compilation in a process of its own: tens of seconds and hundreds of megabytes must not be the host's.
+//! Compilation in a child process, so that its tens of seconds and hundreds of megabytes do not burden the host. It has
+//! low priority, limits and an empty environment. One component is compiled at a time, once for each digest and tier.
+//! The memory is set aside from the budget.
 //!
-//! The child gets the component through its stdin, behind a header that says what to make of it with how much memory,
-//! and writes the code to its stdout, which is a file. Before it reads the component it gives up all else
-//! (`confine`). Its stdin stays open as long as the parent lives; when it ends, so does the child.
+//! The child reads the component from its stdin, behind a header with the task and its memory limit, and writes the
+//! code to its stdout, which is a file. Before it reads the component it gives up everything else (`confine`). Its
+//! stdin stays open as long as the parent lives; when it closes, the child ends.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `child` | the child's side |
+//! | `confine` | takes rights away from the child |
+//! | `calls` | the system calls that a compiler needs |
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,8 +1,13 @@
 //! Rules for signatures: by which keys a plugin must be signed, and which parts a signature must cover.
 //!
-//! Where signatures are needed, a signature covers a bundle ([`machinist_artifacts::bundle`]): component, grants,
-//! settings, name, providers and a counter. One over the component alone says nothing about what that may do, so it is
-//! enough only for a driver whose grants stay below a ceiling.
+//! Where signatures are required, a signature covers a bundle ([`machinist_artifacts::bundle`]): component, grants,
+//! settings, name, providers and a counter. A signature over the component alone says nothing about its grants, so it
+//! is enough only for a driver whose grants stay below a ceiling.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `ceiling` | the grants ceiling, from files of the host |
+//! | `counters` | the highest counter with which each plugin has served |
 
 pub(crate) mod ceiling;
 pub(crate) mod counters;

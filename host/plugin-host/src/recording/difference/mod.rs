@@ -1,5 +1,9 @@
-//! In what two recordings of the same question differ: what the component asked of the cloud, what it logged, how it ended.
-//! Not what it was shown, and not how long it took.
+//! The difference between two recordings of the same question: the component's requests to the cloud, its log lines,
+//! its answer. Its inputs and the time that it took are not compared.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `change` | compares two values or texts, place by place |
 
 pub(crate) mod change;
 

@@ -1,4 +1,9 @@
-//! Takes notes of one call while it runs. Nothing here waits, writes or scrubs: that is done when the call is over.
+//! Takes notes of a running call. Nothing here waits, writes or scrubs: that follows when the call is over.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `body` | bodies of requests and answers |
+//! | `finish` | notes to a recording: all text passes the vault |
 
 pub(crate) mod body;
 pub(crate) mod finish;

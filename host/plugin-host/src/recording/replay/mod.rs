@@ -1,4 +1,10 @@
-//! A component is asked again what a recording says that it was asked, and sees what it saw.
+//! Replays a recording: the component gets the same question, and sees the same answers.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `player` | answers the component from the recording |
+//! | `matching` | finds the recorded request that is most like a new one |
+//! | `placeholders` | compares placeholders by the secrets behind them |
 
 pub(crate) mod matching;
 pub(crate) mod placeholders;

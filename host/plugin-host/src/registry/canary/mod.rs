@@ -1,15 +1,15 @@
-//! A new version of a driver answers a part of the calls first.
+//! Canaries: a new version of a driver answers for a share of the Machines before it serves all.
 //!
 //! | question | module |
 //! | --- | --- |
-//! | what its operator wants | [`terms`] |
-//! | which version answers this call | `plan` |
-//! | how the calls of both versions ended | `record` |
-//! | whether the new one may serve, or has to go | `judge` |
-//! | what a version that answers nobody would have done otherwise | [`shadow`] |
-//! | what was decided before, by the host or by a person | `said` |
+//! | what does `rollout.yaml` ask for? | [`terms`] |
+//! | which version answers this call? | `plan` |
+//! | how did the calls of both versions end? | `record` |
+//! | may the new version serve, or is it withdrawn? | `judge` |
+//! | how would a shadow have answered? | [`shadow`] |
+//! | what was decided before, by a host or a person? | [`decided`] |
 //!
-//! All of it is plain: times, names and outcomes come as arguments.
+//! All of it is pure: times, names and outcomes are arguments.
 
 pub mod decided;
 pub(crate) mod judge;

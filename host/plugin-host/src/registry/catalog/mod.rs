@@ -1,4 +1,9 @@
-//! The registry with what surrounds it: routes for calls, reports for people, a stream of changes.
+//! The catalog: the registry with routes for calls, reports for people, and a stream of changes.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `look` | decides what to do about a source that changed, or whose part changed |
+//! | `reported` | the report of a source, and its log line |
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

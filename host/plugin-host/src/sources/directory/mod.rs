@@ -1,13 +1,19 @@
-//! Plugins in a directory: what lies there is declared like ConfigMaps, and looked at again and again.
+//! Plugins in a directory: each is declared like a ConfigMap, and the directory is checked again and again.
 //!
 //! | where | what |
 //! | --- | --- |
-//! | `NAME.wasm`, `NAME.wasm.gz`, `NAME.wasm.zst` | a plugin that is nothing but its component |
+//! | `NAME.wasm`, `NAME.wasm.gz`, `NAME.wasm.zst` | a plugin that is only its component |
 //! | `NAME/plugin.wasm`, `….gz`, `….zst` | the component of a plugin in a folder of its own |
-//! | `NAME/settings.json`, `grants.yaml`, `rollout.yaml`, `policy.yaml`, `sha256`, `signature`, `bundle.json`, `bundle.sig` | beside it what stands under these keys in a ConfigMap |
+//! | `NAME/settings.json`, `grants.yaml`, `rollout.yaml`, `policy.yaml`, `sha256`, `signature`, `bundle.json`, `bundle.sig` | beside it, the values of these keys of a ConfigMap |
 //!
-//! Names that begin with a dot are passed over. Links are followed as long as they stay in the directory, so that a mounted
-//! ConfigMap is a plugin's folder. What cannot be looked at is not gone: what serves goes on.
+//! Names that begin with a dot are ignored. Links are followed as long as they stay in the directory, so that a mounted
+//! ConfigMap can be a plugin's folder. A plugin that cannot be read is not treated as gone: it continues to serve.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `look` | lists the directory without reading files |
+//! | `due` | decides which plugins are to be read, and which are gone |
+//! | `read` | reads one plugin |
 
 mod due;
 mod look;

@@ -1,5 +1,5 @@
-//! A component in parts: the index names them in order, each with its digest, and the digest of the whole stands beside it.
-//! Pure: what is there comes in, the component or what is missing or wrong comes out.
+//! A component in parts: the index names the parts in order, each with its digest, and the digest of the whole. Pure:
+//! the parts that are there come in; the component, or the missing or wrong parts, come out.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,9 @@
-//! Clients of the clusters, made the same way everywhere.
+//! Clients of the clusters, all made in the same way.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `kubeconfig` | reads a kubeconfig |
+//! | `proxy` | chooses the proxy to an API server |
 
 mod kubeconfig;
 mod proxy;

@@ -1,4 +1,14 @@
-//! From API objects to the facts of a Machine.
+//! API objects to the facts of a Machine.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `observe` | all facts of a pass, from the caches, without waiting |
+//! | `claims` | which Node is the Machine's, and which other Machines name it or the VM |
+//! | `driver_choice` | which driver, and which version of it, a class chooses |
+//! | `deletion` | facts of a deletion |
+//! | `preservation` | preservation, updates in place, capacity, limits |
+//! | `problems` | settings that cannot be parsed |
+//! | `summary` | a Machine as the others of its deployment and zone see it |
 
 pub(crate) mod claims;
 pub(crate) mod deletion;

@@ -1,6 +1,6 @@
-//! Keeping a Node's labels, annotations and taints as the Machine wants them, without touching what others put there.
+//! Brings labels, annotations and taints of a Node in line with its Machine, and leaves those of others alone.
 //!
-//! A three-way merge between what the Node has, what the Machine wants, and what the Machine wanted when it was last applied.
+//! A three-way merge between what the Node has, what the Machine wants, and what was last applied.
 
 use std::collections::BTreeMap;
 

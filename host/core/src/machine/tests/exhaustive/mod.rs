@@ -1,4 +1,11 @@
 //! Every combination of abstract facts with every combination of outcomes, each pass to its end.
+//!
+//! | module | what it combines |
+//! | --- | --- |
+//! | `contest` | several Machines with one VM or one Node |
+//! | `drains` | deletions with pods, hooks and volumes |
+//! | `life` | the questions of a life with a Node, without health |
+//! | `policies` | opinions of policies with phases and obstacles of a reboot |
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,13 @@
 //! A Machine with its Node.
+//!
+//! | module | what it tests |
+//! | --- | --- |
+//! | `join` | joining, and its timeout |
+//! | `health` | Running, Unknown, Failed, and the health timeout |
+//! | `looks` | queries of VMs in service |
+//! | `policies` | opinions of health policies |
+//! | `preservation` | preservation before a Node exists |
+//! | `replacing` | permits and silent zones |
 
 pub(crate) mod health;
 pub(crate) mod join;
