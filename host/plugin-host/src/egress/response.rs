@@ -19,6 +19,7 @@ use super::metrics::PluginMetrics;
 use super::outgoing::without_connection_headers;
 use super::synthetic::{CLOCK_SKEW, without_own_headers};
 use crate::budget::Taken;
+use crate::effort::Effort;
 use crate::vault::Scrubber;
 
 /// Later than any timer of the call, which is as exact as a millisecond.
@@ -119,6 +120,9 @@ impl GuestBody {
         self.incoming = None;
         self.terms.memory.shrink_to(0);
         self.terms.metrics.body_failed(&failure);
+        if matches!(failure, Failure::ResponseSize { .. }) {
+            Effort::current().note_excess();
+        }
         tracing::debug!(error = %failure, "the body of an answer ended early");
         Poll::Ready(Some(Err(failure.into_wasi())))
     }
