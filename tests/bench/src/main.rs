@@ -34,6 +34,9 @@ struct Options {
     /// Only this part; may be given several times
     #[arg(long, value_enum, conflicts_with = "write")]
     only: Vec<Part>,
+    /// Of the attacks only this one, by its name in the table; may be given several times
+    #[arg(long, value_name = "NAME", conflicts_with = "write")]
+    attack: Vec<String>,
     /// How many Machines; drains that wait and a host that is idle get twice as many
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(10..=5_000))]
     machines: u32,
@@ -142,7 +145,7 @@ async fn measure(options: &Options) -> Result<String> {
         figures.languages = Some(languages::measure().await?);
     }
     if wants(Part::Attacks) {
-        figures.attacks = Some(attacks::measure().await?);
+        figures.attacks = Some(attacks::measure(&options.attack).await?);
     }
     if wants(Part::Signing) {
         figures.signing = Some(signing::measure().await?);

@@ -257,6 +257,9 @@ impl Sandbox {
         let output = state.output.text(&vault);
         report(state, effort.spent(), &output);
         self.metrics.dropped_lines(&prepared.plugin, state.dropped_lines());
+        if state.dropped_lines() > 0 {
+            Effort::current().note_excess();
+        }
         let answer = match answer {
             Some(Ok(answer)) => answer,
             Some(Err(error)) => Err(explain(&error, &output, prepared, &vault)),

@@ -33,6 +33,11 @@ use crate::registry::quarantine::LeftAlone;
 use crate::registry::routes::{Route, Routes};
 use crate::registry::shadow_calls::{Behind, Held};
 
+/// A caller hears so much later of a call that broke by the fault of its driver or ran into a limit. A driver that does so
+/// over and over gets a hundred calls a second from each caller instead of thousands, which others would notice; one that
+/// does so once loses a moment.
+const FAULT_PAUSE: Duration = Duration::from_millis(10);
+
 /// Turns for calls, as many as the pool has places.
 pub(crate) struct Queue {
     turns: Turnstile,
@@ -173,10 +178,14 @@ impl Inner {
             Poll::Pending => self.guests.run(call, &effort, (manners, gives_way)).await,
         };
         let broke = matches!(&ended, Ok(Ok(Err(CallError::Broken(broken)))) if is_fault(&broken.breakage));
-        if broke || effort.is_long() {
+        let exceeded = broke || effort.has_exceeded();
+        if exceeded || effort.is_long() {
             manners.note(Instant::now());
         } else if let Ok(Ok(Ok(_) | Err(CallError::Guest(_)))) = &ended {
             manners.note_good();
+        }
+        if exceeded {
+            sleep(FAULT_PAUSE).await;
         }
         match ended {
             Ok(Ok(answer)) => answer,

@@ -81,7 +81,8 @@ pub(crate) struct Figures {
     pub(crate) others: f64,
 }
 
-pub(crate) async fn measure() -> Result<Figures> {
+/// All attacks, or those of these names.
+pub(crate) async fn measure(chosen: &[String]) -> Result<Figures> {
     eprintln!("building the drivers");
     let build = || anyhow::Ok((guests::bytes("sim-driver")?, guests::hostile()?));
     let (sim, hostile) = tokio::task::spawn_blocking(build).await??;
@@ -98,7 +99,7 @@ pub(crate) async fn measure() -> Result<Figures> {
     sandbox::load(&host, declared(hostile, enemy.port)).await?;
     let (cores, used) = (BusyCores::start()?, own_cpu()?);
     let mut measured = Vec::new();
-    for attack in plans::attacks(&format!("http://127.0.0.1:{}", enemy.port)) {
+    for attack in plans::chosen(&format!("http://127.0.0.1:{}", enemy.port), chosen)? {
         let beside = beside(&host, attack).await?;
         let (least, most) = beside.range();
         eprintln!(

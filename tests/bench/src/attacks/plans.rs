@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 /// Between two calls of the driver that does not attack: what some thousand Machines ask of theirs.
@@ -16,8 +17,27 @@ pub(super) struct Attack {
     pub(super) pause: Duration,
 }
 
+/// Those of these names, or all if none is named.
+///
+/// # Errors
+///
+/// If no attack has one of the names.
+pub(super) fn chosen(cloud: &str, names: &[String]) -> Result<Vec<Attack>> {
+    let mut attacks = attacks(cloud);
+    for name in names {
+        if !attacks.iter().any(|attack| attack.what == name) {
+            let known: Vec<_> = attacks.iter().map(|attack| attack.what).collect();
+            bail!("there is no attack {name:?}: there are {}", known.join("; "));
+        }
+    }
+    if !names.is_empty() {
+        attacks.retain(|attack| names.iter().any(|name| name == attack.what));
+    }
+    Ok(attacks)
+}
+
 /// Each by itself, then all at the same time. `cloud` is one that is hostile as well.
-pub(super) fn attacks(cloud: &str) -> Vec<Attack> {
+fn attacks(cloud: &str) -> Vec<Attack> {
     let some = |what, plans| Attack { what, plans, pause: PAUSE_OF_CALLS };
     let one = |what, plan| some(what, vec![plan]);
     let drip = json!({ "do": "fetch", "url": format!("{cloud}/drip") });

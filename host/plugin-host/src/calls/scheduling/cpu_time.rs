@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -51,11 +51,18 @@ struct Spent {
     most_nanos: AtomicU64,
     /// A task beside the call has seen that it used more.
     over: Notify,
+    /// It ran into a limit that lets it go on.
+    has_exceeded: AtomicBool,
 }
 
 impl Default for Spent {
     fn default() -> Self {
-        Self { nanos: AtomicU64::new(0), most_nanos: AtomicU64::new(u64::MAX), over: Notify::new() }
+        Self {
+            nanos: AtomicU64::new(0),
+            most_nanos: AtomicU64::new(u64::MAX),
+            over: Notify::new(),
+            has_exceeded: AtomicBool::new(false),
+        }
     }
 }
 
@@ -94,6 +101,16 @@ impl Effort {
     /// Ends when a task beside the call has seen that it used more than it may.
     pub(crate) async fn over(&self) {
         self.spent.over.notified().await;
+    }
+
+    /// Records that the call ran into a limit and goes on: its answer was cut off, or lines of its log are dropped.
+    pub(crate) fn note_excess(&self) {
+        self.spent.has_exceeded.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the call ran into such a limit.
+    pub(crate) fn has_exceeded(&self) -> bool {
+        self.spent.has_exceeded.load(Ordering::Relaxed)
     }
 
     /// Polls the call, or a part of it, once, and counts what that took.

@@ -15,6 +15,7 @@ use wasmtime_wasi_http::{Error as WasiError, WasiBody};
 use super::outgoing::without_connection_headers;
 use super::synthetic::{CLOCK_SKEW, without_own_headers};
 use crate::budget::Taken;
+use crate::calls::scheduling::cpu_time::Effort;
 use crate::egress::connection::deliver::body_failure;
 use crate::egress::failure::Failure;
 use crate::egress::listen::Listener;
@@ -119,6 +120,9 @@ impl GuestBody {
         self.incoming = None;
         self.terms.memory.shrink_to(0);
         self.terms.metrics.body_failed(&failure);
+        if matches!(failure, Failure::ResponseSize { .. }) {
+            Effort::current().note_excess();
+        }
         tracing::debug!(error = %failure, "the body of an answer ended early");
         Poll::Ready(Some(Err(failure.into_wasi())))
     }

@@ -1,10 +1,13 @@
 //! What belongs to all is used up, and texts that break careless code.
 
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
 use machinist_core::driver::Creation;
 use machinist_core::driver::error::{Breakage, Broken, CallError};
 use serde_json::json;
 
-use super::scene::Scene;
+use super::scene::{Cloud, Scene};
 
 async fn breaks(plan: serde_json::Value, kind: &str) {
     Scene::new().await.breaks(&plan, kind).await;
@@ -90,6 +93,35 @@ async fn attack_trap_abort_and_exit() {
     for plan in [json!({ "do": "trap" }), json!({ "do": "abort" }), json!({ "do": "exit", "status": 0 })] {
         breaks(plan, "trap").await;
     }
+}
+
+/// In a row, and with an instance each, they would take a processor's time from others.
+#[tokio::test]
+async fn attack_faults_in_a_row_are_slowed_down() {
+    let endless = Cloud::serving(|mut stream, _| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(&[b'x'; 8192]).is_ok() {}
+    });
+    let scene = Scene::with(endless).await;
+    for plan in [
+        json!({ "do": "trap" }),
+        json!({ "do": "recurse" }),
+        json!({ "do": "grow-table", "elements": 30_000 }),
+        json!({ "do": "log", "lines": 3_000 }),
+        json!({ "do": "fetch", "url": scene.url("cloud.test", "/") }),
+    ] {
+        let started = Instant::now();
+        let _ended = scene.call(&plan).await;
+        assert!(started.elapsed() >= Duration::from_millis(10), "{plan}: {:?}", started.elapsed());
+    }
+    // A call that fails as calls may does not wait, in at least one of many.
+    let mut fastest = Duration::MAX;
+    for _ in 0..20 {
+        let started = Instant::now();
+        let _ended = scene.call(&json!({ "do": "fail", "message": "there is no such image" })).await;
+        fastest = fastest.min(started.elapsed());
+    }
+    assert!(fastest < Duration::from_millis(10), "{fastest:?}");
 }
 
 const ODD: [&str; 14] = [
