@@ -17,13 +17,13 @@ fn on_the_tree(check: fn(&[tree::File]) -> Vec<Complaint>) -> Result<()> {
 
 #[test]
 fn crates_know_only_what_the_architecture_lets_them_know() -> Result<()> {
-    assert_none(&tidy::edges::check(&tidy::edges::graph()?));
+    assert_none(&tidy::crates::edges::check(&tidy::crates::edges::graph()?));
     Ok(())
 }
 
 #[test]
 fn the_core_looks_at_nothing_by_itself() -> Result<()> {
-    on_the_tree(tidy::purity::check)
+    on_the_tree(tidy::crates::purity::check)
 }
 
 #[test]
@@ -33,12 +33,12 @@ fn nothing_is_left_unfinished() -> Result<()> {
 
 #[test]
 fn files_are_short() -> Result<()> {
-    on_the_tree(tidy::sizes::check)
+    on_the_tree(tidy::layout::sizes::check)
 }
 
 #[test]
 fn decisions_are_one_page_each_and_numbered() -> Result<()> {
-    on_the_tree(tidy::decisions::check)
+    on_the_tree(tidy::documents::decisions::check)
 }
 
 #[test]
@@ -48,17 +48,17 @@ fn nothing_is_of_one_machine_only() -> Result<()> {
 
 #[test]
 fn manifests_share_lints_and_versions() -> Result<()> {
-    on_the_tree(tidy::manifests::check)
+    on_the_tree(tidy::crates::manifests::check)
 }
 
 #[test]
 fn links_lead_somewhere() -> Result<()> {
-    on_the_tree(tidy::links::check)
+    on_the_tree(tidy::documents::links::check)
 }
 
 #[test]
 fn each_function_of_the_contracts_has_a_page() -> Result<()> {
-    on_the_tree(tidy::pages::check)
+    on_the_tree(tidy::documents::pages::check)
 }
 
 #[test]
@@ -73,10 +73,10 @@ fn frozen_contracts_are_as_they_were() -> Result<()> {
 
 #[test]
 fn the_licence_is_there() -> Result<()> {
-    on_the_tree(tidy::licence::check)
+    on_the_tree(tidy::crates::licence::check)
 }
 
 #[test]
 fn the_threat_model_names_each_attack_and_no_other() -> Result<()> {
-    on_the_tree(tidy::attacks::check)
+    on_the_tree(tidy::documents::attacks::check)
 }

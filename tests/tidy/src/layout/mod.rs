@@ -1,0 +1,3 @@
+//! Checks of files.
+
+pub mod sizes;
