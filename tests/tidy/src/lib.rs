@@ -2,11 +2,18 @@
 //!
 //! Each check is a function from texts to complaints, tested here with a planted violation; `tests/tidy.rs` runs it on
 //! the tree. Forbidden words are put together from parts here, so that the checks do not find themselves.
+//!
+//! Checks that the tree does not yet hold have lists of exceptions ([`not_yet`]), which only get shorter.
 
+#![allow(missing_docs, reason = "documentation of every item is for published crates")]
+
+pub mod checks;
 pub mod crates;
 pub mod documents;
+pub mod language;
 pub mod layout;
 pub mod marks;
+pub mod not_yet;
 pub mod paths;
 pub mod tree;
 pub mod wit;

@@ -1,7 +1,7 @@
 //! Runs the checks on the tree.
 
 use anyhow::Result;
-use tidy::{Complaint, tree};
+use tidy::{Complaint, checks, tree};
 
 fn assert_none(complaints: &[Complaint]) {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
@@ -79,4 +79,44 @@ fn the_licence_is_there() -> Result<()> {
 #[test]
 fn the_threat_model_names_each_attack_and_no_other() -> Result<()> {
     on_the_tree(tidy::documents::attacks::check)
+}
+
+#[test]
+fn sentences_start_with_the_thing_that_acts() -> Result<()> {
+    on_the_tree(|files| checks::SENTENCE_HEADS.run(files))
+}
+
+#[test]
+fn lines_of_prose_are_short() -> Result<()> {
+    on_the_tree(|files| checks::COLUMNS.run(files))
+}
+
+#[test]
+fn documentation_says_more_than_the_name() -> Result<()> {
+    on_the_tree(|files| checks::SHORT_DOCS.run(files))
+}
+
+#[test]
+fn a_crate_has_one_type_of_a_name() -> Result<()> {
+    on_the_tree(|files| checks::TYPE_NAMES.run(files))
+}
+
+#[test]
+fn folders_are_small() -> Result<()> {
+    on_the_tree(|files| checks::SIBLINGS.run(files))
+}
+
+#[test]
+fn top_modules_are_in_no_circle() -> Result<()> {
+    on_the_tree(|files| checks::CIRCLES.run(files))
+}
+
+#[test]
+fn words_are_those_of_the_field() -> Result<()> {
+    on_the_tree(|files| checks::PRIVATE_WORDS.run(files))
+}
+
+#[test]
+fn each_list_of_exceptions_has_a_check() -> Result<()> {
+    on_the_tree(checks::check_lists)
 }
