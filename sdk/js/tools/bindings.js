@@ -45,5 +45,5 @@ function asBlock(text, name) {
 }
 
 function tidied(text) {
-  return `// Generated from wit/: npm run generate\n${text.replace(/[ \t]+$/gm, '').trimEnd()}\n`;
+  return `// Code generated from wit/ by \`npm run generate\`. DO NOT EDIT.\n${text.replace(/[ \t]+$/gm, '').trimEnd()}\n`;
 }

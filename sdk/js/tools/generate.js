@@ -12,6 +12,7 @@ import { bindings } from './bindings.js';
 import { typescript } from './toolchain.js';
 
 const SDK = fileURLToPath(new URL('../', import.meta.url));
+const TYPES_HEADER = '// Code generated from src by `npm run generate`. DO NOT EDIT.\n';
 
 /** Names of files below the SDK, and their texts as they should be. */
 async function bindingFiles() {
@@ -25,7 +26,7 @@ function typeFiles() {
   try {
     const { status } = spawnSync(process.execPath, [typescript(), '--project', SDK, '--outDir', draft], { stdio: 'inherit' });
     if (status !== 0) throw new Error('the types of the SDK do not fit');
-    return new Map(filesIn(draft).map((name) => [join('types', name), readFileSync(join(draft, name), 'utf8')]));
+    return new Map(filesIn(draft).map((name) => [join('types', name), TYPES_HEADER + readFileSync(join(draft, name), 'utf8')]));
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * One thing that is tried in the cloud, and what each way of failing means for the host.
  */

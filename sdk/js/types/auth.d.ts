@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * Marks by which the host knows how to authenticate a request. Each is a header: `headers: { ...auth.bearer() }`. The host takes it
  * off, and signs the request or adds what the scheme needs, from the keys of the Secret and where the plugin's grants allow it. A

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * From the author's words to the contract's. JavaScript lets an author answer anything: what is not what the contract wants
  * becomes an error that names the field, rather than a value that looks right.

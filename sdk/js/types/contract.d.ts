@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * The nouns of the contract as JavaScript likes them: numbers for milliseconds, objects for lists of pairs. All else is
  * as the bindings have it, which are generated from `wit/`.

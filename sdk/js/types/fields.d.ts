@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * What people write as JSON: a class, or settings. Null is as good as nothing, and each fault names its field.
  */

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * What an import throws: the error of its `result` as `payload`. The bindings live in a realm of their own, whose `Error` is
  * not the one of a component's modules: `instanceof` is of no use.

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * Between the contract and an author: turns words into those of the other, and whatever is thrown into an error of the
  * contract. Where the cloud may have been changed, it says so.

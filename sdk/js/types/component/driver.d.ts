@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * Makes a component of a driver. Only the module that is built may import this: natively there is no such host.
  */

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * A driver under test. Each call goes the way that it goes in a component, words of the contract and all; only the host is a mock.
  */

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * What an operator grants, as far as a driver's unit tests need it: the content of `grants.yaml` as an object. Without
  * grants everything is granted, but a placeholder is never taken in a URL, a header's name or a key.

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * A policy under test. Each call goes the way that it goes in a component.
  */

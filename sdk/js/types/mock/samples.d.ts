@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * A Machine, and a question about one that is well, for tests to change.
  */

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * Puts secrets where placeholders stand, as the host does once a request has left the sandbox. One in a place that is not
  * granted refuses the whole request.

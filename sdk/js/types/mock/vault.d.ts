@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * The secrets of one call, as the host keeps them: the driver gets placeholders, and the fake cloud values.
  */

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * The nouns of the policies' contract as JavaScript likes them: numbers for times, objects for lists of pairs.
  */

@@ -1,3 +1,4 @@
+// Code generated from src by `npm run generate`. DO NOT EDIT.
 /**
  * The rule that everybody knows: `Ready` is True, and nothing on the list is anything but False.
  */
