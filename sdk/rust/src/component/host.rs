@@ -8,7 +8,7 @@ use crate::driver::{
 };
 use crate::log::{HostLog, Log};
 
-/// What there is of it is asked anew each time: the host knows which call runs.
+/// Holds nothing: each function asks the host, which knows the running call.
 pub(super) struct ComponentHost;
 
 impl OfflineHost for ComponentHost {

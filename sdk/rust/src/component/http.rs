@@ -1,4 +1,4 @@
-//! Requests over the host's outgoing handler.
+//! Requests through the host's `outgoing-handler`.
 
 use crate::bindings::provider::wasi::http::outgoing_handler;
 use crate::bindings::provider::wasi::http::types::{
@@ -8,13 +8,13 @@ use crate::bindings::provider::wasi::http::types::{
 use crate::bindings::provider::wasi::io::streams::{OutputStream, StreamError};
 use crate::driver::{HttpAnswer, HttpRequest, Limits, Method, PIECE_BYTES, Scheme, Trouble, Url};
 
-/// Sends, and waits for the whole answer.
+/// Sends a request and waits for the complete answer.
 pub(super) fn exchange(request: &HttpRequest, url: &Url, limits: Limits) -> Result<HttpAnswer, Trouble> {
     let outgoing = outgoing(request, url)?;
     let body = outgoing.body().map_err(|()| Trouble::Other("the request has no body".to_owned()))?;
     let future =
         outgoing_handler::handle(outgoing, Some(options(limits))).map_err(|code| Trouble::of(&code))?;
-    // Whoever refuses a body half-way says why in the answer.
+    // A server that refuses a body half-way gives the reason in its answer.
     if let Some(bytes) = &request.body
         && let Ok(stream) = body.write()
     {
