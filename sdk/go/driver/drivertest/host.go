@@ -26,7 +26,8 @@ type Host struct {
 	Revealed []string
 	// Settings of the plugin; empty means `{}`.
 	Settings string
-	// Remaining is the time left for each call; zero means five minutes. A slow cloud reduces it.
+	// Remaining is the time left for each call; zero means five minutes. A fake cloud reduces it to simulate time that
+	// passes.
 	Remaining time.Duration
 
 	// Sent holds the requests as the driver made them, with placeholders.
