@@ -61,6 +61,11 @@ impl Vm {
         })
     }
 
+    /// True until only its record is left.
+    pub(crate) fn exists(&self) -> bool {
+        self.state != State::Terminated
+    }
+
     /// The value of a tag.
     pub(crate) fn tag(&self, key: &str) -> Option<&str> {
         self.tags.get(key).and_then(Value::as_str)
@@ -69,11 +74,6 @@ impl Vm {
     /// True when it carries the cluster's mark.
     pub(crate) fn is_of(&self, cluster: &str) -> bool {
         self.tag(CLUSTER_TAG) == Some(cluster)
-    }
-
-    /// True until only its record is left.
-    pub(crate) fn exists(&self) -> bool {
-        self.state != State::Terminated
     }
 }
 

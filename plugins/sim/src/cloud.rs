@@ -75,6 +75,13 @@ impl<'a> Cloud<'a> {
         trial.unless_absent(trial.send(&call)).map(|_| ())
     }
 
+    /// Deletes the volume. One that is not there is as good.
+    pub(crate) fn delete_volume(&self, id: &str) -> Result<(), CloudError> {
+        let trial = self.change("delete the machine's volume");
+        let call = self.request(Method::Delete, &format!("/v1/volumes/{}", escaped(id)));
+        trial.unless_absent(trial.send(&call)).map(|_| ())
+    }
+
     /// One page of the cluster's VMs that exist. A cursor that comes back is an error: it would never end.
     pub(crate) fn page(&self, cluster: &str, cursor: Option<&str>) -> Result<Page<Vm>, CloudError> {
         let trial = self.read("list VMs");
@@ -105,13 +112,6 @@ impl<'a> Cloud<'a> {
         })?;
         volumes.retain(|volume| volume.is_of(cluster, uid));
         Ok(volumes)
-    }
-
-    /// Deletes the volume. One that is not there is as good.
-    pub(crate) fn delete_volume(&self, id: &str) -> Result<(), CloudError> {
-        let trial = self.change("delete the machine's volume");
-        let call = self.request(Method::Delete, &format!("/v1/volumes/{}", escaped(id)));
-        trial.unless_absent(trial.send(&call)).map(|_| ())
     }
 
     fn read(&self, doing: &'static str) -> Trial<'_> {

@@ -46,35 +46,6 @@ pub(crate) struct Read {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
-pub(crate) fn read(class: &Class) -> Result<Read, Failure> {
-    let root = Fields::provider_spec(class)?;
-    let zones = zones(&root, &class.zones)?;
-    let mut warnings = root.unknown(&FIELDS);
-    let (volumes, of_volumes) = volumes(&root)?;
-    warnings.extend(of_volumes);
-    let spec = Spec {
-        zones,
-        kind: root.needed_text("type")?,
-        image: root.needed_text("image")?,
-        tags: tags(&root)?,
-        volumes,
-        initialize: initialize(&root)?,
-    };
-    Ok(Read { spec, warnings })
-}
-
-/// The only field that matters once the VM exists. A class that cannot be read asks for nothing.
-pub(crate) fn asks_for_initialize(class: &Class) -> bool {
-    Fields::provider_spec(class).and_then(|root| initialize(&root)).unwrap_or(false)
-}
-
-/// Whether a VM of this class may have volumes. One of a class that cannot be read may.
-pub(crate) fn may_ask_for_volumes(class: &Class) -> bool {
-    let volumes = Fields::provider_spec(class).and_then(|root| Ok(root.objects("volumes")?.len()));
-    volumes.map_or(true, |count| count > 0)
-}
-
 impl Spec {
     /// The body of a create. The same class, machine and user data always give the same body.
     pub(crate) fn body(
@@ -109,6 +80,35 @@ impl VolumeSpec {
         }
         body
     }
+}
+
+/// Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
+pub(crate) fn read(class: &Class) -> Result<Read, Failure> {
+    let root = Fields::provider_spec(class)?;
+    let zones = zones(&root, &class.zones)?;
+    let mut warnings = root.unknown(&FIELDS);
+    let (volumes, of_volumes) = volumes(&root)?;
+    warnings.extend(of_volumes);
+    let spec = Spec {
+        zones,
+        kind: root.needed_text("type")?,
+        image: root.needed_text("image")?,
+        tags: tags(&root)?,
+        volumes,
+        initialize: initialize(&root)?,
+    };
+    Ok(Read { spec, warnings })
+}
+
+/// The only field that matters once the VM exists. A class that cannot be read asks for nothing.
+pub(crate) fn asks_for_initialize(class: &Class) -> bool {
+    Fields::provider_spec(class).and_then(|root| initialize(&root)).unwrap_or(false)
+}
+
+/// Whether a VM of this class may have volumes. One of a class that cannot be read may.
+pub(crate) fn may_ask_for_volumes(class: &Class) -> bool {
+    let volumes = Fields::provider_spec(class).and_then(|root| Ok(root.objects("volumes")?.len()));
+    volumes.map_or(true, |count| count > 0)
 }
 
 fn zones(root: &Fields, alternatives: &[String]) -> Result<Vec<String>, Failure> {

@@ -100,6 +100,17 @@ export class Machines {
     if (!vm || vm.state === 'stopping' || !(await this.#api.reboot(vm.id))) throw notFound(request);
   }
 
+  /** By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one of another cluster is refused. @param {Request} request */
+  async #locate(request) {
+    const id = partsOf(request.machine.providerId)?.id;
+    const vm = id === undefined ? undefined : await this.#api.get(id);
+    if (vm && exists(vm)) {
+      if (belongs(vm, request)) return vm;
+      this.#leaveAlone(vm, request);
+    }
+    return this.#only(request);
+  }
+
   /** Orders the end of every VM that carries the machine's marks, and of volumes that no VM takes along. @param {Request} request */
   async delete(request) {
     const { cluster, machine } = request;
@@ -126,34 +137,6 @@ export class Machines {
     else await this.#api.delete(id);
   }
 
-  /** One page of the cluster's VMs. @param {string} cluster @param {string} [token] @returns {Promise<Page>} */
-  async list(cluster, token) {
-    const { entries, next } = await this.#api.page(cluster, token);
-    return { machines: entries.filter((vm) => exists(vm) && isOf(vm, cluster)).map(listedFrom), next };
-  }
-
-  /** By id, else by uid. An id that leads to another Machine's VM leads nowhere, and one of another cluster is refused. @param {Request} request */
-  async #locate(request) {
-    const id = partsOf(request.machine.providerId)?.id;
-    const vm = id === undefined ? undefined : await this.#api.get(id);
-    if (vm && exists(vm)) {
-      if (belongs(vm, request)) return vm;
-      this.#leaveAlone(vm, request);
-    }
-    return this.#only(request);
-  }
-
-  /** The one with the Machine's uid that works; else one that goes. @param {Request} request */
-  async #only({ cluster, machine }) {
-    const vms = await this.#api.find(cluster, machine.uid);
-    const working = vms.filter(({ state }) => state !== 'stopping');
-    if (working.length > 1) {
-      const ids = working.slice(0, SHOWN_IDS).map(({ id }) => id);
-      throw new DriverError('out-of-range', `${working.length} VMs carry this Machine's uid: ${ids.join(', ')}; delete all but one`);
-    }
-    return working[0] ?? vms[0];
-  }
-
   /** Another cluster's mark means that a control plane was moved, and without one it may be anybody's: neither "there is none" nor "it is removed". @param {CloudVm} vm @param {Request} request */
   #leaveAlone(vm, request) {
     this.#log.info("the provider id leads to another machine's VM, left alone", { vm: vm.id });
@@ -166,6 +149,23 @@ export class Machines {
       const text = `the VM ${vm.id} carries the mark of cluster ${cluster}, left alone: start the host with --cluster-id=${cluster}`;
       throw new DriverError('failed-precondition', text);
     }
+  }
+
+  /** One page of the cluster's VMs. @param {string} cluster @param {string} [token] @returns {Promise<Page>} */
+  async list(cluster, token) {
+    const { entries, next } = await this.#api.page(cluster, token);
+    return { machines: entries.filter((vm) => exists(vm) && isOf(vm, cluster)).map(listedFrom), next };
+  }
+
+  /** The one with the Machine's uid that works; else one that goes. @param {Request} request */
+  async #only({ cluster, machine }) {
+    const vms = await this.#api.find(cluster, machine.uid);
+    const working = vms.filter(({ state }) => state !== 'stopping');
+    if (working.length > 1) {
+      const ids = working.slice(0, SHOWN_IDS).map(({ id }) => id);
+      throw new DriverError('out-of-range', `${working.length} VMs carry this Machine's uid: ${ids.join(', ')}; delete all but one`);
+    }
+    return working[0] ?? vms[0];
   }
 }
 

@@ -28,6 +28,24 @@ const TAG_VALUE_BYTES = 256;
  */
 
 /**
+ * The body of a create. The same class, machine and user data always give the same body.
+ * @param {Spec} spec
+ * @param {{ name: string, zone: string, ownTags: Record<string, string>, userData: string | undefined }} vm
+ */
+export function bodyOf(spec, { name, zone, ownTags, userData }) {
+  return {
+    name,
+    zone,
+    type: spec.type,
+    image: spec.image,
+    tags: { ...Object.fromEntries(spec.tags), ...ownTags },
+    userData,
+    volumes: spec.volumes.length > 0 ? spec.volumes : undefined,
+    needsInitialize: spec.initialize || undefined,
+  };
+}
+
+/**
  * Reads a class. Unknown fields are passed over with a warning, and null is as good as nothing.
  * @param {Class} machineClass
  * @returns {{ spec: Spec, warnings: string[] }}
@@ -55,24 +73,6 @@ export function asksForInitialize({ spec }) {
   } catch {
     return false;
   }
-}
-
-/**
- * The body of a create. The same class, machine and user data always give the same body.
- * @param {Spec} spec
- * @param {{ name: string, zone: string, ownTags: Record<string, string>, userData: string | undefined }} vm
- */
-export function bodyOf(spec, { name, zone, ownTags, userData }) {
-  return {
-    name,
-    zone,
-    type: spec.type,
-    image: spec.image,
-    tags: { ...Object.fromEntries(spec.tags), ...ownTags },
-    userData,
-    volumes: spec.volumes.length > 0 ? spec.volumes : undefined,
-    needsInitialize: spec.initialize || undefined,
-  };
 }
 
 /** @param {Fields} root @param {string[]} alternatives */

@@ -115,17 +115,6 @@ class Cloud:
             raise refusal(attempt, answer) or attempt.foreign(answer, "something that is not the cloud's")
         return attempt.json(answer)
 
-    def _unless_absent(self, attempt: Attempt, method: str, target: str, body: Any = None) -> Any:
-        """The cloud's own `not_found`, and nobody else's, is an answer: `None`."""
-        try:
-            value = self._send(attempt, method, target, body)
-        except Failure as failure:
-            if failure.cloud_code == NOT_FOUND:
-                return None
-            raise
-        # Whatever it is, it is something.
-        return {} if value is None else value
-
     def _page(
         self, attempt: Attempt, target: str, cursor: str | None, field: str, parse: Callable[[Any], Entry]
     ) -> SimPage[Entry]:
@@ -148,6 +137,17 @@ class Cloud:
                 raise attempt.odd("repeats a cursor of its listing")
             cursors.append(page.next)
         raise attempt.odd("is a listing without end")
+
+    def _unless_absent(self, attempt: Attempt, method: str, target: str, body: Any = None) -> Any:
+        """The cloud's own `not_found`, and nobody else's, is an answer: `None`."""
+        try:
+            value = self._send(attempt, method, target, body)
+        except Failure as failure:
+            if failure.cloud_code == NOT_FOUND:
+                return None
+            raise
+        # Whatever it is, it is something.
+        return {} if value is None else value
 
 
 def _parsed(attempt: Attempt, answer: Any) -> SimVm:

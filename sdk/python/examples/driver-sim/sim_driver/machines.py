@@ -149,11 +149,6 @@ class Machines:
             return
         self._cloud.delete(id)
 
-    def list(self, cluster: str, token: str | None) -> Page:
-        """One page of the cluster's VMs."""
-        page = self._cloud.page(cluster, token)
-        return Page([names.listed(vm) for vm in page.entries if vm.exists and vm.is_of(cluster)], page.next)
-
     def _foreign(self, vm: SimVm, request: Request) -> None:
         """Another cluster's mark means that a control plane was moved, and without one it may be anybody's.
 
@@ -171,6 +166,11 @@ class Machines:
                 Code.FAILED_PRECONDITION,
                 f"the VM {vm.id} carries the mark of cluster {cluster}, left alone: start the host with --cluster-id={cluster}",
             )
+
+    def list(self, cluster: str, token: str | None) -> Page:
+        """One page of the cluster's VMs."""
+        page = self._cloud.page(cluster, token)
+        return Page([names.listed(vm) for vm in page.entries if vm.exists and vm.is_of(cluster)], page.next)
 
 
 def _not_asked_for(request: Request) -> Vm:
