@@ -22,7 +22,7 @@ mod map;
 mod settings;
 mod spec;
 
-/// For `tests/fuzz`, which calls it natively.
+/// Public for `tests/fuzz`, which calls it natively.
 #[doc(hidden)]
 pub use component::SimDriver;
 
