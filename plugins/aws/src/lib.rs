@@ -15,8 +15,7 @@
 //! | from EC2's objects to the contract's types | `instance::map`, `class::volume` |
 //!
 //! Only `component` and `ec2::http` use the host. The other modules are plain functions, tested natively against a
-//! model
-//! of EC2.
+//! model of EC2.
 
 mod class;
 mod component;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// The policy with the default rule.
 pub struct Default;
 
-/// The operator's settings.
+/// The operator's settings of the policy.
 #[derive(Debug, Deserialize, std::default::Default)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Settings {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 /// The policy with the ladder.
 pub struct Ladder;
 
-/// The operator's settings.
+/// The operator's settings of the policy.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
 pub struct Settings {

@@ -9,7 +9,7 @@ use crate::instance::marks::{NAME_TAG, UID_TAG};
 
 const PREFIX: &str = "aws://";
 
-/// Returns `aws:///REGION/ID`.
+/// Returns the provider id `aws:///REGION/ID`.
 pub(crate) fn provider_id(region: &str, instance: &str) -> String {
     format!("{PREFIX}/{region}/{instance}")
 }

@@ -1,4 +1,4 @@
-//! Ownership of instances.
+//! Ownership of EC2 instances by Machines and clusters.
 //!
 //! Instances of this driver have tags with the cluster's mark and the Machine's uid. Instances of
 //! machine-controller-manager have neither: one belongs to a Machine only if the operator adopts it (`adoption`), by
