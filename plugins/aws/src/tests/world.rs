@@ -22,7 +22,7 @@ pub(super) const REGION: &str = "eu-west-1";
 
 type Outcome<T> = Result<T, Failure>;
 
-/// What happens to a request.
+/// A fault of one request.
 pub(super) enum Fault {
     /// It does not reach the cloud.
     Instead(Result<Answer, NoAnswer>),
