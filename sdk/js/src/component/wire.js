@@ -71,7 +71,7 @@ function options({ connectTimeoutMs, timeoutMs }) {
     options.setFirstByteTimeout(nanoseconds(timeoutMs));
     options.setBetweenBytesTimeout(nanoseconds(timeoutMs));
   } catch {
-    // A host without one of these time-outs still ends the call.
+    // A host without one of these timeouts still ends the call.
   }
   return options;
 }

@@ -8,7 +8,7 @@ use crate::driver::{
 };
 use crate::log::{HostLog, Log};
 
-/// Holds nothing: each function asks the host, which knows the running call.
+/// The host of the running call. It has no state: the host itself knows which call runs.
 pub(super) struct ComponentHost;
 
 impl OfflineHost for ComponentHost {

@@ -53,7 +53,7 @@ fn outgoing(request: &HttpRequest, url: &Url) -> Result<OutgoingRequest, Trouble
 fn options(limits: Limits) -> RequestOptions {
     let nanoseconds = |ms: u64| Some(ms.saturating_mul(1_000_000));
     let options = RequestOptions::new();
-    // A host without one of these time-outs still ends the call.
+    // A host without one of these timeouts still ends the call.
     let _ = options.set_connect_timeout(nanoseconds(limits.connect_ms));
     let _ = options.set_first_byte_timeout(nanoseconds(limits.answer_ms));
     let _ = options.set_between_bytes_timeout(nanoseconds(limits.answer_ms));

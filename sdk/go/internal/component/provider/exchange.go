@@ -86,7 +86,7 @@ func methodOf(name string) wasi.Method {
 	}
 }
 
-// A host without one of these time-outs still ends the call.
+// A host without one of these timeouts still ends the call.
 func optionsOf(limits driver.Limits) *wasi.RequestOptions {
 	options := wasi.MakeRequestOptions()
 	nanoseconds := func(limit time.Duration) types.Option[uint64] { return types.Some(uint64(limit.Nanoseconds())) }

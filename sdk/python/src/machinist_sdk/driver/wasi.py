@@ -130,7 +130,7 @@ def _options(limits: Limits) -> wasi.RequestOptions:
         (options.set_first_byte_timeout, limits.answer_ms),
         (options.set_between_bytes_timeout, limits.answer_ms),
     ):
-        # A host without this time-out still ends the call.
+        # A host without this timeout still ends the call.
         with contextlib.suppress(Err):
             setter(milliseconds * 1_000_000)
     return options
