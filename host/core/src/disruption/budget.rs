@@ -38,7 +38,7 @@ pub enum Error {
 
 /// Who was taken away, or may be, and since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Past(BTreeMap<Name, Timestamp>);
+pub struct DisruptionHistory(BTreeMap<Name, Timestamp>);
 
 /// Whether another Machine may be taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum Allowance {
 
 /// Whether several Machines may be taken away at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum BudgetRoom {
     /// They may.
     Now,
     /// Not before then.
@@ -81,7 +81,7 @@ impl Budget {
     /// What is left of it.
     ///
     /// A moment that lies ahead, as after a clock that was wrong, counts as this one: it holds nothing up for longer.
-    pub fn allowance(self, past: &Past, now: Timestamp) -> Allowance {
+    pub fn allowance(self, past: &DisruptionHistory, now: Timestamp) -> Allowance {
         let recent = self.recent(past, now);
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
         match self.machines.saturating_sub(used) {
@@ -95,24 +95,24 @@ impl Budget {
     }
 
     /// Whether so many more may be taken away at once.
-    pub fn room_for(self, machines: u32, past: &Past, now: Timestamp) -> Room {
+    pub fn room_for(self, machines: u32, past: &DisruptionHistory, now: Timestamp) -> BudgetRoom {
         if machines > self.machines {
-            return Room::Never;
+            return BudgetRoom::Never;
         }
         let recent = self.recent(past, now);
         let used = u32::try_from(recent.len()).unwrap_or(u32::MAX);
         // So many of the oldest have to be past before.
         match used.saturating_sub(self.machines - machines) {
-            0 => Room::Now,
+            0 => BudgetRoom::Now,
             many => {
                 let last = usize::try_from(many - 1).ok().and_then(|last| recent.get(last));
-                last.map_or(Room::Now, |at| Room::Later(self.ends(*at)))
+                last.map_or(BudgetRoom::Now, |at| BudgetRoom::Later(self.ends(*at)))
             }
         }
     }
 
     /// What counts, the oldest first.
-    fn recent(self, past: &Past, now: Timestamp) -> Vec<Timestamp> {
+    fn recent(self, past: &DisruptionHistory, now: Timestamp) -> Vec<Timestamp> {
         let mut recent: Vec<Timestamp> =
             past.0.values().map(|at| (*at).min(now)).filter(|at| self.ends(*at) > now).collect();
         recent.sort_unstable();
@@ -129,7 +129,7 @@ impl Budget {
     }
 }
 
-impl Past {
+impl DisruptionHistory {
     /// Reads what was stored: `machine~time,machine~time`. What cannot be read is left out: a list that somebody has spoilt holds
     /// up nothing for ever.
     pub fn parse(text: &str) -> Self {
@@ -194,9 +194,9 @@ mod tests {
         Budget::parse(text).unwrap()
     }
 
-    fn past(seconds: &[i64]) -> Past {
+    fn past(seconds: &[i64]) -> DisruptionHistory {
         let entry = |(number, second): (usize, &i64)| (format!("m{number}").into(), at(*second));
-        Past(seconds.iter().enumerate().map(entry).collect())
+        DisruptionHistory(seconds.iter().enumerate().map(entry).collect())
     }
 
     #[test]
@@ -217,11 +217,14 @@ mod tests {
     fn several_wait_until_enough_of_the_oldest_are_past_and_more_than_it_holds_wait_for_ever() {
         let three = budget("3/1h");
         let room = |machines, seconds: &[i64]| three.room_for(machines, &past(seconds), at(10_000));
-        assert_eq!((room(3, &[]), room(2, &[9_000]), room(3, &[6_400])), (Room::Now, Room::Now, Room::Now));
-        assert_eq!(room(3, &[9_000]), Room::Later(at(12_600)));
-        assert_eq!(room(2, &[9_500, 9_000, 9_900]), Room::Later(at(13_100)));
-        assert_eq!((room(4, &[]), room(u32::MAX, &[9_000])), (Room::Never, Room::Never));
-        assert_eq!(room(0, &[9_500, 9_000, 9_900]), Room::Now);
+        assert_eq!(
+            (room(3, &[]), room(2, &[9_000]), room(3, &[6_400])),
+            (BudgetRoom::Now, BudgetRoom::Now, BudgetRoom::Now)
+        );
+        assert_eq!(room(3, &[9_000]), BudgetRoom::Later(at(12_600)));
+        assert_eq!(room(2, &[9_500, 9_000, 9_900]), BudgetRoom::Later(at(13_100)));
+        assert_eq!((room(4, &[]), room(u32::MAX, &[9_000])), (BudgetRoom::Never, BudgetRoom::Never));
+        assert_eq!(room(0, &[9_500, 9_000, 9_900]), BudgetRoom::Now);
     }
 
     #[test]
@@ -235,14 +238,14 @@ mod tests {
         noted.note(&"m7".into(), Timestamp::from_millisecond(10_000_700).unwrap());
         let text = noted.to_text().unwrap();
         assert_eq!(text, "m0~1970-01-01T02:30:00Z,m7~1970-01-01T02:46:40Z");
-        assert_eq!(Past::parse(&text), noted);
-        assert_eq!(Past::parse("never, m0~soon, m0~1970-01-01T00:00:07Z,"), past(&[7]));
-        assert_eq!(Past::parse("").to_text(), None);
+        assert_eq!(DisruptionHistory::parse(&text), noted);
+        assert_eq!(DisruptionHistory::parse("never, m0~soon, m0~1970-01-01T00:00:07Z,"), past(&[7]));
+        assert_eq!(DisruptionHistory::parse("").to_text(), None);
     }
 
     #[test]
     fn a_list_is_full_before_no_annotation_could_hold_it() {
-        let mut noted = Past::default();
+        let mut noted = DisruptionHistory::default();
         for number in 0..MOST_NOTED {
             assert!(!noted.is_full());
             noted.note(&format!("{number:063}").as_str().into(), at(9_000));
@@ -272,7 +275,7 @@ mod tests {
         #[test]
         fn no_span_of_the_time_has_more_than_the_budget(machines in 1_u32..4, steps in prop::collection::vec(0_i64..900, 1..60)) {
             let budget = budget(&format!("{machines}/1h"));
-            let (mut past, mut now, mut taken) = (Past::default(), 0, Vec::new());
+            let (mut past, mut now, mut taken) = (DisruptionHistory::default(), 0, Vec::new());
             for (number, step) in steps.into_iter().enumerate() {
                 now += step;
                 match budget.allowance(&past, at(now)) {

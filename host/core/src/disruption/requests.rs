@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 
-use crate::disruption::budget::{Budget, Past};
+use crate::disruption::budget::{Budget, DisruptionHistory};
 use crate::value::duration;
 use crate::value::id::Name;
 
@@ -52,7 +52,7 @@ impl Annotations {
 
 /// The wishes, understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct DisruptionRequests {
     /// How many may be taken away within a time.
     pub budget: Option<Budget>,
     /// How old a Machine may become.
@@ -67,7 +67,7 @@ pub struct Wishes {
     pub problems: Vec<String>,
 }
 
-impl Wishes {
+impl DisruptionRequests {
     /// Reads the annotations of a deployment.
     pub fn read(annotations: &BTreeMap<String, String>, names: &Annotations) -> Self {
         let mut wishes = Self::default();
@@ -142,10 +142,10 @@ pub enum Permits {
 impl Permits {
     /// What the annotations of the set's deployment say.
     pub fn read(annotations: &BTreeMap<String, String>, names: &Annotations) -> Self {
-        if !Wishes::read(annotations, names).needs_permits() {
+        if !DisruptionRequests::read(annotations, names).needs_permits() {
             return Self::All;
         }
-        let list = |name: &str| Past::parse(annotations.get(name).map_or("", String::as_str));
+        let list = |name: &str| DisruptionHistory::parse(annotations.get(name).map_or("", String::as_str));
         let awaiting = list(names.replacing);
         let taken = list(names.taken);
         // Who is being replaced goes when the deployment wants one Machine less, and not before.
@@ -179,16 +179,16 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn wishes(pairs: &[(&str, &str)]) -> Wishes {
-        Wishes::read(&annotations(pairs), &NAMES)
+    fn wishes(pairs: &[(&str, &str)]) -> DisruptionRequests {
+        DisruptionRequests::read(&annotations(pairs), &NAMES)
     }
 
     #[test]
     fn nothing_is_wished_for_by_default() {
-        assert_eq!(wishes(&[]), Wishes::default());
+        assert_eq!(wishes(&[]), DisruptionRequests::default());
         assert_eq!(
             wishes(&[("replace-first", "false"), ("remediate-in-windows", "false")]),
-            Wishes::default()
+            DisruptionRequests::default()
         );
         assert_eq!(
             Permits::read(&annotations(&[("taken", "m0~1970-01-01T00:00:00Z")]), &NAMES),

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 /// A limited number of turns, and who waits for one, first come first served.
 ///
 /// Promises: at most as many turns as the limit are taken at a time; who waits keeps the place in the line until it has had its
-/// turn; nobody waits while a turn is free and [`Turns::give_back`] is heeded.
+/// turn; nobody waits while a turn is free and [`DrainSlots::give_back`] is heeded.
 ///
 /// The size is bounded by the number of those who drain.
 #[derive(Clone, Debug)]
-pub struct Turns<K> {
+pub struct DrainSlots<K> {
     limit: usize,
     taken: usize,
     next: u64,
@@ -20,13 +20,13 @@ pub struct Turns<K> {
     uncalled: BTreeMap<u64, K>,
 }
 
-impl<K: Ord + Clone> Turns<K> {
+impl<K: Ord + Clone> DrainSlots<K> {
     /// So many at a time.
     pub fn new(limit: usize) -> Self {
         Self { limit, taken: 0, next: 0, places: BTreeMap::new(), uncalled: BTreeMap::new() }
     }
 
-    /// True when it is its turn, which lasts until [`Turns::give_back`]. Otherwise it stands in line and is called.
+    /// True when it is its turn, which lasts until [`DrainSlots::give_back`]. Otherwise it stands in line and is called.
     pub fn take(&mut self, who: &K) -> bool {
         if self.taken < self.limit {
             self.taken += 1;
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn who_came_first_is_called_first_as_many_as_there_is_room_for() {
-        let mut turns = Turns::new(2);
+        let mut turns = DrainSlots::new(2);
         assert!(turns.take(&"a") && turns.take(&"b"));
         assert!(!turns.take(&"c") && !turns.take(&"d") && !turns.take(&"e"));
         assert!(!turns.take(&"c"), "to ask again does not cost the place");
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn who_was_called_and_came_late_keeps_its_place() {
-        let mut turns = Turns::new(1);
+        let mut turns = DrainSlots::new(1);
         assert!(turns.take(&"a") && !turns.take(&"late") && !turns.take(&"next"));
         assert_eq!(turns.give_back(), ["late"]);
         assert!(turns.take(&"quick") && !turns.take(&"late"));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn who_was_called_and_leaves_gives_the_place_to_the_next_at_once() {
-        let mut turns = Turns::new(1);
+        let mut turns = DrainSlots::new(1);
         assert!(turns.take(&"a") && !turns.take(&"edited") && !turns.take(&"next") && !turns.take(&"last"));
         assert_eq!(turns.give_back(), ["edited"]);
         assert_eq!(turns.leave(&"edited"), ["next"]);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn who_waits_no_more_is_not_called_and_nothing_of_it_stays() {
-        let mut turns = Turns::new(1);
+        let mut turns = DrainSlots::new(1);
         assert!(turns.take(&"a") && !turns.take(&"gone") && !turns.take(&"b"));
         assert!(turns.leave(&"gone").is_empty(), "its turn had not come");
         assert_eq!(turns.give_back(), ["b"]);

@@ -11,13 +11,13 @@ use super::pods::pod::{PodFact, PodRef};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum DrainEffect {
     /// List the pods of the Node, with their volumes and budgets.
     LookAtPods {
         /// Which Node.
         node: NodeName,
         /// How sure the answer must be.
-        read: Read,
+        read: ReadConsistency,
     },
     /// Ask a pod to go, within its budgets.
     Evict(PodRef),
@@ -32,7 +32,7 @@ pub enum Effect {
     },
 }
 
-impl Effect {
+impl DrainEffect {
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
@@ -44,13 +44,15 @@ impl Effect {
     }
 
     /// What comes of it when it may not be done.
-    pub fn failed(&self, error: ActError) -> Outcome {
+    pub fn failed(&self, error: ActError) -> DrainOutcome {
         match self {
-            Self::LookAtPods { .. } => Outcome::Pods(Err(error)),
-            Self::Evict(pod) => Outcome::Evict { pod: pod.clone(), result: Err(EvictError::Failed(error)) },
-            Self::DeletePod(pod) => Outcome::DeletePod { pod: pod.clone(), result: Err(error) },
+            Self::LookAtPods { .. } => DrainOutcome::Pods(Err(error)),
+            Self::Evict(pod) => {
+                DrainOutcome::Evict { pod: pod.clone(), result: Err(EvictError::Failed(error)) }
+            }
+            Self::DeletePod(pod) => DrainOutcome::DeletePod { pod: pod.clone(), result: Err(error) },
             Self::DeleteAttachment { name, .. } => {
-                Outcome::DeleteAttachment { name: name.clone(), result: Err(error) }
+                DrainOutcome::DeleteAttachment { name: name.clone(), result: Err(error) }
             }
         }
     }
@@ -58,7 +60,7 @@ impl Effect {
 
 /// How sure a look must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadConsistency {
     /// As the API server's cache has it: cheap, and perhaps a moment old. Good enough to see what is left.
     Cached,
     /// As it is: good enough to say that nothing is left.
@@ -69,9 +71,9 @@ pub enum Read {
 
 /// What came of one effect.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum DrainOutcome {
     /// Of `LookAtPods`.
-    Pods(Result<Look, ActError>),
+    Pods(Result<PodListing, ActError>),
     /// Of `Evict`. A pod that is gone has gone.
     Evict {
         /// Which pod.
@@ -97,9 +99,9 @@ pub enum Outcome {
 
 /// The pods of a Node.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct PodListing {
     /// How sure it is.
-    pub read: Read,
+    pub read: ReadConsistency,
     /// All of them.
     pub pods: Vec<PodFact>,
 }
@@ -123,9 +125,9 @@ pub enum EvictError {
 
 /// What has come of the drain's effects in this pass.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct DrainProgress {
     /// Of the last `LookAtPods`.
-    pub pods: Option<Result<Look, ActError>>,
+    pub pods: Option<Result<PodListing, ActError>>,
     /// Of `Evict`, by pod.
     pub evictions: BTreeMap<PodRef, Result<(), EvictError>>,
     /// Of `DeletePod`, by pod.
@@ -134,25 +136,25 @@ pub struct Progress {
     pub attachments: BTreeMap<Name, Result<(), ActError>>,
 }
 
-impl Progress {
+impl DrainProgress {
     /// Remembers an outcome.
-    pub fn record(&mut self, outcome: Outcome) {
+    pub fn record(&mut self, outcome: DrainOutcome) {
         match outcome {
-            Outcome::Pods(result) => self.pods = Some(result),
-            Outcome::Evict { pod, result } => {
+            DrainOutcome::Pods(result) => self.pods = Some(result),
+            DrainOutcome::Evict { pod, result } => {
                 self.evictions.insert(pod, result);
             }
-            Outcome::DeletePod { pod, result } => {
+            DrainOutcome::DeletePod { pod, result } => {
                 self.deletions.insert(pod, result);
             }
-            Outcome::DeleteAttachment { name, result } => {
+            DrainOutcome::DeleteAttachment { name, result } => {
                 self.attachments.insert(name, result);
             }
         }
     }
 }
 
-impl Progress {
+impl DrainProgress {
     /// Attachments that could not be deleted.
     pub(super) fn attachment_failures(&self) -> Vec<String> {
         let failed =

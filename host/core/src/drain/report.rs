@@ -8,10 +8,10 @@ use crate::value::id::ObjectKey;
 
 use super::message::{error_of, message};
 use super::pods::pod::PodOwner;
-use super::pods::state::Standing;
-use super::pods::volume::Memory;
-use super::pods::volume_moves::{Place, Transit};
-use super::request::{Force, Request};
+use super::pods::state::PodState;
+use super::pods::volume::DrainMemory;
+use super::pods::volume_moves::{VolumeLocation, VolumeMove};
+use super::request::{DrainRequest, Force};
 
 /// Names told of each group.
 const NAMES_PER_GROUP: usize = 3;
@@ -21,11 +21,11 @@ const JUST_ASKED: SignedDuration = SignedDuration::from_secs(4);
 
 /// How a drain stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct DrainReport {
     /// How it ended; `None` while it goes on.
-    pub end: Option<End>,
-    /// What is left, by cause, in the order of [`Cause`].
-    pub groups: Vec<Group>,
+    pub end: Option<DrainEnd>,
+    /// What is left, by cause, in the order of [`WaitCause`].
+    pub groups: Vec<PodGroup>,
     /// PodDisruptionBudgets that hold pods, by name.
     pub blocking_budgets: Vec<ObjectKey>,
     /// Pods that lose local data with the Node.
@@ -47,14 +47,14 @@ pub struct Report {
     /// What failed, a sentence each.
     pub failures: Vec<String>,
     /// To be stored, whenever it differs from what is stored.
-    pub memory: Memory,
+    pub memory: DrainMemory,
     /// All of it for people. It says the same as long as nothing changes that lasts.
     pub message: String,
 }
 
 /// How a drain ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
+pub enum DrainEnd {
     /// All pods have gone, and their volumes.
     Drained,
     /// All pods have gone. Volumes have not left the Node in time: their attachments were deleted.
@@ -69,9 +69,9 @@ pub enum End {
 
 /// Things left for the same cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct PodGroup {
     /// Why.
-    pub cause: Cause,
+    pub cause: WaitCause,
     /// How many.
     pub count: usize,
     /// The first of them by name: pods, or volumes where the cause is one of volumes.
@@ -89,7 +89,7 @@ struct Members {
 
 /// Why a pod or a volume is left. What needs somebody's attention comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
+pub enum WaitCause {
     /// Its budget can never allow a disruption.
     BudgetMisconfigured,
     /// Several budgets select it, which Kubernetes refuses to evict.
@@ -118,7 +118,7 @@ pub enum Cause {
     Reattaching,
 }
 
-impl Cause {
+impl WaitCause {
     /// For metrics and APIs: a closed set.
     pub fn name(self) -> &'static str {
         match self {
@@ -139,9 +139,9 @@ impl Cause {
     }
 }
 
-impl Report {
+impl DrainReport {
     /// With nothing in it yet, and the memory as it is.
-    pub(super) fn new(request: &Request<'_>, now: Timestamp) -> Self {
+    pub(super) fn new(request: &DrainRequest<'_>, now: Timestamp) -> Self {
         Self {
             end: None,
             groups: Vec::new(),
@@ -161,13 +161,16 @@ impl Report {
     }
 
     /// Counts what is left.
-    pub(super) fn count(&mut self, standings: &[Standing<'_>], transits: &[Transit], now: Timestamp) {
-        let mut groups: BTreeMap<Cause, Members> = BTreeMap::new();
+    pub(super) fn count(&mut self, standings: &[PodState<'_>], transits: &[VolumeMove], now: Timestamp) {
+        let mut groups: BTreeMap<WaitCause, Members> = BTreeMap::new();
         for standing in standings {
             let pod = standing.pod;
             let group = groups.entry(lasting(standing, now)).or_default();
             group.keys.insert(pod.pod.key.clone());
-            if matches!(standing.cause, Cause::Budget | Cause::BudgetMisconfigured | Cause::SeveralBudgets) {
+            if matches!(
+                standing.cause,
+                WaitCause::Budget | WaitCause::BudgetMisconfigured | WaitCause::SeveralBudgets
+            ) {
                 group.budgets.extend(pod.budgets.iter().map(|budget| budget.key.clone()));
             }
             if standing.ending_since.is_none() {
@@ -181,9 +184,9 @@ impl Report {
         }
         for transit in transits {
             let cause = match transit.place {
-                Place::Here => Cause::Detaching,
-                Place::HereTooLong => Cause::DetachingTooLong,
-                Place::Between => Cause::Reattaching,
+                VolumeLocation::Here => WaitCause::Detaching,
+                VolumeLocation::HereTooLong => WaitCause::DetachingTooLong,
+                VolumeLocation::Between => WaitCause::Reattaching,
             };
             let group = groups.entry(cause).or_default();
             group.keys.insert(ObjectKey::new("", transit.awaited.volume.as_str()));
@@ -194,7 +197,7 @@ impl Report {
         self.blocking_budgets = budgets.into_iter().collect();
         self.groups = groups
             .into_iter()
-            .map(|(cause, members)| Group {
+            .map(|(cause, members)| PodGroup {
                 cause,
                 count: members.keys.len(),
                 first: members.keys.into_iter().take(NAMES_PER_GROUP).collect(),
@@ -212,13 +215,13 @@ impl Report {
     }
 
     /// With its message.
-    pub(super) fn told(mut self, request: &Request<'_>, now: Timestamp) -> Self {
+    pub(super) fn told(mut self, request: &DrainRequest<'_>, now: Timestamp) -> Self {
         self.message = message(&self, request.facts.attachments.is_some(), now);
         self
     }
 }
 
-fn lasting(standing: &Standing<'_>, now: Timestamp) -> Cause {
+fn lasting(standing: &PodState<'_>, now: Timestamp) -> WaitCause {
     let is_fresh = standing.ending_since.is_some_and(|since| now.duration_since(since) < JUST_ASKED);
-    if standing.cause == Cause::Ending && is_fresh { Cause::JustAsked } else { standing.cause }
+    if standing.cause == WaitCause::Ending && is_fresh { WaitCause::JustAsked } else { standing.cause }
 }

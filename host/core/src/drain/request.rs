@@ -6,11 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::NodeName;
 
-use super::pods::volume::{AttachmentFact, Memory};
+use super::pods::volume::{AttachmentFact, DrainMemory};
 
 /// A drain of one Node.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct DrainRequest<'a> {
     /// Which Node.
     pub node: &'a NodeName,
     /// Where the one clock of the drain started. It never starts anew for the same drain.
@@ -18,9 +18,9 @@ pub struct Request<'a> {
     /// Why pods are deleted at once instead of asked to go. The end of the clock is found by the drain itself.
     pub force: Option<Force>,
     /// How.
-    pub settings: &'a Settings,
+    pub settings: &'a DrainSettings,
     /// What the caches say.
-    pub facts: &'a Facts,
+    pub facts: &'a DrainFacts,
 }
 
 /// Why pods are not asked any more.
@@ -36,7 +36,7 @@ pub enum Force {
 
 /// Limits of a drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct DrainSettings {
     /// From the start of the clock until pods are deleted at once.
     pub timeout: SignedDuration,
     /// How many evictions 20 s apart a pod may refuse before it is deleted without asking.
@@ -49,7 +49,7 @@ pub struct Settings {
     pub reattach_timeout: SignedDuration,
 }
 
-impl Default for Settings {
+impl Default for DrainSettings {
     fn default() -> Self {
         Self {
             timeout: SignedDuration::from_hours(2),
@@ -63,7 +63,7 @@ impl Default for Settings {
 
 /// What the caches say of the Node and its volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct DrainFacts {
     /// The Node.
     pub node: NodeState,
     /// VolumeAttachments of the Node, and those elsewhere of volumes in the memory. `None` until they are listed.
@@ -71,7 +71,7 @@ pub struct Facts {
     /// Since when this process does without that list, while it does.
     pub unlisted_since: Option<Timestamp>,
     /// What an earlier pass stored.
-    pub memory: Memory,
+    pub memory: DrainMemory,
 }
 
 /// The Node of a drain.

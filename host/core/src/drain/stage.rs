@@ -3,14 +3,14 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::pods::volume_moves::after;
-use super::request::{Force, Request};
+use super::request::{DrainRequest, Force};
 
 /// What one refused eviction counts for, in time: the pause between two in machine-controller-manager, whose limit is a number.
 const PER_RETRY: SignedDuration = SignedDuration::from_secs(20);
 
 /// How pods are made to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum DrainStage {
     /// They are asked, within their budgets.
     Ask,
     /// They are deleted without asking, and their ends are awaited all the same.
@@ -19,8 +19,8 @@ pub(crate) enum Stage {
     Force(Force),
 }
 
-impl Stage {
-    pub(super) fn of(request: &Request<'_>, now: Timestamp) -> Self {
+impl DrainStage {
+    pub(super) fn of(request: &DrainRequest<'_>, now: Timestamp) -> Self {
         if let Some(force) = request.force {
             return Self::Force(force);
         }
@@ -31,7 +31,7 @@ impl Stage {
     }
 }
 
-impl Request<'_> {
+impl DrainRequest<'_> {
     /// When nothing is awaited any more.
     pub(super) fn timeout_at(&self) -> Timestamp {
         after(self.since, self.settings.timeout.max(SignedDuration::ZERO))

@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::pods::pod::PodFact;
-use super::pods::state::{DOUBT_EVERY, Standing};
-use super::pods::volume_moves::{Place, Transit};
-use super::report::Cause;
-use super::request::Request;
+use super::pods::state::{DOUBT_EVERY, PodState};
+use super::pods::volume_moves::{VolumeLocation, VolumeMove};
+use super::report::WaitCause;
+use super::request::DrainRequest;
 
 /// As often as anything is looked at: most pods end within seconds, and someone may wait for them.
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
@@ -33,7 +33,7 @@ const ELSEWHERE: SignedDuration = SignedDuration::from_secs(5);
 
 /// Whoever stands in line is called, and looks all the same in case it was not. A server that asks for patience gets it.
 pub(super) fn in_line(
-    request: &Request<'_>,
+    request: &DrainRequest<'_>,
     pause: Option<SignedDuration>,
     now: Timestamp,
 ) -> SignedDuration {
@@ -41,46 +41,47 @@ pub(super) fn in_line(
     stages(request, now).chain([pause]).min().unwrap_or(FIRST).max(FIRST)
 }
 
-fn stages(request: &Request<'_>, now: Timestamp) -> impl Iterator<Item = SignedDuration> {
+fn stages(request: &DrainRequest<'_>, now: Timestamp) -> impl Iterator<Item = SignedDuration> {
     let stages = [request.patience_at(), request.timeout_at()];
     stages.into_iter().filter(move |at| *at > now).map(move |at| at.duration_since(now))
 }
 
 /// The shortest of all that is awaited, and never past the moment at which the drain pushes harder.
 pub(super) fn wake(
-    request: &Request<'_>,
-    standings: &[Standing<'_>],
-    transits: &[Transit],
+    request: &DrainRequest<'_>,
+    standings: &[PodState<'_>],
+    transits: &[VolumeMove],
     now: Timestamp,
 ) -> SignedDuration {
     let elapsed = request.elapsed(now);
-    let is_throttled = standings.iter().any(|standing| standing.cause == Cause::Throttled);
+    let is_throttled = standings.iter().any(|standing| standing.cause == WaitCause::Throttled);
     // Nobody is asked before the API server's pause is over.
-    let is_idle = |standing: &&Standing<'_>| is_throttled && standing.cause == Cause::NotAsked;
+    let is_idle = |standing: &&PodState<'_>| is_throttled && standing.cause == WaitCause::NotAsked;
     let pods =
         standings.iter().filter(|standing| !is_idle(standing)).map(|standing| pod(standing, elapsed, now));
     let volumes = transits.iter().map(|transit| volume(transit, now));
     pods.chain(volumes).chain(stages(request, now)).chain(unlisted(request)).min().unwrap_or(FIRST)
 }
 
-fn unlisted(request: &Request<'_>) -> Option<SignedDuration> {
+fn unlisted(request: &DrainRequest<'_>) -> Option<SignedDuration> {
     request.facts.attachments.is_none().then_some(EVENTS)
 }
 
-fn pod(standing: &Standing<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
+fn pod(standing: &PodState<'_>, elapsed: SignedDuration, now: Timestamp) -> SignedDuration {
     let pause = standing.pause.unwrap_or_default().min(LONGEST_PAUSE);
     match standing.cause {
-        Cause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now).max(pause),
-        Cause::Overdue | Cause::Failed => PAUSE,
-        Cause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
+        WaitCause::Ending => ending(standing.pod, standing.ending_since.unwrap_or(now), now).max(pause),
+        WaitCause::Overdue | WaitCause::Failed => PAUSE,
+        WaitCause::Budget => (elapsed / 8).clamp(BUDGET.0, BUDGET.1).max(pause),
         // Whoever mends the budget is not to wait for the next doubt: a look asks nothing of the pods.
-        Cause::BudgetMisconfigured | Cause::SeveralBudgets => until_doubt(elapsed).min(PAUSE),
-        Cause::NotAsked | Cause::JustAsked => FIRST,
-        Cause::Throttled => pause.max(FIRST),
+        WaitCause::BudgetMisconfigured | WaitCause::SeveralBudgets => until_doubt(elapsed).min(PAUSE),
+        WaitCause::NotAsked | WaitCause::JustAsked => FIRST,
+        WaitCause::Throttled => pause.max(FIRST),
         // Whoever is before it tells when.
-        Cause::WaitsForTurn | Cause::Detaching | Cause::DetachingTooLong | Cause::Reattaching => {
-            LONGEST_PAUSE
-        }
+        WaitCause::WaitsForTurn
+        | WaitCause::Detaching
+        | WaitCause::DetachingTooLong
+        | WaitCause::Reattaching => LONGEST_PAUSE,
     }
 }
 
@@ -98,11 +99,11 @@ fn until_doubt(elapsed: SignedDuration) -> SignedDuration {
     DOUBT_EVERY.saturating_sub(into)
 }
 
-fn volume(transit: &Transit, now: Timestamp) -> SignedDuration {
+fn volume(transit: &VolumeMove, now: Timestamp) -> SignedDuration {
     let left = transit.until.duration_since(now);
     match transit.place {
-        Place::Here => left.min(EVENTS),
-        Place::Between => left.min(ELSEWHERE),
-        Place::HereTooLong => LONGEST_PAUSE,
+        VolumeLocation::Here => left.min(EVENTS),
+        VolumeLocation::Between => left.min(ELSEWHERE),
+        VolumeLocation::HereTooLong => LONGEST_PAUSE,
     }
 }

@@ -190,7 +190,7 @@ impl Limit {
 
 /// How a component broke during a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Breakage {
+pub enum GuestFailure {
     /// It hit a limit of the sandbox.
     #[error("the plugin hit its {} limit ({detail})", limit.name())]
     Limit {
@@ -232,7 +232,7 @@ pub enum Sent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// How.
-    pub breakage: Breakage,
+    pub breakage: GuestFailure,
     /// Whether a request had left the host by then.
     pub sent: Sent,
 }
@@ -343,8 +343,8 @@ pub enum CallError {
 }
 
 /// Of a call of which nobody knows whether it has sent anything.
-impl From<Breakage> for CallError {
-    fn from(breakage: Breakage) -> Self {
+impl From<GuestFailure> for CallError {
+    fn from(breakage: GuestFailure) -> Self {
         Self::Broken(Broken { breakage, sent: Sent::Perhaps })
     }
 }
@@ -373,9 +373,11 @@ impl CallError {
         match self {
             Self::Guest(error) => error.code,
             Self::Broken(Broken { breakage, .. }) => match breakage {
-                Breakage::Limit { limit: Limit::Deadline | Limit::CpuTime, .. } => Code::DeadlineExceeded,
-                Breakage::CutOff { .. } => Code::Canceled,
-                Breakage::Limit { .. } | Breakage::Trap { .. } | Breakage::Contract { .. } => Code::Internal,
+                GuestFailure::Limit { limit: Limit::Deadline | Limit::CpuTime, .. } => Code::DeadlineExceeded,
+                GuestFailure::CutOff { .. } => Code::Canceled,
+                GuestFailure::Limit { .. } | GuestFailure::Trap { .. } | GuestFailure::Contract { .. } => {
+                    Code::Internal
+                }
             },
             Self::Refused(
                 Refusal::UnknownProvider { .. }
@@ -432,7 +434,7 @@ mod tests {
 
     #[test]
     fn a_broken_call_may_have_happened_unless_it_sent_nothing_and_a_refused_one_has_not() {
-        let broken = CallError::from(Breakage::Trap { detail: "unreachable".into() });
+        let broken = CallError::from(GuestFailure::Trap { detail: "unreachable".into() });
         let refused = CallError::from(Refusal::ShuttingDown);
         assert!(broken.may_have_happened() && !refused.may_have_happened());
         assert!(!broken.clone().having_sent(Sent::Nothing).may_have_happened());

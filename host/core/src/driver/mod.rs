@@ -335,7 +335,7 @@ pub struct DriverFacts {
 }
 
 /// The outcome of asking a driver for something.
-pub type Answer<T> = Result<T, CallError>;
+pub type DriverResult<T> = Result<T, CallError>;
 
 /// `not-found` on a look means that the cloud has no such machine.
 pub fn is_not_found(error: &CallError) -> bool {

@@ -11,7 +11,7 @@ pub type Quantities = BTreeMap<String, String>;
 
 /// What to write next. Both empty: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct CapacityPlan {
     /// What to note as applied, when that differs. `Some(None)`: nothing is applied.
     pub note: Option<Option<Quantities>>,
     /// Resources to set (`Some`) or remove (`None`), once the note is written.
@@ -21,7 +21,7 @@ pub struct Plan {
 /// Compares what the class wants with what the Node has and what was applied last.
 ///
 /// Promises: applied step by step, the plan comes to an end. What nobody has applied is not removed.
-pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities>) -> Plan {
+pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities>) -> CapacityPlan {
     let nothing = Quantities::new();
     let last = noted.unwrap_or(&nothing);
     let is_left = |key: &String| !wanted.contains_key(key) && on_node.contains_key(key);
@@ -37,7 +37,10 @@ pub fn plan(wanted: &Quantities, on_node: &Quantities, noted: Option<&Quantities
         note.extend(last.get(key).map(|value| (key.clone(), value.clone())));
     }
     let note = (!note.is_empty()).then_some(note);
-    Plan { note: (noted != note.as_ref()).then_some(note), resources: to_set.chain(to_remove).collect() }
+    CapacityPlan {
+        note: (noted != note.as_ref()).then_some(note),
+        resources: to_set.chain(to_remove).collect(),
+    }
 }
 
 /// Whether two quantities are the same amount: `1`, `1000m` and `1e0` are.
@@ -107,7 +110,7 @@ mod tests {
         let mut told = Vec::new();
         for _ in 0..10 {
             let plan = plan(&wanted, &on_node, noted.as_ref());
-            if plan == Plan::default() {
+            if plan == CapacityPlan::default() {
                 assert_eq!(told, expected);
                 return;
             }

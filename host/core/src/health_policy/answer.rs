@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::cache::Asked;
-use super::opinion::{Action, Opinion, Verdict};
+use super::opinion::{Action, Opinion, PolicyVerdict};
 use super::question::{MAX_HOLD, MIN_HOLD};
 
 /// When a policy that broke is asked again: soon enough to see that it was mended, seldom enough to cost nothing. One that
@@ -17,7 +17,7 @@ const MOST_CHARACTERS: usize = 300;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawAnswer {
     /// Healthy or not.
-    pub verdict: Verdict,
+    pub verdict: PolicyVerdict,
     /// Why.
     pub reason: String,
     /// What to do.
@@ -30,15 +30,15 @@ pub struct RawAnswer {
 /// opinion is one sentence that can be shown, began in the past, and ends between [`MIN_HOLD`] and [`MAX_HOLD`] from `now`.
 pub fn opinion_of(asked: &Asked, answer: Result<RawAnswer, String>, now: Timestamp) -> Opinion {
     let raw = answer.unwrap_or_else(|why| RawAnswer {
-        verdict: Verdict::Unknown,
+        verdict: PolicyVerdict::Unknown,
         reason: format!("policy {} gave no answer: {why}", asked.policy),
         action: Action::None,
         holds_until: after(now, ASK_AGAIN),
     });
     let verdict = match raw.verdict {
-        Verdict::Unhealthy { since } => Verdict::Unhealthy { since: since.min(now) },
-        Verdict::Healthy => Verdict::Healthy,
-        Verdict::Unknown => Verdict::Unknown,
+        PolicyVerdict::Unhealthy { since } => PolicyVerdict::Unhealthy { since: since.min(now) },
+        PolicyVerdict::Healthy => PolicyVerdict::Healthy,
+        PolicyVerdict::Unknown => PolicyVerdict::Unknown,
     };
     Opinion {
         policy: asked.policy.clone(),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::value::id::{ObjectKey, PluginName};
 
 use super::opinion::{Mode, Opinion};
-use super::question::Question;
+use super::question::PolicyQuestion;
 
 /// A policy that is to be heard about a Machine, as it is at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,31 +22,36 @@ pub struct Asked {
 
 /// The last answers about each Machine. Lost with the process, which costs one round of questions.
 #[derive(Debug, Default)]
-pub struct VerdictCache {
+pub struct OpinionCache {
     answers: BTreeMap<ObjectKey, Answers>,
 }
 
 #[derive(Debug)]
 struct Answers {
-    question: Question,
+    question: PolicyQuestion,
     /// By policy: which generation said what.
     said: BTreeMap<PluginName, (u64, Opinion)>,
 }
 
-impl VerdictCache {
+impl OpinionCache {
     /// The opinion of each policy of `asked`, in their order; `None` as soon as one of them has to be asked: no answer to
     /// this very question by this generation, or it has ended.
-    pub fn look_up(&self, question: &Question, asked: &[Asked], now: Timestamp) -> Option<Vec<Opinion>> {
+    pub fn look_up(
+        &self,
+        question: &PolicyQuestion,
+        asked: &[Asked],
+        now: Timestamp,
+    ) -> Option<Vec<Opinion>> {
         asked.iter().map(|asked| self.answer(question, asked, now)).collect()
     }
 
     /// Those of `asked` whose opinion is not there, or has ended.
-    pub fn missing(&self, question: &Question, asked: &[Asked], now: Timestamp) -> Vec<Asked> {
+    pub fn missing(&self, question: &PolicyQuestion, asked: &[Asked], now: Timestamp) -> Vec<Asked> {
         asked.iter().filter(|asked| self.answer(question, asked, now).is_none()).cloned().collect()
     }
 
     /// Keeps an answer. Answers to another question about the same Machine are of no use from then on.
-    pub fn keep(&mut self, question: &Question, generation: u64, opinion: Opinion) {
+    pub fn keep(&mut self, question: &PolicyQuestion, generation: u64, opinion: Opinion) {
         let answers = self
             .answers
             .entry(question.machine.key.clone())
@@ -73,7 +78,7 @@ impl VerdictCache {
         self.answers.is_empty()
     }
 
-    fn answer(&self, question: &Question, asked: &Asked, now: Timestamp) -> Option<Opinion> {
+    fn answer(&self, question: &PolicyQuestion, asked: &Asked, now: Timestamp) -> Option<Opinion> {
         let answers = self.answers.get(&question.machine.key)?;
         let (generation, opinion) = answers.said.get(&asked.policy)?;
         let counts =

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::machine::node::health;
 use crate::value::id::PluginName;
 
-use super::opinion::{Action, Mode, Opinion, Verdict};
+use super::opinion::{Action, Mode, Opinion, PolicyVerdict};
 
 /// What is to be thought of a Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Finding {
     /// The policy.
     pub policy: PluginName,
     /// Its verdict.
-    pub verdict: Verdict,
+    pub verdict: PolicyVerdict,
     /// Its action.
     pub action: Action,
     /// Its reason.
@@ -66,7 +66,7 @@ pub struct Finding {
 /// Without a policy that enforces, the built-in rule counts. With some, they count instead of it: one that does not know
 /// holds everything; else one that says unhealthy makes it so, with the mildest action of those that say so; else the
 /// Machine is healthy. So each policy can add a reason to call a Machine sick, and each can hold.
-pub fn judge(built_in: &health::Verdict, opinions: &[Opinion]) -> Judgement {
+pub fn judge(built_in: &health::NodeHealth, opinions: &[Opinion]) -> Judgement {
     let mut sorted: Vec<&Opinion> = opinions.iter().collect();
     sorted.sort_by(|one, other| one.policy.cmp(&other.policy));
     let (health, judge) = decided(built_in, &sorted);
@@ -79,15 +79,15 @@ pub fn judge(built_in: &health::Verdict, opinions: &[Opinion]) -> Judgement {
     Judgement { health, judge, observed, holds_until }
 }
 
-fn decided(built_in: &health::Verdict, sorted: &[&Opinion]) -> (Health, Judge) {
+fn decided(built_in: &health::NodeHealth, sorted: &[&Opinion]) -> (Health, Judge) {
     let enforcing: Vec<&Opinion> =
         sorted.iter().copied().filter(|opinion| opinion.mode == Mode::Enforce).collect();
     let Some(first) = enforcing.first() else { return (of_the_built_in(built_in), Judge::BuiltIn) };
-    if let Some(holding) = enforcing.iter().find(|opinion| opinion.verdict == Verdict::Unknown) {
+    if let Some(holding) = enforcing.iter().find(|opinion| opinion.verdict == PolicyVerdict::Unknown) {
         let because = holding.reason.clone();
         return (Health::Undecided { because }, Judge::Policy(holding.policy.clone()));
     }
-    let sick = enforcing.iter().filter(|opinion| matches!(opinion.verdict, Verdict::Unhealthy { .. }));
+    let sick = enforcing.iter().filter(|opinion| matches!(opinion.verdict, PolicyVerdict::Unhealthy { .. }));
     // The first of the mildest: `min_by_key` keeps the earlier one of equals.
     match sick.min_by_key(|opinion| opinion.action) {
         Some(mildest) => (
@@ -98,10 +98,10 @@ fn decided(built_in: &health::Verdict, sorted: &[&Opinion]) -> (Health, Judge) {
     }
 }
 
-fn of_the_built_in(verdict: &health::Verdict) -> Health {
+fn of_the_built_in(verdict: &health::NodeHealth) -> Health {
     match verdict {
-        health::Verdict::Healthy => Health::Healthy,
-        health::Verdict::Unhealthy { .. } => {
+        health::NodeHealth::Healthy => Health::Healthy,
+        health::NodeHealth::Unhealthy { .. } => {
             Health::Unhealthy { because: verdict.to_string(), action: Action::Replace }
         }
     }
@@ -109,12 +109,14 @@ fn of_the_built_in(verdict: &health::Verdict) -> Health {
 
 fn differs(opinion: &Opinion, health: &Health) -> bool {
     match (opinion.verdict, health) {
-        (Verdict::Healthy, Health::Healthy) | (Verdict::Unknown, Health::Undecided { .. }) => false,
-        (Verdict::Unhealthy { .. }, Health::Unhealthy { action, .. }) => opinion.action != *action,
-        (Verdict::Healthy, Health::Unhealthy { .. } | Health::Undecided { .. })
-        | (Verdict::Unhealthy { .. } | Verdict::Unknown, Health::Healthy)
-        | (Verdict::Unhealthy { .. }, Health::Undecided { .. })
-        | (Verdict::Unknown, Health::Unhealthy { .. }) => true,
+        (PolicyVerdict::Healthy, Health::Healthy) | (PolicyVerdict::Unknown, Health::Undecided { .. }) => {
+            false
+        }
+        (PolicyVerdict::Unhealthy { .. }, Health::Unhealthy { action, .. }) => opinion.action != *action,
+        (PolicyVerdict::Healthy, Health::Unhealthy { .. } | Health::Undecided { .. })
+        | (PolicyVerdict::Unhealthy { .. } | PolicyVerdict::Unknown, Health::Healthy)
+        | (PolicyVerdict::Unhealthy { .. }, Health::Undecided { .. })
+        | (PolicyVerdict::Unknown, Health::Unhealthy { .. }) => true,
     }
 }
 

@@ -28,7 +28,7 @@ impl Mode {
 
 /// Healthy or not, by a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum PolicyVerdict {
     /// The Machine works.
     Healthy,
     /// It does not.
@@ -40,7 +40,7 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl PolicyVerdict {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -87,10 +87,10 @@ pub struct Opinion {
     /// Whether it decides.
     pub mode: Mode,
     /// Healthy or not.
-    pub verdict: Verdict,
+    pub verdict: PolicyVerdict,
     /// Why, for people.
     pub reason: String,
-    /// What to do. Counts only with [`Verdict::Unhealthy`].
+    /// What to do. Counts only with [`PolicyVerdict::Unhealthy`].
     pub action: Action,
     /// The verdict is good until then, as long as nothing that the policy was shown changes.
     pub holds_until: Timestamp,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::value::id::{ClassName, FailureDomain, NodeName, ObjectKey, ProviderId, Uid};
 use crate::value::phase::Phase;
 
@@ -17,7 +17,7 @@ pub const MAX_HOLD: SignedDuration = SignedDuration::from_hours(12);
 /// Everything that a policy is shown, beside the time. Equal questions get equal answers until the answer ends, so nothing
 /// that moves by itself, such as a heartbeat, may be in here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct PolicyQuestion {
     /// The Machine.
     pub machine: Subject,
     /// Its Node, if it is there.
@@ -74,7 +74,7 @@ pub struct ConditionFact {
     /// Its type, such as `Ready`.
     pub kind: String,
     /// Its status.
-    pub status: Status,
+    pub status: ConditionStatus,
     /// Its reason.
     pub reason: String,
     /// Its message.

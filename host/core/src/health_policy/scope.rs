@@ -17,12 +17,12 @@ pub struct PolicyFact {
     /// Which Machines it is about.
     pub scope: Scope,
     /// Whether it can be asked.
-    pub standing: Standing,
+    pub standing: PolicyState,
 }
 
 /// Whether a policy can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum PolicyState {
     /// It can.
     Serving {
         /// Changes whenever the same question could get another answer.

@@ -5,48 +5,48 @@ use jiff::{SignedDuration, Timestamp};
 use crate::drain;
 use crate::driver::error::Code;
 use crate::driver::{Address, CloudCondition, Vm, VmState};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::EffectKind;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::id::FailureDomain;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::delete::note::DeletionNote;
-use super::effect::Effect;
+use super::effect::MachineEffect;
 
 /// What to do next in a pass.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
-pub enum Step {
+pub enum MachineStep {
     /// Do these, at the same time, and ask again.
-    Act(Vec<Effect>),
+    Act(Vec<MachineEffect>),
     /// The pass is over.
-    Finish(Conclusion),
+    Finish(MachineConclusion),
 }
 
-impl Step {
+impl MachineStep {
     /// A batch of one.
-    pub fn act(effect: Effect) -> Self {
+    pub fn act(effect: MachineEffect) -> Self {
         Self::Act(vec![effect])
     }
 }
 
 /// The end of a pass.
 #[derive(Clone, Debug)]
-pub struct Conclusion {
+pub struct MachineConclusion {
     /// What the status is to say.
     pub status: StatusChange,
     /// Why the Machine is as it is; shown as condition and, when it changes, as an Event.
-    pub reason: Reason,
+    pub reason: MachineReason,
     /// The same for people.
     pub message: String,
     /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
 }
 
 /// When to look again. A change of anything that was observed comes on top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
+pub enum Requeue {
     /// At the next resync.
     Resync,
     /// Once what was written is seen.
@@ -74,7 +74,7 @@ pub struct StatusChange {
     /// `currentStatus.timeoutActive`.
     pub timeout_active: Option<bool>,
     /// `lastOperation`.
-    pub operation: Option<Operation>,
+    pub operation: Option<LastOperation>,
     /// Conditions of the Node are to be copied: a type came or went, or a status changed.
     pub copies_conditions: bool,
     /// What to hand to the driver next time.
@@ -88,9 +88,9 @@ pub struct StatusChange {
     /// Until when the Machine is preserved; `Some(None)` ends it.
     pub preserve_until: Option<Option<Timestamp>>,
     /// Conditions of ours beside `Ready`, which follows from the reason of the conclusion.
-    pub conditions: Vec<OwnCondition>,
+    pub conditions: Vec<MachineCondition>,
     /// What the next passes of a drain must know and no object tells.
-    pub drain_memory: Option<drain::Memory>,
+    pub drain_memory: Option<drain::DrainMemory>,
 }
 
 /// A driver's report about a VM, for people.
@@ -115,7 +115,7 @@ impl StatusChange {
         let ends_an_update = self
             .operation
             .as_ref()
-            .is_some_and(|operation| matches!(operation.note, Note::InPlaceUpdateTimedOut { .. }));
+            .is_some_and(|operation| matches!(operation.note, OperationNote::InPlaceUpdateTimedOut { .. }));
         match self.phase {
             Some(Phase::Failed) => EffectKind::FailMachine,
             Some(Phase::InPlaceUpdating) => EffectKind::EmptyNode,
@@ -127,7 +127,7 @@ impl StatusChange {
 
 /// Which of our conditions on a Machine. `Ready` is not among them: every pass says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConditionKind {
+pub enum MachineConditionKind {
     /// The Node is healthy.
     Healthy,
     /// The Node's pods are gone.
@@ -146,7 +146,7 @@ pub enum ConditionKind {
     VmPresent,
 }
 
-impl ConditionKind {
+impl MachineConditionKind {
     /// The type of the condition.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -164,11 +164,11 @@ impl ConditionKind {
 
 /// What one of our conditions is to say. What a pass does not mention stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnCondition {
+pub struct MachineCondition {
     /// Which.
-    pub kind: ConditionKind,
+    pub kind: MachineConditionKind,
     /// Its status.
-    pub status: Status,
+    pub status: ConditionStatus,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
     /// For people: what is awaited, why, until when. Never empty.
@@ -177,20 +177,20 @@ pub struct OwnCondition {
 
 /// `status.lastOperation`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operation {
+pub struct LastOperation {
     /// What was done.
     pub kind: OperationType,
     /// How it went.
     pub state: OperationState,
     /// What there is to say. The sentence is made elsewhere.
-    pub note: Note,
+    pub note: OperationNote,
     /// The driver's code, after an error of creation or initialisation. The autoscaler reads it.
     pub code: Option<Code>,
 }
 
 /// What `lastOperation.description` says. Other programs read some of these sentences, so they are rendered in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
+pub enum OperationNote {
     /// Creation goes on, the Node is awaited.
     Creating,
     /// Created, and no Node is awaited.
@@ -272,7 +272,7 @@ pub enum Note {
 
 /// Why a Machine is as it is. Printed as condition and Event reasons; stable once released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum MachineReason {
     /// The spec cannot be understood.
     InvalidMachine,
     /// The class is not there.
@@ -386,7 +386,7 @@ pub enum Reason {
     VmDeclaredGone,
 }
 
-impl Reason {
+impl MachineReason {
     /// The word in conditions and Events.
     pub fn as_str(self) -> &'static str {
         match self {

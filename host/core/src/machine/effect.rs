@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use crate::drain;
 use crate::driver::error::{CallError, Code, DriverError};
 use crate::driver::write_error::ActError;
-use crate::driver::{Answer, Creation, Deletion, Vm};
+use crate::driver::{Creation, Deletion, DriverResult, Vm};
 use crate::health_policy::{Opinion, Reboots};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::machine::node::sync::NodeChange;
-use crate::safety::meltdown::{Permit, Question};
+use crate::safety::meltdown::{Permit, PermitRequest};
 use crate::scheduling::gate::EffectKind;
 use crate::value::id::{NodeName, ProviderId, Uid};
 
@@ -20,7 +20,7 @@ use super::in_place;
 
 /// One thing to do. Carries what varies; who it concerns is the view's Machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum MachineEffect {
     /// Put our finalizer and the default priority on the Machine. Fails with `Conflict` when it changed meanwhile.
     Claim,
     /// Make the bootstrap token, or extend the one that is there.
@@ -84,7 +84,7 @@ pub enum Effect {
     /// Note on the Machine that hooks before the VM's removal are waited for from now on.
     NoteHooks,
     /// A step of the Node's drain.
-    Drain(drain::Effect),
+    Drain(drain::DrainEffect),
     /// Ask the policies that have to be asked.
     AskPolicies,
     /// Write down on the Machine when its VM was started anew, the time that is about to be included.
@@ -92,7 +92,7 @@ pub enum Effect {
     /// Ask the driver to start the VM anew.
     RebootVm,
     /// Ask whether something may be done to the Machine for its health, as far as the others of its deployment and zone go.
-    AskPermit(Question),
+    AskPermit(PermitRequest),
     /// Put off the expiry of the bootstrap token, if there is one. Its value stays.
     ExtendToken {
         /// Until then.
@@ -122,14 +122,14 @@ pub struct NodeConditionWrite {
     /// Its type.
     pub kind: String,
     /// Its status.
-    pub status: Status,
+    pub status: ConditionStatus,
     /// For machines.
     pub reason: String,
     /// For people.
     pub message: String,
 }
 
-impl Effect {
+impl MachineEffect {
     /// True for one that a driver carries out, which takes as long as its cloud does.
     pub fn calls_driver(&self) -> bool {
         matches!(self, Self::ProbeVm | Self::CreateVm | Self::InitializeVm | Self::DeleteVm | Self::RebootVm)
@@ -202,7 +202,7 @@ impl Effect {
 
 /// What came of one effect.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum MachineOutcome {
     /// Of `Claim`.
     Claim(Result<(), ActError>),
     /// Of `EnsureToken`.
@@ -212,11 +212,11 @@ pub enum Outcome {
     /// Of `CloseIntent`.
     CloseIntent(Result<(), ActError>),
     /// Of `ProbeVm`.
-    ProbeVm(Answer<Vm>),
+    ProbeVm(DriverResult<Vm>),
     /// Of `CreateVm`.
-    CreateVm(Answer<Creation>),
+    CreateVm(DriverResult<Creation>),
     /// Of `InitializeVm`.
-    InitializeVm(Answer<Vm>),
+    InitializeVm(DriverResult<Vm>),
     /// Of `RecordVm`.
     RecordVm(Result<(), ActError>),
     /// Of `SyncNode`.
@@ -224,7 +224,7 @@ pub enum Outcome {
     /// Of `ForgetToken`.
     ForgetToken(Result<(), ActError>),
     /// Of `DeleteVm`.
-    DeleteVm(Answer<Deletion>),
+    DeleteVm(DriverResult<Deletion>),
     /// Of `DeleteNode`.
     DeleteNode(Result<(), ActError>),
     /// Of `ReleaseFinalizer`.
@@ -240,13 +240,13 @@ pub enum Outcome {
     /// Of `NoteHooks`.
     NoteHooks(Result<(), ActError>),
     /// Of `Drain`.
-    Drain(drain::Outcome),
+    Drain(drain::DrainOutcome),
     /// Of `AskPolicies`: an opinion of each that was asked.
     AskPolicies(Result<Vec<Opinion>, ActError>),
     /// Of `NoteReboot`.
     NoteReboot(Result<(), ActError>),
     /// Of `RebootVm`.
-    RebootVm(Answer<()>),
+    RebootVm(DriverResult<()>),
     /// Of `AskPermit`.
     AskPermit(Result<Permit, ActError>),
     /// Of `ExtendToken`.
@@ -255,7 +255,7 @@ pub enum Outcome {
     WriteCapacity(Result<(), ActError>),
 }
 
-impl Outcome {
+impl MachineOutcome {
     /// A driver has found several VMs that could be the Machine's.
     pub fn is_out_of_range(&self) -> bool {
         let error = if let Self::ProbeVm(answer) | Self::InitializeVm(answer) = self {
@@ -273,7 +273,7 @@ impl Outcome {
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct MachineProgress {
     /// Of `Claim`.
     pub claim: Option<Result<(), ActError>>,
     /// Of `EnsureToken`.
@@ -283,11 +283,11 @@ pub struct Progress {
     /// Of `CloseIntent`.
     pub close_intent: Option<Result<(), ActError>>,
     /// Of `ProbeVm`.
-    pub probe: Option<Answer<Vm>>,
+    pub probe: Option<DriverResult<Vm>>,
     /// Of `CreateVm`.
-    pub create: Option<Answer<Creation>>,
+    pub create: Option<DriverResult<Creation>>,
     /// Of `InitializeVm`.
-    pub initialize: Option<Answer<Vm>>,
+    pub initialize: Option<DriverResult<Vm>>,
     /// Of `RecordVm`.
     pub record: Option<Result<(), ActError>>,
     /// Of `SyncNode`.
@@ -295,7 +295,7 @@ pub struct Progress {
     /// Of `ForgetToken`.
     pub forget_token: Option<Result<(), ActError>>,
     /// Of `DeleteVm`.
-    pub delete_vm: Option<Answer<Deletion>>,
+    pub delete_vm: Option<DriverResult<Deletion>>,
     /// Of `DeleteNode`.
     pub delete_node: Option<Result<(), ActError>>,
     /// Of `ReleaseFinalizer`.
@@ -311,13 +311,13 @@ pub struct Progress {
     /// Of `NoteHooks`.
     pub note_hooks: Option<Result<(), ActError>>,
     /// Of `Drain`.
-    pub drain: drain::Progress,
+    pub drain: drain::DrainProgress,
     /// Of `AskPolicies`.
     pub opinions: Option<Result<Vec<Opinion>, ActError>>,
     /// Of `NoteReboot`.
     pub note_reboot: Option<Result<(), ActError>>,
     /// Of `RebootVm`.
-    pub reboot: Option<Answer<()>>,
+    pub reboot: Option<DriverResult<()>>,
     /// Of `AskPermit`.
     pub permit: Option<Result<Permit, ActError>>,
     /// Of `ExtendToken`.
@@ -326,35 +326,35 @@ pub struct Progress {
     pub capacity: Option<Result<(), ActError>>,
 }
 
-impl Progress {
+impl MachineProgress {
     /// Remembers an outcome.
-    pub fn record(&mut self, outcome: Outcome) {
+    pub fn record(&mut self, outcome: MachineOutcome) {
         match outcome {
-            Outcome::Claim(result) => self.claim = Some(result),
-            Outcome::EnsureToken(result) => self.token = Some(result),
-            Outcome::NoteIntent(result) => self.intent = Some(result),
-            Outcome::CloseIntent(result) => self.close_intent = Some(result),
-            Outcome::ProbeVm(result) => self.probe = Some(result),
-            Outcome::CreateVm(result) => self.create = Some(result),
-            Outcome::InitializeVm(result) => self.initialize = Some(result),
-            Outcome::RecordVm(result) => self.record = Some(result),
-            Outcome::SyncNode(result) => self.sync_node = Some(result),
-            Outcome::ForgetToken(result) => self.forget_token = Some(result),
-            Outcome::DeleteVm(result) => self.delete_vm = Some(result),
-            Outcome::DeleteNode(result) => self.delete_node = Some(result),
-            Outcome::ReleaseFinalizer(result) => self.release = Some(result),
-            Outcome::WriteMachine(result) => self.write_machine = Some(result),
-            Outcome::DeleteMachine(result) => self.delete_machine = Some(result),
-            Outcome::Cordon(result) => self.cordon = Some(result),
-            Outcome::SetNodeCondition(result) => self.node_condition = Some(result),
-            Outcome::NoteHooks(result) => self.note_hooks = Some(result),
-            Outcome::Drain(outcome) => self.drain.record(outcome),
-            Outcome::AskPolicies(result) => self.opinions = Some(result),
-            Outcome::NoteReboot(result) => self.note_reboot = Some(result),
-            Outcome::RebootVm(result) => self.reboot = Some(result),
-            Outcome::AskPermit(result) => self.permit = Some(result),
-            Outcome::ExtendToken(result) => self.extend_token = Some(result),
-            Outcome::WriteCapacity(result) => self.capacity = Some(result),
+            MachineOutcome::Claim(result) => self.claim = Some(result),
+            MachineOutcome::EnsureToken(result) => self.token = Some(result),
+            MachineOutcome::NoteIntent(result) => self.intent = Some(result),
+            MachineOutcome::CloseIntent(result) => self.close_intent = Some(result),
+            MachineOutcome::ProbeVm(result) => self.probe = Some(result),
+            MachineOutcome::CreateVm(result) => self.create = Some(result),
+            MachineOutcome::InitializeVm(result) => self.initialize = Some(result),
+            MachineOutcome::RecordVm(result) => self.record = Some(result),
+            MachineOutcome::SyncNode(result) => self.sync_node = Some(result),
+            MachineOutcome::ForgetToken(result) => self.forget_token = Some(result),
+            MachineOutcome::DeleteVm(result) => self.delete_vm = Some(result),
+            MachineOutcome::DeleteNode(result) => self.delete_node = Some(result),
+            MachineOutcome::ReleaseFinalizer(result) => self.release = Some(result),
+            MachineOutcome::WriteMachine(result) => self.write_machine = Some(result),
+            MachineOutcome::DeleteMachine(result) => self.delete_machine = Some(result),
+            MachineOutcome::Cordon(result) => self.cordon = Some(result),
+            MachineOutcome::SetNodeCondition(result) => self.node_condition = Some(result),
+            MachineOutcome::NoteHooks(result) => self.note_hooks = Some(result),
+            MachineOutcome::Drain(outcome) => self.drain.record(outcome),
+            MachineOutcome::AskPolicies(result) => self.opinions = Some(result),
+            MachineOutcome::NoteReboot(result) => self.note_reboot = Some(result),
+            MachineOutcome::RebootVm(result) => self.reboot = Some(result),
+            MachineOutcome::AskPermit(result) => self.permit = Some(result),
+            MachineOutcome::ExtendToken(result) => self.extend_token = Some(result),
+            MachineOutcome::WriteCapacity(result) => self.capacity = Some(result),
         }
     }
 }

@@ -10,17 +10,17 @@ use crate::driver::secret_rule::SecretRefusal;
 use crate::driver::virtual_capacity::Quantities;
 use crate::driver::{Address, DriverFacts};
 use crate::health_policy::PoliciesFact;
-use crate::machine::node::health::{Ailment, NodeConditionFact, Status};
+use crate::machine::node::health::{ConditionStatus, HealthProblem, NodeConditionFact};
 use crate::machine::node::sync::NodeMeta;
-use crate::safety::meltdown::Limit;
+use crate::safety::meltdown::ReplacementLimit;
 use crate::scheduling::gate::Gate;
-use crate::scheduling::looks::LookFact;
+use crate::scheduling::looks::VmCheckFact;
 use crate::value::id::{ClassName, NodeName, ObjectKey, ProviderId, Uid};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
 use super::creation::doubt::CreateIntent;
 use super::delete::note::DeletionStage;
-use super::ownership::conflict::Rivals;
+use super::ownership::conflict::OwnershipConflict;
 use super::ownership::mark::Marks;
 
 /// All facts of one pass.
@@ -37,9 +37,9 @@ pub struct MachineView {
     /// The cluster that its Node joins.
     pub target: TargetFact,
     /// What the caches say of its Node's volumes, and what an earlier pass stored of a drain.
-    pub drain: drain::Facts,
+    pub drain: drain::DrainFacts,
     /// Other Machines that claim its VM or its Node.
-    pub rivals: Rivals,
+    pub rivals: OwnershipConflict,
     /// The cluster's mark, as this process has it and as it is stored.
     pub marks: Marks,
     /// The policies that are about it.
@@ -53,11 +53,11 @@ pub struct MachineView {
     /// Extended resources that the Machine's class gives to its Node.
     pub virtual_capacity: Quantities,
     /// When its VM is to be looked at; `None` where nobody looks.
-    pub look: Option<LookFact>,
+    pub look: Option<VmCheckFact>,
     /// Effective settings.
     pub settings: MachineSettings,
     /// Under which names things stand on objects.
-    pub names: &'static Names,
+    pub names: &'static MachineNames,
     /// Failed passes in a row until now.
     pub failures: u32,
     /// The cloud account of the class has answered a moment ago, and this one does not fail by itself.
@@ -110,11 +110,11 @@ pub struct MachineFact {
     /// Its status says that there is such.
     pub has_told_slips: bool,
     /// What its status says of a Node that cannot end its pods by itself.
-    pub ailment: Ailment,
+    pub ailment: HealthProblem,
     /// What its deletion is to heed.
-    pub going: GoingFact,
+    pub going: DeletionFact,
     /// Whether it is to be kept although it fails.
-    pub keeping: KeepingFact,
+    pub keeping: PreservationFact,
     /// How long its Node took to join is noted on it.
     pub has_join_duration: bool,
     /// Until when its bootstrap token is valid, as far as this program has noted it.
@@ -125,7 +125,7 @@ pub struct MachineFact {
 
 /// What is said on a Machine about its preservation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeepingFact {
+pub struct PreservationFact {
     /// What its annotation asks for.
     pub wish: Option<String>,
     /// What the Node's annotation asked for when it was heeded last.
@@ -137,14 +137,14 @@ pub struct KeepingFact {
     /// The label that forces drains which are not for deletion.
     pub forces_drain: bool,
     /// What condition `InPlaceUpdated` says.
-    pub told_of_update: Option<ToldFact>,
+    pub told_of_update: Option<ReportedCondition>,
     /// What condition `Preserved` says.
-    pub told_of_preservation: Option<ToldFact>,
+    pub told_of_preservation: Option<ReportedCondition>,
 }
 
 /// Names of labels, annotations and taints that decisions are about. The core knows none of its own.
 #[derive(Debug)]
-pub struct Names {
+pub struct MachineNames {
     /// On a Machine or its class: the mark of the cluster whose VMs it has.
     pub cluster_mark: &'static str,
     /// On a Machine: the name of its Node.
@@ -175,7 +175,7 @@ pub struct Names {
 
 /// What is said on a Machine about its deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GoingFact {
+pub struct DeletionFact {
     /// The label that forces it.
     pub is_forced: bool,
     /// Names of the hooks that are to be awaited before the drain, sorted.
@@ -193,18 +193,18 @@ pub struct GoingFact {
     /// Since when.
     pub left_since: Option<Timestamp>,
     /// The driver has taken an order of this process to remove the VM, and how that stands.
-    pub order: Option<OrderFact>,
+    pub order: Option<DeleteRequestFact>,
     /// How long the last removal of a VM of its class took, from the order to the look that found nothing.
     pub usual_removal: Option<SignedDuration>,
     /// The last error was a driver's: somebody has asked for the VM.
     pub has_error_code: bool,
     /// What condition `Drained` says, and when that was written.
-    pub told: Option<ToldFact>,
+    pub told: Option<ReportedCondition>,
 }
 
 /// An order to remove a VM that the driver has taken. Known to the process that gave it, and to no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrderFact {
+pub struct DeleteRequestFact {
     /// When it was given first.
     pub first: Timestamp,
     /// When it was given last.
@@ -215,7 +215,7 @@ pub struct OrderFact {
 
 /// What an earlier pass said of the drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldFact {
+pub struct ReportedCondition {
     /// The reason of the condition.
     pub reason: String,
     /// Its message.
@@ -327,7 +327,7 @@ pub struct NodeFact {
     /// Its conditions.
     pub conditions: Vec<NodeConditionFact>,
     /// Why pods on it may not be able to end by themselves.
-    pub ailment: Ailment,
+    pub ailment: HealthProblem,
     /// It takes no more pods.
     pub is_cordoned: bool,
     /// Since when it is Ready, if it is.
@@ -352,7 +352,7 @@ pub struct NodeFact {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConditionText {
     /// Its status.
-    pub status: Status,
+    pub status: ConditionStatus,
     /// Its reason.
     pub reason: String,
     /// Its message.
@@ -389,15 +389,15 @@ pub struct MachineSettings {
     /// How long a deletion waits for hooks of others.
     pub deletion_hook_timeout: SignedDuration,
     /// How many Machines of its deployment may be away at a time for this one to be failed.
-    pub replacement_limit: Limit,
+    pub replacement_limit: ReplacementLimit,
     /// Why the Machine's own limit is not heeded.
     pub bad_replacement_limit: Option<String>,
 }
 
 impl MachineSettings {
     /// Those of a drain of the Machine's Node, whatever it is for.
-    pub(super) fn drain(&self) -> drain::Settings {
-        drain::Settings {
+    pub(super) fn drain(&self) -> drain::DrainSettings {
+        drain::DrainSettings {
             timeout: self.drain_timeout,
             max_evict_retries: self.max_evict_retries,
             parallel_volumes: self.parallel_volume_evictions,

@@ -8,9 +8,11 @@ use crate::driver::write_error::ActError;
 use crate::scheduling::retry::{self, RetryPolicy};
 use crate::value::phase::Phase;
 
-use super::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake};
+use super::conclusion::{
+    LastOperation, MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
+};
 use super::creation::create;
-use super::effect::Progress;
+use super::effect::MachineProgress;
 use super::facts::{MachineFact, MachineView};
 use super::join::policies;
 use super::ownership::{conflict as contest, mark, unproven};
@@ -25,13 +27,13 @@ const WRITE: RetryPolicy =
 pub(super) const PREREQUISITE: RetryPolicy = RetryPolicy::LONG;
 
 /// Decides what comes next for a Machine. Pure: the same arguments give the same answer.
-pub fn step(view: &MachineView, progress: &Progress, now: Timestamp) -> Step {
+pub fn step(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let machine = &view.machine;
     let step = if machine.deletion.is_some() {
         delete::step(view, progress, now)
     } else if is_being_created(machine) {
         match mark::forbids_creation(view) {
-            Some(message) => Step::Finish(mark::waiting(message)),
+            Some(message) => MachineStep::Finish(mark::waiting(message)),
             None => {
                 let step = create::step(view, progress, now);
                 contest::guarded(view, join::preserve::in_creation(view, step, now))
@@ -62,38 +64,43 @@ fn is_being_created(machine: &MachineFact) -> bool {
 }
 
 /// The end of a pass that changes nothing in the status.
-pub(super) fn rest(reason: Reason, message: impl Into<String>, wake: Wake) -> Step {
-    Step::Finish(Conclusion { status: StatusChange::default(), reason, message: message.into(), wake })
+pub(super) fn rest(reason: MachineReason, message: impl Into<String>, wake: Requeue) -> MachineStep {
+    MachineStep::Finish(MachineConclusion {
+        status: StatusChange::default(),
+        reason,
+        message: message.into(),
+        wake,
+    })
 }
 
 /// The end of a pass that a write to an API server has failed.
-pub(super) fn write_failed(reason: Reason, what: &str, error: &ActError) -> Step {
+pub(super) fn write_failed(reason: MachineReason, what: &str, error: &ActError) -> MachineStep {
     rest(reason, format!("failed to {what}: {error}"), retry_write(error))
 }
 
 /// How to come back after a write that failed.
-pub(crate) fn retry_write(error: &ActError) -> Wake {
+pub(crate) fn retry_write(error: &ActError) -> Requeue {
     match error {
         // The caches are behind: the watch brings what is new within moments.
-        ActError::Conflict | ActError::Gone => Wake::Retry { policy: RetryPolicy::CONFLICT, hint: None },
-        ActError::Throttled { after } => Wake::Retry { policy: WRITE, hint: *after },
+        ActError::Conflict | ActError::Gone => Requeue::Retry { policy: RetryPolicy::CONFLICT, hint: None },
+        ActError::Throttled { after } => Requeue::Retry { policy: WRITE, hint: *after },
         // What the server refuses it refuses until somebody changes it.
-        ActError::Invalid { .. } => Wake::Retry { policy: PREREQUISITE, hint: None },
+        ActError::Invalid { .. } => Requeue::Retry { policy: PREREQUISITE, hint: None },
         ActError::Denied { .. }
         | ActError::Unreachable { .. }
         | ActError::Ambiguous { .. }
-        | ActError::Forbidden { .. } => Wake::Retry { policy: WRITE, hint: None },
+        | ActError::Forbidden { .. } => Requeue::Retry { policy: WRITE, hint: None },
     }
 }
 
 /// When a driver wants to be asked again: never at once, which would be without end, and never later than an object may
 /// go unseen.
-pub(super) fn ask_again(work: &InProgress) -> Wake {
-    Wake::After(work.ask_again.clamp(SignedDuration::from_secs(1), retry::MAX_RETRY_AFTER))
+pub(super) fn ask_again(work: &InProgress) -> Requeue {
+    Requeue::After(work.ask_again.clamp(SignedDuration::from_secs(1), retry::MAX_RETRY_AFTER))
 }
 
 /// How to come back after a failed call of the driver.
-pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Wake {
+pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error: &CallError) -> Requeue {
     // A VM that is to go costs money until it does, and the mend may be one that nobody tells of.
     let is_patient = matches!(situation, retry::Situation::Create | retry::Situation::Initialize);
     let policy = if error.is_terminal() && is_patient {
@@ -101,15 +108,15 @@ pub(super) fn retry_call(view: &MachineView, situation: retry::Situation, error:
     } else {
         retry::policy(situation, error.code(), view.settings.resource_exhausted_retry)
     };
-    Wake::Retry { policy, hint: error.retry_after() }
+    Requeue::Retry { policy, hint: error.retry_after() }
 }
 
 /// Which reason a failed call of the driver has: three kinds of failure, never mixed.
-pub(super) fn reason_of(error: &CallError, guest: Reason) -> Reason {
+pub(super) fn reason_of(error: &CallError, guest: MachineReason) -> MachineReason {
     match error {
         CallError::Guest(_) => guest,
-        CallError::Broken(_) => Reason::DriverBroken,
-        CallError::Refused(_) => Reason::DriverNotReady,
+        CallError::Broken(_) => MachineReason::DriverBroken,
+        CallError::Refused(_) => MachineReason::DriverNotReady,
     }
 }
 
@@ -117,7 +124,7 @@ pub(super) fn reason_of(error: &CallError, guest: Reason) -> Reason {
 pub(super) fn operation(
     kind: crate::value::phase::OperationType,
     state: crate::value::phase::OperationState,
-    note: Note,
-) -> Option<Operation> {
-    Some(Operation { kind, state, note, code: None })
+    note: OperationNote,
+) -> Option<LastOperation> {
+    Some(LastOperation { kind, state, note, code: None })
 }

@@ -1,46 +1,46 @@
 //! How a pass over a deployment ends.
 
-use crate::machine::{Severity, Wake};
+use crate::machine::{Requeue, Severity};
 
-use super::effect::Effect;
-use super::status::Status;
+use super::effect::DeploymentEffect;
+use super::status::DeploymentStatus;
 
 /// What to do next in a pass.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum DeploymentStep {
     /// Do these, at the same time, and ask again.
-    Act(Vec<Effect>),
+    Act(Vec<DeploymentEffect>),
     /// The pass is over.
-    Finish(Conclusion),
+    Finish(DeploymentConclusion),
 }
 
 /// The end of a pass.
 #[derive(Clone, Debug)]
-pub struct Conclusion {
+pub struct DeploymentConclusion {
     /// What the status is to say, all of it.
-    pub status: Status,
+    pub status: DeploymentStatus,
     /// Why the deployment is as it is; shown as condition and, when it changes, as an Event.
-    pub reason: Reason,
+    pub reason: DeploymentReason,
     /// The same for people.
     pub message: String,
     /// What this pass did that people want to know, as Events.
-    pub notes: Vec<Note>,
+    pub notes: Vec<DeploymentEvent>,
     /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
 }
 
 /// An Event of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct DeploymentEvent {
     /// Its reason.
-    pub kind: NoteKind,
+    pub kind: DeploymentEventKind,
     /// Its message.
     pub message: String,
 }
 
 /// Why something is told. Others count some of these words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoteKind {
+pub enum DeploymentEventKind {
     /// A set was made larger or smaller.
     ScalingSet,
     /// An earlier template is in place again.
@@ -55,7 +55,7 @@ pub enum NoteKind {
     SetClaimed,
 }
 
-impl NoteKind {
+impl DeploymentEventKind {
     /// The reason of the Event.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl NoteKind {
 
 /// Why a deployment is as it is. Printed as condition and Event reasons; stable once released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum DeploymentReason {
     /// The spec cannot be understood.
     InvalidDeployment,
     /// The selector is empty.
@@ -130,7 +130,7 @@ pub enum Reason {
     Deleted,
 }
 
-impl Reason {
+impl DeploymentReason {
     /// The word in conditions and Events.
     pub fn as_str(self) -> &'static str {
         match self {

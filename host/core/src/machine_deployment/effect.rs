@@ -9,14 +9,14 @@ use crate::machine::template::Template;
 use crate::scheduling::gate::EffectKind;
 use crate::value::id::{Name, NodeName, Uid};
 
-use super::facts::{MachineFact, SetFact};
+use super::facts::{OwnedMachineFact, OwnedSetFact};
 
 /// One thing to do.
 ///
 /// Each write of a set, of the deployment or of a Node carries the version of what was observed as its precondition, each
 /// write of a Machine its uid: what changed meanwhile is looked at again first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum DeploymentEffect {
     /// Write the deployment's metadata and, in a rollback, its spec.
     WriteDeployment(DeploymentChange),
     /// Make the deployment the controller of a set that has none. The deployment is to be looked at on the server first: it
@@ -47,7 +47,7 @@ pub enum Effect {
         /// Which.
         node: NodeName,
         /// What.
-        change: NodeChange,
+        change: RolloutNodeChange,
     },
 }
 
@@ -60,14 +60,14 @@ pub struct SetKey {
     pub uid: Uid,
 }
 
-impl From<&SetFact> for SetKey {
-    fn from(set: &SetFact) -> Self {
+impl From<&OwnedSetFact> for SetKey {
+    fn from(set: &OwnedSetFact) -> Self {
         Self { name: set.name.clone(), uid: set.uid.clone() }
     }
 }
 
-impl From<&MachineFact> for MachineKey {
-    fn from(machine: &MachineFact) -> Self {
+impl From<&OwnedMachineFact> for MachineKey {
+    fn from(machine: &OwnedMachineFact) -> Self {
         Self { name: machine.name.clone(), uid: machine.uid.clone() }
     }
 }
@@ -164,7 +164,7 @@ pub enum MachineChange {
 
 /// What to write to a Node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeChange {
+pub struct RolloutNodeChange {
     /// The taint of Nodes of old sets is to be put on or taken off.
     pub old_taint: Option<bool>,
     /// The autoscaler is to leave it alone, or not any more.
@@ -180,14 +180,14 @@ pub struct NodeChange {
     pub uncordons: bool,
 }
 
-impl NodeChange {
+impl RolloutNodeChange {
     /// True when there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl Effect {
+impl DeploymentEffect {
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
@@ -239,16 +239,16 @@ impl Effect {
 
 /// What came of an effect that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum EffectResult {
     /// It is as asked.
     Done,
     /// Of `CreateSet`: there is one of that name.
-    Taken(TakenBy),
+    Taken(ExistingSet),
 }
 
 /// A set that has the name of one that was to be made, as the server shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TakenBy {
+pub struct ExistingSet {
     /// This deployment controls it.
     pub is_own: bool,
     /// It is being deleted.
@@ -259,29 +259,30 @@ pub struct TakenBy {
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
-    outcomes: Vec<(Effect, Result<Done, ActError>)>,
+pub struct DeploymentProgress {
+    outcomes: Vec<(DeploymentEffect, Result<EffectResult, ActError>)>,
 }
 
-impl Progress {
+impl DeploymentProgress {
     /// Remembers an outcome.
-    pub fn record(&mut self, effect: Effect, outcome: Result<Done, ActError>) {
+    pub fn record(&mut self, effect: DeploymentEffect, outcome: Result<EffectResult, ActError>) {
         self.outcomes.push((effect, outcome));
     }
 
     /// What came of an effect; `None` when it was not done.
-    pub fn of(&self, effect: &Effect) -> Option<&Result<Done, ActError>> {
+    pub fn of(&self, effect: &DeploymentEffect) -> Option<&Result<EffectResult, ActError>> {
         self.outcomes.iter().find(|(done, _)| done == effect).map(|(_, outcome)| outcome)
     }
 
     /// The first that failed.
-    pub fn failure(&self) -> Option<(&Effect, &ActError)> {
+    pub fn failure(&self) -> Option<(&DeploymentEffect, &ActError)> {
         self.outcomes.iter().find_map(|(effect, outcome)| Some((effect, outcome.as_ref().err()?)))
     }
 
     /// The first that failed and holds something up: what is only said on a Node does not.
-    pub(super) fn setback(&self) -> Option<(&Effect, &ActError)> {
-        let failed = self.outcomes.iter().filter(|(effect, _)| !matches!(effect, Effect::WriteNode { .. }));
+    pub(super) fn setback(&self) -> Option<(&DeploymentEffect, &ActError)> {
+        let failed =
+            self.outcomes.iter().filter(|(effect, _)| !matches!(effect, DeploymentEffect::WriteNode { .. }));
         failed.into_iter().find_map(|(effect, outcome)| Some((effect, outcome.as_ref().err()?)))
     }
 
@@ -291,7 +292,7 @@ impl Progress {
     }
 
     /// The effects that were done.
-    pub(super) fn done(&self) -> impl Iterator<Item = (&Effect, &Done)> {
+    pub(super) fn done(&self) -> impl Iterator<Item = (&DeploymentEffect, &EffectResult)> {
         self.outcomes.iter().filter_map(|(effect, outcome)| Some((effect, outcome.as_ref().ok()?)))
     }
 }

@@ -12,7 +12,7 @@ use crate::value::id::{Name, NodeName, ObjectKey, Uid};
 use crate::value::phase::Phase;
 
 use super::rollout::strategy::RawStrategy;
-use super::status::Status;
+use super::status::DeploymentStatus;
 
 /// All facts of one pass.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct DeploymentView {
     /// The deployment.
     pub deployment: DeploymentFact,
     /// Its sets, and those that its selector selects; in any order.
-    pub sets: Vec<SetFact>,
+    pub sets: Vec<OwnedSetFact>,
     /// Sets that it controls and that cannot be decoded. Sorted.
     pub unreadable_sets: Vec<Name>,
     /// Other deployments of the namespace that select Machines of this one, or the other way round. Sorted.
@@ -28,14 +28,14 @@ pub struct DeploymentView {
     /// Whether dangerous work is held.
     pub gate: Gate,
     /// Effective settings.
-    pub settings: Settings,
+    pub settings: DeploymentSettings,
     /// Under which names things stand on objects.
-    pub names: &'static Names,
+    pub names: &'static DeploymentNames,
 }
 
 /// What flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct DeploymentSettings {
     /// The autoscaler is asked to leave Nodes alone during a rollout.
     pub holds_autoscaler: bool,
     /// There is a cluster that Nodes join.
@@ -64,7 +64,7 @@ pub struct DeploymentFact {
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
     /// What its status says.
-    pub status: Status,
+    pub status: DeploymentStatus,
 }
 
 /// What a deployment wants, as it was written.
@@ -73,7 +73,7 @@ pub struct SpecFact {
     /// How many Machines.
     pub replicas: i64,
     /// Whose Machines.
-    pub selector: SelectorFact,
+    pub selector: DeploymentSelectorFact,
     /// What they are made from.
     pub template: Template,
     /// How they are replaced.
@@ -110,7 +110,7 @@ pub enum WindowsFact {
 
 /// The selector, held against the labels of the deployment's own template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SelectorFact {
+pub enum DeploymentSelectorFact {
     /// There is none.
     Missing,
     /// It is there and empty.
@@ -125,7 +125,7 @@ pub enum SelectorFact {
 
 /// Who controls a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum SetOwner {
     /// Nobody.
     Nobody,
     /// This deployment.
@@ -136,7 +136,7 @@ pub enum Owner {
 
 /// A MachineSet.
 #[derive(Clone, Debug)]
-pub struct SetFact {
+pub struct OwnedSetFact {
     /// Its name.
     pub name: Name,
     /// Its uid.
@@ -150,7 +150,7 @@ pub struct SetFact {
     /// Which of these its status is about.
     pub observed_generation: Option<i64>,
     /// Who controls it.
-    pub owner: Owner,
+    pub owner: SetOwner,
     /// The deployment's selector selects it.
     pub is_selected: bool,
     /// How many Machines it is to have.
@@ -172,7 +172,7 @@ pub struct SetFact {
     /// What its status says.
     pub status: SetStatusFact,
     /// The Machines that it controls, in any order.
-    pub machines: Vec<MachineFact>,
+    pub machines: Vec<OwnedMachineFact>,
 }
 
 /// What a set says of itself.
@@ -196,7 +196,7 @@ pub struct SetStatusFact {
 
 /// A Machine, as far as its deployment cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MachineFact {
+pub struct OwnedMachineFact {
     /// Its name.
     pub name: Name,
     /// Its uid.
@@ -222,10 +222,10 @@ pub struct MachineFact {
     /// The value of the hash's label.
     pub hash: Option<String>,
     /// Its Node, when that is there.
-    pub node: Option<NodeFact>,
+    pub node: Option<RolloutNodeFact>,
 }
 
-impl MachineFact {
+impl OwnedMachineFact {
     /// Somebody wishes that it stays as it is.
     pub fn is_preserved(&self, now: Timestamp) -> bool {
         self.preserved.is_some_and(|preserved| preserved.until > now)
@@ -243,7 +243,7 @@ pub struct Preserved {
 
 /// A Node, as far as the deployment of its Machine cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeFact {
+pub struct RolloutNodeFact {
     /// Its name.
     pub name: NodeName,
     /// The taint of Nodes of old sets.
@@ -262,7 +262,7 @@ pub struct NodeFact {
     pub stage: Option<UpdateStage>,
 }
 
-impl NodeFact {
+impl RolloutNodeFact {
     /// It is to be updated in place, or being so.
     pub(super) fn is_out_of_service(&self) -> bool {
         let has_begun = matches!(self.stage, Some(UpdateStage::Selected | UpdateStage::HandedOver));
@@ -307,7 +307,7 @@ pub enum UpdateStage {
 
 /// Names of labels, annotations and taints. The core knows none of its own.
 #[derive(Debug)]
-pub struct Names {
+pub struct DeploymentNames {
     /// Label of sets, their templates, selectors and Machines: the hash of the template.
     pub template_hash: &'static str,
     /// Annotation of deployments and sets: revision of the template.
@@ -336,7 +336,7 @@ pub struct Names {
     pub annotations_of_tools: &'static [&'static str],
 }
 
-impl Names {
+impl DeploymentNames {
     /// Whether an annotation goes from a deployment to its sets, and back in a rollback.
     pub(super) fn travels(&self, annotation: &str) -> bool {
         let own = [

@@ -2,19 +2,19 @@
 
 use jiff::Timestamp;
 
-use crate::machine::Wake;
+use crate::machine::Requeue;
 use crate::scheduling::gate::permits;
 
-use super::conclusion::Conclusion;
-use super::effect::{Effect, MachineChange, Progress};
-use super::facts::{DeploymentView, Owner};
+use super::conclusion::DeploymentConclusion;
+use super::effect::{DeploymentEffect, DeploymentProgress, MachineChange};
+use super::facts::{DeploymentView, SetOwner};
 use super::rollout::targets::Targets;
-use super::sets::group::{Group, sum};
+use super::sets::group::{SetGroup, sum};
 use super::validity::validity;
 
 /// A rule that a step has broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
+pub enum DeploymentViolation {
     /// A pass without an end.
     #[error("a batch has no effects")]
     EmptyBatch,
@@ -61,99 +61,111 @@ pub enum Violation {
 /// Whether a batch may be done.
 pub fn batch(
     view: &DeploymentView,
-    progress: &Progress,
-    effects: &[Effect],
+    progress: &DeploymentProgress,
+    effects: &[DeploymentEffect],
     now: Timestamp,
-) -> Result<(), Violation> {
+) -> Result<(), DeploymentViolation> {
     if effects.is_empty() {
-        return Err(Violation::EmptyBatch);
+        return Err(DeploymentViolation::EmptyBatch);
     }
     let mut rest = effects;
     while let Some((first, others)) = rest.split_first() {
         if others.contains(first) || progress.of(first).is_some() {
-            return Err(Violation::Repeated);
+            return Err(DeploymentViolation::Repeated);
         }
         rest = others;
     }
     if effects.iter().any(|effect| !permits(view.gate, effect.kind())) {
-        return Err(Violation::Frozen);
+        return Err(DeploymentViolation::Frozen);
     }
     effects.iter().try_for_each(|effect| touches(view, effect))?;
     numbers(view, effects, now)
 }
 
 /// Whose things are touched, and when.
-fn touches(view: &DeploymentView, effect: &Effect) -> Result<(), Violation> {
+fn touches(view: &DeploymentView, effect: &DeploymentEffect) -> Result<(), DeploymentViolation> {
     let owner = |uid| view.sets.iter().find(|set| set.uid == uid).map(|set| &set.owner);
     let is_deleting = view.deployment.deletion.is_some();
-    let is_left = view.sets.iter().all(|set| set.owner != Owner::This);
+    let is_left = view.sets.iter().all(|set| set.owner != SetOwner::This);
     match effect {
-        Effect::AdoptSet(set) if owner(set.uid.clone()) != Some(&Owner::Nobody) => Err(Violation::ForeignSet),
-        Effect::ReleaseSet(set) | Effect::DeleteSet(set) | Effect::WriteSet { set, .. }
-            if owner(set.uid.clone()) != Some(&Owner::This) =>
+        DeploymentEffect::AdoptSet(set) if owner(set.uid.clone()) != Some(&SetOwner::Nobody) => {
+            Err(DeploymentViolation::ForeignSet)
+        }
+        DeploymentEffect::ReleaseSet(set)
+        | DeploymentEffect::DeleteSet(set)
+        | DeploymentEffect::WriteSet { set, .. }
+            if owner(set.uid.clone()) != Some(&SetOwner::This) =>
         {
-            Err(Violation::ForeignSet)
+            Err(DeploymentViolation::ForeignSet)
         }
-        Effect::WriteMachine { change: MachineChange::Transfer { to, .. }, .. }
-            if owner(to.uid.clone()) != Some(&Owner::This) =>
+        DeploymentEffect::WriteMachine { change: MachineChange::Transfer { to, .. }, .. }
+            if owner(to.uid.clone()) != Some(&SetOwner::This) =>
         {
-            Err(Violation::ForeignSet)
+            Err(DeploymentViolation::ForeignSet)
         }
-        Effect::WriteDeployment(change) if change.finalizer == Some(false) && !(is_deleting && is_left) => {
-            Err(Violation::Orphaned)
+        DeploymentEffect::WriteDeployment(change)
+            if change.finalizer == Some(false) && !(is_deleting && is_left) =>
+        {
+            Err(DeploymentViolation::Orphaned)
         }
-        Effect::CreateSet(_) | Effect::AdoptSet(_) if is_deleting => Err(Violation::Orphaned),
-        Effect::WriteDeployment(_)
-        | Effect::AdoptSet(_)
-        | Effect::ReleaseSet(_)
-        | Effect::CreateSet(_)
-        | Effect::WriteSet { .. }
-        | Effect::DeleteSet(_)
-        | Effect::WriteMachine { .. }
-        | Effect::WriteNode { .. } => Ok(()),
+        DeploymentEffect::CreateSet(_) | DeploymentEffect::AdoptSet(_) if is_deleting => {
+            Err(DeploymentViolation::Orphaned)
+        }
+        DeploymentEffect::WriteDeployment(_)
+        | DeploymentEffect::AdoptSet(_)
+        | DeploymentEffect::ReleaseSet(_)
+        | DeploymentEffect::CreateSet(_)
+        | DeploymentEffect::WriteSet { .. }
+        | DeploymentEffect::DeleteSet(_)
+        | DeploymentEffect::WriteMachine { .. }
+        | DeploymentEffect::WriteNode { .. } => Ok(()),
     }
 }
 
 /// What the numbers of the sets would come to.
-fn numbers(view: &DeploymentView, effects: &[Effect], now: Timestamp) -> Result<(), Violation> {
-    let group = Group::of(view, now);
+fn numbers(
+    view: &DeploymentView,
+    effects: &[DeploymentEffect],
+    now: Timestamp,
+) -> Result<(), DeploymentViolation> {
+    let group = SetGroup::of(view, now);
     let mut targets = Targets::of(&group);
     let mut made = 0;
     for effect in effects {
         match effect {
-            Effect::CreateSet(set) => made += set.replicas,
-            Effect::WriteSet { set, change } => {
+            DeploymentEffect::CreateSet(set) => made += set.replicas,
+            DeploymentEffect::WriteSet { set, change } => {
                 let tally = group.staying().find(|tally| tally.set.uid == set.uid);
                 if let (Some(tally), Some((_, to))) = (tally, change.replicas) {
                     targets.set(tally, to);
                 }
             }
-            Effect::WriteDeployment(_)
-            | Effect::AdoptSet(_)
-            | Effect::ReleaseSet(_)
-            | Effect::DeleteSet(_)
-            | Effect::WriteMachine { .. }
-            | Effect::WriteNode { .. } => {}
+            DeploymentEffect::WriteDeployment(_)
+            | DeploymentEffect::AdoptSet(_)
+            | DeploymentEffect::ReleaseSet(_)
+            | DeploymentEffect::DeleteSet(_)
+            | DeploymentEffect::WriteMachine { .. }
+            | DeploymentEffect::WriteNode { .. } => {}
         }
     }
-    let creates = effects.iter().any(|effect| matches!(effect, Effect::CreateSet(_)));
+    let creates = effects.iter().any(|effect| matches!(effect, DeploymentEffect::CreateSet(_)));
     let changes: Vec<_> = targets.changes(&group).collect();
     let selected = effects.iter().filter(|effect| selects(effect)).count();
     if changes.is_empty() && !creates && selected == 0 {
         return Ok(());
     }
-    let Ok(valid) = validity(view) else { return Err(Violation::Invalid) };
+    let Ok(valid) = validity(view) else { return Err(DeploymentViolation::Invalid) };
     let bounds = valid.strategy.bounds(valid.desired);
     let is_larger = made > 0 || changes.iter().any(|(tally, to)| *to > tally.wanted.max(tally.live));
     let smaller = || changes.iter().filter(|(tally, to)| *to < tally.wanted);
     if smaller().next().is_some() && !super::trigger::read(view, now).marks.is_empty() {
-        return Err(Violation::Unmarked);
+        return Err(DeploymentViolation::Unmarked);
     }
     let is_recreate = valid.strategy == super::rollout::strategy::Strategy::Recreate;
     // While a window holds the rollout, numbers are followed as in a deployment that is paused.
     let is_paused = view.deployment.spec.is_paused || super::rollout::window::held(view, now).is_some();
     if is_larger && is_recreate && !is_paused && !group.has_only_new() {
-        return Err(Violation::NotGone);
+        return Err(DeploymentViolation::NotGone);
     }
     let is_alone = group.active().len() <= 1 && (is_paused || group.has_only_new());
     if is_alone {
@@ -167,37 +179,43 @@ fn numbers(view: &DeploymentView, effects: &[Effect], now: Timestamp) -> Result<
     let raised = changes.iter().map(|(tally, to)| to.saturating_sub(tally.live.max(tally.wanted)));
     let after = after.saturating_add(sum(raised)).saturating_add(made);
     if is_larger && after > bounds.most() {
-        return Err(Violation::AboveSurge);
+        return Err(DeploymentViolation::AboveSurge);
     }
     let mut spare = group.spare(bounds, now);
     for (tally, to) in smaller() {
         let fewer = tally.wanted - to;
         if tally.give_up(tally.wanted, fewer, &mut spare) < fewer && !is_recreate {
-            return Err(Violation::BelowAvailability);
+            return Err(DeploymentViolation::BelowAvailability);
         }
     }
     if selected > super::sets::group::size(spare) {
-        return Err(Violation::TooManySelected);
+        return Err(DeploymentViolation::TooManySelected);
     }
     Ok(())
 }
 
-fn selects(effect: &Effect) -> bool {
-    matches!(effect, Effect::WriteNode { change, .. } if change.selected == Some(true))
+fn selects(effect: &DeploymentEffect) -> bool {
+    matches!(effect, DeploymentEffect::WriteNode { change, .. } if change.selected == Some(true))
 }
 
 /// Whether a pass may end like this.
 pub fn conclusion(
     view: &DeploymentView,
-    progress: &Progress,
-    conclusion: &Conclusion,
-) -> Result<(), Violation> {
-    let is_gone = view.deployment.deletion.is_some() && view.sets.iter().all(|set| set.owner != Owner::This);
+    progress: &DeploymentProgress,
+    conclusion: &DeploymentConclusion,
+) -> Result<(), DeploymentViolation> {
+    let is_gone =
+        view.deployment.deletion.is_some() && view.sets.iter().all(|set| set.owner != SetOwner::This);
     match conclusion.wake {
-        Wake::Gone if !is_gone => Err(Violation::NoWake),
-        Wake::Now if !progress.has_written() && conclusion.status == view.deployment.status => {
-            Err(Violation::HotLoop)
+        Requeue::Gone if !is_gone => Err(DeploymentViolation::NoWake),
+        Requeue::Now if !progress.has_written() && conclusion.status == view.deployment.status => {
+            Err(DeploymentViolation::HotLoop)
         }
-        Wake::Gone | Wake::Now | Wake::Resync | Wake::After(_) | Wake::Look(_) | Wake::Retry { .. } => Ok(()),
+        Requeue::Gone
+        | Requeue::Now
+        | Requeue::Resync
+        | Requeue::After(_)
+        | Requeue::Look(_)
+        | Requeue::Retry { .. } => Ok(()),
     }
 }

@@ -12,8 +12,8 @@ use crate::machine_set::removal::ranking::FIRST_PRIORITY;
 use crate::value::id::Name;
 use crate::value::phase::Phase;
 
-use super::effect::{Effect, MachineChange};
-use super::facts::{DeploymentView, MachineFact, Owner};
+use super::effect::{DeploymentEffect, MachineChange};
+use super::facts::{DeploymentView, OwnedMachineFact, SetOwner};
 
 /// How long an entry may name a Machine that is not there: a watch may be behind.
 const UNSEEN: SignedDuration = SignedDuration::from_mins(1);
@@ -22,7 +22,7 @@ const UNSEEN: SignedDuration = SignedDuration::from_mins(1);
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Trigger {
     /// Marks that Machines do not carry.
-    pub marks: Vec<Effect>,
+    pub marks: Vec<DeploymentEffect>,
     /// The annotation as it is to be, where that differs: `Some(None)` is none.
     pub annotation: Option<Option<String>>,
     /// What is taken off the list without having been heeded, and why.
@@ -37,8 +37,8 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
     let annotations = &view.deployment.annotations;
     let Some(list) = annotations.get(view.names.trigger_deletion) else { return Trigger::default() };
     let lowered = annotations.get(view.names.replica_change_time).and_then(|text| text.parse().ok());
-    let owned = view.sets.iter().filter(|set| set.owner == Owner::This);
-    let machines: BTreeMap<&str, &MachineFact> =
+    let owned = view.sets.iter().filter(|set| set.owner == SetOwner::This);
+    let machines: BTreeMap<&str, &OwnedMachineFact> =
         owned.flat_map(|set| &set.machines).map(|machine| (machine.name.as_str(), machine)).collect();
     let mut trigger = Trigger::default();
     let mut kept: Vec<String> = Vec::new();
@@ -82,10 +82,13 @@ pub(super) fn read(view: &DeploymentView, now: Timestamp) -> Trigger {
     trigger
 }
 
-fn mark(machine: &MachineFact, at: Timestamp) -> Option<Effect> {
+fn mark(machine: &OwnedMachineFact, at: Timestamp) -> Option<DeploymentEffect> {
     let is_marked = machine.priority <= FIRST_PRIORITY && machine.marked_at.is_some();
     let at = machine.marked_at.is_none().then_some(at);
-    (!is_marked).then(|| Effect::WriteMachine { machine: machine.into(), change: MachineChange::Mark { at } })
+    (!is_marked).then(|| DeploymentEffect::WriteMachine {
+        machine: machine.into(),
+        change: MachineChange::Mark { at },
+    })
 }
 
 /// How long an entry still stays whose Machine is not there. Not at all when its time is long past, or far ahead.

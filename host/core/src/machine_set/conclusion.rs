@@ -1,40 +1,40 @@
 //! How a pass over a set ends: what its status is to say, and when to look again.
 
-use crate::machine::node::health::Status;
-use crate::machine::{Severity, Wake};
+use crate::machine::node::health::ConditionStatus;
+use crate::machine::{Requeue, Severity};
 use crate::value::id::Name;
 use crate::value::phase::{OperationState, OperationType};
 
-use super::effect::Effect;
+use super::effect::SetEffect;
 
 /// What to do next in a pass.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a few a pass, and each pass ends with a conclusion")]
-pub enum Step {
+pub enum SetStep {
     /// Do these, at the same time, and ask again.
-    Act(Vec<Effect>),
+    Act(Vec<SetEffect>),
     /// The pass is over.
-    Finish(Conclusion),
+    Finish(SetConclusion),
 }
 
-impl Step {
+impl SetStep {
     /// A batch of one.
-    pub(super) fn act(effect: Effect) -> Self {
+    pub(super) fn act(effect: SetEffect) -> Self {
         Self::Act(vec![effect])
     }
 }
 
 /// The end of a pass.
 #[derive(Clone, Debug)]
-pub struct Conclusion {
+pub struct SetConclusion {
     /// What the status is to say.
     pub status: SetStatus,
     /// Why the set is as it is; shown as condition and, when it changes, as an Event.
-    pub reason: Reason,
+    pub reason: SetReason,
     /// The same for people.
     pub message: String,
     /// When to look again.
-    pub wake: Wake,
+    pub wake: Requeue,
 }
 
 /// The status as it is to be. It is written only where it differs from what stands there.
@@ -60,7 +60,7 @@ pub struct SetStatus {
     /// Conditions that others count. What is not here does not hold.
     pub conditions: Vec<SetCondition>,
     /// Conditions of ours beside `Ready`, which follows from the reason of the conclusion. What is not mentioned stays.
-    pub own_conditions: Vec<OwnCondition>,
+    pub own_conditions: Vec<SetOwnCondition>,
     /// What was done last; `None` leaves what is there.
     pub operation: Option<SetOperation>,
 }
@@ -69,7 +69,7 @@ pub struct SetStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetCondition {
     /// Which.
-    pub kind: ConditionKind,
+    pub kind: SetConditionKind,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
     /// For people.
@@ -78,14 +78,14 @@ pub struct SetCondition {
 
 /// Conditions that others count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConditionKind {
+pub enum SetConditionKind {
     /// A Machine could not be created or deleted.
     ReplicaFailure,
     /// There are too many Machines.
     Frozen,
 }
 
-impl ConditionKind {
+impl SetConditionKind {
     /// The type of the condition.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -97,11 +97,11 @@ impl ConditionKind {
 
 /// A condition of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnCondition {
+pub struct SetOwnCondition {
     /// Which.
-    pub kind: OwnConditionKind,
+    pub kind: SetOwnConditionKind,
     /// Its status.
-    pub status: Status,
+    pub status: ConditionStatus,
     /// One word in CamelCase, from a closed set.
     pub reason: &'static str,
     /// For people.
@@ -110,14 +110,14 @@ pub struct OwnCondition {
 
 /// Conditions of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum OwnConditionKind {
+pub enum SetOwnConditionKind {
     /// The selector selects Machines that others control.
     Overlapping,
     /// All settings that the set hands down can be understood.
     Valid,
 }
 
-impl OwnConditionKind {
+impl SetOwnConditionKind {
     /// The type of the condition.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,10 +127,10 @@ impl OwnConditionKind {
     }
 
     /// The status that somebody has to act on.
-    pub fn bad(self) -> Status {
+    pub fn bad(self) -> ConditionStatus {
         match self {
-            Self::Overlapping => Status::True,
-            Self::Valid => Status::False,
+            Self::Overlapping => ConditionStatus::True,
+            Self::Valid => ConditionStatus::False,
         }
     }
 }
@@ -148,7 +148,7 @@ pub struct SetOperation {
 
 /// Why a set is as it is, what concerns the user most first. Printed as condition and Event reasons; stable once released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum SetReason {
     /// The spec cannot be understood.
     InvalidSet,
     /// The template names no class.
@@ -197,7 +197,7 @@ pub enum Reason {
     Deleted,
 }
 
-impl Reason {
+impl SetReason {
     /// The word in conditions and Events.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use crate::machine::MetaChange;
 use crate::scheduling::gate::EffectKind;
 use crate::value::id::{Name, Uid};
 
-use super::facts::{ChildFact, Part};
+use super::facts::{ChildFact, SyncedPart};
 
 /// How many Machines a pass creates, deletes or writes at most. Others are to have their turn, and what goes wrong is to be seen
 /// before it has gone wrong a thousand times.
@@ -18,7 +18,7 @@ const ATTEMPTS: u32 = 3;
 
 /// One thing to do. Who it is done for is the view's set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum SetEffect {
     /// Put our finalizer on the set.
     Claim,
     /// Take it off.
@@ -37,9 +37,9 @@ pub enum Effect {
     /// Take the set off the owners of a Machine.
     Release(MachineRef),
     /// Write the wish to keep a Machine, or take it away.
-    Preserve(MachineRef, Keep),
+    Preserve(MachineRef, PreserveChange),
     /// Write what the set hands down, as it was observed.
-    Sync(MachineRef, BTreeSet<Part>),
+    Sync(MachineRef, BTreeSet<SyncedPart>),
     /// Create a Machine from the template. Fails with `Conflict` when its name is taken.
     Create {
         /// Its name.
@@ -47,12 +47,12 @@ pub enum Effect {
         /// Its place in the order of the set's Machines.
         ordinal: u32,
         /// What it carries beside what the template says.
-        birth: Birth,
+        birth: CreateMode,
         /// Its class, where it is not that of the template.
         class: Option<Name>,
     },
     /// Delete a Machine, if it is as it was observed.
-    Delete(MachineRef, Why),
+    Delete(MachineRef, DeleteReason),
     /// Write labels and annotations of the set.
     WriteSet(MetaChange),
 }
@@ -74,7 +74,7 @@ impl MachineRef {
 
 /// Whether the wish to keep a failed Machine comes or goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keep {
+pub enum PreserveChange {
     /// There is room for it.
     Begin,
     /// There is none any more.
@@ -83,7 +83,7 @@ pub enum Keep {
 
 /// How a Machine is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Birth {
+pub enum CreateMode {
     /// With our finalizer and the default priority, so that its first pass need not write them. Both together say that a VM
     /// may have been asked for.
     Claimed,
@@ -94,7 +94,7 @@ pub enum Birth {
 
 /// Why a Machine is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum DeleteReason {
     /// There are more than are wanted.
     Surplus,
     /// The autoscaler has chosen it.
@@ -111,7 +111,7 @@ pub enum Why {
 
 /// The set as the API server has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetLook {
+pub struct CurrentSet {
     /// Its uid.
     pub uid: Uid,
     /// Its deletion was asked for.
@@ -120,14 +120,14 @@ pub struct SetLook {
 
 /// Whose Machine has the name that was to be given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TakenBy {
+pub enum NameTakenBy {
     /// This set's: the caches do not show it yet.
     This,
     /// Somebody else's.
     Other,
 }
 
-impl Effect {
+impl SetEffect {
     /// For logs and metrics: a closed set.
     pub fn name(&self) -> &'static str {
         match self {
@@ -151,7 +151,7 @@ impl Effect {
         match self {
             Self::ListMachines | Self::LookAtSet | Self::LookAtMachine { .. } => EffectKind::CloudRead,
             Self::Create { .. } => EffectKind::Create,
-            Self::Delete(_, Why::SetDeleted) => EffectKind::CascadeDelete,
+            Self::Delete(_, DeleteReason::SetDeleted) => EffectKind::CascadeDelete,
             Self::Delete(..) => EffectKind::SetDelete,
             Self::ReleaseFinalizer => EffectKind::FinalizerRelease,
             Self::Claim
@@ -164,27 +164,27 @@ impl Effect {
     }
 
     /// What comes of it when it is not carried out, or nobody knows.
-    pub fn failed(&self, error: ActError) -> Outcome {
+    pub fn failed(&self, error: ActError) -> SetOutcome {
         match self {
-            Self::Claim => Outcome::Claim(Err(error)),
-            Self::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
-            Self::ListMachines => Outcome::ListMachines(Err(error)),
-            Self::LookAtSet => Outcome::LookAtSet(Err(error)),
-            Self::LookAtMachine { name } => Outcome::LookAtMachine(name.clone(), Err(error)),
-            Self::Adopt(machine) => Outcome::Adopt(machine.uid.clone(), Err(error)),
-            Self::Release(machine) => Outcome::Release(machine.uid.clone(), Err(error)),
-            Self::Preserve(machine, keep) => Outcome::Preserve(machine.uid.clone(), *keep, Err(error)),
-            Self::Sync(machine, _) => Outcome::Sync(machine.uid.clone(), Err(error)),
-            Self::Create { name, ordinal, .. } => Outcome::Create(*ordinal, name.clone(), Err(error)),
-            Self::Delete(machine, why) => Outcome::Delete(machine.uid.clone(), *why, Err(error)),
-            Self::WriteSet(_) => Outcome::WriteSet(Err(error)),
+            Self::Claim => SetOutcome::Claim(Err(error)),
+            Self::ReleaseFinalizer => SetOutcome::ReleaseFinalizer(Err(error)),
+            Self::ListMachines => SetOutcome::ListMachines(Err(error)),
+            Self::LookAtSet => SetOutcome::LookAtSet(Err(error)),
+            Self::LookAtMachine { name } => SetOutcome::LookAtMachine(name.clone(), Err(error)),
+            Self::Adopt(machine) => SetOutcome::Adopt(machine.uid.clone(), Err(error)),
+            Self::Release(machine) => SetOutcome::Release(machine.uid.clone(), Err(error)),
+            Self::Preserve(machine, keep) => SetOutcome::Preserve(machine.uid.clone(), *keep, Err(error)),
+            Self::Sync(machine, _) => SetOutcome::Sync(machine.uid.clone(), Err(error)),
+            Self::Create { name, ordinal, .. } => SetOutcome::Create(*ordinal, name.clone(), Err(error)),
+            Self::Delete(machine, why) => SetOutcome::Delete(machine.uid.clone(), *why, Err(error)),
+            Self::WriteSet(_) => SetOutcome::WriteSet(Err(error)),
         }
     }
 }
 
 /// What came of one effect.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum SetOutcome {
     /// Of `Claim`.
     Claim(Result<(), ActError>),
     /// Of `ReleaseFinalizer`.
@@ -192,28 +192,28 @@ pub enum Outcome {
     /// Of `ListMachines`.
     ListMachines(Result<Vec<ChildFact>, ActError>),
     /// Of `LookAtSet`.
-    LookAtSet(Result<SetLook, ActError>),
+    LookAtSet(Result<CurrentSet, ActError>),
     /// Of `LookAtMachine`.
-    LookAtMachine(Name, Result<TakenBy, ActError>),
+    LookAtMachine(Name, Result<NameTakenBy, ActError>),
     /// Of `Adopt`.
     Adopt(Uid, Result<(), ActError>),
     /// Of `Release`.
     Release(Uid, Result<(), ActError>),
     /// Of `Preserve`.
-    Preserve(Uid, Keep, Result<(), ActError>),
+    Preserve(Uid, PreserveChange, Result<(), ActError>),
     /// Of `Sync`.
     Sync(Uid, Result<(), ActError>),
     /// Of `Create`, by ordinal.
     Create(u32, Name, Result<(), ActError>),
     /// Of `Delete`. `Gone` tells that it was not there any more: nothing was deleted, and nobody is missed.
-    Delete(Uid, Why, Result<(), ActError>),
+    Delete(Uid, DeleteReason, Result<(), ActError>),
     /// Of `WriteSet`.
     WriteSet(Result<(), ActError>),
 }
 
 /// What has come of the effects of this pass. Lives for the pass only, so that a crash equals a new pass.
 #[derive(Clone, Debug, Default)]
-pub struct Progress {
+pub struct SetProgress {
     /// Of `Claim`.
     pub claim: Option<Result<(), ActError>>,
     /// Of `ReleaseFinalizer`.
@@ -221,28 +221,28 @@ pub struct Progress {
     /// Of `ListMachines`.
     pub listing: Option<Result<Vec<ChildFact>, ActError>>,
     /// Of `LookAtSet`.
-    pub set: Option<Result<SetLook, ActError>>,
+    pub set: Option<Result<CurrentSet, ActError>>,
     /// Of `LookAtMachine`.
-    pub taken: BTreeMap<Name, Result<TakenBy, ActError>>,
+    pub taken: BTreeMap<Name, Result<NameTakenBy, ActError>>,
     /// Of `Adopt`.
     pub adopted: BTreeMap<Uid, Result<(), ActError>>,
     /// Of `Release`.
     pub released: BTreeMap<Uid, Result<(), ActError>>,
     /// Of `Preserve`.
-    pub kept: BTreeMap<Uid, (Keep, Result<(), ActError>)>,
+    pub kept: BTreeMap<Uid, (PreserveChange, Result<(), ActError>)>,
     /// Of `Sync`.
     pub synced: BTreeMap<Uid, Result<(), ActError>>,
     /// Of `Create`, by ordinal.
-    pub created: BTreeMap<u32, Creation>,
+    pub created: BTreeMap<u32, CreateAttempts>,
     /// Of `Delete`.
-    pub deleted: BTreeMap<Uid, (Why, Result<(), ActError>)>,
+    pub deleted: BTreeMap<Uid, (DeleteReason, Result<(), ActError>)>,
     /// Of `WriteSet`.
     pub write_set: Option<Result<(), ActError>>,
 }
 
 /// The attempts to make one Machine.
 #[derive(Clone, Debug)]
-pub struct Creation {
+pub struct CreateAttempts {
     /// Its name.
     pub name: Name,
     /// How many there were.
@@ -253,7 +253,7 @@ pub struct Creation {
     pub result: Result<(), ActError>,
 }
 
-impl Creation {
+impl CreateAttempts {
     /// It may have made the Machine.
     pub(super) fn is_unclear(&self) -> bool {
         matches!(self.result, Err(ActError::Ambiguous { .. }))
@@ -265,27 +265,27 @@ impl Creation {
     }
 }
 
-impl Progress {
+impl SetProgress {
     /// Remembers an outcome.
-    pub fn record(&mut self, outcome: Outcome) {
+    pub fn record(&mut self, outcome: SetOutcome) {
         match outcome {
-            Outcome::Claim(result) => self.claim = Some(result),
-            Outcome::ReleaseFinalizer(result) => self.release_finalizer = Some(result),
-            Outcome::ListMachines(result) => self.listing = Some(result),
-            Outcome::LookAtSet(result) => self.set = Some(result),
-            Outcome::LookAtMachine(name, result) => drop(self.taken.insert(name, result)),
-            Outcome::Adopt(uid, result) => drop(self.adopted.insert(uid, result)),
-            Outcome::Release(uid, result) => drop(self.released.insert(uid, result)),
-            Outcome::Preserve(uid, keep, result) => drop(self.kept.insert(uid, (keep, result))),
-            Outcome::Sync(uid, result) => drop(self.synced.insert(uid, result)),
-            Outcome::Create(ordinal, name, result) => {
+            SetOutcome::Claim(result) => self.claim = Some(result),
+            SetOutcome::ReleaseFinalizer(result) => self.release_finalizer = Some(result),
+            SetOutcome::ListMachines(result) => self.listing = Some(result),
+            SetOutcome::LookAtSet(result) => self.set = Some(result),
+            SetOutcome::LookAtMachine(name, result) => drop(self.taken.insert(name, result)),
+            SetOutcome::Adopt(uid, result) => drop(self.adopted.insert(uid, result)),
+            SetOutcome::Release(uid, result) => drop(self.released.insert(uid, result)),
+            SetOutcome::Preserve(uid, keep, result) => drop(self.kept.insert(uid, (keep, result))),
+            SetOutcome::Sync(uid, result) => drop(self.synced.insert(uid, result)),
+            SetOutcome::Create(ordinal, name, result) => {
                 let earlier = self.created.get(&ordinal);
                 let attempts = earlier.map_or(0, |earlier| earlier.attempts) + 1;
                 let was_unclear = earlier.is_some_and(|earlier| earlier.was_unclear || earlier.is_unclear());
-                self.created.insert(ordinal, Creation { name, attempts, was_unclear, result });
+                self.created.insert(ordinal, CreateAttempts { name, attempts, was_unclear, result });
             }
-            Outcome::Delete(uid, why, result) => drop(self.deleted.insert(uid, (why, result))),
-            Outcome::WriteSet(result) => self.write_set = Some(result),
+            SetOutcome::Delete(uid, why, result) => drop(self.deleted.insert(uid, (why, result))),
+            SetOutcome::WriteSet(result) => self.write_set = Some(result),
         }
     }
 
@@ -295,8 +295,8 @@ impl Progress {
     }
 
     /// The Machine is there, and it is the set's.
-    pub(super) fn is_made(&self, creation: &Creation) -> bool {
-        let is_own = || matches!(self.taken.get(&creation.name), Some(Ok(TakenBy::This)));
+    pub(super) fn is_made(&self, creation: &CreateAttempts) -> bool {
+        let is_own = || matches!(self.taken.get(&creation.name), Some(Ok(NameTakenBy::This)));
         match creation.result {
             Ok(()) => true,
             Err(ActError::Conflict) => creation.was_unclear && is_own(),
@@ -308,7 +308,7 @@ impl Progress {
     /// cannot be any more, and puts the next one in doubt.
     pub fn is_unclear(&self) -> bool {
         let is_unclear = |result: &Result<(), ActError>| matches!(result, Err(ActError::Ambiguous { .. }));
-        self.created.values().any(Creation::is_unclear)
+        self.created.values().any(CreateAttempts::is_unclear)
             || self.deleted.values().any(|(_, result)| is_unclear(result))
     }
 

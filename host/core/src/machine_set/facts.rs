@@ -26,7 +26,7 @@ pub struct SetView {
     /// What a cloud without capacity for that class is asked instead.
     pub alternatives: Alternatives,
     /// The deployment that it belongs to.
-    pub deployment: Option<DeploymentFact>,
+    pub deployment: Option<ReplicaLimitFact>,
     /// Which failed Machines its deployment lets go.
     pub permits: Permits,
     /// Whether dangerous work is held.
@@ -67,7 +67,7 @@ pub struct SetFact {
     /// How many Machines are wanted.
     pub replicas: i32,
     /// Which Machines are its own.
-    pub selector: SelectorFact,
+    pub selector: SetSelectorFact,
     /// What they are made from; `None` without one.
     pub template: Option<TemplateFact>,
     /// The label that holds creation because there are too many Machines.
@@ -87,12 +87,12 @@ pub struct SetFact {
     /// Settings that cannot be understood, and are not handed down: what is wrong with each.
     pub problems: Vec<String>,
     /// What its status says.
-    pub told: ToldFact,
+    pub told: ReportedSetStatus,
 }
 
 /// The selector of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SelectorFact {
+pub enum SetSelectorFact {
     /// There is none.
     Missing,
     /// It cannot be understood.
@@ -112,7 +112,7 @@ pub struct TemplateFact {
 
 /// What the status of a set says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ToldFact {
+pub struct ReportedSetStatus {
     /// There are too many Machines.
     pub is_frozen: bool,
     /// The selector selects Machines of others.
@@ -125,7 +125,7 @@ pub struct ToldFact {
 
 /// The deployment of a set, as far as its limit goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeploymentFact {
+pub struct ReplicaLimitFact {
     /// How many Machines it wants.
     pub replicas: i32,
     /// How many more there may be during a rollout; 0 where its strategy has no surge.
@@ -144,7 +144,7 @@ pub struct ChildFact {
     /// Its labels.
     pub labels: Labels,
     /// Who controls it.
-    pub owner: Owner,
+    pub owner: MachineOwner,
     /// Its deletion was asked for.
     pub is_deleting: bool,
     /// Where it is in its life.
@@ -174,12 +174,12 @@ pub struct ChildFact {
     /// Until when it is kept.
     pub preserved_until: Option<Timestamp>,
     /// Where its spec differs from what the set hands down.
-    pub drift: BTreeSet<Part>,
+    pub drift: BTreeSet<SyncedPart>,
 }
 
 /// Who controls a Machine, by uid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub enum MachineOwner {
     /// Nobody.
     None,
     /// This set.
@@ -190,7 +190,7 @@ pub enum Owner {
 
 /// What a set hands down to Machines that are there. Everything else of a template counts for those to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum SyncedPart {
     /// Labels, annotations and taints for the Node.
     NodeTemplate,
     /// Time-outs and the like.

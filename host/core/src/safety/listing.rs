@@ -17,7 +17,7 @@ pub const CONFIRMATIONS: u32 = 3;
 
 /// Whether decisions may be based on a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ListingTrust {
     /// Yes.
     Trusted,
     /// No.
@@ -51,7 +51,7 @@ impl Trust {
         is_awaited: impl Fn(&ProviderId) -> bool,
         spacing: SignedDuration,
         now: Timestamp,
-    ) -> Verdict {
+    ) -> ListingTrust {
         let awaited: BTreeSet<&ProviderId> =
             self.last.iter().filter(|id| is_awaited(id)).chain(expected).collect();
         let missing = awaited.iter().filter(|id| !listed.contains(**id)).count();
@@ -68,13 +68,13 @@ impl Trust {
             return self.trust(listed);
         }
         self.doubt = Some((agreeing, counted_at));
-        Verdict::Distrusted { before, missing, left: CONFIRMATIONS - agreeing }
+        ListingTrust::Distrusted { before, missing, left: CONFIRMATIONS - agreeing }
     }
 
-    fn trust(&mut self, listed: &BTreeSet<ProviderId>) -> Verdict {
+    fn trust(&mut self, listed: &BTreeSet<ProviderId>) -> ListingTrust {
         self.last.clone_from(listed);
         self.doubt = None;
-        Verdict::Trusted
+        ListingTrust::Trusted
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
         let listings = counts.iter().zip((0..).step_by(5));
         listings
             .map(|(count, minute)| {
-                trust.observe(&vms(*count), &vms(0), |_| true, SPACING, at(minute)) == Verdict::Trusted
+                trust.observe(&vms(*count), &vms(0), |_| true, SPACING, at(minute)) == ListingTrust::Trusted
             })
             .collect()
     }
@@ -128,7 +128,7 @@ mod tests {
         let mut trust = Trust::default();
         trust.observe(&vms(100), &vms(100), |_| true, SPACING, at(0));
         let verdict = trust.observe(&vms(5), &vms(5), |_| false, SPACING, at(5));
-        assert_eq!(verdict, Verdict::Trusted);
+        assert_eq!(verdict, ListingTrust::Trusted);
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
     fn a_first_listing_without_most_vms_of_machines_is_not_trusted() {
         let mut trust = Trust::default();
         let verdict = trust.observe(&vms(2), &vms(10), |_| true, SPACING, at(0));
-        assert_eq!(verdict, Verdict::Distrusted { before: 10, missing: 8, left: 2 });
+        assert_eq!(verdict, ListingTrust::Distrusted { before: 10, missing: 8, left: 2 });
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         trust.observe(&vms(10), &vms(0), |_| true, SPACING, at(0));
         for _ in 0..10 {
             let verdict = trust.observe(&vms(1), &vms(0), |_| true, SPACING, at(1));
-            assert_eq!(verdict, Verdict::Distrusted { before: 10, missing: 9, left: 2 });
+            assert_eq!(verdict, ListingTrust::Distrusted { before: 10, missing: 9, left: 2 });
         }
     }
 

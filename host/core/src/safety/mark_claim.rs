@@ -17,7 +17,7 @@ pub const STALE: SignedDuration = SignedDuration::from_mins(20);
 
 /// A claim as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct MarkHolder {
     /// Names the control plane; the same for all of its replicas.
     pub holder: String,
     /// When the holder wrote it last, by its own clock.
@@ -36,7 +36,7 @@ pub struct HolderName {
 
 /// The next step with a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClaimStep {
+pub enum MarkStep {
     /// There is none: write it.
     Create,
     /// It is this control plane's and getting old, or stands under an earlier name: write name and time.
@@ -51,16 +51,16 @@ pub enum ClaimStep {
 
 /// The claim as this process has seen it.
 #[derive(Clone, Debug, Default)]
-pub struct ClaimWatch {
-    seen: Option<(Claim, Timestamp)>,
+pub struct MarkWatch {
+    seen: Option<(MarkHolder, Timestamp)>,
 }
 
-impl ClaimWatch {
+impl MarkWatch {
     /// Takes note of what is stored, and says what is to be done by the control plane `own`.
-    pub fn observe(&mut self, found: Option<&Claim>, own: &HolderName, now: Timestamp) -> ClaimStep {
+    pub fn observe(&mut self, found: Option<&MarkHolder>, own: &HolderName, now: Timestamp) -> MarkStep {
         let Some(claim) = found else {
             self.seen = None;
-            return ClaimStep::Create;
+            return MarkStep::Create;
         };
         let since = match &self.seen {
             // A clock that was set back must not make a sighting one of the future.
@@ -70,14 +70,14 @@ impl ClaimWatch {
         self.seen = Some((claim.clone(), since));
         let age = now.duration_since(claim.renewed);
         if claim.holder == own.before && own.before != own.unique {
-            return ClaimStep::Renew;
+            return MarkStep::Renew;
         }
         if claim.holder == own.unique {
             let is_due = age >= RENEWAL || age < SignedDuration::ZERO;
-            return if is_due { ClaimStep::Renew } else { ClaimStep::Rest };
+            return if is_due { MarkStep::Renew } else { MarkStep::Rest };
         }
         let has_lapsed = now.duration_since(since) >= LAPSE || age >= STALE;
-        if has_lapsed { ClaimStep::TakeOver } else { ClaimStep::Held }
+        if has_lapsed { MarkStep::TakeOver } else { MarkStep::Held }
     }
 }
 
@@ -103,31 +103,31 @@ mod tests {
         HolderName { unique: name.into(), before: "namespace x".into() }
     }
 
-    fn claim(holder: &str, renewed: i64) -> Claim {
-        Claim { holder: holder.into(), renewed: at(renewed) }
+    fn claim(holder: &str, renewed: i64) -> MarkHolder {
+        MarkHolder { holder: holder.into(), renewed: at(renewed) }
     }
 
     #[test]
     fn who_comes_first_holds_it_and_keeps_it() {
-        let mut watch = ClaimWatch::default();
-        assert_eq!(watch.observe(None, &own("a"), at(0)), ClaimStep::Create);
-        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("a"), at(119)), ClaimStep::Rest);
-        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("a"), at(120)), ClaimStep::Renew);
+        let mut watch = MarkWatch::default();
+        assert_eq!(watch.observe(None, &own("a"), at(0)), MarkStep::Create);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("a"), at(119)), MarkStep::Rest);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("a"), at(120)), MarkStep::Renew);
         assert_eq!(
             watch.observe(Some(&claim("a", 500)), &own("a"), at(120)),
-            ClaimStep::Renew,
+            MarkStep::Renew,
             "its clock was ahead"
         );
     }
 
     #[test]
     fn a_second_control_plane_waits_as_long_as_the_first_one_works() {
-        let mut watch = ClaimWatch::default();
+        let mut watch = MarkWatch::default();
         for second in (0..100_000).step_by(60) {
             let renewed = second - second % 120;
             assert_eq!(
                 watch.observe(Some(&claim("a", renewed)), &own("b"), at(second)),
-                ClaimStep::Held,
+                MarkStep::Held,
                 "{second}"
             );
         }
@@ -136,36 +136,36 @@ mod tests {
     #[test]
     fn a_control_plane_that_was_moved_takes_it_over_once_the_other_one_has_stopped() {
         for skew in [-600, 0, 600] {
-            let mut watch = ClaimWatch::default();
+            let mut watch = MarkWatch::default();
             let stopped = claim("a", skew);
-            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(0)), ClaimStep::Held, "{skew}");
-            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(359)), ClaimStep::Held, "{skew}");
-            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(360)), ClaimStep::TakeOver, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(0)), MarkStep::Held, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(359)), MarkStep::Held, "{skew}");
+            assert_eq!(watch.observe(Some(&stopped), &own("b"), at(360)), MarkStep::TakeOver, "{skew}");
         }
-        let mut watch = ClaimWatch::default();
+        let mut watch = MarkWatch::default();
         assert_eq!(
             watch.observe(Some(&claim("a", -1_200)), &own("b"), at(0)),
-            ClaimStep::TakeOver,
+            MarkStep::TakeOver,
             "long ago"
         );
     }
 
     #[test]
     fn a_control_plane_that_elects_leaders_from_now_on_keeps_the_claim_that_it_made_without() {
-        let mut watch = ClaimWatch::default();
+        let mut watch = MarkWatch::default();
         let without = HolderName { unique: "namespace x".into(), before: "namespace x".into() };
         let made = claim("namespace x", 0);
-        assert_eq!(watch.observe(Some(&made), &without, at(1)), ClaimStep::Rest);
-        assert_eq!(watch.observe(Some(&made), &own("a"), at(1)), ClaimStep::Renew);
-        assert_eq!(watch.observe(Some(&claim("a", 1)), &own("a"), at(2)), ClaimStep::Rest);
-        assert_eq!(watch.observe(Some(&claim("namespace y", 0)), &own("a"), at(2)), ClaimStep::Held);
+        assert_eq!(watch.observe(Some(&made), &without, at(1)), MarkStep::Rest);
+        assert_eq!(watch.observe(Some(&made), &own("a"), at(1)), MarkStep::Renew);
+        assert_eq!(watch.observe(Some(&claim("a", 1)), &own("a"), at(2)), MarkStep::Rest);
+        assert_eq!(watch.observe(Some(&claim("namespace y", 0)), &own("a"), at(2)), MarkStep::Held);
     }
 
     #[test]
     fn a_clock_that_is_set_back_makes_nobody_take_it_over() {
-        let mut watch = ClaimWatch::default();
-        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(300)), ClaimStep::Held);
-        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(-4_000)), ClaimStep::Held);
+        let mut watch = MarkWatch::default();
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(300)), MarkStep::Held);
+        assert_eq!(watch.observe(Some(&claim("a", 0)), &own("b"), at(-4_000)), MarkStep::Held);
     }
 
     #[test]

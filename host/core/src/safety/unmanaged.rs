@@ -11,7 +11,7 @@ use crate::value::id::{Name, NodeName, Uid};
 
 /// A Node, as far as this matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeFact {
+pub struct UnmanagedNodeFact {
     /// Its name.
     pub name: NodeName,
     /// Its uid.
@@ -30,7 +30,7 @@ pub struct NodeFact {
 
 /// What is to be done about a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum NodeAction {
     /// Nothing.
     Rest,
     /// No Machine answers for it: it is marked, and our finalizer comes off.
@@ -43,7 +43,7 @@ pub enum Verdict {
 
 /// How much evidence is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct UnmanagedRule {
     /// A younger Node may belong to a Machine that is being made.
     pub minimum_age: SignedDuration,
     /// Between the two looks that must find it without a Machine.
@@ -52,11 +52,11 @@ pub struct Rule {
 
 /// Nodes that one look has found without a Machine. Lost with the process, which then looks twice again.
 #[derive(Clone, Debug, Default)]
-pub struct Strays {
+pub struct UnmanagedNodes {
     since: BTreeMap<Uid, Timestamp>,
 }
 
-impl Strays {
+impl UnmanagedNodes {
     /// No Node was without a Machine at the last look.
     pub fn is_empty(&self) -> bool {
         self.since.is_empty()
@@ -72,33 +72,38 @@ impl Strays {
     }
 
     /// Takes note of a look at all Nodes and says what is to be done, by Node, in order. `nodes` must come from complete caches.
-    pub fn look(&mut self, nodes: &[NodeFact], rule: &Rule, now: Timestamp) -> Vec<(NodeName, Verdict)> {
-        let is_stray = |node: &&NodeFact| {
+    pub fn look(
+        &mut self,
+        nodes: &[UnmanagedNodeFact],
+        rule: &UnmanagedRule,
+        now: Timestamp,
+    ) -> Vec<(NodeName, NodeAction)> {
+        let is_stray = |node: &&UnmanagedNodeFact| {
             let is_old = now.duration_since(node.created) >= rule.minimum_age;
             node.machines.is_empty() && if node.is_deleting { node.has_finalizer } else { is_old }
         };
-        let strays: Vec<&NodeFact> = nodes.iter().filter(is_stray).collect();
+        let strays: Vec<&UnmanagedNodeFact> = nodes.iter().filter(is_stray).collect();
         // A time of the future comes from a clock that was set back.
         let uids: BTreeSet<&Uid> = strays.iter().map(|node| &node.uid).collect();
         self.since.retain(|uid, since| *since <= now && uids.contains(uid));
         for node in &strays {
             self.since.entry(node.uid.clone()).or_insert(now);
         }
-        let is_sure = |node: &NodeFact| {
+        let is_sure = |node: &UnmanagedNodeFact| {
             let seen = self.since.get(&node.uid);
             seen.is_some_and(|since| now.duration_since(*since) >= rule.spacing)
         };
-        let verdict = |node: &NodeFact| match (node.machines.as_slice(), node.is_deleting) {
-            ([], true) if node.has_finalizer && is_sure(node) => Verdict::Release,
-            ([], false) if (!node.is_marked || node.has_finalizer) && is_sure(node) => Verdict::Mark,
+        let verdict = |node: &UnmanagedNodeFact| match (node.machines.as_slice(), node.is_deleting) {
+            ([], true) if node.has_finalizer && is_sure(node) => NodeAction::Release,
+            ([], false) if (!node.is_marked || node.has_finalizer) && is_sure(node) => NodeAction::Mark,
             // Of several the passes of these Machines tell; a mark would be wrong all the same.
-            ([_, ..], false) if node.is_marked => Verdict::Unmark,
-            (_, _) => Verdict::Rest,
+            ([_, ..], false) if node.is_marked => NodeAction::Unmark,
+            (_, _) => NodeAction::Rest,
         };
         nodes
             .iter()
             .map(|node| (node.name.clone(), verdict(node)))
-            .filter(|(_, v)| *v != Verdict::Rest)
+            .filter(|(_, v)| *v != NodeAction::Rest)
             .collect()
     }
 }
@@ -107,15 +112,15 @@ impl Strays {
 mod tests {
     use super::*;
 
-    const RULE: Rule =
-        Rule { minimum_age: SignedDuration::from_mins(20), spacing: SignedDuration::from_mins(1) };
+    const RULE: UnmanagedRule =
+        UnmanagedRule { minimum_age: SignedDuration::from_mins(20), spacing: SignedDuration::from_mins(1) };
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn node(machines: &[&str]) -> NodeFact {
-        NodeFact {
+    fn node(machines: &[&str]) -> UnmanagedNodeFact {
+        UnmanagedNodeFact {
             name: "n".into(),
             uid: "uid".into(),
             created: at(0),
@@ -127,23 +132,23 @@ mod tests {
     }
 
     /// What is to be done about the Node, when it was found the same half an hour and again a minute before.
-    fn settled(node: &NodeFact) -> Verdict {
-        let mut strays = Strays::default();
+    fn settled(node: &UnmanagedNodeFact) -> NodeAction {
+        let mut strays = UnmanagedNodes::default();
         for second in [0, 1_800] {
             strays.look(std::slice::from_ref(node), &RULE, at(second));
         }
         one(strays.look(std::slice::from_ref(node), &RULE, at(1_860)))
     }
 
-    fn one(found: Vec<(NodeName, Verdict)>) -> Verdict {
-        found.into_iter().next().map_or(Verdict::Rest, |(_, verdict)| verdict)
+    fn one(found: Vec<(NodeName, NodeAction)>) -> NodeAction {
+        found.into_iter().next().map_or(NodeAction::Rest, |(_, verdict)| verdict)
     }
 
     #[test]
     fn many_nodes_are_looked_at_less_often_while_each_has_its_machine() {
         let shortest = SignedDuration::from_secs(30);
-        let mut strays = Strays::default();
-        let seconds = |strays: &Strays, nodes| strays.pause(shortest, nodes, false).as_secs();
+        let mut strays = UnmanagedNodes::default();
+        let seconds = |strays: &UnmanagedNodes, nodes| strays.pause(shortest, nodes, false).as_secs();
         assert_eq!([10, 1_999, 4_000, 1_000_000].map(|nodes| seconds(&strays, nodes)), [30, 30, 120, 300]);
         assert_eq!(strays.pause(shortest, 4_000, true), shortest);
         strays.look(&[node(&[])], &RULE, at(1_800));
@@ -156,14 +161,15 @@ mod tests {
             for is_marked in [false, true] {
                 for has_finalizer in [false, true] {
                     for machines in [&[][..], &["a"], &["a", "b"]] {
-                        let node = NodeFact { is_deleting, is_marked, has_finalizer, ..node(machines) };
+                        let node =
+                            UnmanagedNodeFact { is_deleting, is_marked, has_finalizer, ..node(machines) };
                         let expected = match (machines.len(), is_deleting) {
-                            (0, true) if has_finalizer => Verdict::Release,
-                            (_, true) => Verdict::Rest,
-                            (0, false) if is_marked && !has_finalizer => Verdict::Rest,
-                            (0, false) => Verdict::Mark,
-                            (_, false) if is_marked => Verdict::Unmark,
-                            (_, false) => Verdict::Rest,
+                            (0, true) if has_finalizer => NodeAction::Release,
+                            (_, true) => NodeAction::Rest,
+                            (0, false) if is_marked && !has_finalizer => NodeAction::Rest,
+                            (0, false) => NodeAction::Mark,
+                            (_, false) if is_marked => NodeAction::Unmark,
+                            (_, false) => NodeAction::Rest,
                         };
                         assert_eq!(settled(&node), expected, "{node:?}");
                     }
@@ -174,50 +180,58 @@ mod tests {
 
     #[test]
     fn a_node_is_marked_only_at_a_second_look_and_not_before_its_time() {
-        let mut strays = Strays::default();
+        let mut strays = UnmanagedNodes::default();
         let mut look = |second| one(strays.look(&[node(&[])], &RULE, at(second)));
-        assert_eq!(look(60), Verdict::Rest);
-        assert_eq!(look(1_199), Verdict::Rest);
-        assert_eq!(look(1_200), Verdict::Rest, "old enough from here on: the first look that counts");
-        assert_eq!(look(1_259), Verdict::Rest);
-        assert_eq!(look(1_260), Verdict::Mark);
+        assert_eq!(look(60), NodeAction::Rest);
+        assert_eq!(look(1_199), NodeAction::Rest);
+        assert_eq!(look(1_200), NodeAction::Rest, "old enough from here on: the first look that counts");
+        assert_eq!(look(1_259), NodeAction::Rest);
+        assert_eq!(look(1_260), NodeAction::Mark);
     }
 
     #[test]
     fn a_node_that_is_being_deleted_is_let_go_at_a_second_look_however_young_it_is() {
-        let going = NodeFact { is_deleting: true, has_finalizer: true, ..node(&[]) };
-        let mut strays = Strays::default();
-        let mut look =
-            |node: &NodeFact, second| one(strays.look(std::slice::from_ref(node), &RULE, at(second)));
-        assert_eq!(look(&NodeFact { is_deleting: false, ..going.clone() }, 10), Verdict::Rest, "young");
-        assert_eq!(look(&going, 60), Verdict::Rest, "the first look that counts");
-        assert_eq!(look(&going, 119), Verdict::Rest);
-        assert_eq!(look(&going, 120), Verdict::Release);
-        assert_eq!(look(&NodeFact { machines: vec!["a".into()], ..going.clone() }, 150), Verdict::Rest);
-        assert_eq!(look(&going, 180), Verdict::Rest, "a Machine was there in between");
-        assert_eq!(look(&going, 240), Verdict::Release);
-        let of_others = NodeFact { has_finalizer: false, ..going };
-        assert_eq!(look(&of_others, 300), Verdict::Rest, "others hold it");
+        let going = UnmanagedNodeFact { is_deleting: true, has_finalizer: true, ..node(&[]) };
+        let mut strays = UnmanagedNodes::default();
+        let mut look = |node: &UnmanagedNodeFact, second| {
+            one(strays.look(std::slice::from_ref(node), &RULE, at(second)))
+        };
+        assert_eq!(
+            look(&UnmanagedNodeFact { is_deleting: false, ..going.clone() }, 10),
+            NodeAction::Rest,
+            "young"
+        );
+        assert_eq!(look(&going, 60), NodeAction::Rest, "the first look that counts");
+        assert_eq!(look(&going, 119), NodeAction::Rest);
+        assert_eq!(look(&going, 120), NodeAction::Release);
+        assert_eq!(
+            look(&UnmanagedNodeFact { machines: vec!["a".into()], ..going.clone() }, 150),
+            NodeAction::Rest
+        );
+        assert_eq!(look(&going, 180), NodeAction::Rest, "a Machine was there in between");
+        assert_eq!(look(&going, 240), NodeAction::Release);
+        let of_others = UnmanagedNodeFact { has_finalizer: false, ..going };
+        assert_eq!(look(&of_others, 300), NodeAction::Rest, "others hold it");
         assert!(strays.is_empty(), "nobody waits for us");
     }
 
     #[test]
     fn a_machine_that_turns_up_in_between_and_another_node_of_that_name_begin_anew() {
-        let mut strays = Strays::default();
-        let mut look = |node: NodeFact, second| one(strays.look(&[node], &RULE, at(second)));
-        assert_eq!(look(node(&[]), 2_000), Verdict::Rest);
-        assert_eq!(look(node(&["a"]), 2_060), Verdict::Rest);
-        assert_eq!(look(node(&[]), 2_120), Verdict::Rest);
-        assert_eq!(look(NodeFact { uid: "other".into(), ..node(&[]) }, 2_180), Verdict::Rest);
-        assert_eq!(look(NodeFact { uid: "other".into(), ..node(&[]) }, 2_240), Verdict::Mark);
+        let mut strays = UnmanagedNodes::default();
+        let mut look = |node: UnmanagedNodeFact, second| one(strays.look(&[node], &RULE, at(second)));
+        assert_eq!(look(node(&[]), 2_000), NodeAction::Rest);
+        assert_eq!(look(node(&["a"]), 2_060), NodeAction::Rest);
+        assert_eq!(look(node(&[]), 2_120), NodeAction::Rest);
+        assert_eq!(look(UnmanagedNodeFact { uid: "other".into(), ..node(&[]) }, 2_180), NodeAction::Rest);
+        assert_eq!(look(UnmanagedNodeFact { uid: "other".into(), ..node(&[]) }, 2_240), NodeAction::Mark);
     }
 
     #[test]
     fn a_clock_that_was_set_back_begins_anew() {
-        let mut strays = Strays::default();
+        let mut strays = UnmanagedNodes::default();
         let mut look = |second| one(strays.look(&[node(&[])], &RULE, at(second)));
-        assert_eq!(look(9_000), Verdict::Rest);
-        assert_eq!(look(2_000), Verdict::Rest);
-        assert_eq!(look(2_060), Verdict::Mark);
+        assert_eq!(look(9_000), NodeAction::Rest);
+        assert_eq!(look(2_000), NodeAction::Rest);
+        assert_eq!(look(2_060), NodeAction::Mark);
     }
 }

@@ -6,9 +6,9 @@ use std::collections::{BTreeSet, VecDeque};
 ///
 /// Promises: never more are inside than there is room for; one that found no room is called when there is, first come,
 /// first served; nobody overtakes those that wait; an operation takes time logarithmic in the number of keys, but
-/// [`Room::forget`].
+/// [`CallRoom::forget`].
 #[derive(Clone, Debug)]
-pub struct Room<K> {
+pub struct CallRoom<K> {
     most: usize,
     inside: BTreeSet<K>,
     /// Those that were called and have not come yet. Room is kept for them.
@@ -17,7 +17,7 @@ pub struct Room<K> {
     in_line: BTreeSet<K>,
 }
 
-impl<K: Ord + Clone> Room<K> {
+impl<K: Ord + Clone> CallRoom<K> {
     /// An empty room.
     pub fn new(most: usize) -> Self {
         Self {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_room_is_bounded_and_those_outside_come_in_their_order() {
-        let mut room = Room::new(2);
+        let mut room = CallRoom::new(2);
         assert!(room.enter(&'a') && room.enter(&'b'));
         assert!(!room.enter(&'c') && !room.enter(&'d') && !room.enter(&'c'));
         assert_eq!(room.leave(&'a'), Some('c'));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn one_that_was_called_and_does_not_come_lets_the_next_one_in() {
-        let mut room = Room::new(1);
+        let mut room = CallRoom::new(1);
         assert!(room.enter(&1) && !room.enter(&2) && !room.enter(&3) && !room.enter(&4));
         assert_eq!(room.leave(&1), Some(2));
         assert_eq!(room.leave(&2), Some(3), "it came, and had nothing to ask");
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn one_that_is_gone_stands_in_no_line() {
-        let mut room = Room::new(1);
+        let mut room = CallRoom::new(1);
         assert!(room.enter(&1) && !room.enter(&2) && !room.enter(&3));
         assert_eq!(room.forget(&2), None);
         assert_eq!(room.forget(&1), None, "its call goes on");

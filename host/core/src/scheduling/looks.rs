@@ -16,7 +16,7 @@ pub const SECOND_LOOK: SignedDuration = SignedDuration::from_mins(2);
 
 /// When a VM is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LookFact {
+pub struct VmCheckFact {
     /// At this time, or as soon as possible after it.
     pub next: Timestamp,
     /// Time between looks.
@@ -37,7 +37,7 @@ pub const VM_NOT_PROVEN: &str = "VmNotProven";
 
 /// What the status says of the VM's being there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ReportedVm {
     /// Nothing, or that it is there.
     Nothing,
     /// That something is wrong with it.
@@ -46,7 +46,7 @@ pub enum Told {
     Unproven,
 }
 
-impl Told {
+impl ReportedVm {
     /// By condition `VmPresent`.
     pub fn of(reason: Option<&str>) -> Self {
         match reason {
@@ -58,14 +58,14 @@ impl Told {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct LastCheck {
     last: Timestamp,
     missed: Option<Timestamp>,
 }
 
 /// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Looked {
+pub enum CheckResult {
     /// It is there.
     Found,
     /// It is not there, as far as the cloud says.
@@ -76,38 +76,38 @@ pub enum Looked {
 
 /// The looks of this process. A restart forgets them and starts again, spread as before.
 ///
-/// Assumes that [`Looks::forget`] is called for Machines that are gone.
+/// Assumes that [`VmChecks::forget`] is called for Machines that are gone.
 #[derive(Clone, Debug, Default)]
-pub struct Looks {
-    known: BTreeMap<ObjectKey, Known>,
+pub struct VmChecks {
+    known: BTreeMap<ObjectKey, LastCheck>,
 }
 
-impl Looks {
+impl VmChecks {
     /// When to look at the VM of this Machine.
-    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: Told, now: Timestamp) -> LookFact {
-        let fresh = Known { last: now, missed: None };
+    pub fn fact(&mut self, key: &ObjectKey, uid: &Uid, told: ReportedVm, now: Timestamp) -> VmCheckFact {
+        let fresh = LastCheck { last: now, missed: None };
         let known = *self.known.entry(key.clone()).or_insert(fresh);
         let machines = i64::try_from(self.known.len()).unwrap_or(i64::MAX);
         let interval = INTERVAL.max(SignedDuration::from_secs(machines));
         // A clock that was set back starts again.
         let last = known.last.min(now);
-        LookFact {
+        VmCheckFact {
             next: next_after(last, uid, interval),
             interval,
             missed: known.missed,
-            is_doubted: told != Told::Nothing,
-            is_unproven: told == Told::Unproven,
+            is_doubted: told != ReportedVm::Nothing,
+            is_unproven: told == ReportedVm::Unproven,
         }
     }
 
     /// The VM of this Machine was looked at, for whatever reason.
-    pub fn looked(&mut self, key: &ObjectKey, looked: Looked, now: Timestamp) {
+    pub fn looked(&mut self, key: &ObjectKey, looked: CheckResult, now: Timestamp) {
         let Some(known) = self.known.get_mut(key) else { return };
         known.last = now;
         known.missed = match looked {
-            Looked::Found => None,
-            Looked::Missing => known.missed.or(Some(now)),
-            Looked::Unknown => known.missed,
+            CheckResult::Found => None,
+            CheckResult::Missing => known.missed.or(Some(now)),
+            CheckResult::Unknown => known.missed,
         };
     }
 
@@ -148,19 +148,19 @@ mod tests {
 
     #[test]
     fn looks_are_spread_over_the_interval_and_come_once_in_each() {
-        let (mut looks, mut seconds) = (Looks::default(), Vec::new());
+        let (mut looks, mut seconds) = (VmChecks::default(), Vec::new());
         for number in 0..600 {
             let uid = Uid::new(format!("uid-{number}").as_str());
-            let fact = looks.fact(&key(number), &uid, Told::Nothing, at(0));
+            let fact = looks.fact(&key(number), &uid, ReportedVm::Nothing, at(0));
             let wait = fact.next.as_second() - at(0).as_second();
             assert!((1..=3_600).contains(&wait), "{wait}");
             assert_eq!(
-                looks.fact(&key(number), &uid, Told::Nothing, at(3_599)).next,
+                looks.fact(&key(number), &uid, ReportedVm::Nothing, at(3_599)).next,
                 fact.next,
                 "until it was done"
             );
-            looks.looked(&key(number), Looked::Found, fact.next);
-            let then = looks.fact(&key(number), &uid, Told::Nothing, fact.next).next;
+            looks.looked(&key(number), CheckResult::Found, fact.next);
+            let then = looks.fact(&key(number), &uid, ReportedVm::Nothing, fact.next).next;
             assert_eq!(then.duration_since(fact.next), INTERVAL);
             seconds.push(wait);
         }
@@ -172,27 +172,28 @@ mod tests {
 
     #[test]
     fn many_machines_are_looked_at_once_a_second_in_all() {
-        let mut looks = Looks::default();
-        let facts = (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), Told::Nothing, at(0)));
+        let mut looks = VmChecks::default();
+        let facts =
+            (0..20_000).map(|number| looks.fact(&key(number), &Uid::new("u"), ReportedVm::Nothing, at(0)));
         assert_eq!(facts.last().unwrap().interval, SignedDuration::from_secs(20_000));
     }
 
     #[test]
     fn what_was_missed_is_remembered_until_it_is_found_or_forgotten() {
-        let (mut looks, uid) = (Looks::default(), Uid::new("u"));
-        let missed = |looks: &mut Looks| looks.fact(&key(1), &uid, Told::Nothing, at(900)).missed;
-        looks.looked(&key(1), Looked::Missing, at(0));
+        let (mut looks, uid) = (VmChecks::default(), Uid::new("u"));
+        let missed = |looks: &mut VmChecks| looks.fact(&key(1), &uid, ReportedVm::Nothing, at(900)).missed;
+        looks.looked(&key(1), CheckResult::Missing, at(0));
         assert_eq!(missed(&mut looks), None, "nobody asked for it");
         for (looked, expected) in [
-            (Looked::Missing, Some(at(1))),
-            (Looked::Unknown, Some(at(1))),
-            (Looked::Missing, Some(at(1))),
-            (Looked::Found, None),
+            (CheckResult::Missing, Some(at(1))),
+            (CheckResult::Unknown, Some(at(1))),
+            (CheckResult::Missing, Some(at(1))),
+            (CheckResult::Found, None),
         ] {
             looks.looked(&key(1), looked, at(1));
             assert_eq!(missed(&mut looks), expected, "{looked:?}");
         }
-        looks.looked(&key(1), Looked::Missing, at(1));
+        looks.looked(&key(1), CheckResult::Missing, at(1));
         looks.forget(&key(1));
         assert_eq!(missed(&mut looks), None);
     }

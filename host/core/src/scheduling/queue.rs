@@ -26,12 +26,12 @@ pub enum Priority {
 
 /// A wish to run a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish {
+struct QueueRequest {
     due: Timestamp,
     priority: Priority,
 }
 
-impl Wish {
+impl QueueRequest {
     /// Both wishes in one: as early as either, as urgent as either.
     fn merge(self, other: Self) -> Self {
         Self { due: self.due.min(other.due), priority: self.priority.max(other.priority) }
@@ -52,7 +52,7 @@ pub struct Due<K> {
 /// A wish that waits for its turn.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    wish: Wish,
+    wish: QueueRequest,
     /// Number of the first push that led to this wish: the first come of those that are otherwise equal.
     seq: u64,
     /// In `ready` instead of `later`.
@@ -74,7 +74,7 @@ pub struct Queue<K> {
     later: BTreeSet<(Timestamp, u64, K)>,
     ready: BTreeSet<(Reverse<Priority>, Timestamp, u64, K)>,
     /// The keys whose pass runs, each with what was wished for meanwhile.
-    running: BTreeMap<K, Option<Wish>>,
+    running: BTreeMap<K, Option<QueueRequest>>,
     next_seq: u64,
 }
 
@@ -101,7 +101,7 @@ impl<K: Ord + Clone> Queue<K> {
     /// What is already queued for the key is kept where it is earlier or more urgent. While the key runs, the wish is
     /// remembered and takes effect with [`Queue::done`].
     pub fn push(&mut self, key: K, due: Timestamp, priority: Priority) {
-        let wish = Wish { due, priority };
+        let wish = QueueRequest { due, priority };
         if let Some(remembered) = self.running.get_mut(&key) {
             *remembered = Some(remembered.map_or(wish, |earlier| earlier.merge(wish)));
             return;
@@ -139,7 +139,7 @@ impl<K: Ord + Clone> Queue<K> {
     pub fn done(&mut self, key: &K, now: Timestamp) {
         let Some((key, remembered)) = self.running.remove_entry(key) else { return };
         if let Some(wish) = remembered {
-            self.enqueue(key, Wish { due: wish.due.max(now), ..wish });
+            self.enqueue(key, QueueRequest { due: wish.due.max(now), ..wish });
         }
     }
 
@@ -188,7 +188,7 @@ impl<K: Ord + Clone> Queue<K> {
         self.running.contains_key(key)
     }
 
-    fn enqueue(&mut self, key: K, wish: Wish) {
+    fn enqueue(&mut self, key: K, wish: QueueRequest) {
         let waiting = match self.waiting.remove(&key) {
             Some(earlier) => {
                 self.unlink(key.clone(), earlier);

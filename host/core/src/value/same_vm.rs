@@ -9,7 +9,7 @@ use crate::value::id::ProviderId;
 
 /// What two provider ids tell of their VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vms {
+pub enum SameVm {
     /// It is one.
     Same,
     /// They are two.
@@ -18,7 +18,7 @@ pub enum Vms {
     Unclear,
 }
 
-impl Vms {
+impl SameVm {
     /// What the ids of a Node and of a Machine tell, where each may be missing.
     pub fn of(one: Option<&ProviderId>, other: Option<&ProviderId>) -> Self {
         match (one, other) {
@@ -56,7 +56,7 @@ impl Vms {
 impl ProviderId {
     /// True when both name one VM, in whatever form: they are equal, or end with the same name and are not of two schemes.
     pub fn names_same_vm(&self, other: &Self) -> bool {
-        Vms::of_texts(self.as_str(), other.as_str()) == Vms::Same
+        SameVm::of_texts(self.as_str(), other.as_str()) == SameVm::Same
     }
 }
 
@@ -161,13 +161,13 @@ mod tests {
         ];
         for (cloud, own, of_node, of_other) in clouds {
             for id in &of_node {
-                assert_eq!(Vms::of_texts(&own, id), Vms::Same, "{cloud}: {id}");
-                assert_eq!(Vms::of_texts(id, &own), Vms::Same, "{cloud}: {id}");
+                assert_eq!(SameVm::of_texts(&own, id), SameVm::Same, "{cloud}: {id}");
+                assert_eq!(SameVm::of_texts(id, &own), SameVm::Same, "{cloud}: {id}");
                 assert_eq!(vm_name(&own), vm_name(id), "{cloud}: {id}");
                 assert!(ProviderId::new(&own).names_same_vm(&ProviderId::new(id)), "{cloud}: {id}");
             }
-            assert_eq!(Vms::of_texts(&own, &of_other), Vms::Different, "{cloud}");
-            assert_eq!(Vms::of_texts(&of_other, &own), Vms::Different, "{cloud}");
+            assert_eq!(SameVm::of_texts(&own, &of_other), SameVm::Different, "{cloud}");
+            assert_eq!(SameVm::of_texts(&of_other, &own), SameVm::Different, "{cloud}");
             assert!(!ProviderId::new(&own).names_same_vm(&ProviderId::new(&of_other)), "{cloud}");
         }
     }
@@ -188,17 +188,17 @@ mod tests {
             ("", ""),
             ("///", "//"),
         ] {
-            assert_eq!(Vms::of_texts(one, other), Vms::Unclear, "{one:?} {other:?}");
-            assert_eq!(Vms::of_texts(other, one), Vms::Unclear, "{other:?} {one:?}");
+            assert_eq!(SameVm::of_texts(one, other), SameVm::Unclear, "{one:?} {other:?}");
+            assert_eq!(SameVm::of_texts(other, one), SameVm::Unclear, "{other:?} {one:?}");
         }
         let id = ProviderId::new("sim:///zone/a");
-        assert_eq!([Vms::of(None, Some(&id)), Vms::of(Some(&id), None)], [Vms::Unclear; 2]);
-        assert_eq!(Vms::of(Some(&id), Some(&id)), Vms::Same);
+        assert_eq!([SameVm::of(None, Some(&id)), SameVm::of(Some(&id), None)], [SameVm::Unclear; 2]);
+        assert_eq!(SameVm::of(Some(&id), Some(&id)), SameVm::Same);
     }
 
     #[test]
     fn slashes_at_the_end_and_letters_of_the_scheme_do_not_matter() {
-        assert_eq!(Vms::of_texts("AWS:///eu-west-1/i-0a1/", "aws:///eu-west-1a/i-0a1"), Vms::Same);
+        assert_eq!(SameVm::of_texts("AWS:///eu-west-1/i-0a1/", "aws:///eu-west-1a/i-0a1"), SameVm::Same);
         assert_eq!(vm_name("aws:///eu-west-1/I-0A1//"), Some("i-0a1".to_owned()));
         assert_eq!([vm_name(""), vm_name("aws://"), vm_name("a")], [None, None, Some("a".to_owned())]);
     }

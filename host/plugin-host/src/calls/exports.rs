@@ -2,9 +2,10 @@
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use machinist_core::driver::error::{Breakage, Code, DriverError};
+use machinist_core::driver::error::{Code, DriverError, GuestFailure};
 use machinist_core::driver::{
-    Answer, ClassSpec, Creation, Deletion, ListRequest, MachineRequest, Operation, Page, SecretValues, Vm,
+    ClassSpec, Creation, Deletion, DriverResult, ListRequest, MachineRequest, Operation, Page, SecretValues,
+    Vm,
 };
 use wasmtime::{Result, Store};
 
@@ -71,7 +72,7 @@ macro_rules! ask_about_machine {
                 let Running { driver, store, vault, deadline_ms, tape, .. } = running;
                 async move {
                     let request = convert::request(&self.0, deadline_ms);
-                    let convert: fn(_, &Vault) -> std::result::Result<$answer, Breakage> = $convert;
+                    let convert: fn(_, &Vault) -> std::result::Result<$answer, GuestFailure> = $convert;
                     tape.asked(&request);
                     let answer = driver.$call(store, &request).await?;
                     tape.answered(&answer);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use machinist_core::drain::Turns;
+use machinist_core::drain::DrainSlots;
 use machinist_core::value::id::ObjectKey;
 use tokio::sync::mpsc;
 
@@ -14,7 +14,7 @@ const DRAINS_AT_A_TIME: usize = 25;
 
 /// The line in front of an API server.
 pub(super) struct Line {
-    turns: Mutex<Turns<ObjectKey>>,
+    turns: Mutex<DrainSlots<ObjectKey>>,
     /// Who is called hears it from there.
     engine: mpsc::UnboundedSender<Message>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Turn(Arc<Line>);
 
 impl Line {
     pub(super) fn new(engine: mpsc::UnboundedSender<Message>) -> Arc<Self> {
-        Arc::new(Self { turns: Mutex::new(Turns::new(DRAINS_AT_A_TIME)), engine })
+        Arc::new(Self { turns: Mutex::new(DrainSlots::new(DRAINS_AT_A_TIME)), engine })
     }
 
     /// `None`: the Machine stands in line, and is woken when it is its turn.
@@ -45,7 +45,7 @@ impl Line {
         }
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns<ObjectKey>> {
+    fn turns(&self) -> MutexGuard<'_, DrainSlots<ObjectKey>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

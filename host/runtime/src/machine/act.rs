@@ -6,10 +6,10 @@ use kube::{Api, ResourceExt};
 use machinist_api::{Machine, names};
 use machinist_core::driver::error::{CallError, Refusal};
 use machinist_core::driver::write_error::ActError;
-use machinist_core::driver::{Answer, MachineRequest, is_not_found};
-use machinist_core::machine::{DriverFact, Effect, MetaChange, Outcome};
+use machinist_core::driver::{DriverResult, MachineRequest, is_not_found};
+use machinist_core::machine::{DriverFact, MachineEffect, MachineOutcome, MetaChange};
 use machinist_core::scheduling::gate::permits;
-use machinist_core::scheduling::looks::Looked;
+use machinist_core::scheduling::looks::CheckResult;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, ProviderId};
 use serde_json::{Map, Value, json};
 use tracing::{Instrument, info, info_span};
@@ -30,7 +30,7 @@ use crate::objects::metadata::Metadata;
 
 /// What came of an effect.
 pub(super) struct Done {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: MachineOutcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The bootstrap token, when it is known from now on.
@@ -42,13 +42,13 @@ pub(super) struct Done {
 }
 
 impl Done {
-    fn call(outcome: Outcome) -> Self {
+    fn call(outcome: MachineOutcome) -> Self {
         Self { outcome, wrote: None, token: None, provider_id: None, turn: None }
     }
 
     fn write(
         result: Result<Option<(Kind, String)>, ActError>,
-        outcome: impl FnOnce(Result<(), ActError>) -> Outcome,
+        outcome: impl FnOnce(Result<(), ActError>) -> MachineOutcome,
     ) -> Self {
         match result {
             Ok(wrote) => Self { wrote, ..Self::call(outcome(Ok(()))) },
@@ -63,7 +63,7 @@ pub(super) async fn perform(
     context: &Context,
     observed: &Observed,
     memory: &Memory,
-    effect: &Effect,
+    effect: &MachineEffect,
 ) -> Done {
     let span = info_span!("act", effect = effect.name());
     async {
@@ -85,40 +85,40 @@ async fn led(
     context: &Context,
     observed: &Observed,
     memory: &Memory,
-    effect: &Effect,
+    effect: &MachineEffect,
 ) -> Done {
     let cluster = &world.settings.cluster;
     let request = |user_data| request(observed, cluster, user_data, memory.token.as_deref());
     match effect {
-        Effect::Claim => Done::write(claim(context, observed).await, Outcome::Claim),
-        Effect::NoteIntent => {
+        MachineEffect::Claim => Done::write(claim(context, observed).await, MachineOutcome::Claim),
+        MachineEffect::NoteIntent => {
             let by = world.creates.identity();
-            Done::write(note_intent(context, observed, by).await, Outcome::NoteIntent)
+            Done::write(note_intent(context, observed, by).await, MachineOutcome::NoteIntent)
         }
-        Effect::CloseIntent => {
-            Done::write(close_intent(context, observed, memory).await, Outcome::CloseIntent)
+        MachineEffect::CloseIntent => {
+            Done::write(close_intent(context, observed, memory).await, MachineOutcome::CloseIntent)
         }
-        Effect::EnsureToken => match token::ensure(context, &world.settings, observed).await {
-            Ok(token) => Done { token: Some(token), ..Done::call(Outcome::EnsureToken(Ok(()))) },
-            Err(error) => Done::call(Outcome::EnsureToken(Err(error))),
+        MachineEffect::EnsureToken => match token::ensure(context, &world.settings, observed).await {
+            Ok(token) => Done { token: Some(token), ..Done::call(MachineOutcome::EnsureToken(Ok(()))) },
+            Err(error) => Done::call(MachineOutcome::EnsureToken(Err(error))),
         },
-        Effect::ForgetToken => {
-            Done::write(token::forget(context, observed).await.map(|()| None), Outcome::ForgetToken)
+        MachineEffect::ForgetToken => {
+            Done::write(token::forget(context, observed).await.map(|()| None), MachineOutcome::ForgetToken)
         }
-        Effect::ProbeVm => {
+        MachineEffect::ProbeVm => {
             let began = context.clock.now();
             let answer = ask(request(UserData::Hidden), |request| world.drivers.get_status(request)).await;
             let (machine, class) = (&observed.view.machine, class_name(observed));
             world.orders.looked(&machine.key, &machine.uid, class.as_ref(), &answer, began);
             let looked = match &answer {
-                Ok(_) => Looked::Found,
-                Err(error) if is_not_found(error) => Looked::Missing,
-                Err(_) => Looked::Unknown,
+                Ok(_) => CheckResult::Found,
+                Err(error) if is_not_found(error) => CheckResult::Missing,
+                Err(_) => CheckResult::Unknown,
             };
             world.looks().looked(&machine.key, looked, context.clock.now());
-            Done::call(Outcome::ProbeVm(answer))
+            Done::call(MachineOutcome::ProbeVm(answer))
         }
-        Effect::CreateVm => {
+        MachineEffect::CreateVm => {
             // From here on its VM may be there, whatever comes of the call.
             world.newborns.asked(&observed.view.machine.uid);
             let (uid, clock) = (&observed.view.machine.uid, &context.clock);
@@ -136,38 +136,38 @@ async fn led(
                     |class: &Name| world.classes.get(&ObjectKey::new(namespace, class.as_str())).is_some();
                 world.capacity.heard(class, &answer, is_there, context.clock.now());
             }
-            Done::call(Outcome::CreateVm(answer))
+            Done::call(MachineOutcome::CreateVm(answer))
         }
-        Effect::InitializeVm => {
+        MachineEffect::InitializeVm => {
             let answer = ask(request(UserData::Sent), |mut request| {
                 // The driver finds the VM by its id also in the pass that made it, however late reads of the cloud are.
                 request.machine.provider_id = memory.provider_id.clone().or(request.machine.provider_id);
                 world.drivers.initialize(request)
             });
-            Done::call(Outcome::InitializeVm(answer.await))
+            Done::call(MachineOutcome::InitializeVm(answer.await))
         }
-        Effect::AskPolicies => {
+        MachineEffect::AskPolicies => {
             let opinions = match &observed.inquiry {
                 Some(inquiry) => world.policies.ask(inquiry, context.clock.now()).await,
                 None => Vec::new(),
             };
-            Done::call(Outcome::AskPolicies(Ok(opinions)))
+            Done::call(MachineOutcome::AskPolicies(Ok(opinions)))
         }
-        Effect::NoteReboot(reboots) => {
+        MachineEffect::NoteReboot(reboots) => {
             let change = MetaChange {
                 annotations: [(REBOOTS.to_owned(), Some(reboots.render()))].into(),
                 ..MetaChange::default()
             };
-            Done::write(write_machine(context, observed, &change).await, Outcome::NoteReboot)
+            Done::write(write_machine(context, observed, &change).await, MachineOutcome::NoteReboot)
         }
-        Effect::RebootVm => {
+        MachineEffect::RebootVm => {
             let answer = ask(request(UserData::Hidden), |request| world.drivers.reboot(request)).await;
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM started anew");
             }
-            Done::call(Outcome::RebootVm(answer))
+            Done::call(MachineOutcome::RebootVm(answer))
         }
-        Effect::DeleteVm => {
+        MachineEffect::DeleteVm => {
             let answer = ask(request(UserData::Hidden), |request| world.drivers.delete(request)).await;
             // From its answer on: a look that was begun before says nothing of it.
             let machine = &observed.view.machine;
@@ -175,52 +175,61 @@ async fn led(
             if answer.is_ok() {
                 info!(provider_id = ?observed.view.machine.provider_id, "VM deletion ordered");
             }
-            Done::call(Outcome::DeleteVm(answer))
+            Done::call(MachineOutcome::DeleteVm(answer))
         }
-        Effect::RecordVm { provider_id, node_name, is_proven } => {
+        MachineEffect::RecordVm { provider_id, node_name, is_proven } => {
             let mark = is_proven.then_some(cluster.as_str());
             let recorded = record_vm(context, observed, memory, mark, provider_id, node_name.as_ref()).await;
             if recorded.is_ok() {
                 world.creates.forget(&observed.view.machine.uid);
             }
-            Done { provider_id: Some(provider_id.clone()), ..Done::write(recorded, Outcome::RecordVm) }
+            Done { provider_id: Some(provider_id.clone()), ..Done::write(recorded, MachineOutcome::RecordVm) }
         }
-        Effect::SyncNode { node, change } => {
-            Done::write(node::sync(context, observed, node, change).await, Outcome::SyncNode)
+        MachineEffect::SyncNode { node, change } => {
+            Done::write(node::sync(context, observed, node, change).await, MachineOutcome::SyncNode)
         }
-        Effect::DeleteNode { node, uid } => {
-            Done::write(node::delete(context, observed, node, uid).await.map(|()| None), Outcome::DeleteNode)
-        }
-        Effect::ReleaseFinalizer => Done::write(release(context, observed).await, Outcome::ReleaseFinalizer),
-        Effect::WriteMachine(change) => {
-            Done::write(write_machine(context, observed, change).await, Outcome::WriteMachine)
-        }
-        Effect::DeleteMachine => Done::write(delete_machine(context, observed).await, Outcome::DeleteMachine),
-        Effect::Cordon { node } => Done::write(node::cordon(context, observed, node).await, Outcome::Cordon),
-        Effect::NoteHooks => Done::write(note_hooks(context, observed).await, Outcome::NoteHooks),
-        Effect::AskPermit(question) => {
-            let permit = world.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
-            Done::call(Outcome::AskPermit(Ok(permit)))
-        }
-        Effect::ExtendToken { until } => {
-            Done::call(Outcome::ExtendToken(token::extend(context, observed, *until).await))
-        }
-        Effect::WriteCapacity { node, resources } => Done::write(
-            node::write_capacity(context, observed, node, resources).await,
-            Outcome::WriteCapacity,
+        MachineEffect::DeleteNode { node, uid } => Done::write(
+            node::delete(context, observed, node, uid).await.map(|()| None),
+            MachineOutcome::DeleteNode,
         ),
-        Effect::Drain(effect) => {
+        MachineEffect::ReleaseFinalizer => {
+            Done::write(release(context, observed).await, MachineOutcome::ReleaseFinalizer)
+        }
+        MachineEffect::WriteMachine(change) => {
+            Done::write(write_machine(context, observed, change).await, MachineOutcome::WriteMachine)
+        }
+        MachineEffect::DeleteMachine => {
+            Done::write(delete_machine(context, observed).await, MachineOutcome::DeleteMachine)
+        }
+        MachineEffect::Cordon { node } => {
+            Done::write(node::cordon(context, observed, node).await, MachineOutcome::Cordon)
+        }
+        MachineEffect::NoteHooks => {
+            Done::write(note_hooks(context, observed).await, MachineOutcome::NoteHooks)
+        }
+        MachineEffect::AskPermit(question) => {
+            let permit = world.meltdown().ask(&observed.view.machine.key, *question, context.clock.now());
+            Done::call(MachineOutcome::AskPermit(Ok(permit)))
+        }
+        MachineEffect::ExtendToken { until } => {
+            Done::call(MachineOutcome::ExtendToken(token::extend(context, observed, *until).await))
+        }
+        MachineEffect::WriteCapacity { node, resources } => Done::write(
+            node::write_capacity(context, observed, node, resources).await,
+            MachineOutcome::WriteCapacity,
+        ),
+        MachineEffect::Drain(effect) => {
             let choice = &observed.choice;
             let volumes =
                 VolumeDriver { provider: &choice.provider, pin: choice.pin_for(&observed.view.driver) };
             let drainer =
                 Drainer { machine: &observed.view.machine.key, volumes, has_turn: memory.turn.is_some() };
             let (outcome, turn) = drain::perform(world, context, &drainer, effect).await;
-            Done { turn, ..Done::call(Outcome::Drain(outcome)) }
+            Done { turn, ..Done::call(MachineOutcome::Drain(outcome)) }
         }
-        Effect::SetNodeCondition { node, condition } => Done::write(
+        MachineEffect::SetNodeCondition { node, condition } => Done::write(
             node::set_condition(context, observed, node, condition).await,
-            Outcome::SetNodeCondition,
+            MachineOutcome::SetNodeCondition,
         ),
     }
 }
@@ -228,8 +237,8 @@ async fn led(
 /// Asks the driver, unless the host refuses the request.
 async fn ask<'a, T>(
     request: Result<MachineRequest, Refusal>,
-    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, Answer<T>>,
-) -> Answer<T> {
+    call: impl FnOnce(MachineRequest) -> BoxFuture<'a, DriverResult<T>>,
+) -> DriverResult<T> {
     call(request?).await
 }
 
@@ -238,35 +247,35 @@ fn class_name(observed: &Observed) -> Option<Name> {
 }
 
 /// What may not be done is not done, and fails as such.
-fn forbidden(effect: &Effect, reason: &'static str) -> Outcome {
+fn forbidden(effect: &MachineEffect, reason: &'static str) -> MachineOutcome {
     let error = ActError::Forbidden { reason };
     let refusal = || CallError::Refused(Refusal::ShuttingDown);
     match effect {
-        Effect::Claim => Outcome::Claim(Err(error)),
-        Effect::EnsureToken => Outcome::EnsureToken(Err(error)),
-        Effect::NoteIntent => Outcome::NoteIntent(Err(error)),
-        Effect::CloseIntent => Outcome::CloseIntent(Err(error)),
-        Effect::ProbeVm => Outcome::ProbeVm(Err(refusal())),
-        Effect::CreateVm => Outcome::CreateVm(Err(refusal())),
-        Effect::InitializeVm => Outcome::InitializeVm(Err(refusal())),
-        Effect::RecordVm { .. } => Outcome::RecordVm(Err(error)),
-        Effect::SyncNode { .. } => Outcome::SyncNode(Err(error)),
-        Effect::ForgetToken => Outcome::ForgetToken(Err(error)),
-        Effect::DeleteVm => Outcome::DeleteVm(Err(refusal())),
-        Effect::DeleteNode { .. } => Outcome::DeleteNode(Err(error)),
-        Effect::ReleaseFinalizer => Outcome::ReleaseFinalizer(Err(error)),
-        Effect::WriteMachine(_) => Outcome::WriteMachine(Err(error)),
-        Effect::DeleteMachine => Outcome::DeleteMachine(Err(error)),
-        Effect::Cordon { .. } => Outcome::Cordon(Err(error)),
-        Effect::SetNodeCondition { .. } => Outcome::SetNodeCondition(Err(error)),
-        Effect::NoteHooks => Outcome::NoteHooks(Err(error)),
-        Effect::AskPermit(_) => Outcome::AskPermit(Err(error)),
-        Effect::ExtendToken { .. } => Outcome::ExtendToken(Err(error)),
-        Effect::WriteCapacity { .. } => Outcome::WriteCapacity(Err(error)),
-        Effect::Drain(effect) => Outcome::Drain(effect.failed(error)),
-        Effect::AskPolicies => Outcome::AskPolicies(Err(error)),
-        Effect::NoteReboot(_) => Outcome::NoteReboot(Err(error)),
-        Effect::RebootVm => Outcome::RebootVm(Err(refusal())),
+        MachineEffect::Claim => MachineOutcome::Claim(Err(error)),
+        MachineEffect::EnsureToken => MachineOutcome::EnsureToken(Err(error)),
+        MachineEffect::NoteIntent => MachineOutcome::NoteIntent(Err(error)),
+        MachineEffect::CloseIntent => MachineOutcome::CloseIntent(Err(error)),
+        MachineEffect::ProbeVm => MachineOutcome::ProbeVm(Err(refusal())),
+        MachineEffect::CreateVm => MachineOutcome::CreateVm(Err(refusal())),
+        MachineEffect::InitializeVm => MachineOutcome::InitializeVm(Err(refusal())),
+        MachineEffect::RecordVm { .. } => MachineOutcome::RecordVm(Err(error)),
+        MachineEffect::SyncNode { .. } => MachineOutcome::SyncNode(Err(error)),
+        MachineEffect::ForgetToken => MachineOutcome::ForgetToken(Err(error)),
+        MachineEffect::DeleteVm => MachineOutcome::DeleteVm(Err(refusal())),
+        MachineEffect::DeleteNode { .. } => MachineOutcome::DeleteNode(Err(error)),
+        MachineEffect::ReleaseFinalizer => MachineOutcome::ReleaseFinalizer(Err(error)),
+        MachineEffect::WriteMachine(_) => MachineOutcome::WriteMachine(Err(error)),
+        MachineEffect::DeleteMachine => MachineOutcome::DeleteMachine(Err(error)),
+        MachineEffect::Cordon { .. } => MachineOutcome::Cordon(Err(error)),
+        MachineEffect::SetNodeCondition { .. } => MachineOutcome::SetNodeCondition(Err(error)),
+        MachineEffect::NoteHooks => MachineOutcome::NoteHooks(Err(error)),
+        MachineEffect::AskPermit(_) => MachineOutcome::AskPermit(Err(error)),
+        MachineEffect::ExtendToken { .. } => MachineOutcome::ExtendToken(Err(error)),
+        MachineEffect::WriteCapacity { .. } => MachineOutcome::WriteCapacity(Err(error)),
+        MachineEffect::Drain(effect) => MachineOutcome::Drain(effect.failed(error)),
+        MachineEffect::AskPolicies => MachineOutcome::AskPolicies(Err(error)),
+        MachineEffect::NoteReboot(_) => MachineOutcome::NoteReboot(Err(error)),
+        MachineEffect::RebootVm => MachineOutcome::RebootVm(Err(refusal())),
     }
 }
 

@@ -2,9 +2,12 @@
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use machinist_core::driver::Answer;
+use machinist_core::driver::DriverResult;
 use machinist_core::driver::error::{CallError, Code};
-use machinist_core::machine::{Conclusion, Effect, Outcome, Progress, Reason, Step, Wake, invariants, step};
+use machinist_core::machine::{
+    MachineConclusion, MachineEffect, MachineOutcome, MachineProgress, MachineReason, MachineStep, Requeue,
+    invariants, step,
+};
 use machinist_core::safety::meltdown::Permit;
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ObjectKey, ProviderId};
@@ -51,24 +54,24 @@ pub(crate) async fn run(
     let hold = *context.hold.borrow();
     let now = context.clock.now();
     let Some(observed) = observe(world, &hold, key, past, rivals, now) else {
-        return Report::only(Wake::Gone);
+        return Report::only(Requeue::Gone);
     };
-    let mut progress = Progress::default();
+    let mut progress = MachineProgress::default();
     let mut memory = Memory::default();
     let visit = world.call_rooms.visit(key);
     for batch in 0..BATCHES_PER_PASS {
         let now = context.clock.now();
         match step(&observed.view, &progress, now) {
-            Step::Act(effects) => {
+            MachineStep::Act(effects) => {
                 debug_assert_eq!(
                     invariants::batch(&observed.view, &progress, &effects, now),
                     Ok(()),
                     "{key}"
                 );
                 if !may_call(&visit, &observed, batch == 0, &effects) {
-                    return memory.report(&observed, Wake::After(UNTIL_CALLED));
+                    return memory.report(&observed, Requeue::After(UNTIL_CALLED));
                 }
-                if !effects.iter().any(|effect| matches!(effect, Effect::Drain(_))) {
+                if !effects.iter().any(|effect| matches!(effect, MachineEffect::Drain(_))) {
                     // The drain has nothing to ask any more: others may.
                     memory.turn = None;
                 }
@@ -92,7 +95,7 @@ pub(crate) async fn run(
                     progress.record(done.outcome);
                 }
             }
-            Step::Finish(conclusion) => {
+            MachineStep::Finish(conclusion) => {
                 memory.turn = None;
                 if let Some(drains) = world.drains.as_ref().filter(|_| progress.drain.pods.is_none()) {
                     // Its turn, if it was called to one, is the next one's.
@@ -115,7 +118,7 @@ pub(crate) async fn run(
         }
     }
     warn!("pass cut off: the steps do not come to an end");
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
     memory.report(&observed, wake)
 }
 
@@ -125,9 +128,9 @@ const UNTIL_CALLED: SignedDuration = SignedDuration::from_mins(2);
 /// Whether there is room for the calls of these effects. A creation asks before its first effect: between its note that
 /// a VM may come and the call nothing may wait. What else has begun goes on, but for deletions, which begin again as
 /// they please.
-fn may_call(visit: &Visit, observed: &Observed, is_first: bool, effects: &[Effect]) -> bool {
+fn may_call(visit: &Visit, observed: &Observed, is_first: bool, effects: &[MachineEffect]) -> bool {
     let machine = &observed.view.machine;
-    let is_call = |effect: &Effect| effect.calls_driver();
+    let is_call = |effect: &MachineEffect| effect.calls_driver();
     let purpose = match (machine.deletion.is_some(), machine.provider_id.is_some()) {
         (true, _) => Purpose::Deletion,
         (false, false) => Purpose::Creation,
@@ -156,8 +159,8 @@ pub(super) struct Memory {
 }
 
 /// What the outcome says of the cloud account. An error that does not pass by itself is an answer to this Machine alone.
-fn heard(outcome: &Outcome) -> Option<Heard> {
-    fn of<T>(answer: &Answer<T>) -> Option<Heard> {
+fn heard(outcome: &MachineOutcome) -> Option<Heard> {
+    fn of<T>(answer: &DriverResult<T>) -> Option<Heard> {
         match answer {
             Ok(_) => Some(Heard::Answer),
             Err(error) => match error.code() {
@@ -180,18 +183,18 @@ fn heard(outcome: &Outcome) -> Option<Heard> {
         }
     }
     match outcome {
-        Outcome::ProbeVm(answer) | Outcome::InitializeVm(answer) => of(answer),
-        Outcome::CreateVm(answer) => of(answer),
-        Outcome::DeleteVm(answer) => of(answer),
+        MachineOutcome::ProbeVm(answer) | MachineOutcome::InitializeVm(answer) => of(answer),
+        MachineOutcome::CreateVm(answer) => of(answer),
+        MachineOutcome::DeleteVm(answer) => of(answer),
         _ => None,
     }
 }
 
 impl Memory {
-    fn report(self, observed: &Observed, wake: Wake) -> Report {
+    fn report(self, observed: &Observed, wake: Requeue) -> Report {
         let pool = milestones::pool(observed);
         let milestones = self.milestones.into_iter().map(|milestone| (pool.clone(), milestone)).collect();
-        let ended = (wake == Wake::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
+        let ended = (wake == Requeue::Gone).then(|| observed.machine.metadata.uid.clone()).flatten();
         let cloud = self.cloud;
         Report { wrote: self.wrote, news: self.news, milestones, cloud, ended, ..Report::only(wake) }
     }
@@ -221,7 +224,7 @@ impl Memory {
 async fn finish(
     context: &Context,
     observed: &Observed,
-    conclusion: Conclusion,
+    conclusion: MachineConclusion,
     mut memory: Memory,
     jitter: f64,
 ) -> (Report, bool) {
@@ -233,7 +236,7 @@ async fn finish(
     if settled.is_held {
         return (memory.report(observed, settled.wake), true);
     }
-    if conclusion.reason == Reason::VmDeclaredGone {
+    if conclusion.reason == MachineReason::VmDeclaredGone {
         // For whoever asks later what became of a VM.
         warn!(audit = true, machine = %observed.view.machine.key, message = %conclusion.message, "machine let go unseen");
     }

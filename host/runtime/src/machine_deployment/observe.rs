@@ -12,8 +12,8 @@ use machinist_api::template::{MachineTemplate, TemplateMetadata};
 use machinist_api::{Machine, MachineDeployment, MachineSet, names};
 use machinist_core::disruption::maintenance::Windows;
 use machinist_core::machine_deployment::{
-    DeploymentFact, DeploymentView, MachineFact, Owner, SetFact, SetStatusFact, Settings, SpecFact,
-    WindowsFact,
+    DeploymentFact, DeploymentSettings, DeploymentView, OwnedMachineFact, OwnedSetFact, SetOwner,
+    SetStatusFact, SpecFact, WindowsFact,
 };
 use machinist_core::scheduling::gate::Gate;
 use machinist_core::value::id::{Name, NodeName, ObjectKey, Uid};
@@ -59,7 +59,7 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
         .collect();
     let unreadable = unreadable_machines(world, key);
     let nodes = nodes(world, &family.shared_nodes, &machines, &unreadable);
-    let mut by_set: BTreeMap<Uid, Vec<MachineFact>> = BTreeMap::new();
+    let mut by_set: BTreeMap<Uid, Vec<OwnedMachineFact>> = BTreeMap::new();
     for (name, machine) in &machines {
         // By what the cache shows, which may be ahead of the indexes.
         if let Some(set) = controller(&machine.metadata).filter(|_| !unreadable.contains_key(name)) {
@@ -70,7 +70,7 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
     }
     for machine in unreadable.values() {
         if let Some(set) = controller(&machine.metadata) {
-            let fact = MachineFact { is_unreadable: true, ..members::machine(machine, None) };
+            let fact = OwnedMachineFact { is_unreadable: true, ..members::machine(machine, None) };
             by_set.entry(Uid::new(&set.uid)).or_default().push(fact);
         }
     }
@@ -85,7 +85,7 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
         unreadable_sets: unreadable_sets(world, key, &uid),
         overlapping: overlapping(world, &deployment, &family.rivals),
         gate,
-        settings: Settings {
+        settings: DeploymentSettings {
             holds_autoscaler: world.settings.holds_autoscaler,
             has_target: world.nodes.is_some(),
         },
@@ -98,9 +98,9 @@ pub(super) fn observe(world: &World, gate: Gate, key: &ObjectKey, family: &Famil
 /// It controls the set, or might adopt it.
 fn concerns(deployment: &MachineDeployment, uid: &Uid, set: &MachineSet) -> bool {
     match owner(&set.metadata, uid) {
-        Owner::This => true,
-        Owner::Nobody => selection::selects(deployment.spec.selector.as_ref(), &set.metadata),
-        Owner::Other(_) => false,
+        SetOwner::This => true,
+        SetOwner::Nobody => selection::selects(deployment.spec.selector.as_ref(), &set.metadata),
+        SetOwner::Other(_) => false,
     }
 }
 
@@ -114,7 +114,7 @@ fn unreadable_machines(world: &World, key: &ObjectKey) -> BTreeMap<Name, Machine
 /// Sets that the deployment controls and that cannot be decoded.
 fn unreadable_sets(world: &World, key: &ObjectKey, uid: &Uid) -> Vec<Name> {
     let all = world.sets.unreadable().into_iter().filter(|(set, _)| set.namespace == key.namespace);
-    all.filter(|(_, meta)| owner(meta, uid) == Owner::This).map(|(set, _)| set.name).collect()
+    all.filter(|(_, meta)| owner(meta, uid) == SetOwner::This).map(|(set, _)| set.name).collect()
 }
 
 /// Nodes by the names of their Machines. A Node that is another Machine's, of this deployment or not, is nobody's here.
@@ -226,8 +226,8 @@ fn set_fact(
     deployment: &MachineDeployment,
     uid: &Uid,
     set: &MachineSet,
-    machines: Vec<MachineFact>,
-) -> SetFact {
+    machines: Vec<OwnedMachineFact>,
+) -> OwnedSetFact {
     let (meta, spec) = (&set.metadata, &set.spec);
     let owner = owner(meta, uid);
     let selector = deployment.spec.selector.as_ref();
@@ -235,7 +235,7 @@ fn set_fact(
         .and_then(|selector| selection::parse(selector).ok())
         .is_some_and(|selector| !selector.is_everything());
     let labels = meta.labels.as_ref();
-    SetFact {
+    OwnedSetFact {
         name: Name::new(meta.name.as_deref().unwrap_or_default()),
         uid: uid_of(meta),
         created: created(meta),
@@ -243,7 +243,7 @@ fn set_fact(
         generation: meta.generation.unwrap_or_default(),
         observed_generation: set.status.as_ref().and_then(|status| status.observed_generation),
         // A selector that cannot be understood releases nothing.
-        is_selected: if can_select { selection::selects(selector, meta) } else { owner == Owner::This },
+        is_selected: if can_select { selection::selects(selector, meta) } else { owner == SetOwner::This },
         owner,
         wanted: number(spec.replicas),
         template: spec.template.as_ref().map(template::fact).unwrap_or_default(),
@@ -291,11 +291,11 @@ fn is_labelled_frozen(meta: &ObjectMeta) -> bool {
     label.is_some_and(|value| value == names::labels::TRUE)
 }
 
-fn owner(meta: &ObjectMeta, uid: &Uid) -> Owner {
+fn owner(meta: &ObjectMeta, uid: &Uid) -> SetOwner {
     match controller(meta) {
-        None => Owner::Nobody,
-        Some(owner) if owner.uid == uid.as_str() => Owner::This,
-        Some(owner) => Owner::Other(format!("{} {}", owner.kind, owner.name)),
+        None => SetOwner::Nobody,
+        Some(owner) if owner.uid == uid.as_str() => SetOwner::This,
+        Some(owner) => SetOwner::Other(format!("{} {}", owner.kind, owner.name)),
     }
 }
 

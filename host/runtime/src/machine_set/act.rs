@@ -10,7 +10,9 @@ use machinist_api::{Machine, MachineSet, names};
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::MetaChange;
 use machinist_core::machine::node::preservation::AUTO_PRESERVED;
-use machinist_core::machine_set::{Birth, Effect, Keep, MachineRef, Outcome, SetLook, TakenBy, Why};
+use machinist_core::machine_set::{
+    CreateMode, CurrentSet, DeleteReason, MachineRef, NameTakenBy, PreserveChange, SetEffect, SetOutcome,
+};
 use machinist_core::scheduling::gate::permits;
 use machinist_core::value::id::{Name, ObjectKey, Uid};
 use serde_json::{Value, json};
@@ -33,7 +35,7 @@ const CREATION_SECONDS: u32 = 10;
 
 /// What came of an effect.
 pub(super) struct Done {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: SetOutcome,
     /// The version that it wrote.
     pub(super) wrote: Option<(Kind, String)>,
     /// The Machines as they were listed, and the version of the listing.
@@ -41,11 +43,11 @@ pub(super) struct Done {
 }
 
 impl Done {
-    fn look(outcome: Outcome) -> Self {
+    fn look(outcome: SetOutcome) -> Self {
         Self { outcome, wrote: None, listed: None }
     }
 
-    fn write(result: Wrote, outcome: impl FnOnce(Result<(), ActError>) -> Outcome) -> Self {
+    fn write(result: Wrote, outcome: impl FnOnce(Result<(), ActError>) -> SetOutcome) -> Self {
         match result {
             Ok(wrote) => Self { wrote, ..Self::look(outcome(Ok(()))) },
             Err(error) => Self::look(outcome(Err(error))),
@@ -67,7 +69,7 @@ pub(super) struct Scene<'a> {
 }
 
 /// Does it, unless leadership is lost or the gate is shut.
-pub(super) async fn perform(scene: &Scene<'_>, effect: &Effect) -> Done {
+pub(super) async fn perform(scene: &Scene<'_>, effect: &SetEffect) -> Done {
     let span = info_span!("act", effect = effect.name());
     async {
         if !*scene.context.leads.borrow() {
@@ -84,57 +86,59 @@ pub(super) async fn perform(scene: &Scene<'_>, effect: &Effect) -> Done {
 }
 
 /// What may not be done is not done, and fails as such.
-fn refused(effect: &Effect, reason: &'static str) -> Outcome {
+fn refused(effect: &SetEffect, reason: &'static str) -> SetOutcome {
     effect.failed(ActError::Forbidden { reason })
 }
 
-async fn led(scene: &Scene<'_>, effect: &Effect) -> Done {
+async fn led(scene: &Scene<'_>, effect: &SetEffect) -> Done {
     match effect {
-        Effect::Claim => Done::write(scene.claim().await, Outcome::Claim),
-        Effect::ReleaseFinalizer => Done::write(scene.release_finalizer().await, Outcome::ReleaseFinalizer),
-        Effect::ListMachines => match list(&scene.lenient_machines_api()).await {
+        SetEffect::Claim => Done::write(scene.claim().await, SetOutcome::Claim),
+        SetEffect::ReleaseFinalizer => {
+            Done::write(scene.release_finalizer().await, SetOutcome::ReleaseFinalizer)
+        }
+        SetEffect::ListMachines => match list(&scene.lenient_machines_api()).await {
             Ok(listing) => {
                 let (facts, machines) =
                     observe::listed(scene.world, scene.observed, listing.machines, listing.unreadable);
                 let listed = Some((machines, listing.version));
-                Done { listed, ..Done::look(Outcome::ListMachines(Ok(facts))) }
+                Done { listed, ..Done::look(SetOutcome::ListMachines(Ok(facts))) }
             }
-            Err(error) => Done::look(Outcome::ListMachines(Err(error))),
+            Err(error) => Done::look(SetOutcome::ListMachines(Err(error))),
         },
-        Effect::LookAtSet => Done::look(Outcome::LookAtSet(scene.look_at_set().await)),
-        Effect::LookAtMachine { name } => {
-            Done::look(Outcome::LookAtMachine(name.clone(), scene.look_at_machine(name).await))
+        SetEffect::LookAtSet => Done::look(SetOutcome::LookAtSet(scene.look_at_set().await)),
+        SetEffect::LookAtMachine { name } => {
+            Done::look(SetOutcome::LookAtMachine(name.clone(), scene.look_at_machine(name).await))
         }
-        Effect::Adopt(machine) => {
+        SetEffect::Adopt(machine) => {
             let wrote = scene.own(machine, true).await;
-            Done::write(wrote, |result| Outcome::Adopt(machine.uid.clone(), result))
+            Done::write(wrote, |result| SetOutcome::Adopt(machine.uid.clone(), result))
         }
-        Effect::Release(machine) => {
+        SetEffect::Release(machine) => {
             let wrote = scene.own(machine, false).await;
-            Done::write(wrote, |result| Outcome::Release(machine.uid.clone(), result))
+            Done::write(wrote, |result| SetOutcome::Release(machine.uid.clone(), result))
         }
-        Effect::Preserve(machine, keep) => {
+        SetEffect::Preserve(machine, keep) => {
             let wrote = scene.preserve(machine, *keep).await;
-            Done::write(wrote, |result| Outcome::Preserve(machine.uid.clone(), *keep, result))
+            Done::write(wrote, |result| SetOutcome::Preserve(machine.uid.clone(), *keep, result))
         }
-        Effect::Sync(machine, parts) => {
+        SetEffect::Sync(machine, parts) => {
             let spec = match (scene.machines.get(&machine.uid), &scene.observed.template) {
                 (Some(object), Some(template)) => body::sync(object, template, parts),
                 (None, _) | (_, None) => json!({}),
             };
             let patch = Metadata::of(&meta_of(machine)).patch_with_spec(&spec);
             let wrote = scene.patch_machine(machine, patch).await;
-            Done::write(wrote, |result| Outcome::Sync(machine.uid.clone(), result))
+            Done::write(wrote, |result| SetOutcome::Sync(machine.uid.clone(), result))
         }
-        Effect::Create { name, ordinal, birth, class } => {
+        SetEffect::Create { name, ordinal, birth, class } => {
             let wrote = scene.create(name, *ordinal, *birth, class.as_ref()).await;
-            Done::write(wrote, |result| Outcome::Create(*ordinal, name.clone(), result))
+            Done::write(wrote, |result| SetOutcome::Create(*ordinal, name.clone(), result))
         }
-        Effect::Delete(machine, why) => {
+        SetEffect::Delete(machine, why) => {
             let wrote = scene.delete(machine, *why).await;
-            Done::write(wrote, |result| Outcome::Delete(machine.uid.clone(), *why, result))
+            Done::write(wrote, |result| SetOutcome::Delete(machine.uid.clone(), *why, result))
         }
-        Effect::WriteSet(change) => Done::write(scene.write_set(change).await, Outcome::WriteSet),
+        SetEffect::WriteSet(change) => Done::write(scene.write_set(change).await, SetOutcome::WriteSet),
     }
 }
 
@@ -198,22 +202,22 @@ impl Scene<'_> {
         self.patch_set(metadata.patch()).await
     }
 
-    async fn look_at_set(&self) -> Result<SetLook, ActError> {
+    async fn look_at_set(&self) -> Result<CurrentSet, ActError> {
         let name = self.set.name.as_deref().unwrap_or_default();
         let look = within_deadline(self.sets_api().get_metadata_opt(name)).await?.ok_or(ActError::Gone)?;
-        Ok(SetLook {
+        Ok(CurrentSet {
             uid: Uid::new(look.metadata.uid.as_deref().unwrap_or_default()),
             is_deleting: look.metadata.deletion_timestamp.is_some(),
         })
     }
 
-    async fn look_at_machine(&self, name: &Name) -> Result<TakenBy, ActError> {
+    async fn look_at_machine(&self, name: &Name) -> Result<NameTakenBy, ActError> {
         let look = within_deadline(self.machines_api().get_metadata_opt(name.as_str())).await?;
         let look = look.ok_or(ActError::Gone)?;
         let mut owners = look.metadata.owner_references.iter().flatten();
         let is_own =
             owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == self.set.uid.as_ref());
-        Ok(if is_own { TakenBy::This } else { TakenBy::Other })
+        Ok(if is_own { NameTakenBy::This } else { NameTakenBy::Other })
     }
 
     /// Puts the set on the owners of a Machine, or takes it off. The list is written whole, so it must be the one that was seen.
@@ -231,24 +235,24 @@ impl Scene<'_> {
         self.patch_machine(machine, metadata.patch()).await
     }
 
-    async fn preserve(&self, machine: &MachineRef, keep: Keep) -> Wrote {
+    async fn preserve(&self, machine: &MachineRef, keep: PreserveChange) -> Wrote {
         let wish = match keep {
-            Keep::Begin => json!(AUTO_PRESERVED),
-            Keep::End => Value::Null,
+            PreserveChange::Begin => json!(AUTO_PRESERVED),
+            PreserveChange::End => Value::Null,
         };
         let annotations = json!({ names::annotations::PRESERVE: wish });
         let metadata = Metadata::of(&meta_of(machine)).with("annotations", annotations);
         self.patch_machine(machine, metadata.patch()).await
     }
 
-    async fn create(&self, name: &Name, ordinal: u32, birth: Birth, class: Option<&Name>) -> Wrote {
+    async fn create(&self, name: &Name, ordinal: u32, birth: CreateMode, class: Option<&Name>) -> Wrote {
         let Some(template) = &self.observed.template else {
             return Err(ActError::Invalid { message: "spec.template is missing".to_owned() });
         };
         let body = body::machine(&self.observed.set, &body::of_class(template, class), name, ordinal, birth);
         let request = creation(self.namespace(), &body).map_err(|message| ActError::Invalid { message })?;
         let key = ObjectKey::new(self.namespace(), name.as_str());
-        let expected = (birth == Birth::Claimed).then(|| self.world.newborns.expect(key));
+        let expected = (birth == CreateMode::Claimed).then(|| self.world.newborns.expect(key));
         let made: Machine = within_deadline(self.context.control.request(request)).await?;
         if let Some(expected) = expected {
             expected.made(Uid::new(made.metadata.uid.as_deref().unwrap_or_default()));
@@ -258,12 +262,16 @@ impl Scene<'_> {
 
     /// Whoever is chosen goes only as it was observed; whoever goes with its set, in any case. A Machine that the
     /// server has no more, or that has gone at once, is not asked about again while the cache shows it.
-    async fn delete(&self, machine: &MachineRef, why: Why) -> Wrote {
+    async fn delete(&self, machine: &MachineRef, why: DeleteReason) -> Wrote {
         let observed =
             self.machines.get(&machine.uid).and_then(|object| object.metadata.resource_version.clone());
         let resource_version = match why {
-            Why::SetDeleted => None,
-            Why::Surplus | Why::Marked | Why::Failed | Why::Unhealthy | Why::Exhausted => observed,
+            DeleteReason::SetDeleted => None,
+            DeleteReason::Surplus
+            | DeleteReason::Marked
+            | DeleteReason::Failed
+            | DeleteReason::Unhealthy
+            | DeleteReason::Exhausted => observed,
         };
         let preconditions = Preconditions { uid: Some(machine.uid.to_string()), resource_version };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };

@@ -12,7 +12,7 @@ use machinist_core::driver::ClassSpec;
 use machinist_core::driver::error::{CallError, Code, DriverError};
 use machinist_core::driver::secret_rule::SecretRefusal;
 use machinist_core::driver::write_error::ActError;
-use machinist_core::machine::{DriverFact, Severity, Wake};
+use machinist_core::machine::{DriverFact, Requeue, Severity};
 use machinist_core::scheduling::retry::RetryPolicy;
 use machinist_core::value::id::{ObjectKey, ProviderName};
 use serde_json::json;
@@ -141,8 +141,8 @@ pub(crate) async fn check(world: &World, context: &Context, key: &ObjectKey, rep
     };
     let (news, problem) = match verdict {
         Verdict::Nothing => {
-            let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-            return Report { wake: if report.wake == Wake::Gone { report.wake } else { wake }, ..report };
+            let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+            return Report { wake: if report.wake == Requeue::Gone { report.wake } else { wake }, ..report };
         }
         Verdict::Refused { message } => {
             (Some(("SecretRefused", message.clone(), Severity::Warning)), Some(("SecretRefused", message)))

@@ -7,7 +7,7 @@ use machinist_api::{MachineClass, names};
 use machinist_core::driver::error::CallError;
 use machinist_core::driver::{Deletion, MachineIdentity, MachineRequest, is_not_found};
 use machinist_core::machine::Severity;
-use machinist_core::safety::orphans::Candidate;
+use machinist_core::safety::orphans::OrphanCandidate;
 use machinist_core::scheduling::gate::{EffectKind, permits};
 use machinist_core::scheduling::retry::{RetryPolicy, Situation, policy};
 use machinist_core::value::id::{Name, Namespace, ObjectKey, Uid};
@@ -41,7 +41,7 @@ pub(super) enum Ordered {
 }
 
 /// Orders it, with an Event on the class and a line for the audit. Assumes that the API server was just asked for Machines.
-pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &Candidate) -> Ordered {
+pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &OrphanCandidate) -> Ordered {
     let reach = match reach(&watch.world, class) {
         Ok(reach) => reach,
         Err(Unlisted::NotOffered) => return Ordered::Forbidden,
@@ -101,7 +101,7 @@ pub(super) async fn order(watch: &Watch, class: &MachineClass, candidate: &Candi
 }
 
 /// What the cloud was asked to do in nobody's name is written down apart from the log.
-fn audit(candidate: &Candidate, outcome: &'static str) {
+fn audit(candidate: &OrphanCandidate, outcome: &'static str) {
     info!(
         target: "audit",
         action = "delete-vm-without-machine",
@@ -117,7 +117,7 @@ fn audit(candidate: &Candidate, outcome: &'static str) {
     );
 }
 
-fn told(candidate: &Candidate) -> String {
+fn told(candidate: &OrphanCandidate) -> String {
     let vm = &candidate.vm;
     if vm.machine_name.is_empty() {
         return vm.provider_id.to_string();
@@ -126,7 +126,7 @@ fn told(candidate: &Candidate) -> String {
 }
 
 /// The Machine that it once had, as far as the VM says.
-fn request(watch: &Watch, reach: Reach, candidate: &Candidate) -> MachineRequest {
+fn request(watch: &Watch, reach: Reach, candidate: &OrphanCandidate) -> MachineRequest {
     let vm = &candidate.vm;
     let uid = vm.machine_uid.clone().unwrap_or_else(|| Uid::new(""));
     MachineRequest {
@@ -147,7 +147,7 @@ fn request(watch: &Watch, reach: Reach, candidate: &Candidate) -> MachineRequest
     }
 }
 
-fn failed(watch: &Watch, candidate: &Candidate, error: &CallError) -> Ordered {
+fn failed(watch: &Watch, candidate: &OrphanCandidate, error: &CallError) -> Ordered {
     let (policy, state, hint) = match error {
         CallError::Guest(error) => {
             let exhausted = watch.world.settings.resource_exhausted_retry;
@@ -162,7 +162,7 @@ fn failed(watch: &Watch, candidate: &Candidate, error: &CallError) -> Ordered {
 fn pause(
     watch: &Watch,
     policy: RetryPolicy,
-    candidate: &Candidate,
+    candidate: &OrphanCandidate,
     hint: Option<SignedDuration>,
 ) -> SignedDuration {
     let hint = hint.unwrap_or_default().min(machinist_core::scheduling::retry::MAX_RETRY_AFTER);

@@ -9,7 +9,7 @@ use kube::{Api, ResourceExt};
 use machinist_api::names;
 use machinist_core::driver::write_error::ActError;
 use machinist_core::machine::Severity;
-use machinist_core::safety::unmanaged::{NodeFact, Rule, Strays, Verdict};
+use machinist_core::safety::unmanaged::{NodeAction, UnmanagedNodeFact, UnmanagedNodes, UnmanagedRule};
 use machinist_core::value::id::{NodeName, ObjectKey, Uid};
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
@@ -35,11 +35,11 @@ const SPACING: SignedDuration = SignedDuration::from_mins(1);
 
 /// Looks for as long as it is not aborted.
 pub(super) async fn look_at_nodes(watch: Watch) {
-    let rule = Rule { minimum_age: watch.world.settings.creation_timeout, spacing: SPACING };
-    let mut strays = Strays::default();
+    let rule = UnmanagedRule { minimum_age: watch.world.settings.creation_timeout, spacing: SPACING };
+    let mut strays = UnmanagedNodes::default();
     loop {
         if !watch.is_free() {
-            strays = Strays::default();
+            strays = UnmanagedNodes::default();
             watch.until_free().await;
         }
         let began = watch.context.clock.now();
@@ -51,21 +51,21 @@ pub(super) async fn look_at_nodes(watch: Watch) {
 }
 
 /// True when some Node is marked.
-async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
+async fn look(watch: &Watch, rule: &UnmanagedRule, strays: &mut UnmanagedNodes) -> bool {
     let Some(nodes) = &watch.world.nodes else { return false };
     let facts = doubtful(&watch.world.machines.all(), &nodes.all());
     let is_any_marked = facts.iter().any(|node| node.is_marked);
     let verdicts = strays.look(&facts, rule, watch.context.clock.now());
-    let farewell = |verdict: &Verdict| match verdict {
-        Verdict::Mark => Some(Farewell::Mark),
-        Verdict::Release => Some(Farewell::Release),
-        Verdict::Rest | Verdict::Unmark => None,
+    let farewell = |verdict: &NodeAction| match verdict {
+        NodeAction::Mark => Some(Farewell::Mark),
+        NodeAction::Release => Some(Farewell::Release),
+        NodeAction::Rest | NodeAction::Unmark => None,
     };
     let to_let_go: Vec<(&NodeName, Farewell)> =
         verdicts.iter().filter_map(|(name, verdict)| Some((name, farewell(verdict)?))).collect();
     let_go(watch, &to_let_go).await;
     for (name, verdict) in &verdicts {
-        if *verdict == Verdict::Unmark {
+        if *verdict == NodeAction::Unmark {
             unmark(watch, name).await;
         }
     }
@@ -73,7 +73,7 @@ async fn look(watch: &Watch, rule: &Rule, strays: &mut Strays) -> bool {
 }
 
 /// The Nodes that are not plainly their Machine's: of the others there is nothing to decide, and they are nearly all.
-fn doubtful(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<NodeFact> {
+fn doubtful(machines: &Cached, nodes: &[(ObjectKey, Arc<Node>)]) -> Vec<UnmanagedNodeFact> {
     let doubtful: Vec<&Node> =
         nodes.iter().map(|(_, node)| node.as_ref()).filter(|node| !is_plain(node, machines)).collect();
     if doubtful.is_empty() {
@@ -99,9 +99,9 @@ fn is_plain(node: &Node, machines: &Cached) -> bool {
         && !node.annotations().contains_key(names::annotations::NOT_MANAGED)
 }
 
-fn fact(node: &Node, claims: &Claims<'_>) -> NodeFact {
+fn fact(node: &Node, claims: &Claims<'_>) -> UnmanagedNodeFact {
     let meta = &node.metadata;
-    NodeFact {
+    UnmanagedNodeFact {
         name: NodeName::new(node.name_any()),
         uid: Uid::new(meta.uid.as_deref().unwrap_or_default()),
         created: meta.creation_timestamp.as_ref().map_or(Timestamp::MAX, |time| time.0),

@@ -43,7 +43,7 @@ pub enum UnhealthyPods {
 
 /// What the budgets of a pod say to its eviction, as far as their last status tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stance<'a> {
+pub(crate) enum BudgetState<'a> {
     /// Nothing is known to speak against it: the API server decides.
     Open,
     /// There is no disruption left at the moment.
@@ -55,30 +55,30 @@ pub(crate) enum Stance<'a> {
 }
 
 /// Judges the eviction of a pod as the API server would, by the same rules.
-pub(crate) fn stance(pod: &PodFact) -> Stance<'_> {
+pub(crate) fn stance(pod: &PodFact) -> BudgetState<'_> {
     // Pods that do no work yet, or no more, disrupt nobody.
     if pod.ending.is_some() || pod.phase != PodPhase::Running {
-        return Stance::Open;
+        return BudgetState::Open;
     }
     let budget = match pod.budgets.as_slice() {
-        [] => return Stance::Open,
+        [] => return BudgetState::Open,
         [budget] => budget,
-        several => return Stance::Several(several),
+        several => return BudgetState::Several(several),
     };
     if budget.lets_go_unhealthy(pod) {
-        return Stance::Open;
+        return BudgetState::Open;
     }
     // Until its controller has seen the last change the API server refuses, whatever was allowed before.
     if budget.observed_generation < budget.generation {
-        return Stance::Spent(budget);
+        return BudgetState::Spent(budget);
     }
     if budget.disruptions_allowed > 0 {
-        return Stance::Open;
+        return BudgetState::Open;
     }
     let is_at_rest = budget.expected_pods > 0
         && budget.current_healthy >= budget.expected_pods
         && !budget.has_disrupted_pods;
-    if is_at_rest { Stance::Misconfigured(budget) } else { Stance::Spent(budget) }
+    if is_at_rest { BudgetState::Misconfigured(budget) } else { BudgetState::Spent(budget) }
 }
 
 /// For how long the API server does not want to be asked for the pod.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::value::id::{ObjectKey, Uid};
 
 use super::budget::BudgetFact;
-use super::volume::{ClaimFact, VolumeName};
+use super::volume::{PvcFact, VolumeName};
 
 /// One pod, and no later one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ pub struct PodFact {
     /// Its condition `Ready` is True.
     pub is_ready: bool,
     /// It was told to end.
-    pub ending: Option<Ending>,
+    pub ending: Option<PodTermination>,
     /// `spec.terminationGracePeriodSeconds`.
     pub grace: SignedDuration,
     /// `spec.priority`; 0 where it is not set.
@@ -44,7 +44,7 @@ pub struct PodFact {
     /// Something in it is lost with the Node: an `emptyDir`.
     pub has_local_storage: bool,
     /// The volumes that it claims.
-    pub claims: Vec<ClaimFact>,
+    pub claims: Vec<PvcFact>,
     /// The PodDisruptionBudgets that select it, by name.
     pub budgets: Vec<BudgetFact>,
 }
@@ -95,14 +95,14 @@ pub enum PodPhase {
 
 /// A pod that was told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct PodTermination {
     /// `metadata.deletionTimestamp`: by when it should have ended.
     pub deadline: Timestamp,
     /// `metadata.deletionGracePeriodSeconds`.
     pub grace: SignedDuration,
 }
 
-impl Ending {
+impl PodTermination {
     /// When it was told so.
     pub(crate) fn since(&self) -> Timestamp {
         self.deadline.checked_sub(self.grace).unwrap_or(Timestamp::MIN)

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{Name, ObjectKey, Uid};
 
-use crate::drain::effect::{Effect, Progress};
+use crate::drain::effect::{DrainEffect, DrainProgress};
 
 /// The name of a PersistentVolume.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ impl fmt::Display for VolumeName {
 
 /// A claim of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimFact {
+pub struct PvcFact {
     /// The claim's name in the pod's namespace.
     pub claim: Name,
     /// The volume that it is bound to, if that is known.
@@ -62,15 +62,15 @@ pub struct AttachmentFact {
 
 impl AttachmentFact {
     /// What deletes it, unless that was tried in this pass or is under way.
-    pub(crate) fn deletion_if_untried(&self, progress: &Progress) -> Option<Effect> {
+    pub(crate) fn deletion_if_untried(&self, progress: &DrainProgress) -> Option<DrainEffect> {
         let is_open = self.deletion.is_none() && !progress.attachments.contains_key(&self.name);
-        is_open.then(|| Effect::DeleteAttachment { name: self.name.clone(), uid: self.uid.clone() })
+        is_open.then(|| DrainEffect::DeleteAttachment { name: self.name.clone(), uid: self.uid.clone() })
     }
 }
 
 /// What the next passes must know and no object tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct DrainMemory {
     /// Volumes of pods that were told to end, by volume.
     pub volumes: Vec<AwaitedVolume>,
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 
 use super::pod::PodFact;
-use super::volume::{AttachmentFact, AwaitedVolume, Memory, VolumeName};
-use crate::drain::request::{Facts, NodeState, Request};
+use super::volume::{AttachmentFact, AwaitedVolume, DrainMemory, VolumeName};
+use crate::drain::request::{DrainFacts, DrainRequest, NodeState};
 
 /// Where a volume is whose pod has gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum VolumeLocation {
     /// Still attached to the Node.
     Here,
     /// Still attached, for longer than it may take.
@@ -21,9 +21,9 @@ pub(crate) enum Place {
 
 /// A volume on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Transit {
+pub(crate) struct VolumeMove {
     pub(crate) awaited: AwaitedVolume,
-    pub(crate) place: Place,
+    pub(crate) place: VolumeLocation,
     /// Until when it is awaited where it is.
     pub(crate) until: Timestamp,
 }
@@ -32,11 +32,11 @@ pub(crate) struct Transit {
 ///
 /// A volume that a pod of the Node still uses is not on its way. One that is attached and that nobody uses is, whether or not
 /// a memory tells of it: that holds after a restart too.
-pub(crate) fn in_transit(request: &Request<'_>, pods: &[PodFact], now: Timestamp) -> Vec<Transit> {
+pub(crate) fn in_transit(request: &DrainRequest<'_>, pods: &[PodFact], now: Timestamp) -> Vec<VolumeMove> {
     let facts = request.facts;
     let used: BTreeSet<&VolumeName> = pods.iter().flat_map(PodFact::volumes).collect();
     let remembered = facts.memory.volumes.iter().filter(|awaited| !used.contains(&awaited.volume));
-    let mut found: Vec<Transit> =
+    let mut found: Vec<VolumeMove> =
         remembered.filter_map(|awaited| transit(request, awaited.clone(), now)).collect();
     for attachment in attachments(facts).filter(|attachment| attachment.is_here) {
         let Some(volume) = attachment.volume.as_ref().filter(|volume| !used.contains(volume)) else {
@@ -60,29 +60,29 @@ pub(crate) fn in_transit(request: &Request<'_>, pods: &[PodFact], now: Timestamp
 }
 
 /// `None` when the volume has arrived elsewhere, or was awaited there for long enough.
-fn transit(request: &Request<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<Transit> {
+fn transit(request: &DrainRequest<'_>, mut awaited: AwaitedVolume, now: Timestamp) -> Option<VolumeMove> {
     let settings = request.settings;
     if is_here(request.facts, &awaited.volume, &awaited.ids) {
         let until = after(awaited.since, awaited.grace.saturating_add(settings.detach_timeout));
-        let place = if now < until { Place::Here } else { Place::HereTooLong };
-        return Some(Transit { awaited, place, until });
+        let place = if now < until { VolumeLocation::Here } else { VolumeLocation::HereTooLong };
+        return Some(VolumeMove { awaited, place, until });
     }
     let is_elsewhere = attachments(request.facts).any(|attachment| {
         !attachment.is_here && attachment.is_attached && attachment.volume.as_ref() == Some(&awaited.volume)
     });
     let detached = *awaited.detached.get_or_insert(now);
     let until = after(detached, settings.reattach_timeout);
-    (!is_elsewhere && now < until).then_some(Transit { awaited, place: Place::Between, until })
+    (!is_elsewhere && now < until).then_some(VolumeMove { awaited, place: VolumeLocation::Between, until })
 }
 
 /// What is to be remembered: volumes on their way, and those of pods that were told to end.
 ///
 /// Only a volume that is attached is worth it: of others, such as network shares, nothing tells when they leave.
 pub(crate) fn memory<'a>(
-    request: &Request<'_>,
-    transits: &[Transit],
+    request: &DrainRequest<'_>,
+    transits: &[VolumeMove],
     ending: impl Iterator<Item = (&'a PodFact, Timestamp)>,
-) -> Memory {
+) -> DrainMemory {
     let facts = request.facts;
     let mut volumes: Vec<AwaitedVolume> = transits
         .iter()
@@ -118,11 +118,11 @@ pub(crate) fn memory<'a>(
         }
     }
     volumes.sort_by(|a, b| a.volume.cmp(&b.volume));
-    Memory { volumes }
+    DrainMemory { volumes }
 }
 
 /// A VolumeAttachment that is on its way out tells since when by itself.
-fn is_kept(facts: &Facts, awaited: &AwaitedVolume) -> bool {
+fn is_kept(facts: &DrainFacts, awaited: &AwaitedVolume) -> bool {
     let tells = |attachment: &AttachmentFact| {
         attachment.is_here
             && attachment.volume.as_ref() == Some(&awaited.volume)
@@ -132,7 +132,7 @@ fn is_kept(facts: &Facts, awaited: &AwaitedVolume) -> bool {
 }
 
 /// True while the Node or a VolumeAttachment of it has the volume.
-fn is_here(facts: &Facts, volume: &VolumeName, ids: &BTreeSet<String>) -> bool {
+fn is_here(facts: &DrainFacts, volume: &VolumeName, ids: &BTreeSet<String>) -> bool {
     let by_attachment =
         attachments(facts).any(|attachment| attachment.is_here && attachment.volume.as_ref() == Some(volume));
     let by_node = match &facts.node {
@@ -151,7 +151,7 @@ fn is_named(attached: &str, id: &str) -> bool {
         && attached.strip_suffix(id).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['^', '/']))
 }
 
-fn attachments(facts: &Facts) -> impl Iterator<Item = &AttachmentFact> {
+fn attachments(facts: &DrainFacts) -> impl Iterator<Item = &AttachmentFact> {
     facts.attachments.iter().flatten()
 }
 

@@ -13,7 +13,7 @@ use crate::value::duration;
 use crate::value::id::{ProviderId, Uid};
 
 use super::failed::{self, failed_create};
-use crate::machine::conclusion::{Reason, Step, Wake};
+use crate::machine::conclusion::{MachineReason, MachineStep, Requeue};
 use crate::machine::facts::MachineView;
 use crate::machine::step::rest;
 
@@ -151,13 +151,13 @@ fn after(at: Timestamp, duration: SignedDuration) -> Timestamp {
 
 /// The end of a pass that must not create: an earlier create may have made a VM, or it failed and it is not yet time to try
 /// again. The look of this pass has found nothing.
-pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Step> {
+pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<MachineStep> {
     let intent = view.machine.create_intent.as_ref()?;
     let window = driver.consistency_window;
     if let Some(doubt) = intent.doubt(window) {
         let pause = doubt.age.clamp(FIRST_LOOK, LAST_LOOK).min(doubt.left);
         let message = intent.message(&doubt, window);
-        return Some(rest(Reason::CreationUnresolved, message, Wake::Look(pause)));
+        return Some(rest(MachineReason::CreationUnresolved, message, Requeue::Look(pause)));
     }
     let IntendedCall::Made(end, CallResult::Failed(error)) = &intent.call else { return None };
     if !error.may_have_happened() || window.is_zero() {
@@ -165,11 +165,11 @@ pub(crate) fn unresolved(view: &MachineView, driver: &DriverFacts) -> Option<Ste
     }
     let left = pause_after(view, error).saturating_sub(end.age);
     (left > SignedDuration::ZERO)
-        .then(|| rest(Reason::CreationUnresolved, failed_message(error, window), Wake::Look(left)))
+        .then(|| rest(MachineReason::CreationUnresolved, failed_message(error, window), Requeue::Look(left)))
 }
 
 /// How long after a failed create in doubt its code lets the next one come: no longer than after a first failure while the
-/// account answers ([`retry::Accounts`]).
+/// account answers ([`retry::CloudAccounts`]).
 fn pause_after(view: &MachineView, error: &CallError) -> SignedDuration {
     let policy = retry::policy(Situation::Create, error.code(), view.settings.resource_exhausted_retry);
     let failures = if view.account_answers && policy == RetryPolicy::SHORT {
@@ -192,12 +192,17 @@ fn spread(uid: &Uid) -> f64 {
 }
 
 /// The end of a pass whose create failed and may have made a VM.
-pub(crate) fn in_doubt(view: &MachineView, driver: &DriverFacts, error: &CallError, now: Timestamp) -> Step {
+pub(crate) fn in_doubt(
+    view: &MachineView,
+    driver: &DriverFacts,
+    error: &CallError,
+    now: Timestamp,
+) -> MachineStep {
     let window = driver.consistency_window;
     if window.is_zero() {
         return failed::creation_failed(view, error, now);
     }
     // A failure that counts, and the look for its VM comes soon whatever the code says.
-    let wake = Wake::Retry { policy: RetryPolicy::steady(FIRST_LOOK.min(window)), hint: None };
-    failed_create(view, (Reason::CreationUnresolved, failed_message(error, window)), error, wake, now)
+    let wake = Requeue::Retry { policy: RetryPolicy::steady(FIRST_LOOK.min(window)), hint: None };
+    failed_create(view, (MachineReason::CreationUnresolved, failed_message(error, window)), error, wake, now)
 }

@@ -8,12 +8,15 @@ use crate::safety::thaw;
 use crate::scheduling::retry::Situation;
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use crate::machine::conclusion::{Conclusion, Note, Operation, Reason, StatusChange, Step, Wake, elapsed};
+use crate::machine::conclusion::{
+    LastOperation, MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange,
+    elapsed,
+};
 use crate::machine::facts::{MachineView, NodeFact, NodePresence, TargetFact};
 use crate::machine::step::{ask_again, operation, reason_of, retry_call};
 
-pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let (reason, message) = told(error, Reason::CreationFailed);
+pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timestamp) -> MachineStep {
+    let (reason, message) = told(error, MachineReason::CreationFailed);
     let wake = retry_call(view, Situation::Create, error);
     failed_create(view, (reason, message), error, wake, now)
 }
@@ -21,35 +24,35 @@ pub(crate) fn creation_failed(view: &MachineView, error: &CallError, now: Timest
 /// The same, with another reason and another time to come back.
 pub(crate) fn failed_create(
     view: &MachineView,
-    (reason, message): (Reason, String),
+    (reason, message): (MachineReason, String),
     error: &CallError,
-    wake: Wake,
+    wake: Requeue,
     now: Timestamp,
-) -> Step {
-    let note = Note::CreationFailed { error: error.to_string() };
+) -> MachineStep {
+    let note = OperationNote::CreationFailed { error: error.to_string() };
     let step = failure(view, reason, note, message, Some(error.code()), wake);
     time_out(view, step, error, now)
 }
 
 /// A look says that a person must mend something before it can tell whether there is a VM. There may be one, so that no
 /// creation time-out has the Machine replaced by another.
-pub(crate) fn look_refused(view: &MachineView, error: &CallError) -> Step {
-    let (reason, message) = told(error, Reason::CreationFailed);
-    let note = Note::CreationFailed { error: error.to_string() };
+pub(crate) fn look_refused(view: &MachineView, error: &CallError) -> MachineStep {
+    let (reason, message) = told(error, MachineReason::CreationFailed);
+    let note = OperationNote::CreationFailed { error: error.to_string() };
     let wake = retry_call(view, Situation::Create, error);
     failure(view, reason, note, message, Some(error.code()), wake)
 }
 
-pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> Step {
-    let (reason, message) = told(error, Reason::InitializationFailed);
-    let note = Note::InitializationFailed { error: error.to_string() };
+pub(crate) fn initialization_failed(view: &MachineView, error: &CallError, now: Timestamp) -> MachineStep {
+    let (reason, message) = told(error, MachineReason::InitializationFailed);
+    let note = OperationNote::InitializationFailed { error: error.to_string() };
     let wake = retry_call(view, Situation::Initialize, error);
     let step = failure(view, reason, note, message, Some(error.code()), wake);
     time_out(view, step, error, now)
 }
 
 /// Reason and message of `Ready`. The sentence of `lastOperation` is the driver's alone.
-fn told(error: &CallError, guest: Reason) -> (Reason, String) {
+fn told(error: &CallError, guest: MachineReason) -> (MachineReason, String) {
     if error.is_terminal() {
         let advice = "no further try helps, says the driver, before somebody changes the class, its Secret or the Machine";
         return (reason_of(error, guest), format!("{error}; {advice}"));
@@ -60,12 +63,12 @@ fn told(error: &CallError, guest: Reason) -> (Reason, String) {
 /// The end of a pass that could not create, with what `lastOperation` says of it.
 pub(crate) fn failure(
     view: &MachineView,
-    reason: Reason,
-    note: Note,
+    reason: MachineReason,
+    note: OperationNote,
     message: String,
     code: Option<Code>,
-    wake: Wake,
-) -> Step {
+    wake: Requeue,
+) -> MachineStep {
     let phase = match view.machine.phase {
         Phase::New => Some(Phase::CrashLoopBackOff),
         Phase::CrashLoopBackOff
@@ -79,10 +82,10 @@ pub(crate) fn failure(
         | Phase::InPlaceUpdateSuccessful
         | Phase::InPlaceUpdateFailed => None,
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status: StatusChange {
             phase,
-            operation: Some(Operation {
+            operation: Some(LastOperation {
                 kind: OperationType::Create,
                 state: OperationState::Failed,
                 note,
@@ -98,40 +101,40 @@ pub(crate) fn failure(
 
 /// Past its creation time-out a Machine that the cloud does not make is failed, so that a set can replace it. Only the cloud
 /// counts: a plugin that broke or that is not served says nothing about the Machine, and its replacement would fare no better.
-fn time_out(view: &MachineView, step: Step, error: &CallError, now: Timestamp) -> Step {
+fn time_out(view: &MachineView, step: MachineStep, error: &CallError, now: Timestamp) -> MachineStep {
     let CallError::Guest(error) = error else { return step };
-    let Step::Finish(mut conclusion) = step else { return step };
+    let MachineStep::Finish(mut conclusion) = step else { return step };
     // What the driver wants to know next time; what is stored stays when it says nothing.
     conclusion.status.last_known_state.clone_from(&error.last_known_state);
     if is_too_late(view, now) {
         conclusion.status.phase = Some(Phase::Failed);
-        conclusion.wake = Wake::Resync;
+        conclusion.wake = Requeue::Resync;
     }
-    Step::Finish(conclusion)
+    MachineStep::Finish(conclusion)
 }
 
 /// The driver works on it and asks for patience, which ends with the creation time-out as well.
-pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp) -> Step {
+pub(crate) fn in_progress(view: &MachineView, work: &InProgress, now: Timestamp) -> MachineStep {
     let status =
         StatusChange { last_known_state: Some(work.resume_token.clone()), ..StatusChange::default() };
     if is_too_late(view, now) {
         let limit = view.settings.creation_timeout;
         let operation =
-            operation(OperationType::Create, OperationState::Failed, Note::JoinTimedOut { limit });
-        return Step::Finish(Conclusion {
+            operation(OperationType::Create, OperationState::Failed, OperationNote::JoinTimedOut { limit });
+        return MachineStep::Finish(MachineConclusion {
             status: StatusChange { phase: Some(Phase::Failed), operation, ..status },
-            reason: Reason::JoinTimedOut,
+            reason: MachineReason::JoinTimedOut,
             message: format!("{}, for longer than {}", work.message, crate::value::duration::format(limit)),
-            wake: Wake::Resync,
+            wake: Requeue::Resync,
         });
     }
-    let note = Note::CloudWorking { message: work.message.clone() };
-    Step::Finish(Conclusion {
+    let note = OperationNote::CloudWorking { message: work.message.clone() };
+    MachineStep::Finish(MachineConclusion {
         status: StatusChange {
             operation: operation(OperationType::Create, OperationState::Processing, note),
             ..status
         },
-        reason: Reason::CloudWorking,
+        reason: MachineReason::CloudWorking,
         message: work.message.clone(),
         wake: ask_again(work),
     })

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::drain::Force;
-use crate::machine::node::health::Ailment;
+use crate::machine::node::health::HealthProblem;
 use crate::scheduling::gate::Gate;
 use crate::value::phase::Phase;
 
@@ -40,7 +40,7 @@ pub(crate) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
         return false;
     }
     let lasts = |since: Option<Timestamp>| since.is_some_and(|since| elapsed(since, now) > AILMENT_PATIENCE);
-    let Ailment { not_ready_since, read_only_since } =
+    let HealthProblem { not_ready_since, read_only_since } =
         view.node().map_or(view.machine.ailment, |node| node.ailment);
     let seen_not_ready = not_ready_since
         .map(|since| [view.thawed_at, watched_since(view)].into_iter().flatten().fold(since, Timestamp::max));
@@ -52,7 +52,7 @@ pub(crate) fn is_ailing(view: &MachineView, now: Timestamp) -> bool {
 /// when it did so at the latest.
 fn watched_since(view: &MachineView) -> Option<Timestamp> {
     let machine = &view.machine;
-    let Ailment { not_ready_since, read_only_since } = machine.ailment;
+    let HealthProblem { not_ready_since, read_only_since } = machine.ailment;
     let is_told = (not_ready_since.is_some() || read_only_since.is_some())
         && matches!(machine.phase, Phase::Unknown | Phase::Terminating);
     match (view.watched_since, machine.phase_since.filter(|_| is_told)) {

@@ -7,7 +7,7 @@ use crate::machine::facts::MachineView;
 
 /// What is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum HookPoint {
     /// The drain.
     Drain,
     /// The removal of the VM.
@@ -16,7 +16,7 @@ pub(crate) enum Held {
 
 /// Hooks that are to be awaited.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wait<'a> {
+pub(crate) struct HookWait<'a> {
     /// Their names, sorted. Never empty.
     pub(crate) hooks: &'a [String],
     /// Since when they are awaited.
@@ -31,11 +31,11 @@ pub(crate) struct Wait<'a> {
 ///
 /// The time of those before the drain counts from the request for deletion. How long a drain takes is not theirs to pay for, so
 /// that the time of those before the VM's removal counts from when they were first met, which is noted on the Machine.
-pub(crate) fn wait(view: &MachineView, held: Held, now: Timestamp) -> Option<Wait<'_>> {
+pub(crate) fn wait(view: &MachineView, held: HookPoint, now: Timestamp) -> Option<HookWait<'_>> {
     let going = &view.machine.going;
     let (hooks, since) = match held {
-        Held::Drain => (&going.pre_drain_hooks, view.machine.deletion),
-        Held::Vm => (&going.pre_terminate_hooks, going.pre_terminate_since),
+        HookPoint::Drain => (&going.pre_drain_hooks, view.machine.deletion),
+        HookPoint::Vm => (&going.pre_terminate_hooks, going.pre_terminate_since),
     };
     if hooks.is_empty() || going.is_forced {
         return None;
@@ -43,15 +43,15 @@ pub(crate) fn wait(view: &MachineView, held: Held, now: Timestamp) -> Option<Wai
     let since = since.unwrap_or(now);
     let left = view.settings.deletion_hook_timeout - elapsed(since, now);
     let until = since.checked_add(view.settings.deletion_hook_timeout).unwrap_or(Timestamp::MAX);
-    (left > SignedDuration::ZERO).then_some(Wait { hooks, since, until, left })
+    (left > SignedDuration::ZERO).then_some(HookWait { hooks, since, until, left })
 }
 
 /// Until when hooks that are still there have held it, or do. `None` where none do, or nobody waits for them.
-pub(crate) fn held_until(view: &MachineView, held: Held) -> Option<Timestamp> {
+pub(crate) fn held_until(view: &MachineView, held: HookPoint) -> Option<Timestamp> {
     let going = &view.machine.going;
     let (hooks, since) = match held {
-        Held::Drain => (&going.pre_drain_hooks, view.machine.deletion),
-        Held::Vm => (&going.pre_terminate_hooks, going.pre_terminate_since),
+        HookPoint::Drain => (&going.pre_drain_hooks, view.machine.deletion),
+        HookPoint::Vm => (&going.pre_terminate_hooks, going.pre_terminate_since),
     };
     if hooks.is_empty() || going.is_forced {
         return None;
@@ -64,7 +64,7 @@ pub(crate) fn is_unnoted(view: &MachineView) -> bool {
     view.machine.going.pre_terminate_since.is_none()
 }
 
-impl Wait<'_> {
+impl HookWait<'_> {
     /// For people: what is awaited, since when and until when, and how to go on without.
     pub(crate) fn message(&self, held: &str, bad_timeout: Option<&str>) -> String {
         let mut text = format!(

@@ -5,21 +5,21 @@ use std::ops::ControlFlow::{Break, Continue};
 use crate::drain::Force;
 use crate::driver::error::Code;
 use crate::driver::write_error::ActError;
-use crate::driver::{self, Answer, is_not_found};
+use crate::driver::{self, DriverResult, is_not_found};
 use crate::scheduling::retry::Situation;
 use crate::value::phase::OperationState;
 
-use super::super::conclusion::{Reason, Wake};
-use super::super::effect::{Effect, Progress};
+use super::super::conclusion::{MachineReason, Requeue};
+use super::super::effect::{MachineEffect, MachineProgress};
 use super::super::step::{reason_of, rest, retry_call, write_failed};
 use super::note::{DeletionNote, DeletionStage};
-use super::{Stage, act, finish, stop, vm};
-use crate::machine::creation::create::{Found, found_in};
+use super::{StageFlow, act, finish, stop, vm};
+use crate::machine::creation::create::{FoundVm, found_in};
 use crate::machine::facts::MachineView;
 
 /// Asks the driver where nothing else tells. What it cannot tell is waited for, except by a deletion that is forced or that had
 /// come further already: the VM is the dearer one of both.
-pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force>) -> Stage {
+pub(super) fn known(view: &MachineView, progress: &MachineProgress, force: Option<Force>) -> StageFlow {
     let machine = &view.machine;
     if !view.has_target() || machine.node_name.is_some() || view.node().is_some() {
         return Continue(());
@@ -28,7 +28,7 @@ pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force
     if !driver.capabilities.status {
         return Continue(());
     }
-    let Some(look) = &progress.probe else { return act(Effect::ProbeVm) };
+    let Some(look) = &progress.probe else { return act(MachineEffect::ProbeVm) };
     if let Some(effect) = unknown_node(view, look) {
         return recorded(progress, effect);
     }
@@ -41,7 +41,7 @@ pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force
         }
         Err(_) if force.is_some() || machine.going.is_vm_declared_gone || was_ordered(view) => Continue(()),
         Err(error) => stop(finish(
-            reason_of(error, Reason::CloudUnreachable),
+            reason_of(error, MachineReason::CloudUnreachable),
             vm::with_advice(view, error),
             (DeletionNote::FindVmFailed { error: error.to_string() }, OperationState::Failed),
             retry_call(view, Situation::Status, error),
@@ -49,26 +49,30 @@ pub(super) fn known(view: &MachineView, progress: &Progress, force: Option<Force
     }
 }
 
-fn recorded(progress: &Progress, effect: Effect) -> Stage {
+fn recorded(progress: &MachineProgress, effect: MachineEffect) -> StageFlow {
     match &progress.record {
         None => act(effect),
         // The next pass sees the Node, if it is there.
-        Some(Ok(())) => Break(rest(Reason::Deleting, "the VM's Node is known", Wake::Now)),
+        Some(Ok(())) => Break(rest(MachineReason::Deleting, "the VM's Node is known", Requeue::Now)),
         // What the server refuses it will refuse for ever.
         Some(Err(ActError::Invalid { .. } | ActError::Denied { .. })) => Continue(()),
         Some(Err(error)) => {
-            Break(write_failed(Reason::WriteFailed, "store the VM's id on the Machine", error))
+            Break(write_failed(MachineReason::WriteFailed, "store the VM's id on the Machine", error))
         }
     }
 }
 
-fn unknown_node(view: &MachineView, look: &Answer<driver::Vm>) -> Option<Effect> {
+fn unknown_node(view: &MachineView, look: &DriverResult<driver::Vm>) -> Option<MachineEffect> {
     let found = match look {
-        Ok(vm) => Found::of(vm),
+        Ok(vm) => FoundVm::of(vm),
         Err(error) => found_in(error)?,
     };
     let provider_id = view.machine.provider_id.clone().unwrap_or(found.provider_id);
-    found.node_name.map(|name| Effect::RecordVm { provider_id, node_name: Some(name), is_proven: true })
+    found.node_name.map(|name| MachineEffect::RecordVm {
+        provider_id,
+        node_name: Some(name),
+        is_proven: true,
+    })
 }
 
 /// An order to remove the VM was given.

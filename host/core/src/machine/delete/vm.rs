@@ -9,15 +9,15 @@ use crate::driver::{Deletion, DriverFacts, VmState, is_not_found};
 use crate::scheduling::retry::{RetryPolicy, Situation};
 use crate::value::phase::OperationState;
 
-use super::super::conclusion::{Conclusion, Reason, StatusChange, Wake, elapsed};
-use super::super::effect::{Effect, Progress};
+use super::super::conclusion::{MachineConclusion, MachineReason, Requeue, StatusChange, elapsed};
+use super::super::effect::{MachineEffect, MachineProgress};
 use super::super::step::{PREREQUISITE, ask_again, reason_of, retry_call, retry_write};
 use super::drain::Drained;
-use super::hooks::{self, Held};
+use super::hooks::{self, HookPoint};
 use super::node::is_past;
 use super::note::DeletionNote;
-use super::{Stage, act, finish, stop};
-use crate::machine::facts::{ClassFact, DriverFact, MachineFact, MachineView, OrderFact, SecretFact};
+use super::{StageFlow, act, finish, stop};
+use crate::machine::facts::{ClassFact, DeleteRequestFact, DriverFact, MachineFact, MachineView, SecretFact};
 
 /// How soon a VM on its way out is looked at: at first well below the time that any cloud takes, then further apart the
 /// longer it takes, since hundreds may be on their way out at a time and a cloud counts requests.
@@ -48,7 +48,7 @@ const ORDER_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 const STATUS_TIME_GRAIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// How it is known that the VM is gone.
-pub(super) enum Gone {
+pub(super) enum VmGone {
     /// Seen.
     Proven,
     /// Said by somebody, since the cloud could not be asked.
@@ -61,20 +61,20 @@ pub(super) enum Gone {
 /// Ends when the VM is gone. What is told until then also says how the drain ended.
 pub(super) fn gone(
     view: &MachineView,
-    progress: &Progress,
+    progress: &MachineProgress,
     drained: &Drained,
     now: Timestamp,
-) -> Stage<Gone> {
-    let removal = Removal { view, progress, drained, now };
+) -> StageFlow<VmGone> {
+    let removal = VmRemoval { view, progress, drained, now };
     removal.hooks_are_done()?;
     if let SecretFact::Refused(refusal) = &view.secret {
-        return removal.blocked(Reason::SecretRefused, &refusal.to_string());
+        return removal.blocked(MachineReason::SecretRefused, &refusal.to_string());
     }
     match &view.driver {
         DriverFact::Ready(driver) | DriverFact::Substitute { serving: driver, .. } => removal.by(driver),
         DriverFact::Refused(refusal @ Refusal::Loading { .. }) => removal.loading(refusal),
-        DriverFact::Refused(refusal) => removal.blocked(Reason::DriverNotReady, &refusal.to_string()),
-        DriverFact::NotChosen => removal.blocked(Reason::ClassMissing, &without_class(&view.class)),
+        DriverFact::Refused(refusal) => removal.blocked(MachineReason::DriverNotReady, &refusal.to_string()),
+        DriverFact::NotChosen => removal.blocked(MachineReason::ClassMissing, &without_class(&view.class)),
     }
 }
 
@@ -89,44 +89,44 @@ pub(super) fn driver(view: &MachineView) -> Option<&DriverFacts> {
     }
 }
 
-struct Removal<'a> {
+struct VmRemoval<'a> {
     view: &'a MachineView,
-    progress: &'a Progress,
+    progress: &'a MachineProgress,
     drained: &'a Drained,
     now: Timestamp,
 }
 
-impl Removal<'_> {
+impl VmRemoval<'_> {
     /// The first look of the hooks' clock is noted on the Machine, since no object tells when a drain ended.
     ///
     /// As long as the order waits, the status does not say that the removal of the VM has begun, whatever the drain has
     /// come to: hooks may hold it for an hour, and a Node that joins meanwhile, or whose mark somebody takes off, is
     /// drained once more.
-    fn hooks_are_done(&self) -> Stage {
-        let Some(wait) = hooks::wait(self.view, Held::Vm, self.now) else { return Continue(()) };
+    fn hooks_are_done(&self) -> StageFlow {
+        let Some(wait) = hooks::wait(self.view, HookPoint::Vm, self.now) else { return Continue(()) };
         let message =
             wait.message("the removal of the VM", self.view.machine.going.bad_hook_timeout.as_deref());
         let wake = match (&self.progress.note_hooks, hooks::is_unnoted(self.view)) {
-            (None, true) => return act(Effect::NoteHooks),
+            (None, true) => return act(MachineEffect::NoteHooks),
             (Some(Err(error)), _) => retry_write(error),
-            (Some(Ok(())), _) | (None, false) => Wake::After(wait.left),
+            (Some(Ok(())), _) | (None, false) => Requeue::After(wait.left),
         };
         stop(self.told(finish(
-            Reason::PreTerminateHooks,
+            MachineReason::PreTerminateHooks,
             message,
             (DeletionNote::NodeKnown, OperationState::Processing),
             wake,
         )))
     }
 
-    fn by(&self, driver: &DriverFacts) -> Stage<Gone> {
+    fn by(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
         match &self.progress.delete_vm {
             None => self.before_order(driver),
             Some(Ok(Deletion::InProgress(work))) => {
                 let note = DeletionNote::VmWorking { message: work.message.clone() };
                 self.wait(
                     finish(
-                        Reason::VmTerminating,
+                        MachineReason::VmTerminating,
                         work.message.clone(),
                         (note, OperationState::Processing),
                         ask_again(work),
@@ -146,20 +146,20 @@ impl Removal<'_> {
     /// the scarcest thing in a cloud. Where somebody else may have given the order there is a look first: while the cloud is
     /// at work on it, it is not given again. Whatever else that look says, the order is what must be tried: it is
     /// idempotent, and its error counts.
-    fn before_order(&self, driver: &DriverFacts) -> Stage<Gone> {
+    fn before_order(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
         if !driver.capabilities.status {
-            return act(Effect::DeleteVm);
+            return act(MachineEffect::DeleteVm);
         }
         if let Some(order) = self.order() {
             return self.after_earlier_order(driver, order);
         }
         match &self.progress.probe {
-            None if self.needs_no_look() => act(Effect::DeleteVm),
-            None => act(Effect::ProbeVm),
+            None if self.needs_no_look() => act(MachineEffect::DeleteVm),
+            None => act(MachineEffect::ProbeVm),
             Some(Ok(vm)) if vm.state == VmState::Stopping && self.is_taken_to_stop() => {
                 self.terminating(driver, None)
             }
-            Some(Ok(_) | Err(_)) => act(Effect::DeleteVm),
+            Some(Ok(_) | Err(_)) => act(MachineEffect::DeleteVm),
         }
     }
 
@@ -170,15 +170,15 @@ impl Removal<'_> {
     }
 
     /// The order that this process has given. One from the future is of a clock that has jumped since, and counts for nothing.
-    fn order(&self) -> Option<OrderFact> {
+    fn order(&self) -> Option<DeleteRequestFact> {
         self.view.machine.going.order.filter(|order| order.at <= self.now && order.asked <= self.now)
     }
 
     /// What is left is to see that the VM is gone. It is not asked for before its time, whatever wakes the Machine.
-    fn after_earlier_order(&self, driver: &DriverFacts, order: OrderFact) -> Stage<Gone> {
+    fn after_earlier_order(&self, driver: &DriverFacts, order: DeleteRequestFact) -> StageFlow<VmGone> {
         let Some(look) = &self.progress.probe else {
             let is_early = elapsed(order.asked, self.now) < self.pause(driver, order.asked);
-            return if is_early { self.terminating(driver, None) } else { act(Effect::ProbeVm) };
+            return if is_early { self.terminating(driver, None) } else { act(MachineEffect::ProbeVm) };
         };
         let is_new = elapsed(order.at, self.now) < driver.consistency_window.max(ORDER_PATIENCE);
         match look {
@@ -189,12 +189,12 @@ impl Removal<'_> {
             Ok(_) if is_new => self.terminating(driver, None),
             Err(error) if is_new && error.code() == Code::Uninitialized => self.terminating(driver, None),
             Err(error) if is_not_found(error) && self.unsettled(driver, order.at).is_zero() => {
-                Continue(Gone::Proven)
+                Continue(VmGone::Proven)
             }
             Err(error) if is_not_found(error) && !self.unsettled(driver, self.now).is_zero() => {
                 self.settled(driver)
             }
-            Ok(_) => act(Effect::DeleteVm),
+            Ok(_) => act(MachineEffect::DeleteVm),
             Err(error)
                 if is_not_found(error)
                     || matches!(
@@ -202,7 +202,7 @@ impl Removal<'_> {
                         Code::OutOfRange | Code::Unimplemented | Code::Uninitialized
                     ) =>
             {
-                act(Effect::DeleteVm)
+                act(MachineEffect::DeleteVm)
             }
             Err(error) => self.unseen(error, None),
         }
@@ -215,7 +215,7 @@ impl Removal<'_> {
 
     /// The look of this pass went before the order, so a VM that it found is looked for once more in another pass. That holds
     /// also when the driver says that nothing was there to remove: one of both is behind.
-    fn after_order(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> Stage<Gone> {
+    fn after_order(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         match &self.progress.probe {
             None if driver.capabilities.status => self.terminating(driver, last_known_state),
             None => self.settled(driver),
@@ -234,16 +234,16 @@ impl Removal<'_> {
     /// must show it once the consistency window has passed since the Machine was seen to be going, because no create of it
     /// begins after that. A Node that its kubelet has registered that long ago proves that its VM is older than reads can lag,
     /// whatever it says of itself since; that there is one at all does not, since some VMs boot faster than reads catch up.
-    fn settled(&self, driver: &DriverFacts) -> Stage<Gone> {
+    fn settled(&self, driver: &DriverFacts) -> StageFlow<VmGone> {
         let left = self.unsettled(driver, self.now);
         if left.is_zero() {
-            return Continue(Gone::Proven);
+            return Continue(VmGone::Proven);
         }
-        stop(Conclusion {
+        stop(MachineConclusion {
             status: StatusChange::default(),
-            reason: Reason::CreationUnresolved,
+            reason: MachineReason::CreationUnresolved,
             message: "no VM is seen: waiting until the cloud's reads must show one that was just made".into(),
-            wake: Wake::After(left),
+            wake: Requeue::After(left),
         })
     }
 
@@ -267,15 +267,15 @@ impl Removal<'_> {
         [registered, node.ready_since].into_iter().flatten().min()
     }
 
-    fn terminating(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> Stage<Gone> {
+    fn terminating(&self, driver: &DriverFacts, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         let has_asked = self.progress.delete_vm.is_some() || self.progress.probe.is_some();
         let asked = self.order().map(|order| order.asked).filter(|_| !has_asked).unwrap_or(self.now);
         let left = self.pause(driver, asked).saturating_sub(elapsed(asked, self.now));
         let conclusion = finish(
-            Reason::VmTerminating,
+            MachineReason::VmTerminating,
             format!("the cloud is removing {}", vm_name(self.view)),
             (self.drained.note.clone(), OperationState::Processing),
-            Wake::After(left.max(SHORTEST_WAIT)),
+            Requeue::After(left.max(SHORTEST_WAIT)),
         );
         self.wait(self.unless_said(conclusion), last_known_state)
     }
@@ -299,12 +299,12 @@ impl Removal<'_> {
     /// For how long the status says that the VM is to go, without the time of hooks that held it for as long as they could.
     fn ordered_for(&self) -> SignedDuration {
         let since = self.view.machine.going.left_since.filter(|_| self.is_under_way());
-        let held = hooks::held_until(self.view, Held::Vm);
+        let held = hooks::held_until(self.view, HookPoint::Vm);
         elapsed(since.max(held).unwrap_or(self.now), self.now)
     }
 
     /// Where an earlier pass has said how the drain ended and that the VM is going, that stays.
-    fn unless_said(&self, mut conclusion: Conclusion) -> Conclusion {
+    fn unless_said(&self, mut conclusion: MachineConclusion) -> MachineConclusion {
         if self.is_under_way() {
             conclusion.status.operation = None;
         }
@@ -318,38 +318,38 @@ impl Removal<'_> {
     }
 
     /// The order is taken, and the cloud cannot be asked whether it was carried out.
-    fn unseen(&self, error: &CallError, last_known_state: Option<&String>) -> Stage<Gone> {
+    fn unseen(&self, error: &CallError, last_known_state: Option<&String>) -> StageFlow<VmGone> {
         self.failed(
             Situation::Status,
-            reason_of(error, Reason::CloudUnreachable),
+            reason_of(error, MachineReason::CloudUnreachable),
             error,
             false,
             last_known_state,
         )
     }
 
-    fn refused(&self, error: &CallError) -> Stage<Gone> {
+    fn refused(&self, error: &CallError) -> StageFlow<VmGone> {
         let stored = match error {
             CallError::Guest(error) => error.last_known_state.as_ref(),
             CallError::Broken(_) | CallError::Refused(_) => None,
         };
-        self.failed(Situation::Delete, reason_of(error, Reason::VmDeletionFailed), error, true, stored)
+        self.failed(Situation::Delete, reason_of(error, MachineReason::VmDeletionFailed), error, true, stored)
     }
 
     fn failed(
         &self,
         situation: Situation,
-        reason: Reason,
+        reason: MachineReason,
         error: &CallError,
         tells_code: bool,
         last_known_state: Option<&String>,
-    ) -> Stage<Gone> {
+    ) -> StageFlow<VmGone> {
         if let Some(gone) = self.declared(&error.to_string()) {
             return Continue(gone);
         }
         let wake = retry_call(self.view, situation, error);
         let said = error.to_string();
-        let passes = matches!(wake, Wake::Retry { policy: RetryPolicy::SHORT, .. });
+        let passes = matches!(wake, Requeue::Retry { policy: RetryPolicy::SHORT, .. });
         let note = if passes {
             DeletionNote::VmDeletionFailed { error: said }
         } else {
@@ -366,26 +366,26 @@ impl Removal<'_> {
 
     /// Each start loads its drivers: nothing has failed, and the end of it wakes the Machine. Nobody's word that the VM is
     /// gone counts meanwhile, since the driver can be asked in a moment.
-    fn loading(&self, refusal: &Refusal) -> Stage<Gone> {
+    fn loading(&self, refusal: &Refusal) -> StageFlow<VmGone> {
         let note = DeletionNote::VmDeletionRefused { error: refusal.to_string() };
-        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
         let told = (note, OperationState::Processing);
-        self.wait(finish(Reason::DriverLoading, refusal.to_string(), told, wake), None)
+        self.wait(finish(MachineReason::DriverLoading, refusal.to_string(), told, wake), None)
     }
 
     /// There is nobody to ask.
-    fn blocked(&self, reason: Reason, problem: &str) -> Stage<Gone> {
+    fn blocked(&self, reason: MachineReason, problem: &str) -> StageFlow<VmGone> {
         if let Some(gone) = self.declared(problem) {
             return Continue(gone);
         }
         let message = format!("{problem}; {}", last_resort(self.view));
         let note = DeletionNote::VmDeletionRefused { error: problem.to_owned() };
-        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
         self.wait(finish(reason, message, (note, OperationState::Failed), wake), None)
     }
 
     /// Somebody's word counts where the cloud cannot be asked, and never against a look that shows the VM.
-    fn declared(&self, problem: &str) -> Option<Gone> {
+    fn declared(&self, problem: &str) -> Option<VmGone> {
         let is_seen = match &self.progress.probe {
             Some(Ok(_)) => true,
             Some(Err(error)) => error.code() == Code::Uninitialized,
@@ -397,16 +397,20 @@ impl Removal<'_> {
             let vm = machine.provider_id.as_ref().map_or("its VM".to_owned(), |id| format!("VM {id}"));
             let message =
                 format!("let go because an annotation says that {vm} is gone, which was not seen: {problem}");
-            Gone::Declared { message }
+            VmGone::Declared { message }
         })
     }
 
-    fn wait(&self, mut conclusion: Conclusion, last_known_state: Option<&String>) -> Stage<Gone> {
+    fn wait(
+        &self,
+        mut conclusion: MachineConclusion,
+        last_known_state: Option<&String>,
+    ) -> StageFlow<VmGone> {
         conclusion.status.last_known_state = last_known_state.cloned();
         stop(self.told(conclusion))
     }
 
-    fn told(&self, mut conclusion: Conclusion) -> Conclusion {
+    fn told(&self, mut conclusion: MachineConclusion) -> MachineConclusion {
         conclusion.status.conditions.extend(self.drained.condition.clone());
         conclusion
     }

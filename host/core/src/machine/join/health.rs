@@ -5,10 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use crate::health_policy::{Health, Judgement};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, Note, Reason, Step, Wake, elapsed};
-use super::super::effect::Progress;
+use super::super::conclusion::{
+    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, elapsed,
+};
+use super::super::effect::MachineProgress;
 use super::super::step::operation;
-use super::timers::{Wait, thawed, timed};
+use super::timers::{NodeWait, thawed, timed};
 use super::{copied_conditions, with_conditions};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
@@ -17,9 +19,9 @@ pub(super) fn step(
     view: &MachineView,
     node: &NodeFact,
     judgement: &Judgement,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Step {
+) -> MachineStep {
     match &judgement.health {
         Health::Healthy => healthy(view, node, progress, now),
         Health::Unhealthy { because, action: _ } => without_health(view, node, because, progress, now),
@@ -47,29 +49,29 @@ fn joins_for_the_first_time(machine: &MachineFact) -> bool {
 }
 
 /// The Machine stays as it is, and no clock of it strikes.
-fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> Step {
-    Step::Finish(Conclusion {
+fn undecided(view: &MachineView, node: &NodeFact, because: &str) -> MachineStep {
+    MachineStep::Finish(MachineConclusion {
         status: copied_conditions(&view.machine, node),
-        reason: Reason::NodeUnhealthy,
+        reason: MachineReason::NodeUnhealthy,
         message: format!("it is not decided whether the Node is healthy: {because}"),
-        wake: Wake::Resync,
+        wake: Requeue::Resync,
     })
 }
 
-fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timestamp) -> Step {
+fn healthy(view: &MachineView, node: &NodeFact, progress: &MachineProgress, now: Timestamp) -> MachineStep {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
     if machine.phase == Phase::Running {
-        return Step::Finish(Conclusion {
+        return MachineStep::Finish(MachineConclusion {
             status,
-            reason: Reason::NodeHealthy,
+            reason: MachineReason::NodeHealthy,
             message: "the Node is healthy".into(),
-            wake: Wake::Resync,
+            wake: Requeue::Resync,
         });
     }
     if is_held(machine, node) {
         let because = "the Node is healthy and still carries the taint critical-components-not-ready";
-        let wait = Wait { reason: Reason::WaitingForNode, what: because.to_owned(), because };
+        let wait = NodeWait { reason: MachineReason::WaitingForNode, what: because.to_owned(), because };
         return with_conditions(status.copies_conditions, timed(view, progress, &wait, now));
     }
     let is_first = joins_for_the_first_time(machine);
@@ -77,15 +79,15 @@ fn healthy(view: &MachineView, node: &NodeFact, progress: &Progress, now: Timest
     status.timeout_active = Some(false);
     status.operation = if is_first {
         let took = node_joined_after(machine, node);
-        operation(OperationType::Create, OperationState::Successful, Note::Joined { took })
+        operation(OperationType::Create, OperationState::Successful, OperationNote::Joined { took })
     } else {
-        operation(OperationType::HealthCheck, OperationState::Successful, Note::Rejoined)
+        operation(OperationType::HealthCheck, OperationState::Successful, OperationNote::Rejoined)
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status,
-        reason: Reason::NodeHealthy,
+        reason: MachineReason::NodeHealthy,
         message: "the Node is healthy".into(),
-        wake: Wake::Resync,
+        wake: Requeue::Resync,
     })
 }
 
@@ -98,9 +100,9 @@ fn without_health(
     view: &MachineView,
     node: &NodeFact,
     because: &str,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Step {
+) -> MachineStep {
     let machine = &view.machine;
     let mut status = copied_conditions(machine, node);
     let copies_conditions = status.copies_conditions;
@@ -112,27 +114,36 @@ fn without_health(
         Phase::Running | Phase::InPlaceUpdateSuccessful => {
             status.phase = Some(Phase::Unknown);
             status.timeout_active = Some(true);
-            let note = Note::Unhealthy { because: because.to_owned() };
+            let note = OperationNote::Unhealthy { because: because.to_owned() };
             status.operation = operation(OperationType::HealthCheck, OperationState::Processing, note);
-            Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Now })
+            MachineStep::Finish(MachineConclusion {
+                status,
+                reason: MachineReason::NodeUnhealthy,
+                message,
+                wake: Requeue::Now,
+            })
         }
         Phase::Pending | Phase::Available | Phase::New | Phase::CrashLoopBackOff => {
             let message = format!("the Node is not ready yet: {because}");
-            let wait = Wait { reason: Reason::NodeNotReady, what: message.clone(), because: &message };
+            let wait =
+                NodeWait { reason: MachineReason::NodeNotReady, what: message.clone(), because: &message };
             with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
         Phase::Unknown | Phase::InPlaceUpdating | Phase::InPlaceUpdateFailed => {
-            let wait = Wait { reason: Reason::NodeUnhealthy, what: message, because };
+            let wait = NodeWait { reason: MachineReason::NodeUnhealthy, what: message, because };
             with_conditions(copies_conditions, timed(view, progress, &wait, now))
         }
-        Phase::Failed => Step::Finish(Conclusion {
+        Phase::Failed => MachineStep::Finish(MachineConclusion {
             status,
-            reason: Reason::Failed,
+            reason: MachineReason::Failed,
             message: format!("failed: {because}"),
-            wake: Wake::Resync,
+            wake: Requeue::Resync,
         }),
-        Phase::Terminating => {
-            Step::Finish(Conclusion { status, reason: Reason::NodeUnhealthy, message, wake: Wake::Resync })
-        }
+        Phase::Terminating => MachineStep::Finish(MachineConclusion {
+            status,
+            reason: MachineReason::NodeUnhealthy,
+            message,
+            wake: Requeue::Resync,
+        }),
     }
 }

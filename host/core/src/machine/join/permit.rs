@@ -6,10 +6,10 @@ use jiff::SignedDuration;
 use crate::driver::error::Code;
 use crate::driver::write_error::ActError;
 use crate::driver::{DriverFacts, VmState, is_not_found};
-use crate::safety::meltdown::{Limit, Permit, Question, ZoneState};
+use crate::safety::meltdown::{Permit, PermitRequest, ReplacementLimit, ZoneState};
 
-use super::super::conclusion::{Reason, Step, Wake};
-use super::super::effect::{Effect, Progress};
+use super::super::conclusion::{MachineReason, MachineStep, Requeue};
+use super::super::effect::{MachineEffect, MachineProgress};
 use super::super::step::{rest, write_failed};
 use crate::machine::facts::{DriverFact, MachineView};
 
@@ -21,7 +21,7 @@ const ZONE: SignedDuration = SignedDuration::from_mins(2);
 
 /// What is to be done to a Machine because it is not healthy. Both take it away from its deployment, so that both are limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) enum Deed {
+pub(in crate::machine) enum HealthAction {
     /// It is to fail, and so to be replaced.
     Fail,
     /// The same for one that never joined. It has nothing to lose and takes nothing from its deployment, so that it waits for no
@@ -33,11 +33,11 @@ pub(in crate::machine) enum Deed {
     Reboot,
 }
 
-impl Deed {
-    fn held(self) -> Reason {
+impl HealthAction {
+    fn held(self) -> MachineReason {
         match self {
-            Self::Fail | Self::GiveUp | Self::GiveWay => Reason::ReplacementHeld,
-            Self::Reboot => Reason::RebootHeld,
+            Self::Fail | Self::GiveUp | Self::GiveWay => MachineReason::ReplacementHeld,
+            Self::Reboot => MachineReason::RebootHeld,
         }
     }
 
@@ -56,11 +56,11 @@ impl Deed {
     }
 
     /// What is asked first.
-    fn asks(self, limit: Limit) -> Question {
+    fn asks(self, limit: ReplacementLimit) -> PermitRequest {
         match self {
-            Self::Fail | Self::Reboot => Question::Turn(limit),
-            Self::GiveUp => Question::ZoneOnly,
-            Self::GiveWay => Question::NameTaken,
+            Self::Fail | Self::Reboot => PermitRequest::Turn(limit),
+            Self::GiveUp => PermitRequest::ZoneOnly,
+            Self::GiveWay => PermitRequest::NameTaken,
         }
     }
 }
@@ -69,26 +69,26 @@ impl Deed {
 #[derive(Clone, Debug)]
 pub(in crate::machine) enum Obstacle {
     /// This is to be found out first.
-    Ask(Effect),
+    Ask(MachineEffect),
     /// It is not its turn, or its zone is not to be believed.
     Held {
         /// Which of both.
-        reason: Reason,
+        reason: MachineReason,
         /// For people.
         message: String,
         /// When to look again.
         after: SignedDuration,
     },
     /// It could not be found out.
-    Unknown(ActError, Deed),
+    Unknown(ActError, HealthAction),
 }
 
 impl Obstacle {
     /// The end of a pass that has nothing else to say.
-    pub(in crate::machine) fn into_step(self) -> Step {
+    pub(in crate::machine) fn into_step(self) -> MachineStep {
         match self {
-            Self::Ask(effect) => Step::act(effect),
-            Self::Held { reason, message, after } => rest(reason, message, Wake::After(after)),
+            Self::Ask(effect) => MachineStep::act(effect),
+            Self::Held { reason, message, after } => rest(reason, message, Requeue::After(after)),
             Self::Unknown(error, deed) => write_failed(deed.held(), deed.question(), &error),
         }
     }
@@ -97,13 +97,13 @@ impl Obstacle {
 /// `Ok` when it may be done, else what is to be done or said instead. `message` says what is wrong with the Machine.
 pub(in crate::machine) fn obtained(
     view: &MachineView,
-    progress: &Progress,
-    deed: Deed,
+    progress: &MachineProgress,
+    deed: HealthAction,
     message: &str,
 ) -> Result<(), Box<Obstacle>> {
     let stop = |obstacle| Err(Box::new(obstacle));
     match &progress.permit {
-        None => stop(Obstacle::Ask(Effect::AskPermit(deed.asks(view.settings.replacement_limit)))),
+        None => stop(Obstacle::Ask(MachineEffect::AskPermit(deed.asks(view.settings.replacement_limit)))),
         Some(Err(error)) => stop(Obstacle::Unknown(error.clone(), deed)),
         Some(Ok(Permit::Busy { limit })) => stop(busy(view, *limit, deed, message)),
         Some(Ok(Permit::Later { after })) => stop(Obstacle::Held {
@@ -119,13 +119,13 @@ pub(in crate::machine) fn obtained(
     }
 }
 
-fn busy(view: &MachineView, limit: Limit, deed: Deed, message: &str) -> Obstacle {
+fn busy(view: &MachineView, limit: ReplacementLimit, deed: HealthAction, message: &str) -> Obstacle {
     let is_not_done = deed.is_not_done();
     let why = match limit {
-        Limit::Machines(0) | Limit::Percent(0) => {
+        ReplacementLimit::Machines(0) | ReplacementLimit::Percent(0) => {
             format!("{is_not_done}: by its limit none of its deployment is replaced or started anew")
         }
-        Limit::Machines(_) | Limit::Percent(_) => {
+        ReplacementLimit::Machines(_) | ReplacementLimit::Percent(_) => {
             format!(
                 "{is_not_done} yet: others of its deployment are being replaced or started anew, and {limit} may be at a time"
             )
@@ -141,15 +141,15 @@ fn busy(view: &MachineView, limit: Limit, deed: Deed, message: &str) -> Obstacle
 /// started anew, whose pods work at the moment.
 fn zone_agrees(
     view: &MachineView,
-    progress: &Progress,
+    progress: &MachineProgress,
     zone: &ZoneState,
-    deed: Deed,
+    deed: HealthAction,
     message: &str,
 ) -> Result<(), Box<Obstacle>> {
     let name = &zone.name;
     let held = |why: String| {
         let message = format!("{message}; {}: {why}", deed.is_not_done());
-        Err(Box::new(Obstacle::Held { reason: Reason::ZoneHeld, message, after: ZONE }))
+        Err(Box::new(Obstacle::Held { reason: MachineReason::ZoneHeld, message, after: ZONE }))
     };
     let Some(driver) = driver(view) else {
         return held(format!(
@@ -160,7 +160,7 @@ fn zone_agrees(
         return Ok(());
     }
     match &progress.probe {
-        None => Err(Box::new(Obstacle::Ask(Effect::ProbeVm))),
+        None => Err(Box::new(Obstacle::Ask(MachineEffect::ProbeVm))),
         Some(Ok(vm)) => match vm.state {
             VmState::Stopping | VmState::Stopped => Ok(()),
             VmState::Pending | VmState::Running | VmState::Unknown => is_alive(zone).or_else(held),

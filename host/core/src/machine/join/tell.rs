@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use crate::health_policy::{Action, Health, Judge, Judgement};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::value::phase::Phase;
 
-use super::super::conclusion::{Conclusion, ConditionKind, OwnCondition, Reason};
+use super::super::conclusion::{MachineConclusion, MachineCondition, MachineConditionKind, MachineReason};
 use super::timers::clock;
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
@@ -16,9 +16,9 @@ pub(super) fn healthy(
     view: &MachineView,
     has_node: bool,
     judgement: &Judgement,
-    mut conclusion: Conclusion,
+    mut conclusion: MachineConclusion,
     now: Timestamp,
-) -> Conclusion {
+) -> MachineConclusion {
     let phase = conclusion.status.phase.unwrap_or(view.machine.phase);
     let is_new = phase != view.machine.phase;
     let since = if is_new { now } else { view.machine.phase_since.unwrap_or(now) };
@@ -29,34 +29,36 @@ pub(super) fn healthy(
         (Phase::New | Phase::CrashLoopBackOff | Phase::Available, _) | (Phase::Pending, None) => None,
         (Phase::InPlaceUpdating, _) => {
             let message = "the Node is being updated in place: its health does not count".to_owned();
-            Some((Status::Unknown, "UpdatingInPlace", message))
+            Some((ConditionStatus::Unknown, "UpdatingInPlace", message))
         }
-        (_, Some(Health::Healthy)) => Some((Status::True, "NodeHealthy", "the Node is healthy".to_owned())),
+        (_, Some(Health::Healthy)) => {
+            Some((ConditionStatus::True, "NodeHealthy", "the Node is healthy".to_owned()))
+        }
         (_, Some(Health::Undecided { because })) => {
-            Some((Status::Unknown, "Undecided", format!("{because}: the Machine stays as it is")))
+            Some((ConditionStatus::Unknown, "Undecided", format!("{because}: the Machine stays as it is")))
         }
         (_, Some(Health::Unhealthy { because, action: _ })) => {
-            Some((Status::False, "NodeUnhealthy", then(because)))
+            Some((ConditionStatus::False, "NodeUnhealthy", then(because)))
         }
         (_, None) => {
             let because = absent(&conclusion, &view.machine);
             let (status, reason) = match conclusion.reason {
-                Reason::NodeContested => (Status::Unknown, "NodeContested"),
-                _ => (Status::False, "NodeMissing"),
+                MachineReason::NodeContested => (ConditionStatus::Unknown, "NodeContested"),
+                _ => (ConditionStatus::False, "NodeMissing"),
             };
             Some((status, reason, then(&because)))
         }
     };
     if let Some((status, reason, message)) = told {
-        let condition = OwnCondition { kind: ConditionKind::Healthy, status, reason, message };
+        let condition = MachineCondition { kind: MachineConditionKind::Healthy, status, reason, message };
         conclusion.status.conditions.push(condition);
     }
     conclusion
 }
 
-fn absent(conclusion: &Conclusion, machine: &MachineFact) -> String {
+fn absent(conclusion: &MachineConclusion, machine: &MachineFact) -> String {
     match conclusion.reason {
-        Reason::NodeNameTaken | Reason::NodeContested => conclusion.message.clone(),
+        MachineReason::NodeNameTaken | MachineReason::NodeContested => conclusion.message.clone(),
         _ => {
             let name = machine.node_name.as_ref().map_or("(no name yet)", |name| name.as_str());
             format!("Node {name} is not there")
@@ -83,8 +85,11 @@ fn policy_wants(judgement: &Judgement) -> Option<String> {
 }
 
 /// It would have failed in this pass.
-fn is_held(conclusion: &Conclusion) -> bool {
-    matches!(conclusion.reason, Reason::ReplacementHeld | Reason::ZoneHeld | Reason::Frozen)
+fn is_held(conclusion: &MachineConclusion) -> bool {
+    matches!(
+        conclusion.reason,
+        MachineReason::ReplacementHeld | MachineReason::ZoneHeld | MachineReason::Frozen
+    )
 }
 
 /// What is wrong, since when, and when the Machine fails because of it.
@@ -93,7 +98,7 @@ fn follows(
     because: &str,
     judgement: &Judgement,
     (phase, since): (Phase, Timestamp),
-    conclusion: &Conclusion,
+    conclusion: &MachineConclusion,
     now: Timestamp,
 ) -> String {
     let since_then = whole_seconds(since);

@@ -6,10 +6,12 @@ use crate::safety::thaw;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Conclusion, Note, Reason, StatusChange, Step, Wake, elapsed};
-use super::super::effect::Progress;
+use super::super::conclusion::{
+    MachineConclusion, MachineReason, MachineStep, OperationNote, Requeue, StatusChange, elapsed,
+};
+use super::super::effect::MachineProgress;
 use super::super::step::{PREREQUISITE, operation, rest};
-use super::permit::{self, Deed};
+use super::permit::{self, HealthAction};
 use crate::machine::delete::hooks::whole_seconds;
 use crate::machine::facts::{MachineFact, MachineView};
 
@@ -82,8 +84,8 @@ fn with_end(view: &MachineView, what: &str, now: Timestamp) -> String {
 }
 
 /// With what the waiting is about, in words that stand alone.
-pub(super) struct Wait<'a> {
-    pub(super) reason: Reason,
+pub(super) struct NodeWait<'a> {
+    pub(super) reason: MachineReason,
     /// What is awaited.
     pub(super) what: String,
     /// What speaks against the Node.
@@ -91,18 +93,23 @@ pub(super) struct Wait<'a> {
 }
 
 /// Says until when it waits, and ends the phase of the Machine when the time is over.
-pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, now: Timestamp) -> Step {
+pub(super) fn timed(
+    view: &MachineView,
+    progress: &MachineProgress,
+    wait: &NodeWait<'_>,
+    now: Timestamp,
+) -> MachineStep {
     let Some(clock) = clock(view, now) else {
-        return rest(wait.reason, with_end(view, &wait.what, now), Wake::Resync);
+        return rest(wait.reason, with_end(view, &wait.what, now), Requeue::Resync);
     };
     let waited = elapsed(clock.since, now);
     if waited <= clock.limit {
         // One second more, so that the clock has passed the limit when the pass comes.
-        let wake = Wake::After(clock.limit - waited + SignedDuration::from_secs(1));
+        let wake = Requeue::After(clock.limit - waited + SignedDuration::from_secs(1));
         return rest(wait.reason, with_end(view, &wait.what, now), wake);
     }
     if !permits(view.gate, EffectKind::FailMachine) {
-        let wake = Wake::Retry { policy: PREREQUISITE, hint: None };
+        let wake = Requeue::Retry { policy: PREREQUISITE, hint: None };
         let held = match view.machine.phase {
             Phase::InPlaceUpdating => "its time is over, and saying that it has failed is held",
             Phase::New
@@ -116,24 +123,24 @@ pub(super) fn timed(view: &MachineView, progress: &Progress, wait: &Wait<'_>, no
             | Phase::InPlaceUpdateSuccessful
             | Phase::InPlaceUpdateFailed => "failing it is held",
         };
-        return rest(Reason::Frozen, format!("{}; {held}", wait.what), wake);
+        return rest(MachineReason::Frozen, format!("{}; {held}", wait.what), wake);
     }
     if view.machine.phase == Phase::InPlaceUpdating {
         return update_timed_out(clock.limit, wait);
     }
-    let deed = if view.machine.phase == Phase::Pending { Deed::GiveUp } else { Deed::Fail };
+    let deed = if view.machine.phase == Phase::Pending { HealthAction::GiveUp } else { HealthAction::Fail };
     if let Err(obstacle) = permit::obtained(view, progress, deed, &wait.what) {
         return obstacle.into_step();
     }
     time_over(&view.machine, clock.limit, wait)
 }
 
-fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &Wait<'_>) -> Step {
+fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &NodeWait<'_>) -> MachineStep {
     let (reason, kind, note) = if machine.phase == Phase::Pending {
-        (Reason::JoinTimedOut, OperationType::Create, Note::JoinTimedOut { limit })
+        (MachineReason::JoinTimedOut, OperationType::Create, OperationNote::JoinTimedOut { limit })
     } else {
-        let note = Note::HealthTimedOut { limit, because: wait.because.to_owned() };
-        (Reason::HealthTimedOut, OperationType::HealthCheck, note)
+        let note = OperationNote::HealthTimedOut { limit, because: wait.because.to_owned() };
+        (MachineReason::HealthTimedOut, OperationType::HealthCheck, note)
     };
     let status = StatusChange {
         phase: Some(Phase::Failed),
@@ -141,32 +148,32 @@ fn time_over(machine: &MachineFact, limit: SignedDuration, wait: &Wait<'_>) -> S
         operation: operation(kind, OperationState::Failed, note),
         ..StatusChange::default()
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status,
         reason,
         message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
-        wake: Wake::Resync,
+        wake: Requeue::Resync,
     })
 }
 
-fn update_timed_out(limit: SignedDuration, wait: &Wait<'_>) -> Step {
-    let note = Note::InPlaceUpdateTimedOut { limit };
+fn update_timed_out(limit: SignedDuration, wait: &NodeWait<'_>) -> MachineStep {
+    let note = OperationNote::InPlaceUpdateTimedOut { limit };
     let status = StatusChange {
         phase: Some(Phase::InPlaceUpdateFailed),
         timeout_active: Some(true),
         operation: operation(OperationType::InPlaceUpdate, OperationState::Failed, note),
         ..StatusChange::default()
     };
-    Step::Finish(Conclusion {
+    MachineStep::Finish(MachineConclusion {
         status,
-        reason: Reason::InPlaceUpdateFailed,
+        reason: MachineReason::InPlaceUpdateFailed,
         message: format!("{}, for longer than {}", wait.what, crate::value::duration::format(limit)),
-        wake: Wake::Now,
+        wake: Requeue::Now,
     })
 }
 
 /// An outage is over: the time that the Machine may be unhealthy counts anew. `None`: nothing of the kind.
-pub(super) fn thawed(view: &MachineView) -> Option<Step> {
+pub(super) fn thawed(view: &MachineView) -> Option<MachineStep> {
     let machine = &view.machine;
     if !thaw::returns_to_running(machine.phase, machine.phase_since, view.gate, view.thawed_at) {
         return None;
@@ -177,15 +184,15 @@ pub(super) fn thawed(view: &MachineView) -> Option<Step> {
         operation: operation(
             OperationType::HealthCheck,
             OperationState::Successful,
-            Note::HealthTimeoutReset,
+            OperationNote::HealthTimeoutReset,
         ),
         ..StatusChange::default()
     };
     let message = "an outage of an API server is over: the time that the Node may be unhealthy counts anew";
-    Some(Step::Finish(Conclusion {
+    Some(MachineStep::Finish(MachineConclusion {
         status,
-        reason: Reason::HealthTimeoutReset,
+        reason: MachineReason::HealthTimeoutReset,
         message: message.into(),
-        wake: Wake::Now,
+        wake: Requeue::Now,
     }))
 }

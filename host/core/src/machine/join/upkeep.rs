@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::driver::virtual_capacity::{self, Plan};
+use crate::driver::virtual_capacity::{self, CapacityPlan};
 use crate::health_policy::Judgement;
-use crate::machine::node::sync::{self, NodeChange, Wanted};
+use crate::machine::node::sync::{self, NodeChange, WantedNodeMeta};
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use super::super::conclusion::{Wake, elapsed};
-use super::super::effect::{Effect, MetaChange, Progress};
-use super::remark::{Remark, Turn, wake_at};
+use super::super::conclusion::{Requeue, elapsed};
+use super::super::effect::{MachineEffect, MachineProgress, MetaChange};
+use super::remark::{ConclusionPart, TaskResult, wake_at};
 use super::{health, preserve, timers};
 use crate::machine::facts::{MachineFact, MachineView, NodeFact};
 
@@ -29,54 +29,55 @@ pub(super) fn node(
     view: &MachineView,
     node: &NodeFact,
     judgement: &Judgement,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Turn {
+) -> TaskResult {
     if !permits(view.gate, EffectKind::NodeWrite) {
-        return Turn::nothing();
+        return TaskResult::nothing();
     }
     let plan = capacity(view, node);
     let change = difference(view, node, &plan, now);
     let what = "bring the Node in line";
     match (&progress.sync_node, change.is_empty()) {
         (None, false) => {
-            let sync = Effect::SyncNode { node: node.name.clone(), change };
+            let sync = MachineEffect::SyncNode { node: node.name.clone(), change };
             // The token is of no use once the Node has joined, so it goes together with the Node's first write.
             let joins = health::joins(view, node, judgement) && progress.forget_token.is_none();
-            return Turn::Act(if joins { vec![sync, Effect::ForgetToken] } else { vec![sync] });
+            return TaskResult::Act(if joins { vec![sync, MachineEffect::ForgetToken] } else { vec![sync] });
         }
-        (Some(Err(error)), false) => return Turn::written(what, &Err(error.clone())),
+        (Some(Err(error)), false) => return TaskResult::written(what, &Err(error.clone())),
         (Some(_), _) | (None, true) => {}
     }
     match (&progress.capacity, plan.resources.is_empty()) {
-        (None, false) => {
-            Turn::act(Effect::WriteCapacity { node: node.name.clone(), resources: plan.resources })
-        }
-        (Some(result), false) => Turn::written("write the Node's virtual capacity", result),
-        (_, true) => Turn::nothing(),
+        (None, false) => TaskResult::act(MachineEffect::WriteCapacity {
+            node: node.name.clone(),
+            resources: plan.resources,
+        }),
+        (Some(result), false) => TaskResult::written("write the Node's virtual capacity", result),
+        (_, true) => TaskResult::nothing(),
     }
 }
 
-fn capacity(view: &MachineView, node: &NodeFact) -> Plan {
+fn capacity(view: &MachineView, node: &NodeFact) -> CapacityPlan {
     virtual_capacity::plan(&view.virtual_capacity, &node.capacity, node.last_applied_capacity.as_ref())
 }
 
 /// What the Node is to carry and does not.
-fn difference(view: &MachineView, node: &NodeFact, plan: &Plan, now: Timestamp) -> NodeChange {
+fn difference(view: &MachineView, node: &NodeFact, plan: &CapacityPlan, now: Timestamp) -> NodeChange {
     let machine = &view.machine;
-    let wanted = Wanted { template: &machine.template, own_labels: &machine.own_node_labels };
+    let wanted = WantedNodeMeta { template: &machine.template, own_labels: &machine.own_node_labels };
     let change = sync::merge(&node.meta, wanted, node.last_applied.as_ref());
     let change = change.with(&node.meta, &preserve::on_node(view, node, now));
     NodeChange { takes_finalizer: !node.has_finalizer, capacity_note: plan.note.clone(), ..change }
 }
 
 /// Keeps the bootstrap token valid while the Machine still may join. Its value stays, since the VM has it.
-pub(super) fn token(view: &MachineView, progress: &Progress, now: Timestamp) -> Turn {
-    let Some(until) = token_until(view, now) else { return Turn::nothing() };
+pub(super) fn token(view: &MachineView, progress: &MachineProgress, now: Timestamp) -> TaskResult {
+    let Some(until) = token_until(view, now) else { return TaskResult::nothing() };
     match &progress.extend_token {
-        None => Turn::act(Effect::ExtendToken { until }),
+        None => TaskResult::act(MachineEffect::ExtendToken { until }),
         // The Machine may join with it until it ends.
-        Some(result) => Turn::beside(result),
+        Some(result) => TaskResult::beside(result),
     }
 }
 
@@ -85,15 +86,15 @@ pub(super) fn forget_token(
     view: &MachineView,
     node: &NodeFact,
     judgement: &Judgement,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Turn {
+) -> TaskResult {
     if !health::joins(view, node, judgement) && !may_have_kept_token(view, now) {
-        return Turn::nothing();
+        return TaskResult::nothing();
     }
     match &progress.forget_token {
-        None => Turn::act(Effect::ForgetToken),
-        Some(result) => Turn::beside(result),
+        None => TaskResult::act(MachineEffect::ForgetToken),
+        Some(result) => TaskResult::beside(result),
     }
 }
 
@@ -130,9 +131,9 @@ fn token_until(view: &MachineView, now: Timestamp) -> Option<Timestamp> {
 pub(super) fn machine(
     view: &MachineView,
     node: Option<&NodeFact>,
-    progress: &Progress,
+    progress: &MachineProgress,
     now: Timestamp,
-) -> Turn {
+) -> TaskResult {
     let mut annotations = preserve::on_machine(view, node, now);
     let labels = lost_label(view, node);
     let names = view.names;
@@ -140,19 +141,19 @@ pub(super) fn machine(
         annotations.insert(names.token_until.to_owned(), Some(until.to_string()));
     }
     let wake = match join_duration(view, node, now) {
-        Due::Nothing => None,
-        Due::Later(wake) => Some(wake),
-        Due::Noted(took) => {
+        JoinNote::Nothing => None,
+        JoinNote::Later(wake) => Some(wake),
+        JoinNote::Noted(took) => {
             annotations.insert(names.join_duration.to_owned(), Some(took));
             None
         }
     };
     match &progress.write_machine {
         None if annotations.is_empty() && labels.is_empty() => {
-            Turn::Say(Remark { wake, ..Remark::default() })
+            TaskResult::Say(ConclusionPart { wake, ..ConclusionPart::default() })
         }
-        None => Turn::act(Effect::WriteMachine(MetaChange { labels, annotations })),
-        Some(result) => Turn::written("write labels and annotations of the Machine", result),
+        None => TaskResult::act(MachineEffect::WriteMachine(MetaChange { labels, annotations })),
+        Some(result) => TaskResult::written("write labels and annotations of the Machine", result),
     }
 }
 
@@ -163,17 +164,17 @@ fn lost_label(view: &MachineView, node: Option<&NodeFact>) -> BTreeMap<String, O
     lost.map(|node| (view.names.node.to_owned(), Some(node.name.to_string()))).into_iter().collect()
 }
 
-enum Due {
+enum JoinNote {
     Nothing,
-    Later(Wake),
+    Later(Requeue),
     Noted(String),
 }
 
 /// How long the Machine's Node took to join, where that is known and not noted.
-fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) -> Due {
+fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) -> JoinNote {
     let machine = &view.machine;
     let ready = node.and_then(|node| node.ready_since);
-    let (Some(since), Some(ready)) = (machine.phase_since, ready) else { return Due::Nothing };
+    let (Some(since), Some(ready)) = (machine.phase_since, ready) else { return JoinNote::Nothing };
     let (from, to) = JOIN_IS_NOTED;
     let running = elapsed(since, now);
     // A Node that was not ready in between does not tell when it joined.
@@ -182,11 +183,11 @@ fn join_duration(view: &MachineView, node: Option<&NodeFact>, now: Timestamp) ->
         || ready.as_second() > since.as_second()
         || running > to
     {
-        return Due::Nothing;
+        return JoinNote::Nothing;
     }
     if running < from {
-        return Due::Later(wake_at(since.checked_add(from).unwrap_or(now), now));
+        return JoinNote::Later(wake_at(since.checked_add(from).unwrap_or(now), now));
     }
     let took = SignedDuration::from_secs(elapsed(machine.created, ready).as_secs());
-    Due::Noted(crate::value::duration::format(took))
+    JoinNote::Noted(crate::value::duration::format(took))
 }

@@ -9,8 +9,8 @@ use crate::scheduling::retry::RetryPolicy;
 use crate::value::phase::Phase;
 
 use super::conflict as contest;
-use crate::machine::conclusion::{Conclusion, Reason, StatusChange, Step, Wake};
-use crate::machine::effect::Effect;
+use crate::machine::conclusion::{MachineConclusion, MachineReason, MachineStep, Requeue, StatusChange};
+use crate::machine::effect::MachineEffect;
 use crate::machine::facts::{ClassFact, MachineView};
 use crate::machine::step::rest;
 
@@ -60,43 +60,53 @@ fn message(view: &MachineView, subject: &str, stored: &str) -> String {
 }
 
 /// A Machine that lives: its health is still judged, nothing harmful is done, and `Ready` tells why.
-pub(crate) fn guarded(view: &MachineView, step: Step) -> Step {
+pub(crate) fn guarded(view: &MachineView, step: MachineStep) -> MachineStep {
     let Some(message) = held(view) else { return step };
     let is_harmful = match &step {
-        Step::Act(effects) => effects.iter().any(is_held),
-        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+        MachineStep::Act(effects) => effects.iter().any(is_held),
+        MachineStep::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
     };
     match step {
-        _ if is_harmful => rest(Reason::ClusterMarkDiffers, message, Wake::Resync),
-        Step::Act(effects) => Step::Act(effects),
-        Step::Finish(conclusion) => {
-            Step::Finish(Conclusion { reason: Reason::ClusterMarkDiffers, message, ..conclusion })
-        }
+        _ if is_harmful => rest(MachineReason::ClusterMarkDiffers, message, Requeue::Resync),
+        MachineStep::Act(effects) => MachineStep::Act(effects),
+        MachineStep::Finish(conclusion) => MachineStep::Finish(MachineConclusion {
+            reason: MachineReason::ClusterMarkDiffers,
+            message,
+            ..conclusion
+        }),
     }
 }
 
 /// While another control plane holds the mark, this Machine may be a copy of that one's: no effect goes out that the
 /// gate forbids, whatever the Machine is at, and `Ready` says why.
-pub(crate) fn held_elsewhere(view: &MachineView, step: Step) -> Step {
+pub(crate) fn held_elsewhere(view: &MachineView, step: MachineStep) -> MachineStep {
     let Gate::Frozen { reason: reason @ FreezeReason::ClusterMarkHeld, .. } = view.gate else { return step };
     match &step {
-        Step::Act(effects)
+        MachineStep::Act(effects)
             if effects.iter().any(|effect| !permits(view.gate, effect.kind(&view.machine))) =>
         {
-            rest(Reason::Frozen, format!("held: {}", reason.sentence()), Wake::Resync)
+            rest(MachineReason::Frozen, format!("held: {}", reason.sentence()), Requeue::Resync)
         }
-        Step::Act(_) | Step::Finish(_) => step,
+        MachineStep::Act(_) | MachineStep::Finish(_) => step,
     }
 }
 
 /// The end of a pass over a Machine that is being deleted, or created.
-pub(crate) fn waiting(message: String) -> Conclusion {
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    Conclusion { status: StatusChange::default(), reason: Reason::ClusterMarkDiffers, message, wake }
+pub(crate) fn waiting(message: String) -> MachineConclusion {
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    MachineConclusion {
+        status: StatusChange::default(),
+        reason: MachineReason::ClusterMarkDiffers,
+        message,
+        wake,
+    }
 }
 
 /// True for what harms the VM or what runs on it, and for what asks the cloud about it by the wrong mark.
-pub(crate) fn is_held(effect: &Effect) -> bool {
+pub(crate) fn is_held(effect: &MachineEffect) -> bool {
     contest::harms_others(effect)
-        || matches!(effect, Effect::ProbeVm | Effect::RecordVm { .. } | Effect::AskPermit(_))
+        || matches!(
+            effect,
+            MachineEffect::ProbeVm | MachineEffect::RecordVm { .. } | MachineEffect::AskPermit(_)
+        )
 }

@@ -4,22 +4,24 @@
 //! would have its set replace it, before a look says otherwise.
 
 use crate::driver::error::{CallError, Code, DriverError};
-use crate::machine::node::health::Status;
+use crate::machine::node::health::ConditionStatus;
 use crate::scheduling::gate::{EffectKind, permits};
 use crate::scheduling::looks::VM_NOT_PROVEN;
 use crate::scheduling::retry::RetryPolicy;
 use crate::value::phase::Phase;
 
-use crate::machine::conclusion::{ConditionKind, OwnCondition, Reason, Step, Wake};
-use crate::machine::effect::{Effect, Progress};
+use crate::machine::conclusion::{
+    MachineCondition, MachineConditionKind, MachineReason, MachineStep, Requeue,
+};
+use crate::machine::effect::{MachineEffect, MachineProgress};
 use crate::machine::facts::{DriverFact, MachineView};
 use crate::machine::step::rest;
 
 /// What a look has to say of it.
-pub(crate) fn condition(error: &DriverError) -> OwnCondition {
-    OwnCondition {
-        kind: ConditionKind::VmPresent,
-        status: Status::Unknown,
+pub(crate) fn condition(error: &DriverError) -> MachineCondition {
+    MachineCondition {
+        kind: MachineConditionKind::VmPresent,
+        status: ConditionStatus::Unknown,
         reason: VM_NOT_PROVEN,
         message: format!("{}; until that is mended, nothing is created, failed or removed", error.message),
     }
@@ -36,7 +38,7 @@ pub(crate) fn refusal(error: &CallError) -> Option<&DriverError> {
 /// A Machine that lives is failed only after a look that proves its VM or finds it gone, where its status says that
 /// the VM is not proven, or where nothing ever proved it: no mark is stored with the VM, so that another program may
 /// have made it.
-pub(crate) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> Step {
+pub(crate) fn guarded(view: &MachineView, progress: &MachineProgress, step: MachineStep) -> MachineStep {
     let is_refuted = view.look.as_ref().is_some_and(|look| look.is_unproven);
     let is_unmarked = view.machine.provider_id.is_some() && view.marks.of_machine.is_none();
     if !(is_refuted || is_unmarked) || !fails(&step) {
@@ -45,7 +47,7 @@ pub(crate) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> St
     let can_look = matches!(&view.driver, DriverFact::Ready(driver) if driver.capabilities.status)
         && permits(view.gate, EffectKind::CloudRead);
     match &progress.probe {
-        None if can_look => Step::act(Effect::ProbeVm),
+        None if can_look => MachineStep::act(MachineEffect::ProbeVm),
         None if is_refuted => held("see condition VmPresent"),
         Some(Err(error)) => match refusal(error) {
             Some(error) => held(&error.message),
@@ -56,9 +58,9 @@ pub(crate) fn guarded(view: &MachineView, progress: &Progress, step: Step) -> St
     }
 }
 
-fn held(why: &str) -> Step {
-    let wake = Wake::Retry { policy: RetryPolicy::LONG, hint: None };
-    rest(Reason::ReplacementHeld, format!("failing it is held: {why}"), wake)
+fn held(why: &str) -> MachineStep {
+    let wake = Requeue::Retry { policy: RetryPolicy::LONG, hint: None };
+    rest(MachineReason::ReplacementHeld, format!("failing it is held: {why}"), wake)
 }
 
 /// True for an error that tells what the VM is.
@@ -66,9 +68,11 @@ fn tells(code: Code) -> bool {
     matches!(code, Code::NotFound | Code::Uninitialized | Code::OutOfRange)
 }
 
-fn fails(step: &Step) -> bool {
+fn fails(step: &MachineStep) -> bool {
     match step {
-        Step::Act(effects) => effects.iter().any(|effect| matches!(effect, Effect::AskPermit(_))),
-        Step::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
+        MachineStep::Act(effects) => {
+            effects.iter().any(|effect| matches!(effect, MachineEffect::AskPermit(_)))
+        }
+        MachineStep::Finish(conclusion) => conclusion.status.phase == Some(Phase::Failed),
     }
 }

@@ -6,17 +6,17 @@ use crate::disruption::maintenance::left;
 use crate::disruption::node_age::{self, Aged};
 
 use super::ledger::Ledger;
-use super::{Care, is_marked, listed};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
-use crate::machine_deployment::rollout::strategy::Bounds;
+use super::{DisruptionPlan, is_marked, listed};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
+use crate::machine_deployment::rollout::strategy::RolloutBounds;
 use crate::machine_deployment::rollout::window;
 use crate::machine_deployment::sets::group::{Tally, size};
 
-fn aged(machine: &MachineFact) -> Aged {
+fn aged(machine: &OwnedMachineFact) -> Aged {
     Aged { name: machine.name.clone(), uid: machine.uid.clone(), created: machine.created }
 }
 
-pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &MachineFact, now: Timestamp) -> bool {
+pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &OwnedMachineFact, now: Timestamp) -> bool {
     !machine.is_preserved(now)
         && ledger.wishes.max_age.is_some_and(|age| node_age::expires(&aged(machine), age) <= now)
 }
@@ -25,11 +25,11 @@ pub(super) fn is_expired(ledger: &Ledger<'_>, machine: &MachineFact, now: Timest
 fn expired<'a>(
     new: &Tally<'a>,
     ledger: &Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
-) -> Vec<&'a MachineFact> {
+) -> Vec<&'a OwnedMachineFact> {
     let Some(age) = ledger.wishes.max_age else { return Vec::new() };
-    let machines: Vec<&MachineFact> = new
+    let machines: Vec<&OwnedMachineFact> = new
         .set
         .machines
         .iter()
@@ -47,7 +47,12 @@ fn expired<'a>(
 }
 
 /// Nothing else is under way, and nothing holds what can wait.
-fn may_begin(view: &DeploymentView, expired: &[&MachineFact], care: &mut Care, now: Timestamp) -> bool {
+fn may_begin(
+    view: &DeploymentView,
+    expired: &[&OwnedMachineFact],
+    care: &mut DisruptionPlan,
+    now: Timestamp,
+) -> bool {
     if expired.is_empty() || view.deployment.spec.is_paused || care.told.is_some() {
         return false;
     }
@@ -62,7 +67,7 @@ fn may_begin(view: &DeploymentView, expired: &[&MachineFact], care: &mut Care, n
 }
 
 /// A replacement is made first where there may be one Machine more.
-fn comes_first(bounds: Bounds, ledger: &Ledger<'_>) -> bool {
+fn comes_first(bounds: RolloutBounds, ledger: &Ledger<'_>) -> bool {
     bounds.surge > 0 || ledger.wishes.replace_first.is_some()
 }
 
@@ -70,9 +75,9 @@ fn comes_first(bounds: Bounds, ledger: &Ledger<'_>) -> bool {
 pub(super) fn begin(
     view: &DeploymentView,
     new: &Tally<'_>,
-    (bounds, room): (Bounds, u32),
+    (bounds, room): (RolloutBounds, u32),
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) {
     let expired = expired(new, ledger, care, now);
@@ -98,9 +103,9 @@ pub(super) fn begin(
 pub(super) fn take_at_once(
     view: &DeploymentView,
     new: &Tally<'_>,
-    bounds: Bounds,
+    bounds: RolloutBounds,
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) -> u32 {
     if comes_first(bounds, ledger) || new.wanted != bounds.desired {

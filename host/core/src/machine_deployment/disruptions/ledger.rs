@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::disruption::budget::{Allowance, Past, Room};
+use crate::disruption::budget::{Allowance, BudgetRoom, DisruptionHistory};
 use crate::disruption::maintenance::left;
-use crate::disruption::requests::Wishes;
+use crate::disruption::requests::DisruptionRequests;
 use crate::value::id::Name;
 
-use super::super::conclusion::Reason;
+use super::super::conclusion::DeploymentReason;
 use super::super::effect::DeploymentChange;
-use super::{Care, failed};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
-use crate::machine_deployment::sets::group::Group;
+use super::{DisruptionPlan, failed};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
+use crate::machine_deployment::sets::group::SetGroup;
 
 /// It, while it is decided on.
 pub(in crate::machine_deployment) struct Ledger<'a> {
-    pub wishes: Wishes,
+    pub wishes: DisruptionRequests,
     /// Machines that are there and not on their way out.
-    living: BTreeMap<&'a Name, &'a MachineFact>,
-    taken: Past,
-    replacing: Past,
+    living: BTreeMap<&'a Name, &'a OwnedMachineFact>,
+    taken: DisruptionHistory,
+    replacing: DisruptionHistory,
     /// Noted before this pass.
-    taken_before: Past,
+    taken_before: DisruptionHistory,
     /// So many more may be taken; `None` for any number.
     left: Option<u32>,
     /// None may before.
@@ -32,13 +32,13 @@ pub(in crate::machine_deployment) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn read(view: &DeploymentView, group: &Group<'a>, now: Timestamp) -> Self {
+    pub(super) fn read(view: &DeploymentView, group: &SetGroup<'a>, now: Timestamp) -> Self {
         let annotations = &view.deployment.annotations;
         let names = view.names.disruption;
-        let list = |name: &str| Past::parse(annotations.get(name).map_or("", String::as_str));
-        let wishes = Wishes::read(annotations, names);
+        let list = |name: &str| DisruptionHistory::parse(annotations.get(name).map_or("", String::as_str));
+        let wishes = DisruptionRequests::read(annotations, names);
         let machines = group.all().flat_map(|tally| &tally.set.machines);
-        let living: BTreeMap<&Name, &MachineFact> =
+        let living: BTreeMap<&Name, &OwnedMachineFact> =
             machines.filter(|machine| !machine.is_deleting).map(|machine| (&machine.name, machine)).collect();
         let (mut taken, mut replacing) = (list(names.taken), list(names.replacing));
         replacing.retain(|name, _| living.contains_key(name));
@@ -66,27 +66,27 @@ impl<'a> Ledger<'a> {
     }
 
     /// It is noted that it may go, and was before this pass; or nobody counts.
-    pub(super) fn was_taken(&self, machine: &MachineFact) -> bool {
+    pub(super) fn was_taken(&self, machine: &OwnedMachineFact) -> bool {
         self.wishes.budget.is_none() || self.taken_before.get(&machine.name).is_some()
     }
 
     /// It is noted that it may go.
-    pub(super) fn is_noted(&self, machine: &MachineFact) -> bool {
+    pub(super) fn is_noted(&self, machine: &OwnedMachineFact) -> bool {
         self.taken.get(&machine.name).is_some()
     }
 
-    pub(super) fn is_replacing(&self, machine: &MachineFact) -> bool {
+    pub(super) fn is_replacing(&self, machine: &OwnedMachineFact) -> bool {
         self.replacing.get(&machine.name).is_some()
     }
 
     /// Those whose replacement is awaited, who was noted first at the front.
-    pub(super) fn replacing(&self) -> Vec<(&'a MachineFact, Timestamp)> {
+    pub(super) fn replacing(&self) -> Vec<(&'a OwnedMachineFact, Timestamp)> {
         let machine = |(name, at): (&Name, Timestamp)| Some((*self.living.get(name)?, at));
         self.replacing.in_order().into_iter().filter_map(machine).collect()
     }
 
     /// Lets one go, if the budget does.
-    pub(super) fn take(&mut self, machine: &MachineFact) -> bool {
+    pub(super) fn take(&mut self, machine: &OwnedMachineFact) -> bool {
         if self.taken.get(&machine.name).is_some() {
             return true;
         }
@@ -100,7 +100,7 @@ impl<'a> Ledger<'a> {
 
     /// Lets one go whose replacement was awaited: its place in the budget is kept for it. Returns false where the list
     /// is full: it goes later.
-    pub(super) fn take_replaced(&mut self, machine: &MachineFact) -> bool {
+    pub(super) fn take_replaced(&mut self, machine: &OwnedMachineFact) -> bool {
         let is_noted = self.taken.get(&machine.name).is_some();
         if !is_noted && !self.taken.is_full() {
             self.taken.note(&machine.name, self.now);
@@ -114,14 +114,14 @@ impl<'a> Ledger<'a> {
         self.taken_before.names().cloned().collect()
     }
 
-    fn note(&mut self, machine: &MachineFact) {
+    fn note(&mut self, machine: &OwnedMachineFact) {
         if self.wishes.budget.is_some() || self.wishes.needs_permits() {
             self.taken.note(&machine.name, self.now);
         }
     }
 
     /// Begins to replace one, if the budget lets it go then.
-    pub(super) fn replace(&mut self, machine: &MachineFact) -> bool {
+    pub(super) fn replace(&mut self, machine: &OwnedMachineFact) -> bool {
         let is_taken = self.taken.get(&machine.name).is_some();
         if (self.left == Some(0) && !is_taken) || self.replacing.is_full() {
             return false;
@@ -134,7 +134,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Its replacement is not awaited, or not any longer.
-    pub(super) fn ends_replacing_of(&mut self, machine: &MachineFact) {
+    pub(super) fn ends_replacing_of(&mut self, machine: &OwnedMachineFact) {
         self.replacing.retain(|name, _| *name != machine.name);
     }
 
@@ -145,30 +145,35 @@ impl<'a> Ledger<'a> {
         if self.until.is_none() {
             self.left = self.left.map(|left| left.saturating_add(reserved));
         }
-        self.replacing = Past::default();
+        self.replacing = DisruptionHistory::default();
     }
 
     /// All of these may go.
-    pub(super) fn has_room_for(&self, machines: &[&MachineFact]) -> bool {
+    pub(super) fn has_room_for(&self, machines: &[&OwnedMachineFact]) -> bool {
         let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
         self.left.is_none_or(|left| usize::try_from(left).is_ok_and(|left| new <= left))
     }
 
     /// Says when all of these may go at once, if ever.
-    pub(super) fn tell_room_for(&self, view: &DeploymentView, machines: &[&MachineFact], care: &mut Care) {
+    pub(super) fn tell_room_for(
+        &self,
+        view: &DeploymentView,
+        machines: &[&OwnedMachineFact],
+        care: &mut DisruptionPlan,
+    ) {
         let new = machines.iter().filter(|machine| !self.is_noted(machine)).count();
         let what = format!("the rollout waits until all {} Machines may go at once", machines.len());
-        let room = self.wishes.budget.map_or(Room::Now, |budget| {
+        let room = self.wishes.budget.map_or(BudgetRoom::Now, |budget| {
             budget.room_for(u32::try_from(new).unwrap_or(u32::MAX), &self.taken, self.now)
         });
         let budget = view.deployment.annotations.get(view.names.disruption.budget).map_or("", String::as_str);
         match room {
-            Room::Now => self.tell_budget(view, &what, None, care),
-            Room::Later(until) => {
+            BudgetRoom::Now => self.tell_budget(view, &what, None, care),
+            BudgetRoom::Later(until) => {
                 care.tell(None, &format!("{what}; the disruption budget of {budget} allows that at {until}"));
                 care.look_after(Some(left(until, self.now)));
             }
-            Room::Never => care.tell(
+            BudgetRoom::Never => care.tell(
                 None,
                 &format!(
                     "{what}, and the disruption budget of {budget} never allows so many: raise it or remove it"
@@ -192,8 +197,8 @@ impl<'a> Ledger<'a> {
         &self,
         view: &DeploymentView,
         what: &str,
-        reason: Option<Reason>,
-        care: &mut Care,
+        reason: Option<DeploymentReason>,
+        care: &mut DisruptionPlan,
     ) {
         let Some(budget) = view.deployment.annotations.get(view.names.disruption.budget) else {
             care.tell(reason, &format!("{what}; as many others as are noted at a time go first"));

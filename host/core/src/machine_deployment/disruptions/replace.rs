@@ -4,11 +4,11 @@ use jiff::Timestamp;
 
 use crate::disruption::maintenance::left;
 
-use super::super::conclusion::Reason;
+use super::super::conclusion::DeploymentReason;
 use super::ledger::Ledger;
-use super::{Care, aged, failed, is_in_use, is_marked, listed, most_beyond, standing};
-use crate::machine_deployment::facts::{DeploymentView, MachineFact};
-use crate::machine_deployment::rollout::strategy::Bounds;
+use super::{DisruptionPlan, aged, failed, is_in_use, is_marked, listed, most_beyond, standing};
+use crate::machine_deployment::facts::{DeploymentView, OwnedMachineFact};
+use crate::machine_deployment::rollout::strategy::RolloutBounds;
 use crate::machine_deployment::sets::group::Tally;
 
 /// The number that the set is to want. `base` is what it would be without any of this.
@@ -17,16 +17,16 @@ use crate::machine_deployment::sets::group::Tally;
 pub(super) fn step(
     view: &DeploymentView,
     new: &Tally<'_>,
-    (bounds, base): (Bounds, u32),
+    (bounds, base): (RolloutBounds, u32),
     ledger: &mut Ledger<'_>,
-    care: &mut Care,
+    care: &mut DisruptionPlan,
     now: Timestamp,
 ) -> u32 {
     let base = base.min(bounds.desired);
     // It goes as soon as its set wants one Machine less, which there has to be.
     let taken = ledger.taken_before();
     let is_leaving =
-        |machine: &MachineFact| taken.contains(&machine.name) && is_marked(machine) && new.live > base;
+        |machine: &OwnedMachineFact| taken.contains(&machine.name) && is_marked(machine) && new.live > base;
     drop_those_who_recovered(ledger, now);
     give_up_waiting(ledger, care, now);
     let before = new.wanted.saturating_sub(bounds.desired).min(most_beyond(bounds));
@@ -48,7 +48,7 @@ pub(super) fn step(
     };
     let room = beyond.saturating_sub(new.going).saturating_sub(condemned);
     aged::begin(view, new, (bounds, room), ledger, care, now);
-    let awaited: Vec<&MachineFact> = ledger
+    let awaited: Vec<&OwnedMachineFact> = ledger
         .replacing()
         .into_iter()
         .map(|(machine, _)| machine)
@@ -65,7 +65,7 @@ pub(super) fn step(
         let names = listed(awaited.iter().map(|machine| &machine.name));
         let message =
             format!("Machines are being replaced, which go when their replacements are there: {names}");
-        care.tell(Some(Reason::Replacing), &message);
+        care.tell(Some(DeploymentReason::Replacing), &message);
     }
     // Once there is one more, it stays until it is not needed: Machines that go for other reasons do not take its place.
     let fewer = aged::take_at_once(view, new, bounds, ledger, care, now);
@@ -83,7 +83,7 @@ fn drop_those_who_recovered(ledger: &mut Ledger<'_>, now: Timestamp) {
 }
 
 /// A failed Machine does not stay for ever because its replacement does not come. One that is only old does.
-fn give_up_waiting(ledger: &mut Ledger<'_>, care: &mut Care, now: Timestamp) {
+fn give_up_waiting(ledger: &mut Ledger<'_>, care: &mut DisruptionPlan, now: Timestamp) {
     let Some(patience) = ledger.wishes.replace_first else { return };
     for (machine, since) in ledger.replacing() {
         if !failed::is_given_up(machine, now) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::machine_deployment::effect::DeploymentChange;
-use crate::machine_deployment::facts::{DeploymentView, SetFact};
-use crate::machine_deployment::sets::group::Group;
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
+use crate::machine_deployment::sets::group::SetGroup;
 use crate::machine_deployment::sets::revision;
 
 /// What becomes of the wish.
@@ -19,9 +19,9 @@ pub(crate) enum Rollback {
 }
 
 /// Decides it. Revision 0 is the one before the current. Whatever comes of it, the wish is taken away.
-pub(crate) fn decide(view: &DeploymentView, group: &Group<'_>, wished: i64) -> Rollback {
+pub(crate) fn decide(view: &DeploymentView, group: &SetGroup<'_>, wished: i64) -> Rollback {
     let hash_label = view.names.template_hash;
-    let mut kept: BTreeMap<i64, &SetFact> = BTreeMap::new();
+    let mut kept: BTreeMap<i64, &OwnedSetFact> = BTreeMap::new();
     for tally in group.staying() {
         let revision = revision::of(view, tally.set);
         if revision > 0 {
@@ -47,7 +47,7 @@ pub(crate) fn decide(view: &DeploymentView, group: &Group<'_>, wished: i64) -> R
     Rollback::To { change, revision }
 }
 
-fn not_found(view: &DeploymentView, wished: i64, kept: &BTreeMap<i64, &SetFact>) -> String {
+fn not_found(view: &DeploymentView, wished: i64, kept: &BTreeMap<i64, &OwnedSetFact>) -> String {
     let which = if wished == 0 { "an earlier revision".to_owned() } else { format!("revision {wished}") };
     let limit = view.deployment.spec.revision_history_limit;
     let limit = limit.map_or(String::new(), |limit| format!(" (spec.revisionHistoryLimit is {limit})"));

@@ -4,10 +4,10 @@
 
 use jiff::Timestamp;
 
-use super::strategy::{Bounds, Strategy};
+use super::strategy::{RolloutBounds, Strategy};
 use super::targets::Targets;
-use crate::machine_deployment::facts::{DeploymentView, SetFact};
-use crate::machine_deployment::sets::group::{Cost, Group, Tally, sum};
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
+use crate::machine_deployment::sets::group::{Cost, SetGroup, Tally, sum};
 
 /// What is to be scaled.
 pub(crate) struct Scaling {
@@ -18,7 +18,7 @@ pub(crate) struct Scaling {
 }
 
 /// The deployment wants another number than when its sets were scaled last.
-pub(crate) fn is_due(view: &DeploymentView, group: &Group<'_>, bounds: Bounds) -> bool {
+pub(crate) fn is_due(view: &DeploymentView, group: &SetGroup<'_>, bounds: RolloutBounds) -> bool {
     let active = group.active();
     if active.is_empty() {
         return group.new.is_some() && bounds.desired > 0;
@@ -26,16 +26,16 @@ pub(crate) fn is_due(view: &DeploymentView, group: &Group<'_>, bounds: Bounds) -
     active.iter().any(|tally| noted(view, tally.set).is_some_and(|noted| noted != i64::from(bounds.desired)))
 }
 
-fn noted(view: &DeploymentView, set: &SetFact) -> Option<i64> {
+fn noted(view: &DeploymentView, set: &OwnedSetFact) -> Option<i64> {
     set.annotations.get(view.names.desired_replicas)?.parse().ok()
 }
 
 /// Numbers that follow the deployment's.
 pub(crate) fn scale(
     view: &DeploymentView,
-    group: &Group<'_>,
+    group: &SetGroup<'_>,
     strategy: Strategy,
-    bounds: Bounds,
+    bounds: RolloutBounds,
     now: Timestamp,
 ) -> Scaling {
     let mut targets = Targets::of(group);
@@ -64,7 +64,12 @@ pub(crate) fn scale(
 
 /// Where no other template is left, the number is followed at once: whoever wants more does not wait until other Machines are
 /// drained. What is left of a rollout does, so the set has to be below a number that it has not noted.
-pub(crate) fn only_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>, bounds: Bounds) -> u32 {
+pub(crate) fn only_new(
+    view: &DeploymentView,
+    group: &SetGroup<'_>,
+    new: &Tally<'_>,
+    bounds: RolloutBounds,
+) -> u32 {
     let is_asked_for = noted(view, new.set).is_some_and(|noted| noted != i64::from(bounds.desired));
     if is_asked_for || new.wanted >= bounds.desired {
         return bounds.desired;
@@ -75,7 +80,7 @@ pub(crate) fn only_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>
 
 /// Where only one set has Machines it gets all of them. As long as Machines of others are there or going, these have their
 /// places, as have those of its own that are going, and under Recreate none comes before them.
-fn alone(group: &Group<'_>, only: &Tally<'_>, strategy: Strategy, bounds: Bounds) -> u32 {
+fn alone(group: &SetGroup<'_>, only: &Tally<'_>, strategy: Strategy, bounds: RolloutBounds) -> u32 {
     let others = group.all().filter(|tally| tally.set.uid != only.set.uid);
     let room = match sum(others.map(|tally| tally.occupied)) {
         0 => bounds.most(),
@@ -91,8 +96,8 @@ fn alone(group: &Group<'_>, only: &Tally<'_>, strategy: Strategy, bounds: Bounds
 /// anywhere; then whatever can be spared.
 pub(crate) fn shrink(
     view: &DeploymentView,
-    group: &Group<'_>,
-    bounds: Bounds,
+    group: &SetGroup<'_>,
+    bounds: RolloutBounds,
     targets: &mut Targets,
     spare: &mut u32,
 ) -> u32 {
@@ -118,7 +123,7 @@ pub(crate) fn shrink(
 }
 
 /// How many fewer a set is to want by its size.
-fn share(view: &DeploymentView, tally: &Tally<'_>, bounds: Bounds) -> u32 {
+fn share(view: &DeploymentView, tally: &Tally<'_>, bounds: RolloutBounds) -> u32 {
     let noted = tally.set.annotations.get(view.names.max_replicas);
     let before = noted.and_then(|text| text.parse::<u32>().ok()).filter(|most| *most > 0);
     let before = u64::from(before.unwrap_or(view.deployment.status.replicas).max(1));

@@ -8,16 +8,16 @@ pub struct RawStrategy {
     /// Its type.
     pub kind: Option<String>,
     /// For type RollingUpdate.
-    pub rolling: Option<RawBounds>,
+    pub rolling: Option<RawRolloutBounds>,
     /// For type InPlaceUpdate.
-    pub in_place: Option<RawBounds>,
+    pub in_place: Option<RawRolloutBounds>,
     /// For type InPlaceUpdate: who chooses.
     pub orchestration: Option<String>,
 }
 
 /// The bounds of a rollout as they were written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RawBounds {
+pub struct RawRolloutBounds {
     /// How many may be missing.
     pub max_unavailable: Option<RawIntOrPercent>,
     /// How many there may be beyond.
@@ -55,7 +55,7 @@ pub struct Shares {
 
 /// What a rollout must keep to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct RolloutBounds {
     /// How many Machines are wanted.
     pub desired: u32,
     /// How many there may be beyond.
@@ -64,7 +64,7 @@ pub struct Bounds {
     pub unavailable: u32,
 }
 
-impl Bounds {
+impl RolloutBounds {
     /// Never more Machines than this.
     pub fn most(self) -> u32 {
         // Who wants none gets none beyond, or scaling to zero would leave some.
@@ -101,9 +101,9 @@ impl Strategy {
     /// What it means for a number of Machines.
     ///
     /// Neither above nor below would be a rollout that never begins: one may then be missing. More than are wanted cannot be.
-    pub fn bounds(self, desired: u32) -> Bounds {
+    pub fn bounds(self, desired: u32) -> RolloutBounds {
         let (shares, has_surge) = match self {
-            Self::Recreate => return Bounds { desired, surge: 0, unavailable: 0 },
+            Self::Recreate => return RolloutBounds { desired, surge: 0, unavailable: 0 },
             Self::RollingUpdate(shares) | Self::InPlaceUpdate(shares, Orchestration::Auto) => (shares, true),
             Self::InPlaceUpdate(shares, Orchestration::Manual) => (shares, false),
         };
@@ -112,7 +112,7 @@ impl Strategy {
             (0, 0) => 1,
             (_, unavailable) => unavailable,
         };
-        Bounds { desired, surge, unavailable: unavailable.min(desired) }
+        RolloutBounds { desired, surge, unavailable: unavailable.min(desired) }
     }
 
     /// What is odd about its bounds and does no harm: what counts instead.
@@ -159,7 +159,7 @@ fn in_place(raw: &RawStrategy, has_target: bool) -> Result<Strategy, Vec<String>
     }
 }
 
-fn shares(raw: Option<&RawBounds>, path: &str) -> Result<Shares, Vec<String>> {
+fn shares(raw: Option<&RawRolloutBounds>, path: &str) -> Result<Shares, Vec<String>> {
     let Some(raw) = raw else {
         return Err(vec![format!("{path} is missing: set maxUnavailable and maxSurge there")]);
     };

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::value::id::Name;
 
-use crate::machine_deployment::sets::group::{Group, Tally, sum};
+use crate::machine_deployment::sets::group::{SetGroup, Tally, sum};
 
 /// A number for each set, at first the one that it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Targets(BTreeMap<Name, u32>);
 
 impl Targets {
-    pub(crate) fn of(group: &Group<'_>) -> Self {
+    pub(crate) fn of(group: &SetGroup<'_>) -> Self {
         Self(group.staying().map(|tally| (tally.set.name.clone(), tally.wanted)).collect())
     }
 
@@ -42,7 +42,7 @@ impl Targets {
     /// The sets that change.
     pub(crate) fn changes<'a, 'b>(
         &'a self,
-        group: &'a Group<'b>,
+        group: &'a SetGroup<'b>,
     ) -> impl Iterator<Item = (&'a Tally<'b>, u32)> + 'a {
         let change = |tally: &'a Tally<'b>| (tally, self.get(tally));
         group.staying().map(change).filter(|(tally, wanted)| tally.wanted != *wanted)

@@ -6,14 +6,17 @@
 
 use super::targets::Targets;
 use crate::machine_deployment::effect::MachineChange;
-use crate::machine_deployment::facts::MachineFact;
-use crate::machine_deployment::sets::group::{Group, count};
+use crate::machine_deployment::facts::OwnedMachineFact;
+use crate::machine_deployment::sets::group::{SetGroup, count};
 
 /// How many Machines lose the label in one pass.
 const MACHINES_PER_PASS: usize = 100;
 
 /// Brings the numbers in line, and then takes the labels off Machines.
-pub(crate) fn settle<'a>(group: &Group<'a>, targets: &mut Targets) -> Vec<(&'a MachineFact, MachineChange)> {
+pub(crate) fn settle<'a>(
+    group: &SetGroup<'a>,
+    targets: &mut Targets,
+) -> Vec<(&'a OwnedMachineFact, MachineChange)> {
     let mut counted = Vec::new();
     for tally in group.staying() {
         if tally.set.is_scale_up_disabled && tally.is_settled() {
@@ -21,7 +24,7 @@ pub(crate) fn settle<'a>(group: &Group<'a>, targets: &mut Targets) -> Vec<(&'a M
             targets.set(tally, tally.wanted.min(has));
         }
         let machines = tally.set.machines.iter();
-        let labelled: Vec<&MachineFact> = machines
+        let labelled: Vec<&OwnedMachineFact> = machines
             .filter(|machine| machine.is_labelled_updated && !machine.is_deleting && !machine.is_unreadable)
             .collect();
         let excess = tally.live.saturating_sub(tally.wanted);

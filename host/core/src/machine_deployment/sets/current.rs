@@ -7,7 +7,7 @@ use crate::value::id::Name;
 
 /// A set, as far as this decides.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a, S> {
+pub struct SetCandidate<'a, S> {
     /// The set itself.
     pub set: S,
     /// When it was created.
@@ -20,7 +20,7 @@ pub struct Candidate<'a, S> {
 
 /// Of sets that stay, the one of this template: the oldest that makes the same, of those of one age the first by name.
 pub fn current<'a, S>(
-    sets: impl IntoIterator<Item = Candidate<'a, S>>,
+    sets: impl IntoIterator<Item = SetCandidate<'a, S>>,
     template: &Template,
     hash_label: &str,
 ) -> Option<S> {
@@ -46,7 +46,7 @@ mod tests {
                 (Name::from(*name), Timestamp::from_second(*created).unwrap(), template(class))
             })
             .collect();
-        let candidates = sets.iter().map(|(name, created, template)| Candidate {
+        let candidates = sets.iter().map(|(name, created, template)| SetCandidate {
             set: name.as_str(),
             created: *created,
             name,

@@ -11,15 +11,17 @@ use jiff::Timestamp;
 use crate::machine_set::removal::ranking::FIRST_PRIORITY;
 use crate::value::phase::Phase;
 
-use super::current::{Candidate, current};
+use super::current::{SetCandidate, current};
 use super::deletion_order as leaving;
-use crate::machine_deployment::facts::{DeploymentView, MachineFact, NodeFact, Owner, SetFact};
-use crate::machine_deployment::rollout::strategy::Bounds;
+use crate::machine_deployment::facts::{
+    DeploymentView, OwnedMachineFact, OwnedSetFact, RolloutNodeFact, SetOwner,
+};
+use crate::machine_deployment::rollout::strategy::RolloutBounds;
 
 /// A set, counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<'a> {
-    pub set: &'a SetFact,
+    pub set: &'a OwnedSetFact,
     /// How many Machines it is to have.
     pub wanted: u32,
     /// Machines that are there and not being deleted.
@@ -46,17 +48,17 @@ pub(crate) enum Cost {
 }
 
 /// Whether a Machine is of use.
-pub(crate) fn is_available(machine: &MachineFact) -> bool {
-    let is_being_updated = machine.node.as_ref().is_some_and(NodeFact::is_out_of_service);
+pub(crate) fn is_available(machine: &OwnedMachineFact) -> bool {
+    let is_being_updated = machine.node.as_ref().is_some_and(RolloutNodeFact::is_out_of_service);
     !machine.is_deleting && !is_being_updated && matches!(machine.phase, Phase::Running | Phase::Available)
 }
 
-fn is_marked(machine: &MachineFact) -> bool {
+fn is_marked(machine: &OwnedMachineFact) -> bool {
     machine.marked_at.is_some() || machine.priority <= FIRST_PRIORITY
 }
 
 impl<'a> Tally<'a> {
-    fn of(set: &'a SetFact, now: Timestamp) -> Self {
+    fn of(set: &'a OwnedSetFact, now: Timestamp) -> Self {
         let wanted = if set.is_deleting { 0 } else { set.wanted };
         let going = count(set.machines.iter().filter(|machine| machine.is_deleting));
         let live = count(set.machines.iter()).saturating_sub(going);
@@ -124,7 +126,7 @@ impl<'a> Tally<'a> {
 
 /// The sets that a deployment owns.
 #[derive(Clone, Debug)]
-pub(crate) struct Group<'a> {
+pub(crate) struct SetGroup<'a> {
     /// The oldest with the deployment's template.
     pub new: Option<Tally<'a>>,
     /// All others, the oldest first.
@@ -133,11 +135,12 @@ pub(crate) struct Group<'a> {
     pub leaving: Vec<Tally<'a>>,
 }
 
-impl<'a> Group<'a> {
+impl<'a> SetGroup<'a> {
     pub(crate) fn of(view: &'a DeploymentView, now: Timestamp) -> Self {
-        let mut owned: Vec<&SetFact> = view.sets.iter().filter(|set| set.owner == Owner::This).collect();
+        let mut owned: Vec<&OwnedSetFact> =
+            view.sets.iter().filter(|set| set.owner == SetOwner::This).collect();
         owned.sort_by_key(|set| (set.created, set.name.clone()));
-        let staying = owned.iter().filter(|set| !set.is_deleting).map(|set| Candidate {
+        let staying = owned.iter().filter(|set| !set.is_deleting).map(|set| SetCandidate {
             set: &set.uid,
             created: set.created,
             name: &set.name,
@@ -202,24 +205,24 @@ impl<'a> Group<'a> {
 
     /// Failed Machines that somebody wants to look at. They have a place, are of no use, and are nobody's to remove.
     pub(crate) fn preserved_failed(&self, now: Timestamp) -> u32 {
-        let is_kept = |machine: &&MachineFact| {
+        let is_kept = |machine: &&OwnedMachineFact| {
             !machine.is_deleting && machine.phase == Phase::Failed && machine.is_preserved(now)
         };
         sum(self.all().map(|tally| count(tally.set.machines.iter().filter(is_kept))))
     }
 
     /// How many more available Machines there are than there must be.
-    pub(crate) fn spare(&self, bounds: Bounds, now: Timestamp) -> u32 {
+    pub(crate) fn spare(&self, bounds: RolloutBounds, now: Timestamp) -> u32 {
         self.available().saturating_sub(self.fewest(bounds, now))
     }
 
     /// How many Machines must be available.
-    pub(crate) fn fewest(&self, bounds: Bounds, now: Timestamp) -> u32 {
+    pub(crate) fn fewest(&self, bounds: RolloutBounds, now: Timestamp) -> u32 {
         bounds.fewest().saturating_sub(self.preserved_failed(now))
     }
 
     /// How many Machines there may be in addition.
-    pub(crate) fn room(&self, bounds: Bounds) -> u32 {
+    pub(crate) fn room(&self, bounds: RolloutBounds) -> u32 {
         bounds.most().saturating_sub(self.occupied())
     }
 }

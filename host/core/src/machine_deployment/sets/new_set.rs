@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 
 use crate::machine::template::name_suffix;
 
-use super::group::{Group, Tally};
+use super::group::{SetGroup, Tally};
 use super::revision;
-use crate::machine_deployment::effect::{Effect, NewSet, SetChange};
-use crate::machine_deployment::facts::{DeploymentView, SetFact};
-use crate::machine_deployment::rollout::strategy::{Bounds, Strategy};
+use crate::machine_deployment::effect::{DeploymentEffect, NewSet, SetChange};
+use crate::machine_deployment::facts::{DeploymentView, OwnedSetFact};
+use crate::machine_deployment::rollout::strategy::{RolloutBounds, Strategy};
 
 /// A set that is to be made. Templates whose names would be the same are told apart by how often that has happened.
-pub(crate) fn create(view: &DeploymentView, group: &Group<'_>, replicas: u32, bounds: Bounds) -> Effect {
+pub(crate) fn create(
+    view: &DeploymentView,
+    group: &SetGroup<'_>,
+    replicas: u32,
+    bounds: RolloutBounds,
+) -> DeploymentEffect {
     let deployment = &view.deployment;
     let collisions = deployment.status.collision_count;
     let hash = deployment.spec.template.hash(view.names.template_hash, collisions);
@@ -20,7 +25,7 @@ pub(crate) fn create(view: &DeploymentView, group: &Group<'_>, replicas: u32, bo
         travelling.map(|(key, value)| (key.clone(), value.clone())).collect();
     annotations.insert(view.names.revision.to_owned(), revision::current(view, group).to_string());
     annotations.extend(scaled(view, bounds).map(|(key, value)| (key.to_owned(), value)));
-    Effect::CreateSet(NewSet {
+    DeploymentEffect::CreateSet(NewSet {
         name: format!("{}-{}", deployment.key.name, name_suffix(hash)).into(),
         hash: hash.to_string(),
         replicas,
@@ -29,7 +34,7 @@ pub(crate) fn create(view: &DeploymentView, group: &Group<'_>, replicas: u32, bo
 }
 
 /// What a set notes when it is scaled.
-fn scaled(view: &DeploymentView, bounds: Bounds) -> [(&'static str, String); 2] {
+fn scaled(view: &DeploymentView, bounds: RolloutBounds) -> [(&'static str, String); 2] {
     [
         (view.names.desired_replicas, bounds.desired.to_string()),
         (view.names.max_replicas, bounds.most().to_string()),
@@ -37,14 +42,19 @@ fn scaled(view: &DeploymentView, bounds: Bounds) -> [(&'static str, String); 2] 
 }
 
 /// Notes that a set follows the deployment's number, where it does not say so.
-pub(crate) fn note_scaled(view: &DeploymentView, set: &SetFact, bounds: Bounds, change: &mut SetChange) {
+pub(crate) fn note_scaled(
+    view: &DeploymentView,
+    set: &OwnedSetFact,
+    bounds: RolloutBounds,
+    change: &mut SetChange,
+) {
     for (key, value) in scaled(view, bounds) {
         put(set, key, value, change);
     }
 }
 
 /// What the set of the deployment's template is to carry.
-pub(crate) fn keep_new(view: &DeploymentView, group: &Group<'_>, new: &Tally<'_>, change: &mut SetChange) {
+pub(crate) fn keep_new(view: &DeploymentView, group: &SetGroup<'_>, new: &Tally<'_>, change: &mut SetChange) {
     let (deployment, set) = (&view.deployment, new.set);
     for (key, value) in deployment.annotations.iter().filter(|(key, _)| view.names.travels(key)) {
         put(set, key, value.clone(), change);
@@ -94,7 +104,7 @@ fn has_followed(tally: &Tally<'_>, change: &SetChange) -> bool {
     tally.is_settled() && wanted <= tally.live
 }
 
-fn put(set: &SetFact, key: &str, value: String, change: &mut SetChange) {
+fn put(set: &OwnedSetFact, key: &str, value: String, change: &mut SetChange) {
     if set.annotations.get(key) != Some(&value) {
         change.annotations.insert(key.to_owned(), Some(value));
     }

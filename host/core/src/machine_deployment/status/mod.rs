@@ -15,7 +15,7 @@ use crate::value::id::Name;
 
 /// All of it. What differs from the one before is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct DeploymentStatus {
     /// The generation that it is about.
     pub observed_generation: Option<i64>,
     /// Machines of all sets, with those that are being deleted.
@@ -31,7 +31,7 @@ pub struct Status {
     /// Machines that the sets want and that are not available.
     pub unavailable: u32,
     /// What holds for the deployment, sorted by kind.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<DeploymentCondition>,
     /// How often the name of a set was taken.
     pub collision_count: Option<u32>,
     /// Machines whose last operation failed, with their sets.
@@ -49,7 +49,7 @@ pub struct FailedMachine {
 
 /// Which condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConditionKind {
+pub enum DeploymentConditionKind {
     /// Enough Machines are available.
     Available,
     /// A set makes no Machines: it has too many, or its Machines never join.
@@ -60,7 +60,7 @@ pub enum ConditionKind {
     ReplicaFailure,
 }
 
-impl ConditionKind {
+impl DeploymentConditionKind {
     /// The type of the condition, as others read it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,11 +74,11 @@ impl ConditionKind {
 
 /// One thing that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
+pub struct DeploymentCondition {
     /// Which.
-    pub kind: ConditionKind,
+    pub kind: DeploymentConditionKind,
     /// Whether it holds.
-    pub status: health::Status,
+    pub status: health::ConditionStatus,
     /// For machines.
     pub reason: String,
     /// For people.
@@ -89,9 +89,9 @@ pub struct Condition {
     pub since: Option<Timestamp>,
 }
 
-impl Status {
+impl DeploymentStatus {
     /// What is said of this.
-    pub fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
+    pub fn condition(&self, kind: DeploymentConditionKind) -> Option<&DeploymentCondition> {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
 }

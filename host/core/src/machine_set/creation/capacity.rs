@@ -10,7 +10,7 @@ use crate::disruption::maintenance::left;
 use crate::driver::alternatives::{Choice, Exhausted};
 use crate::value::id::Name;
 
-use crate::machine_set::effect::Progress;
+use crate::machine_set::effect::SetProgress;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 
@@ -53,7 +53,7 @@ pub(crate) fn is_to_move(view: &SetView, machine: &ChildFact, now: Timestamp) ->
 }
 
 /// When the first class ends its rest, where a Machine waits for it.
-pub(crate) fn rest(view: &SetView, progress: &Progress, now: Timestamp) -> Option<SignedDuration> {
+pub(crate) fn rest(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<SignedDuration> {
     let Choice::Later { until, .. } = view.alternatives.choose(now) else { return None };
     let waits = members::living(view, progress).into_iter().any(|machine| machine.is_exhausted);
     waits.then(|| left(until, now))

@@ -10,8 +10,8 @@ use crate::scheduling::gate::{EffectKind, permits};
 use super::capacity;
 use super::names;
 use super::overshoot;
-use crate::machine_set::effect::{BURST, Birth, Effect, Progress, TakenBy};
-use crate::machine_set::errors::Troubles;
+use crate::machine_set::effect::{BURST, CreateMode, NameTakenBy, SetEffect, SetProgress};
+use crate::machine_set::errors::SetErrors;
 use crate::machine_set::facts::SetView;
 use crate::machine_set::members;
 use crate::machine_set::members::adoption as claim;
@@ -20,12 +20,12 @@ use crate::machine_set::members::adoption as claim;
 pub(crate) const FOREIGN_NAMES: usize = 5;
 
 /// How many are missing, whether or not they may be made.
-pub(crate) fn missing(view: &SetView, progress: &Progress) -> usize {
+pub(crate) fn missing(view: &SetView, progress: &SetProgress) -> usize {
     members::wanted(view).saturating_sub(members::living(view, progress).len())
 }
 
 /// Nothing holds creation.
-pub(crate) fn is_free(view: &SetView, progress: &Progress) -> bool {
+pub(crate) fn is_free(view: &SetView, progress: &SetProgress) -> bool {
     permits(view.gate, EffectKind::Create)
         && !view.set.is_scale_up_disabled
         && !overshoot::holds_creation(view, progress)
@@ -34,7 +34,7 @@ pub(crate) fn is_free(view: &SetView, progress: &Progress) -> bool {
 /// What the attempts of this pass say.
 enum Attempts {
     /// These are to be done first: a name is taken, and it is not known by whose Machine; or an answer got lost.
-    First(Vec<Effect>),
+    First(Vec<SetEffect>),
     /// No more are made in this pass.
     Stop,
     /// So many were made.
@@ -44,10 +44,10 @@ enum Attempts {
 /// The next batch.
 pub(crate) fn next(
     view: &SetView,
-    progress: &Progress,
-    troubles: &mut Troubles,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
     now: Timestamp,
-) -> Option<Vec<Effect>> {
+) -> Option<Vec<SetEffect>> {
     let planned = missing(view, progress).min(BURST);
     if planned == 0 || !claim::is_settled(view, progress) || !is_free(view, progress) {
         return None;
@@ -68,18 +68,22 @@ pub(crate) fn next(
         troubles.ordinals_used_up(view.names.closed_ordinal);
         return None;
     }
-    let creations: Vec<Effect> =
+    let creations: Vec<SetEffect> =
         names::open(view, progress).take(batch).map(|ordinal| creation(view, ordinal, now)).collect();
     (!creations.is_empty()).then_some(creations)
 }
 
 /// A listing, where Machines may be there that are not seen and others are to be made.
-pub(crate) fn unseen(view: &SetView, progress: &Progress, troubles: &mut Troubles) -> Option<Vec<Effect>> {
+pub(crate) fn unseen(
+    view: &SetView,
+    progress: &SetProgress,
+    troubles: &mut SetErrors,
+) -> Option<Vec<SetEffect>> {
     if missing(view, progress) == 0 || !names::may_be_unseen(view, progress) {
         return None;
     }
     match &progress.listing {
-        None => Some(vec![Effect::ListMachines]),
+        None => Some(vec![SetEffect::ListMachines]),
         Some(Ok(_)) => None,
         Some(Err(error)) => {
             troubles.write("list the Machines of the set before it makes others", error);
@@ -88,19 +92,19 @@ pub(crate) fn unseen(view: &SetView, progress: &Progress, troubles: &mut Trouble
     }
 }
 
-fn creation(view: &SetView, ordinal: u32, now: Timestamp) -> Effect {
+fn creation(view: &SetView, ordinal: u32, now: Timestamp) -> SetEffect {
     let class = capacity::class(view, now);
     let birth = match &view.class {
         // Alternatives are there.
-        _ if class.is_some() => Birth::Claimed,
-        ClassFact::Ready(_) => Birth::Claimed,
-        ClassFact::Missing(_) | ClassFact::Invalid { .. } | ClassFact::Deleting(_) => Birth::Unclaimed,
+        _ if class.is_some() => CreateMode::Claimed,
+        ClassFact::Ready(_) => CreateMode::Claimed,
+        ClassFact::Missing(_) | ClassFact::Invalid { .. } | ClassFact::Deleting(_) => CreateMode::Unclaimed,
     };
     let name = names::name(&view.set.key.name, &view.set.uid, ordinal);
-    Effect::Create { name, ordinal, birth, class }
+    SetEffect::Create { name, ordinal, birth, class }
 }
 
-fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles, now: Timestamp) -> Attempts {
+fn attempts(view: &SetView, progress: &SetProgress, troubles: &mut SetErrors, now: Timestamp) -> Attempts {
     let (mut foreign, mut stops, mut first) = (0, false, Vec::new());
     for (ordinal, attempt) in &progress.created {
         match &attempt.result {
@@ -108,9 +112,9 @@ fn attempts(view: &SetView, progress: &Progress, troubles: &mut Troubles, now: T
             Err(_) if progress.is_made(attempt) => {}
             Err(_) if attempt.is_to_be_repeated() => first.push(creation(view, *ordinal, now)),
             Err(ActError::Conflict) => match progress.taken.get(&attempt.name) {
-                None => first.push(Effect::LookAtMachine { name: attempt.name.clone() }),
-                Some(Ok(TakenBy::Other)) => foreign += 1,
-                Some(Ok(TakenBy::This) | Err(ActError::Gone)) => {
+                None => first.push(SetEffect::LookAtMachine { name: attempt.name.clone() }),
+                Some(Ok(NameTakenBy::Other)) => foreign += 1,
+                Some(Ok(NameTakenBy::This) | Err(ActError::Gone)) => {
                     troubles.unseen("a Machine that the caches do not show yet was made by an earlier pass");
                     stops = true;
                 }

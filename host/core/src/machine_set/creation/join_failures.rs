@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::value::phase::{OperationState, OperationType, Phase};
 
-use crate::machine_set::effect::Progress;
+use crate::machine_set::effect::SetProgress;
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 
@@ -36,7 +36,7 @@ impl fmt::Display for FailedJoins {
 
 /// What the set is to note. Machines count once, since those that were counted have lower ordinals; a later one that joins, or
 /// somebody who asks for a thaw, begins the count anew.
-pub(crate) fn counted(view: &SetView, progress: &Progress) -> Option<FailedJoins> {
+pub(crate) fn counted(view: &SetView, progress: &SetProgress) -> Option<FailedJoins> {
     view.settings.failed_joins?;
     let machines = members::living(view, progress);
     if view.set.is_thaw_asked {
@@ -66,7 +66,7 @@ pub(crate) fn counted(view: &SetView, progress: &Progress) -> Option<FailedJoins
 }
 
 /// There are as many as the settings allow.
-pub(crate) fn are_too_many(view: &SetView, progress: &Progress) -> bool {
+pub(crate) fn are_too_many(view: &SetView, progress: &SetProgress) -> bool {
     let counted = counted(view, progress).map_or(0, |counted| counted.count);
     view.settings.failed_joins.is_some_and(|limit| limit > 0 && counted >= limit)
 }

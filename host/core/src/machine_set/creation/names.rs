@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use crate::value::id::{Name, Uid};
 
 use super::create;
-use crate::machine_set::effect::{Progress, TakenBy};
+use crate::machine_set::effect::{NameTakenBy, SetProgress};
 use crate::machine_set::facts::{ChildFact, SetView};
 use crate::machine_set::members;
 use crate::machine_set::removal::choose as remove;
@@ -66,7 +66,7 @@ fn fnv(uid: &Uid) -> u64 {
 }
 
 /// The ordinals that Machines are seen with, whoever they belong to by now.
-fn seen(view: &SetView, progress: &Progress) -> BTreeSet<u32> {
+fn seen(view: &SetView, progress: &SetProgress) -> BTreeSet<u32> {
     members::all(view, progress).iter().filter_map(|machine| machine.ordinal).collect()
 }
 
@@ -75,7 +75,7 @@ fn is_closed(view: &SetView, ordinal: u32) -> bool {
 }
 
 /// The open ordinals that this pass has not tried, the lowest first.
-pub(crate) fn open(view: &SetView, progress: &Progress) -> impl Iterator<Item = u32> {
+pub(crate) fn open(view: &SetView, progress: &SetProgress) -> impl Iterator<Item = u32> {
     let seen = seen(view, progress);
     let tried: BTreeSet<u32> = progress.created.keys().copied().collect();
     // A Machine whose ordinal somebody has taken off has its name all the same.
@@ -92,28 +92,28 @@ pub(crate) fn open(view: &SetView, progress: &Progress) -> impl Iterator<Item = 
 }
 
 /// The set has closed a higher ordinal than any Machine has that is seen: either that Machine is gone, or it is not seen yet.
-pub(crate) fn may_be_unseen(view: &SetView, progress: &Progress) -> bool {
+pub(crate) fn may_be_unseen(view: &SetView, progress: &SetProgress) -> bool {
     view.set.closed_ordinal > members::all(view, progress).iter().filter_map(|machine| machine.ordinal).max()
 }
 
 /// The ordinal to close, when a Machine is on its way out, or is about to be, whose ordinal is open; or when an open one was left
 /// out below others and nobody is missing who could get it; or when names are others'.
-pub(crate) fn to_close(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
+pub(crate) fn to_close(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<u32> {
     let highest = of_machines(view, progress, now);
     highest.max(of_others(view, progress))
 }
 
 /// So many names that others have by now that a pass ends with them: Machines that this set has handed on, for example. They are not
 /// tried again. All lower ones that were open were tried before.
-fn of_others(view: &SetView, progress: &Progress) -> Option<u32> {
-    let is_of_others = |name: &Name| matches!(progress.taken.get(name), Some(Ok(TakenBy::Other)));
+fn of_others(view: &SetView, progress: &SetProgress) -> Option<u32> {
+    let is_of_others = |name: &Name| matches!(progress.taken.get(name), Some(Ok(NameTakenBy::Other)));
     let taken = progress.created.iter().filter(|(_, attempt)| is_of_others(&attempt.name));
     let ordinals: Vec<u32> = taken.map(|(ordinal, _)| *ordinal).collect();
     let are_many = ordinals.len() >= create::FOREIGN_NAMES;
     ordinals.into_iter().max().filter(|ordinal| are_many && !is_closed(view, *ordinal))
 }
 
-fn of_machines(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u32> {
+fn of_machines(view: &SetView, progress: &SetProgress, now: Timestamp) -> Option<u32> {
     let seen = seen(view, progress);
     let highest = seen.last().copied().filter(|highest| !is_closed(view, *highest))?;
     let is_open = |machine: &ChildFact| machine.ordinal.is_some_and(|ordinal| !is_closed(view, ordinal));
@@ -130,7 +130,7 @@ fn of_machines(view: &SetView, progress: &Progress, now: Timestamp) -> Option<u3
 }
 
 /// What is to be closed is not closed yet, so that nobody may be made or deleted.
-pub(crate) fn is_unwritten(view: &SetView, progress: &Progress, now: Timestamp) -> bool {
+pub(crate) fn is_unwritten(view: &SetView, progress: &SetProgress, now: Timestamp) -> bool {
     to_close(view, progress, now).is_some() && !matches!(progress.write_set, Some(Ok(())))
 }
 

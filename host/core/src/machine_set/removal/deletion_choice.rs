@@ -8,11 +8,11 @@ use crate::value::phase::{OperationType, Phase};
 
 use super::keep;
 use super::order;
-use crate::machine_set::effect::{Progress, Why};
+use crate::machine_set::effect::{DeleteReason, SetProgress};
 use crate::machine_set::facts::{ChildFact, SetView};
 
 /// It has failed, and nobody wishes to keep it, or not any longer.
-pub(crate) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timestamp) -> bool {
+pub(crate) fn is_given_up(machine: &ChildFact, progress: &SetProgress, now: Timestamp) -> bool {
     if machine.phase != Phase::Failed || keep::is_unwritten(machine, progress) {
         return false;
     }
@@ -23,10 +23,10 @@ pub(crate) fn is_given_up(machine: &ChildFact, progress: &Progress, now: Timesta
 }
 
 /// Whether it was its health that failed it.
-pub(crate) fn why_failed(machine: &ChildFact) -> Why {
+pub(crate) fn why_failed(machine: &ChildFact) -> DeleteReason {
     match machine.operation.map(|last| last.kind) {
-        Some(OperationType::HealthCheck) => Why::Unhealthy,
-        Some(_) | None => Why::Failed,
+        Some(OperationType::HealthCheck) => DeleteReason::Unhealthy,
+        Some(_) | None => DeleteReason::Failed,
     }
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_let_go(view: &SetView, machine: &ChildFact) -> bool {
 }
 
 /// Somebody wishes to keep it. A wish that nobody understands is none.
-fn is_wished(machine: &ChildFact, progress: &Progress) -> bool {
+fn is_wished(machine: &ChildFact, progress: &SetProgress) -> bool {
     let own = keep::wish(machine, progress);
     let of_node = machine.node_preserve_wish.as_deref();
     let wish = preservation::effective(own, of_node, machine.node_wish_heeded.as_deref());

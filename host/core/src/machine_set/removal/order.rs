@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::machine::node::preservation::AUTO_PRESERVED;
-use crate::machine_set::removal::ranking::Candidate;
+use crate::machine_set::removal::ranking::RemovalCandidate;
 
 use crate::machine_set::facts::ChildFact;
 
@@ -24,7 +24,7 @@ pub(crate) fn is_preserved(machine: &ChildFact, now: Timestamp) -> bool {
 /// Who has the least goes first. No two Machines are equal.
 pub(crate) fn place(machine: &ChildFact, now: Timestamp) -> impl Ord + use<> {
     let is_automatic = machine.preserve_wish.as_deref() == Some(AUTO_PRESERVED);
-    Candidate {
+    RemovalCandidate {
         kept: kept_until(machine, now).map(|until| (until, is_automatic)),
         priority: priority(machine),
         marked_at: machine.marked_at,

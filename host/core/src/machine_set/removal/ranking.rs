@@ -12,7 +12,7 @@ pub const FIRST_PRIORITY: i64 = 1;
 
 /// What decides about one Machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct RemovalCandidate<'a> {
     /// Until when it is kept, and whether by itself and not because somebody asked. `None` when it is not kept at the moment.
     pub kept: Option<(Timestamp, bool)>,
     /// A smaller one goes first.
@@ -27,7 +27,7 @@ pub struct Candidate<'a> {
     pub name: &'a Name,
 }
 
-impl Candidate<'_> {
+impl RemovalCandidate<'_> {
     /// Who has the least goes first. Whom somebody asked to keep is kept longest; no two Machines are equal.
     pub fn place(&self) -> impl Ord + use<> {
         let keeping = self.kept.map(|(until, is_automatic)| (!is_automatic, until));

@@ -9,7 +9,7 @@ use crate::scheduling::gate::{FreezeReason, Gate};
 
 /// What one question to an API server gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ServerState {
     /// It has answered as one that works.
     Up,
     /// Nothing came in time, or what came is not what an API server in order says.
@@ -18,29 +18,29 @@ pub enum Answer {
 
 /// What is known after a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ServerCheck {
     /// The cluster of the Machines.
-    pub control: Answer,
+    pub control: ServerState,
     /// The cluster that Nodes join; `None` without one.
-    pub target: Option<Answer>,
+    pub target: Option<ServerState>,
     /// An operator wants everything held.
     pub is_requested: bool,
     /// Another control plane holds the cluster's mark.
     pub is_mark_held: bool,
-    /// All caches have been listed since [`Change::CatchUp`] was answered last.
+    /// All caches have been listed since [`FreezeChange::CatchUp`] was answered last.
     pub is_caught_up: bool,
 }
 
 /// How often and how patiently is looked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct CheckInterval {
     /// Between two looks while all is well.
     pub period: SignedDuration,
     /// For how long a server may be away before the gate is shut.
     pub timeout: SignedDuration,
 }
 
-impl Pace {
+impl CheckInterval {
     /// Looks come so much more often while a server is away or the gate is shut.
     const HASTE: i32 = 5;
 
@@ -58,7 +58,7 @@ impl Pace {
 
 /// What a look has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum FreezeChange {
     /// Nothing.
     None,
     /// The gate was shut, or is shut for another reason.
@@ -78,7 +78,7 @@ pub enum Change {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FreezeState {
     /// No look was without worry yet.
     Starting {
         since: Timestamp,
@@ -94,7 +94,7 @@ enum State {
 
 /// What the caches are worth while the gate is shut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Caches {
+enum CacheState {
     /// They follow what happens.
     Current,
     /// A server was away, and watches come back one after the other, without saying so.
@@ -111,8 +111,8 @@ enum Caches {
 /// caches have caught up: a server that answers does not mean that all watches tell what happened meanwhile.
 #[derive(Clone, Debug)]
 pub struct Freeze {
-    state: State,
-    caches: Caches,
+    state: FreezeState,
+    caches: CacheState,
     control_down: Option<Timestamp>,
     target_down: Option<Timestamp>,
     thawed_at: Option<Timestamp>,
@@ -121,19 +121,19 @@ pub struct Freeze {
 impl Freeze {
     /// Shut until all servers have answered.
     pub fn starting(now: Timestamp) -> Self {
-        let state = State::Starting { since: now, looks: 0 };
-        Self { state, caches: Caches::Current, control_down: None, target_down: None, thawed_at: None }
+        let state = FreezeState::Starting { since: now, looks: 0 };
+        Self { state, caches: CacheState::Current, control_down: None, target_down: None, thawed_at: None }
     }
 
     /// The gate.
     pub fn gate(&self) -> Gate {
         match self.state {
-            State::Open => Gate::Open,
-            State::Shut { since, .. } if self.is_catching_up() => {
+            FreezeState::Open => Gate::Open,
+            FreezeState::Shut { since, .. } if self.is_catching_up() => {
                 Gate::Frozen { since, reason: FreezeReason::CatchingUp }
             }
-            State::Shut { since, reason } => Gate::Frozen { since, reason },
-            State::Starting { since, .. } => {
+            FreezeState::Shut { since, reason } => Gate::Frozen { since, reason },
+            FreezeState::Starting { since, .. } => {
                 let is_target = self.control_down.is_none() && self.target_down.is_some();
                 let reason = if is_target {
                     FreezeReason::TargetClusterUnreachable
@@ -147,12 +147,12 @@ impl Freeze {
 
     /// No look has told anything yet: nobody should act on what the gate says.
     pub fn is_starting(&self) -> bool {
-        matches!(self.state, State::Starting { .. })
+        matches!(self.state, FreezeState::Starting { .. })
     }
 
     /// The servers answer, and the caches are awaited: a look is due as soon as they are complete.
     pub fn is_catching_up(&self) -> bool {
-        self.caches == Caches::Listing
+        self.caches == CacheState::Listing
     }
 
     /// When it opened last after it had been shut; in whole seconds, as statuses hold times.
@@ -167,9 +167,9 @@ impl Freeze {
     }
 
     /// Takes note of a look.
-    pub fn observe(&mut self, look: Look, pace: Pace, now: Timestamp) -> Change {
+    pub fn observe(&mut self, look: ServerCheck, pace: CheckInterval, now: Timestamp) -> FreezeChange {
         let control = since(&mut self.control_down, look.control, now);
-        let target = since(&mut self.target_down, look.target.unwrap_or(Answer::Up), now);
+        let target = since(&mut self.target_down, look.target.unwrap_or(ServerState::Up), now);
         let is_long = |down: Option<Timestamp>| down.is_some_and(|at| now.duration_since(at) >= pace.timeout);
         let wanted = if look.is_mark_held {
             // First, since it permits least.
@@ -185,71 +185,76 @@ impl Freeze {
         };
         // Who is shut opens only when all is well, and not because a failure is young.
         let is_well = control.is_none() && target.is_none();
-        if !is_well && (is_long(control) || is_long(target) || matches!(self.state, State::Shut { .. })) {
-            self.caches = Caches::Behind;
+        if !is_well && (is_long(control) || is_long(target) || matches!(self.state, FreezeState::Shut { .. }))
+        {
+            self.caches = CacheState::Behind;
         } else if (look.is_requested || look.is_mark_held) && self.is_catching_up() {
             // By the time that the operator or the other control plane lets go, this listing is history.
-            self.caches = Caches::Behind;
+            self.caches = CacheState::Behind;
         }
         match (self.state, wanted) {
-            (State::Open, None) => Change::None,
-            (State::Open, Some(reason)) => self.shut(now, reason),
-            (State::Starting { since, .. }, Some(reason)) => self.shut(since, reason),
-            (State::Starting { looks: 0, .. }, None) if is_well => {
-                self.state = State::Open;
-                Change::None
+            (FreezeState::Open, None) => FreezeChange::None,
+            (FreezeState::Open, Some(reason)) => self.shut(now, reason),
+            (FreezeState::Starting { since, .. }, Some(reason)) => self.shut(since, reason),
+            (FreezeState::Starting { looks: 0, .. }, None) if is_well => {
+                self.state = FreezeState::Open;
+                FreezeChange::None
             }
-            (State::Starting { since, .. }, None) if is_well => {
+            (FreezeState::Starting { since, .. }, None) if is_well => {
                 self.open(since, FreezeReason::ControlClusterUnreachable, now)
             }
-            (State::Starting { since, looks }, None) => {
-                self.state = State::Starting { since, looks: looks.saturating_add(1) };
-                Change::None
+            (FreezeState::Starting { since, looks }, None) => {
+                self.state = FreezeState::Starting { since, looks: looks.saturating_add(1) };
+                FreezeChange::None
             }
-            (State::Shut { reason: before, .. }, Some(reason)) if before == reason => Change::None,
-            (State::Shut { since, .. }, Some(reason)) => self.shut(since, reason),
-            (State::Shut { since, reason }, None) if is_well => match self.caches {
-                Caches::Behind => {
-                    self.caches = Caches::Listing;
-                    Change::CatchUp
+            (FreezeState::Shut { reason: before, .. }, Some(reason)) if before == reason => {
+                FreezeChange::None
+            }
+            (FreezeState::Shut { since, .. }, Some(reason)) => self.shut(since, reason),
+            (FreezeState::Shut { since, reason }, None) if is_well => match self.caches {
+                CacheState::Behind => {
+                    self.caches = CacheState::Listing;
+                    FreezeChange::CatchUp
                 }
-                Caches::Listing if !look.is_caught_up => Change::None,
-                Caches::Listing | Caches::Current => self.open(since, reason, now),
+                CacheState::Listing if !look.is_caught_up => FreezeChange::None,
+                CacheState::Listing | CacheState::Current => self.open(since, reason, now),
             },
-            (State::Shut { .. }, None) => Change::None,
+            (FreezeState::Shut { .. }, None) => FreezeChange::None,
         }
     }
 
     /// Until the next look.
-    pub fn next_look(&self, pace: Pace) -> SignedDuration {
+    pub fn next_look(&self, pace: CheckInterval) -> SignedDuration {
         let is_well = self.control_down.is_none() && self.target_down.is_none();
         match self.state {
-            State::Open if is_well => pace.when_well(),
+            FreezeState::Open if is_well => pace.when_well(),
             // Everything waits for the first good look, and a server that starts too answers soon.
-            State::Starting { looks, .. } => crate::scheduling::retry::soon(looks).min(pace.when_worried()),
-            State::Open | State::Shut { .. } => pace.when_worried(),
+            FreezeState::Starting { looks, .. } => {
+                crate::scheduling::retry::soon(looks).min(pace.when_worried())
+            }
+            FreezeState::Open | FreezeState::Shut { .. } => pace.when_worried(),
         }
     }
 
-    fn shut(&mut self, since: Timestamp, reason: FreezeReason) -> Change {
-        self.state = State::Shut { since, reason };
-        Change::Froze { reason }
+    fn shut(&mut self, since: Timestamp, reason: FreezeReason) -> FreezeChange {
+        self.state = FreezeState::Shut { since, reason };
+        FreezeChange::Froze { reason }
     }
 
-    fn open(&mut self, since: Timestamp, reason: FreezeReason, now: Timestamp) -> Change {
-        self.state = State::Open;
-        self.caches = Caches::Current;
+    fn open(&mut self, since: Timestamp, reason: FreezeReason, now: Timestamp) -> FreezeChange {
+        self.state = FreezeState::Open;
+        self.caches = CacheState::Current;
         self.thawed_at = Some(whole_seconds(now));
-        Change::Thawed { since, reason }
+        FreezeChange::Thawed { since, reason }
     }
 }
 
 /// Since when a server is away, after this answer.
-fn since(down: &mut Option<Timestamp>, answer: Answer, now: Timestamp) -> Option<Timestamp> {
+fn since(down: &mut Option<Timestamp>, answer: ServerState, now: Timestamp) -> Option<Timestamp> {
     *down = match answer {
-        Answer::Up => None,
+        ServerState::Up => None,
         // A clock that was set back must not make a failure one of the future, which would never be long.
-        Answer::Down => Some(down.map_or(now, |at| at.min(now))),
+        ServerState::Down => Some(down.map_or(now, |at| at.min(now))),
     };
     *down
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// How many Machines of a group may be replaced at a time: a number, or a share of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum ReplacementLimit {
     /// So many. None at all: nothing is replaced because it is unhealthy.
     Machines(u32),
     /// So many of a hundred, rounded down, but at least one unless it is nothing.
@@ -15,9 +15,9 @@ pub enum Limit {
 /// A text that is no limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither a number such as 3 nor a share such as 20% up to 100%")]
-pub struct LimitError(String);
+pub struct ReplacementLimitError(String);
 
-impl Limit {
+impl ReplacementLimit {
     /// One after the other.
     pub const ONE: Self = Self::Machines(1);
 
@@ -34,11 +34,11 @@ impl Limit {
     }
 }
 
-impl FromStr for Limit {
-    type Err = LimitError;
+impl FromStr for ReplacementLimit {
+    type Err = ReplacementLimitError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || LimitError(text.chars().take(40).collect());
+        let wrong = || ReplacementLimitError(text.chars().take(40).collect());
         let digits = |text: &str| {
             let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             is_plain.then(|| text.parse::<u32>().ok()).flatten()
@@ -52,7 +52,7 @@ impl FromStr for Limit {
     }
 }
 
-impl fmt::Display for Limit {
+impl fmt::Display for ReplacementLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machines(machines) => write!(f, "{machines}"),

@@ -23,7 +23,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::health_policy::REBOOT_INTERVAL;
 use crate::value::id::{FailureDomain, Name, Namespace, ObjectKey};
 
-pub use limit::{Limit, LimitError};
+pub use limit::{ReplacementLimit, ReplacementLimitError};
 use renewal::Renewals;
 pub use zone::ZoneState;
 use zone::Zones;
@@ -46,7 +46,7 @@ fn is_rebooting(at: Timestamp, now: Timestamp) -> bool {
 
 /// Machines that are replaced one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Group {
+pub enum OwnerGroup {
     /// Those with the same label `name`: of one MachineDeployment.
     Deployment(Namespace, Name),
     /// Those without the label that one MachineSet owns.
@@ -57,11 +57,11 @@ pub enum Group {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberFact {
     /// Its group. A Machine without one is replaced by nobody, so that it puts no limit on others.
-    pub group: Option<Group>,
+    pub group: Option<OwnerGroup>,
     /// Where its VM is.
     pub zone: Option<FailureDomain>,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: MemberState,
     /// When its VM was started anew last, or was about to be.
     pub rebooted_at: Option<Timestamp>,
 }
@@ -70,15 +70,15 @@ impl MemberFact {
     /// The last start of its VM, while that may be why it is not healthy.
     fn reboot(&self) -> Option<Timestamp> {
         match self.standing {
-            Standing::Doubtful { .. } => self.rebooted_at,
-            Standing::Running { .. } | Standing::Away | Standing::Failed | Standing::Kept => None,
+            MemberState::Doubtful { .. } => self.rebooted_at,
+            MemberState::Running { .. } | MemberState::Away | MemberState::Failed | MemberState::Kept => None,
         }
     }
 }
 
 /// How a Machine stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum MemberState {
     /// In service and healthy.
     Running {
         /// Nothing is heard of its Node all the same.
@@ -100,9 +100,9 @@ pub enum Standing {
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum PermitRequest {
     /// Is it the Machine's turn, by this limit of its group, and what does its zone say?
-    Turn(Limit),
+    Turn(ReplacementLimit),
     /// What does its zone say? For a Machine that takes nothing from its group.
     ZoneOnly,
     /// Is it the Machine's turn to be failed because the name of its Node is taken?
@@ -120,7 +120,7 @@ pub enum Permit {
     /// As many of its group are away as may be.
     Busy {
         /// How many may be.
-        limit: Limit,
+        limit: ReplacementLimit,
     },
     /// Another one of its group was failed for the same not long ago.
     Later {
@@ -180,7 +180,7 @@ impl GroupState {
 #[derive(Clone, Debug)]
 pub struct Meltdown {
     members: BTreeMap<ObjectKey, MemberFact>,
-    groups: BTreeMap<Group, GroupState>,
+    groups: BTreeMap<OwnerGroup, GroupState>,
     zones: Zones,
     /// Kept beyond the last Machine of a group: its set may have no other while it makes the next.
     renewals: Renewals,
@@ -215,7 +215,7 @@ impl Meltdown {
         if let (Some(group), Some(fact)) = (entered, new) {
             let state = self.groups.entry(group).or_default();
             state.members += 1;
-            if matches!(fact.standing, Standing::Away | Standing::Failed) {
+            if matches!(fact.standing, MemberState::Away | MemberState::Failed) {
                 state.away.insert(key.clone());
             }
             if let Some(at) = fact.reboot() {
@@ -224,8 +224,8 @@ impl Meltdown {
         }
         let has_decided = new.is_none_or(|fact| match fact.standing {
             // Failed or recovered: the permit has served.
-            Standing::Failed | Standing::Running { .. } | Standing::Kept | Standing::Away => true,
-            Standing::Doubtful { .. } => false,
+            MemberState::Failed | MemberState::Running { .. } | MemberState::Kept | MemberState::Away => true,
+            MemberState::Doubtful { .. } => false,
         });
         if has_decided {
             self.zones.give_back(key);
@@ -234,7 +234,7 @@ impl Meltdown {
     }
 
     /// Takes the Machine out of the counts of a group, and the group out of the list with its last one.
-    fn leave(&mut self, group: &Group, key: &ObjectKey, stays: bool) {
+    fn leave(&mut self, group: &OwnerGroup, key: &ObjectKey, stays: bool) {
         let Some(state) = self.groups.get_mut(group) else { return };
         state.members -= 1;
         state.away.remove(key);
@@ -245,7 +245,7 @@ impl Meltdown {
         }
     }
 
-    fn after(&mut self, group: Option<&Group>, key: &ObjectKey, has_decided: bool) -> Vec<ObjectKey> {
+    fn after(&mut self, group: Option<&OwnerGroup>, key: &ObjectKey, has_decided: bool) -> Vec<ObjectKey> {
         let Some(group) = group else { return Vec::new() };
         let Some(state) = self.groups.get_mut(group) else { return Vec::new() };
         if has_decided {
@@ -261,15 +261,18 @@ impl Meltdown {
 
     /// Asks whether a Machine may be failed, or its VM be started anew. A permit that is given is held until the cache shows what
     /// became of it, it is given back, or its lifetime is over.
-    pub fn ask(&mut self, key: &ObjectKey, question: Question, now: Timestamp) -> Permit {
+    pub fn ask(&mut self, key: &ObjectKey, question: PermitRequest, now: Timestamp) -> Permit {
         let Some(member) = self.members.get(key) else {
             // The cache is ahead: the Machine is gone, and writing to it will fail.
             return Permit::Granted { zone: None };
         };
-        if question == Question::NameTaken {
+        if question == PermitRequest::NameTaken {
             let is_there = |key: &ObjectKey| {
                 let standing = self.members.get(key).map(|member| member.standing);
-                matches!(standing, Some(Standing::Failed | Standing::Away | Standing::Doubtful { .. }))
+                matches!(
+                    standing,
+                    Some(MemberState::Failed | MemberState::Away | MemberState::Doubtful { .. })
+                )
             };
             let answer = match &member.group {
                 Some(group) => self.renewals.ask(group, key, is_there, now),
@@ -281,7 +284,7 @@ impl Meltdown {
                 Err(after) => Permit::Later { after },
             };
         }
-        if let Question::Turn(limit) = question
+        if let PermitRequest::Turn(limit) = question
             && let Some(state) = member.group.as_ref().and_then(|group| self.groups.get_mut(group))
         {
             state.age(now);

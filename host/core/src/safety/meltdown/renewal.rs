@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::ObjectKey;
 
-use super::Group;
+use super::OwnerGroup;
 
 /// The pause after the first one, doubled with each that follows.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_mins(1);
@@ -40,14 +40,14 @@ impl Renewed {
 
 /// The last one of each group.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Renewals(BTreeMap<Group, Renewed>);
+pub(super) struct Renewals(BTreeMap<OwnerGroup, Renewed>);
 
 impl Renewals {
     /// `Ok`: it is this Machine's turn, however often it asks. Otherwise when to ask again. `is_there`: whether a Machine is there yet
     /// and has not recovered.
     pub(super) fn ask(
         &mut self,
-        group: &Group,
+        group: &OwnerGroup,
         key: &ObjectKey,
         is_there: impl Fn(&ObjectKey) -> bool,
         now: Timestamp,
@@ -80,8 +80,8 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
     }
 
-    fn group() -> Group {
-        Group::Set("garden".into(), "pool".into())
+    fn group() -> OwnerGroup {
+        OwnerGroup::Set("garden".into(), "pool".into())
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(renewals.ask(&group(), &one, |_| true, minutes(1)), Ok(()), "its write was lost");
         assert_eq!(renewals.ask(&group(), &other, |_| true, minutes(2)), Err(TURN), "one at a time");
         assert_eq!(renewals.ask(&group(), &other, |_| false, minutes(2)), Ok(()));
-        let elsewhere = Group::Set("garden".into(), "other".into());
+        let elsewhere = OwnerGroup::Set("garden".into(), "other".into());
         assert_eq!(renewals.ask(&elsewhere, &one, |_| true, minutes(2)), Ok(()));
     }
 

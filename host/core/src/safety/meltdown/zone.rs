@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::value::id::{FailureDomain, ObjectKey};
 
-use super::{MemberFact, PERMIT_LIFETIME, Standing, is_rebooting};
+use super::{MemberFact, MemberState, PERMIT_LIFETIME, is_rebooting};
 
 /// One silent Node says nothing of its zone.
 const SILENT_AT_LEAST: usize = 2;
@@ -96,7 +96,7 @@ impl Zones {
             let (serves, is_silent) = share(new.standing);
             zone.serving += usize::from(serves);
             zone.silent += usize::from(is_silent);
-            if new.standing == Standing::Failed {
+            if new.standing == MemberState::Failed {
                 zone.failed.insert(key.clone());
                 if let Some((_, at)) = self.asked.get(key).filter(|(asked, _)| asked == name) {
                     let until = at.checked_add(REMEMBERED).unwrap_or(Timestamp::MAX);
@@ -145,10 +145,10 @@ impl Zones {
 }
 
 /// Whether a Machine counts as one of its zone that serves, and as one that is silent.
-fn share(standing: Standing) -> (bool, bool) {
+fn share(standing: MemberState) -> (bool, bool) {
     match standing {
-        Standing::Running { is_silent } | Standing::Doubtful { is_silent } => (true, is_silent),
-        Standing::Away | Standing::Failed | Standing::Kept => (false, false),
+        MemberState::Running { is_silent } | MemberState::Doubtful { is_silent } => (true, is_silent),
+        MemberState::Away | MemberState::Failed | MemberState::Kept => (false, false),
     }
 }
 

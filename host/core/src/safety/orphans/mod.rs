@@ -12,7 +12,7 @@ use crate::value::same_vm::vm_name;
 
 /// A Machine, as far as a VM could be its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct KnownMachine {
     /// Its name.
     pub name: Name,
     /// Its uid.
@@ -23,12 +23,12 @@ pub struct Owner {
 
 /// The Machines that are there.
 #[derive(Clone, Debug, Default)]
-pub struct Owners {
+pub struct KnownMachines {
     by_vm: BTreeMap<ProviderId, Name>,
-    by_uid: BTreeMap<Uid, Owner>,
-    by_name: BTreeMap<Name, Owner>,
+    by_uid: BTreeMap<Uid, KnownMachine>,
+    by_name: BTreeMap<Name, KnownMachine>,
     has_unmade: bool,
-    kin: Option<Kin>,
+    kin: Option<SeenUids>,
     on_nodes: BTreeSet<String>,
 }
 
@@ -36,11 +36,11 @@ pub struct Owners {
 /// process has seen. Another control plane that was given the same mark by mistake has other Machines. Names count for
 /// nothing: two that were named after one cluster have sets of the same names.
 #[derive(Clone, Debug, Default)]
-pub struct Kin(pub BTreeSet<Uid>);
+pub struct SeenUids(pub BTreeSet<Uid>);
 
-impl Owners {
+impl KnownMachines {
     /// All of them. One that is left out loses its VM.
-    pub fn new(machines: impl IntoIterator<Item = Owner>) -> Self {
+    pub fn new(machines: impl IntoIterator<Item = KnownMachine>) -> Self {
         let mut owners = Self::default();
         for machine in machines {
             match &machine.provider_id {
@@ -55,7 +55,7 @@ impl Owners {
 
     /// With what shows whose Machines there were. Without it every VM without a Machine counts as this control plane's.
     #[must_use]
-    pub fn with_kin(self, kin: Kin) -> Self {
+    pub fn with_kin(self, kin: SeenUids) -> Self {
         Self { kin: Some(kin), ..self }
     }
 
@@ -77,7 +77,7 @@ impl Owners {
 
 /// Whose a VM is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum VmOwnership {
     /// Its Machine's, which has it stored, or is still being made or taken away.
     Owned,
     /// It carries the name or uid of a Machine that has another VM. An order to delete it by name or uid would reach the
@@ -103,33 +103,33 @@ pub enum Standing {
 }
 
 /// Whose this VM is.
-pub fn standing(vm: &Listed, owners: &Owners) -> Standing {
+pub fn standing(vm: &Listed, owners: &KnownMachines) -> VmOwnership {
     if owners.have(&vm.provider_id) {
-        return Standing::Owned;
+        return VmOwnership::Owned;
     }
     let by_uid = vm.machine_uid.as_ref().and_then(|uid| owners.by_uid.get(uid));
     // The name as well: a Machine that was restored from a backup has another uid, and drivers find what has no uid by name.
     let namesake = by_uid.or_else(|| owners.by_name.get(&vm.machine_name));
     match namesake {
-        Some(Owner { provider_id: None, .. }) => Standing::Owned,
-        Some(Owner { name, provider_id: Some(has), .. }) => {
+        Some(KnownMachine { provider_id: None, .. }) => VmOwnership::Owned,
+        Some(KnownMachine { name, provider_id: Some(has), .. }) => {
             let has_node = owners.has_node(&vm.provider_id);
-            Standing::Second { machine: name.clone(), has: has.clone(), has_node }
+            VmOwnership::Second { machine: name.clone(), has: has.clone(), has_node }
         }
         None if vm.machine_uid.is_none() && vm.machine_name.is_empty() && owners.has_unmade => {
-            Standing::Unattributable
+            VmOwnership::Unattributable
         }
         None => match &vm.machine_uid {
-            None => Standing::Foreign,
-            Some(uid) if owners.kin.as_ref().is_some_and(|Kin(machines)| !machines.contains(uid)) => {
-                Standing::Stranger
+            None => VmOwnership::Foreign,
+            Some(uid) if owners.kin.as_ref().is_some_and(|SeenUids(machines)| !machines.contains(uid)) => {
+                VmOwnership::Stranger
             }
-            Some(_) => Standing::Orphan,
+            Some(_) => VmOwnership::Orphan,
         },
     }
 }
 
-impl Standing {
+impl VmOwnership {
     /// Of two listings that say different things of a VM, the one that gives it an owner counts, and else the one that
     /// keeps it.
     fn or(self, other: impl FnOnce() -> Self) -> Self {
@@ -146,7 +146,7 @@ impl Standing {
 
 /// How much evidence is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct OrphanRule {
     /// So many complete listings must show the VM without a Machine.
     pub sightings: u32,
     /// Listings closer together than this count as one.
@@ -158,7 +158,7 @@ pub struct Rule {
     pub minimum_age: SignedDuration,
 }
 
-impl Rule {
+impl OrphanRule {
     /// More than so many orphans, if they are a large share of all VMs, need more sightings: it is likelier that
     /// Machines got lost, for example because a control plane was restored from an old backup, than that so many VMs
     /// did. Those that nothing shows to be of this control plane are not deleted at all then: it is likelier that
@@ -210,14 +210,14 @@ struct Sighting {
     first: Timestamp,
     last: Timestamp,
     count: u32,
-    order: Order,
+    order: DeleteRequest,
     /// It is one VM of two.
     beside: Option<(Name, ProviderId)>,
 }
 
 /// What has become of the order to delete.
 #[derive(Clone, Debug, Default)]
-struct Order {
+struct DeleteRequest {
     failures: u32,
     /// Not to be given again before.
     not_before: Option<Timestamp>,
@@ -228,7 +228,7 @@ struct Order {
 
 /// A VM that may be deleted, unless a last look at the API server shows a Machine for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct OrphanCandidate {
     /// The VM.
     pub vm: Listed,
     /// The class through which to delete it: another one after each failure.
@@ -249,7 +249,7 @@ pub struct Candidate {
 
 /// A VM of a Machine that has another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Second {
+pub struct SecondVm {
     /// The VM.
     pub vm: ProviderId,
     /// The class that showed it.
@@ -276,26 +276,26 @@ pub struct Findings {
     /// VMs of nobody that carry no Machine's uid, with a class that showed them.
     pub foreign: Vec<(ProviderId, ClassName)>,
     /// VMs of Machines that have another one.
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<SecondVm>,
     /// VMs with enough evidence, by id.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<OrphanCandidate>,
     /// So many sightings are needed in this round.
     pub needed: u32,
 }
 
 impl Findings {
     /// More evidence than usual is asked for, since most VMs have no Machine.
-    pub fn are_suspicious(&self, rule: &Rule) -> bool {
+    pub fn are_suspicious(&self, rule: &OrphanRule) -> bool {
         self.needed > rule.sightings.max(1)
     }
 }
 
 /// A VM that is not plainly its Machine's.
-struct Doubt<'a> {
+struct UnclearVm<'a> {
     vm: &'a Listed,
     /// The classes that list it.
     through: BTreeSet<ClassName>,
-    standing: Standing,
+    standing: VmOwnership,
     is_released: bool,
     deletes_by_id: bool,
 }
@@ -304,10 +304,10 @@ struct Doubt<'a> {
 /// than a look at each VM.
 fn doubts(
     listings: &[ClassListing],
-    standing: impl Fn(&Listed) -> Standing,
-) -> (BTreeSet<&ProviderId>, BTreeMap<&ProviderId, Doubt<'_>>) {
+    standing: impl Fn(&Listed) -> VmOwnership,
+) -> (BTreeSet<&ProviderId>, BTreeMap<&ProviderId, UnclearVm<'_>>) {
     let mut seen: BTreeSet<&ProviderId> = BTreeSet::new();
-    let mut doubts: BTreeMap<&ProviderId, Doubt<'_>> = BTreeMap::new();
+    let mut doubts: BTreeMap<&ProviderId, UnclearVm<'_>> = BTreeMap::new();
     for listing in listings {
         for vm in &listing.vms {
             let id = &vm.provider_id;
@@ -321,11 +321,11 @@ fn doubts(
                 }
                 None if is_first => {
                     let standing = standing(vm);
-                    if standing != Standing::Owned {
+                    if standing != VmOwnership::Owned {
                         let through = BTreeSet::from([listing.class.clone()]);
                         let is_released = listing.releases_strangers;
                         let deletes_by_id = listing.deletes_by_id;
-                        let doubt = Doubt { vm, through, standing, is_released, deletes_by_id };
+                        let doubt = UnclearVm { vm, through, standing, is_released, deletes_by_id };
                         doubts.insert(id, doubt);
                     }
                 }
@@ -351,8 +351,8 @@ impl Sightings {
         &mut self,
         listings: &[ClassListing],
         classes: &BTreeSet<ClassName>,
-        standing: impl Fn(&Listed) -> Standing,
-        rule: &Rule,
+        standing: impl Fn(&Listed) -> VmOwnership,
+        rule: &OrphanRule,
         now: Timestamp,
     ) -> Findings {
         let (seen, doubts) = doubts(listings, standing);
@@ -360,15 +360,15 @@ impl Sightings {
         self.vms.retain(|id, _| !seen.contains(id) || doubts.contains_key(id));
         let mut findings = Findings { listed: seen.len(), ..Findings::default() };
         let (mut shown, mut strangers) = (Vec::new(), BTreeSet::new());
-        for (id, Doubt { vm, through, standing, is_released, deletes_by_id }) in doubts {
+        for (id, UnclearVm { vm, through, standing, is_released, deletes_by_id }) in doubts {
             match standing {
-                Standing::Owned | Standing::Unattributable => drop(self.vms.remove(id)),
-                Standing::Foreign => {
+                VmOwnership::Owned | VmOwnership::Unattributable => drop(self.vms.remove(id)),
+                VmOwnership::Foreign => {
                     self.vms.remove(id);
                     let class = through.into_iter().next();
                     findings.foreign.extend(class.map(|class| (id.clone(), class)));
                 }
-                Standing::Second { machine, has, has_node } => {
+                VmOwnership::Second { machine, has, has_node } => {
                     // Where the Machine's own VM is not there, this one may be all that it has. One that only has the
                     // Machine's name may be anybody's.
                     let is_marked = vm.machine_uid.is_some();
@@ -380,12 +380,12 @@ impl Sightings {
                         self.vms.remove(id);
                     }
                     let class = through.into_iter().next();
-                    let second = |class| Second { vm: id.clone(), class, machine, has, may_go };
+                    let second = |class| SecondVm { vm: id.clone(), class, machine, has, may_go };
                     findings.seconds.extend(class.map(second));
                 }
-                Standing::Orphan | Standing::Stranger => {
+                VmOwnership::Orphan | VmOwnership::Stranger => {
                     findings.orphans += 1;
-                    if standing == Standing::Stranger && !is_released {
+                    if standing == VmOwnership::Stranger && !is_released {
                         strangers.insert(id.clone());
                     }
                     shown.push(id.clone());
@@ -396,7 +396,7 @@ impl Sightings {
                 }
             }
         }
-        let is_mass = Rule::is_mass(findings.orphans, findings.listed - findings.foreign.len());
+        let is_mass = OrphanRule::is_mass(findings.orphans, findings.listed - findings.foreign.len());
         findings.needed = rule.needed(is_mass);
         if is_mass {
             findings.strangers = strangers.len();
@@ -426,7 +426,7 @@ impl Sightings {
         vm: &Listed,
         through: BTreeSet<ClassName>,
         beside: Option<(Name, ProviderId)>,
-        rule: &Rule,
+        rule: &OrphanRule,
         now: Timestamp,
     ) -> bool {
         let known = self.vms.get_mut(&vm.provider_id);
@@ -454,7 +454,7 @@ impl Sightings {
                     first: now,
                     last: now,
                     count: 1,
-                    order: Order::default(),
+                    order: DeleteRequest::default(),
                     beside,
                 };
                 self.vms.insert(vm.provider_id.clone(), sighting);
@@ -464,7 +464,13 @@ impl Sightings {
     }
 
     /// Only of those that this very round has shown: of the others nothing is known.
-    fn candidates(&self, shown: &[ProviderId], needed: u32, rule: &Rule, now: Timestamp) -> Vec<Candidate> {
+    fn candidates(
+        &self,
+        shown: &[ProviderId],
+        needed: u32,
+        rule: &OrphanRule,
+        now: Timestamp,
+    ) -> Vec<OrphanCandidate> {
         let is_ripe = |sighting: &Sighting| {
             // A cloud whose clock is ahead makes VMs of the future. They are young.
             let made = sighting.vm.created_at.unwrap_or(sighting.first);
@@ -525,7 +531,7 @@ impl Sightings {
         vm: &ProviderId,
         pause: SignedDuration,
         now: Timestamp,
-        change: impl FnOnce(&mut Order),
+        change: impl FnOnce(&mut DeleteRequest),
     ) {
         if let Some(sighting) = self.vms.get_mut(vm) {
             sighting.order.not_before = Some(now.checked_add(pause).unwrap_or(Timestamp::MAX));
@@ -535,10 +541,10 @@ impl Sightings {
 }
 
 impl Sighting {
-    fn candidate(&self) -> Option<Candidate> {
+    fn candidate(&self) -> Option<OrphanCandidate> {
         let turn = usize::try_from(self.order.failures).unwrap_or_default();
         let class = self.classes.iter().cycle().nth(turn % self.classes.len().max(1))?;
-        Some(Candidate {
+        Some(OrphanCandidate {
             vm: self.vm.clone(),
             class: class.clone(),
             sightings: self.count,

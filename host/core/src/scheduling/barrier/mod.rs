@@ -69,7 +69,7 @@ impl<K> Default for Stream<K> {
 }
 
 #[derive(Clone, Debug)]
-struct Held<Kind> {
+struct PendingWrites<Kind> {
     writes: BTreeSet<(Kind, Version)>,
     /// The owner's own end is awaited.
     is_leaving: bool,
@@ -78,7 +78,7 @@ struct Held<Kind> {
     blocked: Blocked,
 }
 
-impl<Kind> Held<Kind> {
+impl<Kind> PendingWrites<Kind> {
     fn since(now: Timestamp) -> Self {
         let blocked = Blocked { since: now, until: deadline(now) };
         Self { writes: BTreeSet::new(), is_leaving: false, lands_until: None, blocked }
@@ -103,7 +103,7 @@ impl<Kind> Held<Kind> {
 #[derive(Clone, Debug)]
 pub struct Barrier<K, Kind> {
     streams: BTreeMap<Kind, Stream<K>>,
-    owners: BTreeMap<K, Held<Kind>>,
+    owners: BTreeMap<K, PendingWrites<Kind>>,
     /// The owners by the time when they become free at the latest: who asks for the next of thousands does not look at all.
     deadlines: BTreeSet<(Timestamp, K)>,
     doubtful: BTreeSet<K>,
@@ -137,7 +137,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
             return;
         }
         stream.awaited.entry(version.clone()).or_default().insert(owner.clone());
-        let held = self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now));
+        let held = self.owners.entry(owner.clone()).or_insert_with(|| PendingWrites::since(now));
         held.writes.insert((kind, version));
         self.prolong(owner, deadline(now));
     }
@@ -145,7 +145,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     /// A write for `owner` has ended it, and its answer tells no version: an object that goes with its last finalizer is
     /// answered as it was before. It is blocked until [`Barrier::forget`], which the event of its end calls for.
     pub fn leaves(&mut self, owner: K, now: Timestamp) {
-        self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now)).is_leaving = true;
+        self.owners.entry(owner.clone()).or_insert_with(|| PendingWrites::since(now)).is_leaving = true;
         self.prolong(owner, deadline(now));
     }
 
@@ -154,7 +154,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
     pub fn lost(&mut self, owner: K, now: Timestamp) {
         let lands = now.saturating_add(LANDING).unwrap_or(Timestamp::MAX);
         let is_held = self.owners.contains_key(&owner);
-        let held = self.owners.entry(owner.clone()).or_insert_with(|| Held::since(now));
+        let held = self.owners.entry(owner.clone()).or_insert_with(|| PendingWrites::since(now));
         held.lands_until = Some(lands);
         let until = if is_held { held.blocked.until.max(lands) } else { lands };
         self.prolong(owner, until);
@@ -286,7 +286,7 @@ impl<K: Ord + Clone, Kind: Ord + Clone> Barrier<K, Kind> {
         self.deadlines.insert((until, owner));
     }
 
-    fn release(&mut self, owner: &K) -> Option<Held<Kind>> {
+    fn release(&mut self, owner: &K) -> Option<PendingWrites<Kind>> {
         let held = self.owners.remove(owner)?;
         self.deadlines.remove(&(held.blocked.until, owner.clone()));
         Some(held)

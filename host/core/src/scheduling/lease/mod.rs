@@ -238,7 +238,7 @@ impl Election {
 
 /// What to do about the Leases of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeatActions {
+pub struct LeadershipActions {
     /// About the first.
     pub first: LeaseAction,
     /// About the second, where there is one.
@@ -251,26 +251,26 @@ pub struct SeatActions {
 /// when the second turns out to be another's. So candidates like this one cannot wait for each other in a ring, and a
 /// pair of processes that need one Lease each is not starved by one that holds one of them and works under neither.
 #[derive(Clone, Debug)]
-pub struct Seat {
+pub struct Leadership {
     /// Taken first.
     pub first: Election,
     /// Taken second; none where one is enough.
     pub second: Option<Election>,
 }
 
-impl Seat {
+impl Leadership {
     /// True while all are held for certain.
     pub fn leads(&self, now: Moment) -> bool {
         self.first.holds(now) && self.second.as_ref().is_none_or(|second| second.holds(now))
     }
 
     /// What to do about each. [`LeaseAction::Lost`] for any means that leadership is lost.
-    pub fn decide(&self, now: Moment) -> SeatActions {
+    pub fn decide(&self, now: Moment) -> LeadershipActions {
         match &self.second {
-            None => SeatActions { first: self.first.decide(now), second: None },
+            None => LeadershipActions { first: self.first.decide(now), second: None },
             Some(second) => {
                 let (first, second) = Self::decide_both(&self.first, second, now);
-                SeatActions { first, second: Some(second) }
+                LeadershipActions { first, second: Some(second) }
             }
         }
     }

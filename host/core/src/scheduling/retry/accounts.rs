@@ -27,7 +27,7 @@ const RETRIES_PER_SECOND: usize = 40;
 
 /// A failed attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Failed {
+pub struct FailedCall {
     /// How it is tried again.
     pub policy: RetryPolicy,
     /// When it would be tried again if nobody else asked this account for anything.
@@ -46,41 +46,41 @@ pub struct Failed {
 ///
 /// The size is bounded by the number of keys that fail, and of accounts that answered a moment ago.
 #[derive(Clone, Debug)]
-pub struct Accounts<A, K> {
-    accounts: BTreeMap<A, Account<K>>,
+pub struct CloudAccounts<A, K> {
+    accounts: BTreeMap<A, CloudAccount<K>>,
     /// How often in a row each has failed while its account answered others.
     own: BTreeMap<K, u32>,
 }
 
 #[derive(Clone, Debug)]
-struct Account<K> {
+struct CloudAccount<K> {
     answered: Option<Timestamp>,
     /// The keys that wait, and how soon each may be tried.
     waiting: BTreeMap<K, Timestamp>,
 }
 
-impl<K> Default for Account<K> {
+impl<K> Default for CloudAccount<K> {
     fn default() -> Self {
         Self { answered: None, waiting: BTreeMap::new() }
     }
 }
 
-impl<K> Account<K> {
+impl<K> CloudAccount<K> {
     fn answers(&self, now: Timestamp) -> bool {
         self.answered.is_some_and(|at| now.duration_since(at).abs() < SPEAKS_FOR)
     }
 }
 
-impl<A, K> Default for Accounts<A, K> {
+impl<A, K> Default for CloudAccounts<A, K> {
     fn default() -> Self {
         Self { accounts: BTreeMap::new(), own: BTreeMap::new() }
     }
 }
 
-impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
+impl<A: Ord, K: Ord + Clone> CloudAccounts<A, K> {
     /// A call of `key` to `account` has failed. How long to wait: no longer than after a first failure where the account has
     /// just answered somebody.
-    pub fn failed(&mut self, account: A, key: K, attempt: Failed, now: Timestamp) -> SignedDuration {
+    pub fn failed(&mut self, account: A, key: K, attempt: FailedCall, now: Timestamp) -> SignedDuration {
         self.came(&key);
         if attempt.policy != RetryPolicy::SHORT {
             if self.accounts.get(&account).is_some_and(|account| account.answers(now)) {
@@ -152,7 +152,7 @@ impl<A: Ord, K: Ord + Clone> Accounts<A, K> {
 }
 
 /// The pause of one of so many keys that fail while others are answered.
-fn between_answers(failing: usize, attempt: Failed) -> SignedDuration {
+fn between_answers(failing: usize, attempt: FailedCall) -> SignedDuration {
     let crowd = i64::try_from(failing / RETRIES_PER_SECOND).unwrap_or(i64::MAX);
     let base = BETWEEN_ANSWERS.max(SignedDuration::from_secs(crowd)).min(attempt.policy.base);
     RetryPolicy { base, ..attempt.policy }.delay(1, attempt.jitter)
@@ -160,7 +160,7 @@ fn between_answers(failing: usize, attempt: Failed) -> SignedDuration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ledger;
+    use super::super::FailureCounts;
     use super::*;
 
     fn at(second: i64) -> Timestamp {
@@ -168,13 +168,13 @@ mod tests {
     }
 
     struct World {
-        ledger: Ledger<&'static str>,
-        accounts: Accounts<&'static str, &'static str>,
+        ledger: FailureCounts<&'static str>,
+        accounts: CloudAccounts<&'static str, &'static str>,
     }
 
     impl World {
         fn new() -> Self {
-            Self { ledger: Ledger::new(), accounts: Accounts::default() }
+            Self { ledger: FailureCounts::new(), accounts: CloudAccounts::default() }
         }
 
         fn fails_by(
@@ -186,7 +186,7 @@ mod tests {
         ) -> i64 {
             let hint = hint.map(SignedDuration::from_secs);
             let delay = self.ledger.failed(key, policy, hint, 0.5);
-            let attempt = Failed { policy, delay, hint, jitter: 0.5 };
+            let attempt = FailedCall { policy, delay, hint, jitter: 0.5 };
             self.accounts.failed("account", key, attempt, at(second)).as_secs()
         }
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_more_fail_at_the_same_time_the_longer_are_their_pauses_up_to_a_first_one() {
-        let attempt = Failed {
+        let attempt = FailedCall {
             policy: RetryPolicy::SHORT,
             delay: SignedDuration::from_mins(1),
             hint: None,

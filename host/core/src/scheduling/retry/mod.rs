@@ -16,7 +16,7 @@ use jiff::SignedDuration;
 
 use crate::driver::error::Code;
 
-pub use accounts::{Accounts, Failed};
+pub use accounts::{CloudAccounts, FailedCall};
 
 /// The spread of a retry around its nominal time: machines that failed together shall not come back together.
 const SPREAD: f64 = 0.2;
@@ -209,19 +209,19 @@ pub fn policy(situation: Situation, code: Code, resource_exhausted: SignedDurati
 /// Promises: a failure always gives a time to try again, however many there were; keys do not influence each other; it holds
 /// only keys whose last attempt failed.
 ///
-/// Assumes that [`Ledger::forget`] is called for objects that are gone.
+/// Assumes that [`FailureCounts::forget`] is called for objects that are gone.
 #[derive(Clone, Debug)]
-pub struct Ledger<K> {
+pub struct FailureCounts<K> {
     failures: BTreeMap<K, u32>,
 }
 
-impl<K> Default for Ledger<K> {
+impl<K> Default for FailureCounts<K> {
     fn default() -> Self {
         Self { failures: BTreeMap::new() }
     }
 }
 
-impl<K: Ord> Ledger<K> {
+impl<K: Ord> FailureCounts<K> {
     /// An empty ledger.
     pub fn new() -> Self {
         Self::default()
@@ -285,7 +285,7 @@ mod tests {
     const TEN_MINUTES: SignedDuration = SignedDuration::from_mins(10);
 
     fn check(policy: RetryPolicy, jitter: f64, expected: &Expect) {
-        let mut ledger = Ledger::new();
+        let mut ledger = FailureCounts::new();
         let delays: Vec<_> =
             (0..8).map(|_| ledger.failed("key", policy, None, jitter).as_millis().to_string()).collect();
         expected.assert_eq(&delays.join(" "));
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_retry_after_is_a_lower_bound_that_may_exceed_the_cap() {
-        let mut ledger = Ledger::new();
+        let mut ledger = FailureCounts::new();
         let asked = SignedDuration::from_mins(7);
         assert_eq!(ledger.failed("a", RetryPolicy::SHORT, Some(asked), 0.0), asked);
         assert_eq!(
@@ -392,13 +392,13 @@ mod tests {
 
     #[test]
     fn an_absurd_retry_after_does_not_park_a_key() {
-        let delay = Ledger::new().failed("a", RetryPolicy::SHORT, Some(SignedDuration::MAX), 0.0);
+        let delay = FailureCounts::new().failed("a", RetryPolicy::SHORT, Some(SignedDuration::MAX), 0.0);
         assert_eq!(delay, MAX_RETRY_AFTER);
     }
 
     #[test]
     fn success_and_change_start_anew_for_their_key_only() {
-        let mut ledger = Ledger::new();
+        let mut ledger = FailureCounts::new();
         for key in ["mended", "changed", "gone", "other"] {
             ledger.failed(key, RetryPolicy::SHORT, None, 0.5);
             ledger.failed(key, RetryPolicy::SHORT, None, 0.5);

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use machinist_api::Machine;
 use machinist_core::machine::ownership::conflict::{
-    Claimant, NodeClaim, Rivals, Taken, Whose, is_anothers, whose,
+    NodeCandidate, NodeNameHolder, NodeOwner, NodeOwnership, OwnershipConflict, is_anothers, whose,
 };
-use machinist_core::machine::{ConditionKind, MachineFact, NodePresence, TargetFact};
+use machinist_core::machine::{MachineConditionKind, MachineFact, NodePresence, TargetFact};
 use machinist_core::value::id::{NodeName, ObjectKey, ProviderId};
 use machinist_core::value::phase::{OperationType, Phase};
-use machinist_core::value::same_vm::Vms;
+use machinist_core::value::same_vm::SameVm;
 
 use crate::cache::node_index::mark_of;
 use crate::tenant::world::World;
@@ -35,11 +35,11 @@ pub(crate) fn own_node(world: &World, shared: &SharedNodes, machine: &Machine) -
     );
     let others = shared.0.get(&name).into_iter().flatten().filter(|other| **other != key);
     let claimants = others.filter_map(|other| claimant(world, other)).collect();
-    let claim = NodeClaim { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
+    let claim = NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
     let all = with_hidden(world, (&key, Some(&name)), &node, claimants);
     match whose(&claim, &claimant_of(&key, machine), &all) {
-        Whose::Own(_) => Some(node),
-        Whose::Foreign(_) | Whose::Contested(_) => None,
+        NodeOwner::Own(_) => Some(node),
+        NodeOwner::Foreign(_) | NodeOwner::Contested(_) => None,
     }
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Claims {
     pub(crate) target: TargetFact,
     /// The Node, when it is the Machine's.
     pub(crate) node: Option<Arc<Node>>,
-    pub(crate) rivals: Rivals,
+    pub(crate) rivals: OwnershipConflict,
 }
 
 /// `others`: Machines that name the same Node or store the same provider id.
 pub(crate) fn of(world: &World, machine: &Machine, fact: &MachineFact, others: &[ObjectKey]) -> Claims {
-    let claimants: Vec<Claimant> = others.iter().filter_map(|key| claimant(world, key)).collect();
+    let claimants: Vec<NodeCandidate> = others.iter().filter_map(|key| claimant(world, key)).collect();
     let rivals = rivals_for_vm(machine, fact, &claimants);
     let Some(nodes) = world.nodes.as_ref() else {
         return Claims { target: TargetFact::None, node: None, rivals };
@@ -62,29 +62,29 @@ pub(crate) fn of(world: &World, machine: &Machine, fact: &MachineFact, others: &
     let named = fact.node_name.as_ref().and_then(|name| nodes.get(&ObjectKey::new("", name.as_str())));
     let judged = named.map(|node| Judged::of(world, fact, node, &own, claimants.clone()));
     let judged = match judged {
-        Some(judged) if matches!(judged.whose, Whose::Own(_)) => Some(judged),
+        Some(judged) if matches!(judged.whose, NodeOwner::Own(_)) => Some(judged),
         // Its Node may have registered under another name than the driver said.
         judged => {
             let other = unnamed(world, machine, fact);
             let other = other.map(|node| Judged::of(world, fact, node, &own, claimants));
-            other.filter(|other| judged.is_none() || matches!(other.whose, Whose::Own(_))).or(judged)
+            other.filter(|other| judged.is_none() || matches!(other.whose, NodeOwner::Own(_))).or(judged)
         }
     };
     let Some(Judged { node, whose, taken }) = judged else {
         return Claims { target: TargetFact::Cluster(NodePresence::Absent), node: None, rivals };
     };
-    let rivals = Rivals { has_taken_name: taken, ..rivals };
+    let rivals = OwnershipConflict { has_taken_name: taken, ..rivals };
     match whose {
-        Whose::Foreign(vm) => {
+        NodeOwner::Foreign(vm) => {
             Claims { target: TargetFact::Cluster(NodePresence::Foreign(vm)), node: None, rivals }
         }
-        Whose::Contested(others) => {
+        NodeOwner::Contested(others) => {
             Claims { target: TargetFact::Cluster(NodePresence::Contested(others)), node: None, rivals }
         }
-        Whose::Own(others) => Claims {
+        NodeOwner::Own(others) => Claims {
             target: TargetFact::Cluster(NodePresence::Present(node_fact(&node))),
             node: Some(node),
-            rivals: Rivals { of_node: others, ..rivals },
+            rivals: OwnershipConflict { of_node: others, ..rivals },
         },
     }
 }
@@ -92,8 +92,8 @@ pub(crate) fn of(world: &World, machine: &Machine, fact: &MachineFact, others: &
 /// A Node that a Machine may have, and what is to be thought of that.
 struct Judged {
     node: Arc<Node>,
-    whose: Whose,
-    taken: Option<Taken>,
+    whose: NodeOwner,
+    taken: Option<NodeNameHolder>,
 }
 
 impl Judged {
@@ -101,39 +101,40 @@ impl Judged {
         world: &World,
         fact: &MachineFact,
         node: Arc<Node>,
-        own: &Claimant,
-        claimants: Vec<Claimant>,
+        own: &NodeCandidate,
+        claimants: Vec<NodeCandidate>,
     ) -> Self {
-        let claim = NodeClaim { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
+        let claim =
+            NodeOwnership { provider_id: provider_id(&node), mark: mark_of(&node).map(str::to_owned) };
         let all = with_hidden(world, (&fact.key, fact.node_name.as_ref()), &node, claimants);
-        let leaves = |other: &Claimant| {
-            let is_of_vm = Vms::of(claim.provider_id.as_ref(), other.provider_id.as_ref()) == Vms::Same;
+        let leaves = |other: &NodeCandidate| {
+            let is_of_vm = SameVm::of(claim.provider_id.as_ref(), other.provider_id.as_ref()) == SameVm::Same;
             other.is_deleting && (is_of_vm || claim.mark.as_deref() == Some(other.key.name.as_str()))
         };
         let is_leaving = node.metadata.deletion_timestamp.is_some() || all.iter().any(leaves);
         let taken = is_anothers(&claim, own, &all).then_some(if is_leaving {
-            Taken::Leaving
+            NodeNameHolder::Leaving
         } else {
-            Taken::Staying
+            NodeNameHolder::Staying
         });
         Self { whose: whose(&claim, own, &all), node, taken }
     }
 }
 
-fn rivals_for_vm(machine: &Machine, fact: &MachineFact, claimants: &[Claimant]) -> Rivals {
+fn rivals_for_vm(machine: &Machine, fact: &MachineFact, claimants: &[NodeCandidate]) -> OwnershipConflict {
     let of_vm = |is_deleting: bool| {
-        let is_it = |claimant: &&Claimant| {
-            Vms::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == Vms::Same
+        let is_it = |claimant: &&NodeCandidate| {
+            SameVm::of(claimant.provider_id.as_ref(), fact.provider_id.as_ref()) == SameVm::Same
                 && claimant.is_deleting == is_deleting
         };
         claimants.iter().filter(is_it).map(|claimant| claimant.key.clone()).collect()
     };
-    Rivals {
+    OwnershipConflict {
         living_on_vm: of_vm(false),
         leaving_vm: of_vm(true),
         of_node: Vec::new(),
         has_taken_name: None,
-        is_told: told(machine, ConditionKind::Contested),
+        is_told: told(machine, MachineConditionKind::Contested),
     }
 }
 
@@ -145,7 +146,7 @@ fn unnamed(world: &World, machine: &Machine, fact: &MachineFact) -> Option<Arc<N
     if let Some(own) = &fact.provider_id {
         let candidates: Vec<Arc<Node>> = world.node_index.of_vm(own).iter().filter_map(get).collect();
         let is_told_alike = |node: &&Arc<Node>| provider_id(node).as_ref() == Some(own);
-        let is_its_vm = |node: &&Arc<Node>| Vms::of(provider_id(node).as_ref(), Some(own)) == Vms::Same;
+        let is_its_vm = |node: &&Arc<Node>| SameVm::of(provider_id(node).as_ref(), Some(own)) == SameVm::Same;
         let of_vm = candidates.iter().find(is_told_alike).or_else(|| candidates.iter().find(is_its_vm));
         if let Some(node) = of_vm {
             return Some(node.clone());
@@ -166,8 +167,8 @@ fn with_hidden(
     world: &World,
     (own, node_name): (&ObjectKey, Option<&NodeName>),
     node: &Node,
-    claimants: Vec<Claimant>,
-) -> Vec<Claimant> {
+    claimants: Vec<NodeCandidate>,
+) -> Vec<NodeCandidate> {
     let name = node.metadata.name.as_deref();
     let names_it = |machine: &Machine| node_name_of(machine).as_ref().map(NodeName::as_str) == name;
     let known: BTreeSet<ObjectKey> = claimants.iter().map(|claimant| claimant.key.clone()).collect();
@@ -190,13 +191,13 @@ fn with_hidden(
     all
 }
 
-fn claimant(world: &World, key: &ObjectKey) -> Option<Claimant> {
+fn claimant(world: &World, key: &ObjectKey) -> Option<NodeCandidate> {
     world.machines.get(key).map(|machine| claimant_of(key, &machine))
 }
 
-fn claimant_of(key: &ObjectKey, machine: &Machine) -> Claimant {
+fn claimant_of(key: &ObjectKey, machine: &Machine) -> NodeCandidate {
     let meta = &machine.metadata;
-    Claimant {
+    NodeCandidate {
         key: key.clone(),
         created: meta.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
         provider_id: machine.provider_id().map(ProviderId::new),

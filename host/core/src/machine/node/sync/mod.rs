@@ -82,7 +82,7 @@ impl NodeChange {
     }
 
     /// With what the controller itself wants of the Node, which wins over the template.
-    pub fn with(mut self, node: &NodeMeta, own: &Own) -> Self {
+    pub fn with(mut self, node: &NodeMeta, own: &ControllerNodeMeta) -> Self {
         for (key, value) in &own.annotations {
             let is_so = node.annotations.get(key) == value.as_ref();
             if is_so {
@@ -105,7 +105,7 @@ impl NodeChange {
 
 /// What the controller itself wants of a Node, beside the template. It is no part of "last applied".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct ControllerNodeMeta {
     /// Annotations that are to be there (`Some`) or not (`None`).
     pub annotations: BTreeMap<String, Option<String>>,
     /// Taints that are to be there.
@@ -116,7 +116,7 @@ pub struct Own {
 
 /// What a Machine wants of its Node.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct WantedNodeMeta<'a> {
     /// From the Machine's node template; becomes "last applied".
     pub template: &'a NodeMeta,
     /// Labels that the controller itself keeps, such as the Machine's name. They are no part of "last applied", they are never
@@ -132,7 +132,7 @@ pub struct Wanted<'a> {
 /// `last_applied` is `None` when nothing was ever applied (or cannot be read): then nothing is removed.
 ///
 /// Promises: applied to the Node, the change leads to an empty one.
-pub fn merge(node: &NodeMeta, wanted: Wanted<'_>, last_applied: Option<&NodeMeta>) -> NodeChange {
+pub fn merge(node: &NodeMeta, wanted: WantedNodeMeta<'_>, last_applied: Option<&NodeMeta>) -> NodeChange {
     let nothing = NodeMeta::default();
     let last = last_applied.unwrap_or(&nothing);
     let mut labels = wanted.template.labels.clone();

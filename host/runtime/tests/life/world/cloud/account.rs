@@ -15,8 +15,8 @@ impl Account {
         function: &'static str,
         request: MachineRequest,
         takes: Duration,
-        act: impl FnOnce(&Cloud, &MachineRequest) -> Answer<T> + Send + 'a,
-    ) -> BoxFuture<'a, Answer<T>> {
+        act: impl FnOnce(&Cloud, &MachineRequest) -> DriverResult<T> + Send + 'a,
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let about = request.machine.name.to_string();
         let class = request.class.clone();
         self.cloud.lock().secrets.push((function, request.secrets.clone()));
@@ -29,8 +29,8 @@ impl Account {
         (verb, function, about): (&'static str, &'static str, String),
         class: ClassSpec,
         takes: Duration,
-        act: impl FnOnce(&Cloud) -> Answer<T> + Send + 'a,
-    ) -> BoxFuture<'a, Answer<T>> {
+        act: impl FnOnce(&Cloud) -> DriverResult<T> + Send + 'a,
+    ) -> BoxFuture<'a, DriverResult<T>> {
         let pin = class.driver_digest;
         if verb == "CALL" {
             self.cloud.lock().asked.push((function, pin));
@@ -48,14 +48,14 @@ impl Account {
     }
 }
 
-fn broken<T>(trouble: Trouble) -> Answer<T> {
+fn broken<T>(trouble: Trouble) -> DriverResult<T> {
     Err(match trouble {
         Trouble::Refused(number) => {
             let code = Code::ALL[usize::from(number) - 1];
             DriverError::new(code, "the cloud refuses").into()
         }
         Trouble::NotSent => DriverError::new(Code::Unavailable, "the cloud is not reachable").into(),
-        Trouble::NoAnswer => Breakage::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
+        Trouble::NoAnswer => GuestFailure::Limit { limit: Limit::Deadline, detail: "5 min".into() }.into(),
         Trouble::Answered(error) => error,
     })
 }
@@ -82,7 +82,7 @@ impl Drivers for Account {
         })
     }
 
-    fn create(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Creation>> {
+    fn create(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Creation>> {
         self.call("create", request, CREATES_FOR, |cloud, request| {
             if cloud.lock().sold_out.contains(request.class.name.as_str()) {
                 return Err(DriverError::new(Code::ResourceExhausted, "there is no room").into());
@@ -93,29 +93,29 @@ impl Drivers for Account {
         })
     }
 
-    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn initialize(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.call("initialize", request, ANSWERS_AFTER, Cloud::initialize)
     }
 
-    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Deletion>> {
+    fn delete(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Deletion>> {
         self.call("delete", request, ANSWERS_AFTER, Cloud::remove)
     }
 
-    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, Answer<()>> {
+    fn reboot(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<()>> {
         self.call("reboot", request, ANSWERS_AFTER, Cloud::reboot)
     }
 
-    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, Answer<Vm>> {
+    fn get_status(&self, request: MachineRequest) -> BoxFuture<'_, DriverResult<Vm>> {
         self.call("get-status", request, ANSWERS_AFTER, Cloud::look)
     }
 
-    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, Answer<()>> {
+    fn delete_by_id(&self, request: MachineRequest, vm: ProviderId) -> BoxFuture<'_, DriverResult<()>> {
         self.call("delete-by-id", request, ANSWERS_AFTER, move |cloud, request| {
             cloud.remove_one(request, &vm)
         })
     }
 
-    fn list(&self, request: ListRequest) -> BoxFuture<'_, Answer<Page>> {
+    fn list(&self, request: ListRequest) -> BoxFuture<'_, DriverResult<Page>> {
         let (class, about) = (request.class.clone(), request.class.name.to_string());
         self.cloud.lock().secrets.push(("list", request.secrets.clone()));
         self.carry(("ASK", "list", about), class, ANSWERS_AFTER, move |cloud| Ok(cloud.list(&request)))
@@ -126,7 +126,7 @@ impl Drivers for Account {
         provider: ProviderName,
         pin: Option<DriverDigest>,
         volume_specs: Vec<String>,
-    ) -> BoxFuture<'_, Answer<Vec<Option<String>>>> {
+    ) -> BoxFuture<'_, DriverResult<Vec<Option<String>>>> {
         let answer = match self.cloud.refuses(&provider, pin) {
             Some(refusal) => Err(refusal.into()),
             None => Ok(volume_specs.iter().map(|spec| volume_id(spec)).collect()),
@@ -134,7 +134,7 @@ impl Drivers for Account {
         std::future::ready(answer).boxed()
     }
 
-    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, Answer<Vec<String>>> {
+    fn validate_class(&self, class: ClassSpec) -> BoxFuture<'_, DriverResult<Vec<String>>> {
         let name = class.name.to_string();
         self.carry(("ASK", "validate-class", name.clone()), class, Duration::ZERO, move |cloud| {
             match cloud.lock().invalid_classes.get(&name) {

@@ -10,10 +10,10 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
-use machinist_core::driver::error::{Breakage, CallError, Code, DriverError, Limit, Refusal};
+use machinist_core::driver::error::{CallError, Code, DriverError, GuestFailure, Limit, Refusal};
 use machinist_core::driver::{
-    Answer, Capabilities, ClassSpec, CloudCondition, Creation, Deletion, DriverFacts, ListRequest, Listed,
-    MachineRequest, Page, SecretValues, Vm, VmState,
+    Capabilities, ClassSpec, CloudCondition, Creation, Deletion, DriverFacts, DriverResult, ListRequest,
+    Listed, MachineRequest, Page, SecretValues, Vm, VmState,
 };
 use machinist_core::value::digest::DriverDigest;
 use machinist_core::value::id::{ProviderId, ProviderName};
@@ -251,7 +251,7 @@ impl Cloud {
         self.lock().rebooted.clone()
     }
 
-    fn reboot(&self, request: &MachineRequest) -> Answer<()> {
+    fn reboot(&self, request: &MachineRequest) -> DriverResult<()> {
         let id = request.machine.provider_id.as_ref().unwrap().to_string();
         self.lock().rebooted.push(id);
         Ok(())
@@ -323,7 +323,7 @@ impl Cloud {
         answer
     }
 
-    fn look(&self, request: &MachineRequest) -> Answer<Vm> {
+    fn look(&self, request: &MachineRequest) -> DriverResult<Vm> {
         let state = self.lock();
         let is_visible = |vm: &&Made| {
             vm.is_there() && (vm.gone_at.is_some() || vm.made_at.elapsed() >= self.habits.reads_lag)
@@ -352,7 +352,7 @@ impl Cloud {
         Ok(shown(id, vm))
     }
 
-    fn initialize(&self, request: &MachineRequest) -> Answer<Vm> {
+    fn initialize(&self, request: &MachineRequest) -> DriverResult<Vm> {
         let mut state = self.lock();
         let uid = request.machine.uid.as_str();
         let is_it = |vm: &Made| vm.machine_uid == uid || (vm.cluster.is_empty() && is_named(request, vm));
@@ -383,7 +383,7 @@ impl Cloud {
         Page { machines, next: (begin + PAGE < all.len()).then(|| (begin + PAGE).to_string()) }
     }
 
-    fn remove(&self, request: &MachineRequest) -> Answer<Deletion> {
+    fn remove(&self, request: &MachineRequest) -> DriverResult<Deletion> {
         let mut state = self.lock();
         let found = match &request.machine.provider_id {
             Some(id) => state.vms.get_key_value(id.as_str()),
@@ -412,7 +412,7 @@ impl Cloud {
 
 impl Cloud {
     /// Of two VMs of a Machine, the one that it does not keep.
-    fn remove_one(&self, request: &MachineRequest, vm: &ProviderId) -> Answer<()> {
+    fn remove_one(&self, request: &MachineRequest, vm: &ProviderId) -> DriverResult<()> {
         assert_ne!(request.machine.provider_id.as_ref(), Some(vm), "the VM that the Machine keeps");
         if let Some(vm) = self.lock().vms.get_mut(vm.as_str()).filter(|vm| vm.gone_at.is_none()) {
             vm.gone_at = Some(Instant::now() + STOPS_FOR);
@@ -435,7 +435,7 @@ fn shown(id: &str, vm: &Made) -> Vm {
 
 impl State {
     /// A VM with another cluster's mark, or with none, is neither the Machine's nor gone.
-    fn is_own(&self, request: &MachineRequest, id: &str, vm: &Made) -> Answer<()> {
+    fn is_own(&self, request: &MachineRequest, id: &str, vm: &Made) -> DriverResult<()> {
         let mark = &vm.cluster;
         let is_adopted = self.adopts && mark.is_empty() && is_named(request, vm);
         if is_adopted || *mark == request.cluster {
